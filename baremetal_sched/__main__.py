@@ -1,0 +1,4 @@
+from baremetal_sched.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The database: engine, transactions, schema. Nothing here knows of HTTP."""

@@ -1,0 +1,95 @@
+"""Engines: how we talk to SQLite, PostgreSQL and MariaDB/MySQL."""
+
+import sqlite3
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from baremetal_sched.settings import Settings
+
+_DRIVERS = {
+    "sqlite": "sqlite",
+    "postgresql": "postgresql+psycopg",
+    "postgres": "postgresql+psycopg",
+    "mysql": "mysql+pymysql",
+    "mariadb": "mariadb+pymysql",
+}
+
+#: Execution option of an engine whose transactions write: on SQLite they take the write lock at once.
+WRITES = "baremetal_sched_writes"
+
+
+def database_url(text: str) -> URL:
+    """The URL with our driver filled in (``postgresql://`` means psycopg 3, ``mariadb://`` PyMySQL).
+
+    Raises ValueError, in words, for a URL that is none or names a database that is not supported.
+    """
+    try:
+        url = make_url(text)
+    except ArgumentError:
+        raise ValueError(f"{text!r} is not a database URL; an example: sqlite:///baremetal-sched.sqlite") from None
+    if "+" in url.drivername and url.drivername in _DRIVERS.values():
+        return url
+    if url.drivername not in _DRIVERS:
+        raise ValueError(f"database {url.drivername!r} is not supported; use sqlite, postgresql, mariadb or mysql")
+    return url.set(drivername=_DRIVERS[url.drivername])
+
+
+def make_engine(settings: Settings) -> Engine:
+    """An engine for ``[database] connection``. Nothing is connected yet, so a process may still fork."""
+    options = settings.database
+    url = database_url(options.connection)
+    backend = url.get_backend_name()
+    if backend == "sqlite":
+        engine = _sqlite_engine(url, options)
+    elif backend == "postgresql":
+        engine = create_engine(url, connect_args={"connect_timeout": options.connect_timeout}, **_pool(options))
+    else:
+        url = url.update_query_dict({"charset": "utf8mb4"})
+        # READ COMMITTED: no gap locks, hence far fewer deadlocks. Invariants rest on keys and conditional updates.
+        engine = create_engine(
+            url,
+            connect_args={"connect_timeout": options.connect_timeout},
+            isolation_level="READ COMMITTED",
+            **_pool(options),
+        )
+        event.listen(engine, "connect", _mysql_session)
+    return engine
+
+
+def _pool(options: Any) -> dict[str, Any]:
+    return {
+        "pool_size": options.max_pool_size,
+        "max_overflow": options.max_overflow,
+        "pool_timeout": options.pool_timeout,
+        "pool_recycle": options.connection_recycle_time,
+    }
+
+
+def _sqlite_engine(url: URL, options: Any) -> Engine:
+    if url.database in (None, "", ":memory:"):
+        raise ValueError("SQLite in memory is not supported: every connection would see a database of its own")
+    engine = create_engine(url, connect_args={"timeout": 30, "check_same_thread": False}, **_pool(options))
+    event.listen(engine, "connect", _sqlite_connect)
+    event.listen(engine, "begin", _sqlite_begin)
+    return engine
+
+
+def _sqlite_connect(connection: sqlite3.Connection, record: Any) -> None:
+    # We begin transactions ourselves (below): the driver would begin them late, as readers, and then fail to upgrade.
+    connection.isolation_level = None
+    for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
+        connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _sqlite_begin(connection: Connection) -> None:
+    writes = connection.get_execution_options().get(WRITES)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _mysql_session(connection: Any, record: Any) -> None:
+    # TRADITIONAL: a value that does not fit is an error, never silently cut; nor is what group_concat joins.
+    with connection.cursor() as cursor:
+        cursor.execute("SET SESSION sql_mode = 'TRADITIONAL', group_concat_max_len = 1048576")

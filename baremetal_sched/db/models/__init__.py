@@ -1,0 +1,31 @@
+"""The whole schema."""
+
+from baremetal_sched.db.models.base import Base
+from baremetal_sched.db.models.conductors import Conductor, ConductorInterface
+from baremetal_sched.db.models.nodes import Chassis, Node, NodeTrait, NodeWork
+from baremetal_sched.db.models.placement import (
+    Allocation,
+    Consumer,
+    Inventory,
+    ProviderTrait,
+    ResourceClass,
+    ResourceProvider,
+    Trait,
+)
+
+__all__ = [
+    "Allocation",
+    "Base",
+    "Chassis",
+    "Conductor",
+    "ConductorInterface",
+    "Consumer",
+    "Inventory",
+    "Node",
+    "NodeTrait",
+    "NodeWork",
+    "ProviderTrait",
+    "ResourceClass",
+    "ResourceProvider",
+    "Trait",
+]

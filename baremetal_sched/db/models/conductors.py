@@ -1,0 +1,38 @@
+"""Conductors: rows with heartbeats."""
+
+from datetime import datetime
+
+from sqlalchemy import DateTime, Double, ForeignKey, Index, String, false
+from sqlalchemy.orm import Mapped, mapped_column
+
+from baremetal_sched.db.models.base import Base, table_args
+
+
+class Conductor(Base):
+    """A process that takes care of the nodes of one conductor group.
+
+    It is alive while it is ``online`` and ``heartbeat_at`` (seconds since 1970 by the clock of the database) is younger
+    than the heartbeat time-out.
+    """
+
+    __tablename__ = "conductors"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    hostname: Mapped[str] = mapped_column(String(255), unique=True)
+    conductor_group: Mapped[str] = mapped_column(String(255), server_default="")
+    online: Mapped[bool] = mapped_column(server_default=false())
+    heartbeat_at: Mapped[float] = mapped_column(Double)
+    created_at: Mapped[datetime] = mapped_column(DateTime)
+
+
+class ConductorInterface(Base):
+    """A hardware type that a conductor serves, with one of the interfaces that it has enabled for it."""
+
+    __tablename__ = "conductor_interfaces"
+    __table_args__ = table_args(Index("ix_conductor_interfaces_hardware_type", "hardware_type"))
+
+    conductor_id: Mapped[int] = mapped_column(ForeignKey("conductors.id", ondelete="CASCADE"), primary_key=True)
+    hardware_type: Mapped[str] = mapped_column(String(64), primary_key=True)
+    interface_type: Mapped[str] = mapped_column(String(16), primary_key=True)
+    interface_name: Mapped[str] = mapped_column(String(64), primary_key=True)
+    is_default: Mapped[bool] = mapped_column(server_default=false())

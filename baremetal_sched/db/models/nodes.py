@@ -1,0 +1,153 @@
+"""Nodes, their traits, and the work that conductors have been asked to do on them."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import DateTime, Double, ForeignKey, Index, Integer, String, Text, false
+from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm.attributes import flag_modified
+
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models.base import MYSQL_TABLE, Base, table_args
+from baremetal_sched.db.types import Json
+
+
+class Chassis(Base):
+    """A box that holds nodes."""
+
+    __tablename__ = "chassis"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(String(36), unique=True)
+    description: Mapped[str | None] = mapped_column(String(255))
+    extra: Mapped[Any | None] = mapped_column(Json)
+    created_at: Mapped[datetime] = mapped_column(DateTime)
+    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
+
+
+class Node(Base):
+    """A machine. Fields and their meaning are those of Ironic's node, in the order of the API reference.
+
+    ``revision`` grows with every change: an update of a row that somebody else changed meanwhile matches nothing and is
+    run again. ``reservation`` is the host name of the conductor that is working on the node.
+    """
+
+    __tablename__ = "nodes"
+    __table_args__ = table_args(
+        Index("ix_nodes_conductor_group_driver", "conductor_group", "driver"),
+        Index("ix_nodes_provision_state", "provision_state"),
+        Index("ix_nodes_resource_class", "resource_class"),
+        Index("ix_nodes_reservation", "reservation"),
+        Index("ix_nodes_owner", "owner"),
+        Index("ix_nodes_lessee", "lessee"),
+        Index("ix_nodes_shard", "shard"),
+        Index("ix_nodes_parent_node", "parent_node"),
+        Index("ix_nodes_instance_name", "instance_name"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(String(36), unique=True)
+    name: Mapped[str | None] = mapped_column(String(255), unique=True)
+    chassis_id: Mapped[int | None] = mapped_column(ForeignKey("chassis.id"))
+    created_at: Mapped[datetime] = mapped_column(DateTime)
+    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
+    revision: Mapped[int] = mapped_column(Integer)
+
+    driver: Mapped[str] = mapped_column(String(255))
+    driver_info: Mapped[Any | None] = mapped_column(Json)
+    driver_internal_info: Mapped[Any | None] = mapped_column(Json)
+    properties: Mapped[Any | None] = mapped_column(Json)
+    extra: Mapped[Any | None] = mapped_column(Json)
+    conductor_group: Mapped[str] = mapped_column(String(255), server_default="")
+    resource_class: Mapped[str | None] = mapped_column(String(80))
+    description: Mapped[str | None] = mapped_column(Text)
+    owner: Mapped[str | None] = mapped_column(String(255))
+    lessee: Mapped[str | None] = mapped_column(String(255))
+    shard: Mapped[str | None] = mapped_column(String(255))
+    parent_node: Mapped[str | None] = mapped_column(String(36))
+
+    instance_uuid: Mapped[str | None] = mapped_column(String(36), unique=True)
+    instance_name: Mapped[str | None] = mapped_column(String(255))
+    instance_info: Mapped[Any | None] = mapped_column(Json)
+    allocation_uuid: Mapped[str | None] = mapped_column(String(36), unique=True)
+
+    power_state: Mapped[str | None] = mapped_column(String(32))
+    target_power_state: Mapped[str | None] = mapped_column(String(32))
+    provision_state: Mapped[str] = mapped_column(String(32))
+    target_provision_state: Mapped[str | None] = mapped_column(String(32))
+    provision_updated_at: Mapped[datetime | None] = mapped_column(DateTime)
+    last_error: Mapped[str | None] = mapped_column(Text)
+    reservation: Mapped[str | None] = mapped_column(String(255))
+    maintenance: Mapped[bool] = mapped_column(server_default=false())
+    maintenance_reason: Mapped[str | None] = mapped_column(Text)
+    fault: Mapped[str | None] = mapped_column(String(64))
+    console_enabled: Mapped[bool] = mapped_column(server_default=false())
+    protected: Mapped[bool] = mapped_column(server_default=false())
+    protected_reason: Mapped[str | None] = mapped_column(Text)
+    retired: Mapped[bool] = mapped_column(server_default=false())
+    retired_reason: Mapped[str | None] = mapped_column(Text)
+    automated_clean: Mapped[bool | None]
+    disable_power_off: Mapped[bool] = mapped_column(server_default=false())
+    inspection_started_at: Mapped[datetime | None] = mapped_column(DateTime)
+    inspection_finished_at: Mapped[datetime | None] = mapped_column(DateTime)
+    clean_step: Mapped[Any | None] = mapped_column(Json)
+    deploy_step: Mapped[Any | None] = mapped_column(Json)
+    service_step: Mapped[Any | None] = mapped_column(Json)
+    raid_config: Mapped[Any | None] = mapped_column(Json)
+    target_raid_config: Mapped[Any | None] = mapped_column(Json)
+    network_data: Mapped[Any | None] = mapped_column(Json)
+    boot_mode: Mapped[str | None] = mapped_column(String(16))
+    secure_boot: Mapped[bool | None]
+    health: Mapped[str | None] = mapped_column(String(32))
+
+    bios_interface: Mapped[str | None] = mapped_column(String(64))
+    boot_interface: Mapped[str | None] = mapped_column(String(64))
+    console_interface: Mapped[str | None] = mapped_column(String(64))
+    deploy_interface: Mapped[str | None] = mapped_column(String(64))
+    firmware_interface: Mapped[str | None] = mapped_column(String(64))
+    inspect_interface: Mapped[str | None] = mapped_column(String(64))
+    management_interface: Mapped[str | None] = mapped_column(String(64))
+    network_interface: Mapped[str | None] = mapped_column(String(64))
+    power_interface: Mapped[str | None] = mapped_column(String(64))
+    raid_interface: Mapped[str | None] = mapped_column(String(64))
+    rescue_interface: Mapped[str | None] = mapped_column(String(64))
+    storage_interface: Mapped[str | None] = mapped_column(String(64))
+    vendor_interface: Mapped[str | None] = mapped_column(String(64))
+
+    __mapper_args__ = {"version_id_col": revision}
+
+    def touch(self) -> None:
+        """Note that the node changes now, even if none of its columns does: its revision grows."""
+        self.updated_at = utcnow()
+        flag_modified(self, "updated_at")
+
+
+class NodeTrait(Base):
+    """A trait of a node."""
+
+    __tablename__ = "node_traits"
+    __table_args__ = table_args(Index("ix_node_traits_trait", "trait"))
+
+    node_id: Mapped[int] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"), primary_key=True)
+    trait: Mapped[str] = mapped_column(String(255), primary_key=True)
+
+
+class NodeWork(Base):
+    """Work that somebody requested on a node and that ``conductor`` (a host name) does; at most one a node.
+
+    Its id is the fence of the reservation: what a conductor writes when it is done counts only while the row is there.
+    """
+
+    __tablename__ = "node_work"
+    __table_args__ = (
+        Index("ix_node_work_conductor", "conductor"),
+        # Never give an id out twice: it is a fence.
+        {**MYSQL_TABLE, "sqlite_autoincrement": True},
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    node_id: Mapped[int] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"), unique=True)
+    conductor: Mapped[str] = mapped_column(String(255))
+    kind: Mapped[str] = mapped_column(String(32))
+    arguments: Mapped[Any] = mapped_column(Json)
+    requested_at: Mapped[float] = mapped_column(Double)

@@ -1,0 +1,110 @@
+"""Resource providers, what they have, and who holds it."""
+
+from datetime import datetime
+
+from sqlalchemy import BigInteger, Computed, DateTime, Double, ForeignKey, Index, Integer, String
+from sqlalchemy.orm import Mapped, mapped_column
+
+from baremetal_sched.db.models.base import Base, table_args
+
+
+class ResourceProvider(Base):
+    """Something that has inventory. A node is one: same UUID."""
+
+    __tablename__ = "resource_providers"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(String(36), unique=True)
+    name: Mapped[str] = mapped_column(String(200), unique=True)
+    generation: Mapped[int] = mapped_column(Integer, server_default="0")
+    #: NULL for the root of a tree; ``root_id`` is then its own id (NULL only within the transaction that creates it).
+    parent_id: Mapped[int | None] = mapped_column(ForeignKey("resource_providers.id"), index=True)
+    root_id: Mapped[int | None] = mapped_column(ForeignKey("resource_providers.id"), index=True)
+    created_at: Mapped[datetime] = mapped_column(DateTime)
+    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
+
+
+class ResourceClass(Base):
+    """A kind of resource: standard (os-resource-classes) or ``CUSTOM_…``."""
+
+    __tablename__ = "resource_classes"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(255), unique=True)
+    created_at: Mapped[datetime] = mapped_column(DateTime)
+    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
+
+
+class Trait(Base):
+    """A quality: standard (os-traits) or ``CUSTOM_…``."""
+
+    __tablename__ = "traits"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(255), unique=True)
+    created_at: Mapped[datetime] = mapped_column(DateTime)
+
+
+class ProviderTrait(Base):
+    """A trait of a provider."""
+
+    __tablename__ = "provider_traits"
+    __table_args__ = table_args(Index("ix_provider_traits_trait_id", "trait_id", "provider_id"))
+
+    provider_id: Mapped[int] = mapped_column(ForeignKey("resource_providers.id", ondelete="CASCADE"), primary_key=True)
+    trait_id: Mapped[int] = mapped_column(ForeignKey("traits.id"), primary_key=True)
+
+
+class Inventory(Base):
+    """What a provider has of one class.
+
+    ``used`` is the sum of the allocations, kept up by the transaction that writes them. ``capacity`` is
+    int((total - reserved) * allocation_ratio), ``free`` what is left of it; the index over free capacity makes a search
+    read what it returns and not what the fleet holds.
+    """
+
+    __tablename__ = "inventories"
+    __table_args__ = table_args(Index("ix_inventories_free", "resource_class_id", "free", "provider_id"))
+
+    provider_id: Mapped[int] = mapped_column(ForeignKey("resource_providers.id", ondelete="CASCADE"), primary_key=True)
+    resource_class_id: Mapped[int] = mapped_column(ForeignKey("resource_classes.id"), primary_key=True)
+    total: Mapped[int] = mapped_column(Integer)
+    reserved: Mapped[int] = mapped_column(Integer)
+    min_unit: Mapped[int] = mapped_column(Integer)
+    max_unit: Mapped[int] = mapped_column(Integer)
+    step_size: Mapped[int] = mapped_column(Integer)
+    allocation_ratio: Mapped[float] = mapped_column(Double)
+    capacity: Mapped[int] = mapped_column(BigInteger)
+    used: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    free: Mapped[int | None] = mapped_column(BigInteger, Computed("capacity - used", persisted=True))
+    created_at: Mapped[datetime] = mapped_column(DateTime)
+    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
+
+
+class Consumer(Base):
+    """Who holds allocations: an instance, a bare metal allocation, a migration."""
+
+    __tablename__ = "consumers"
+    __table_args__ = table_args(Index("ix_consumers_project_id_user_id", "project_id", "user_id"))
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(String(36), unique=True)
+    project_id: Mapped[str] = mapped_column(String(255))
+    user_id: Mapped[str] = mapped_column(String(255))
+    consumer_type: Mapped[str | None] = mapped_column(String(255))
+    generation: Mapped[int] = mapped_column(Integer, server_default="0")
+    created_at: Mapped[datetime] = mapped_column(DateTime)
+    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
+
+
+class Allocation(Base):
+    """An amount of one class of one provider, held by a consumer."""
+
+    __tablename__ = "allocations"
+    __table_args__ = table_args(Index("ix_allocations_provider_id", "provider_id", "resource_class_id"))
+
+    consumer_id: Mapped[int] = mapped_column(ForeignKey("consumers.id"), primary_key=True)
+    provider_id: Mapped[int] = mapped_column(ForeignKey("resource_providers.id"), primary_key=True)
+    resource_class_id: Mapped[int] = mapped_column(ForeignKey("resource_classes.id"), primary_key=True)
+    used: Mapped[int] = mapped_column(Integer)
+    created_at: Mapped[datetime] = mapped_column(DateTime)

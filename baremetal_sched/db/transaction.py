@@ -1,0 +1,80 @@
+"""The transaction runner: the only place that begins, retries and commits."""
+
+import random
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import structlog
+from sqlalchemy.orm import Session, sessionmaker
+
+from baremetal_sched.db.engine import WRITES, make_engine
+from baremetal_sched.db.faults import Fault, classify
+from baremetal_sched.errors import DatabaseAway, TooManyConflicts
+from baremetal_sched.settings import Settings
+
+log = structlog.get_logger(__name__)
+T = TypeVar("T")
+
+_FIRST_PAUSE = 0.005
+_LONGEST_PAUSE = 0.5
+
+
+class Database:
+    """The database of the settings, and the two ways to use it.
+
+    ``read`` and ``write`` run ``work(session)`` in one transaction and return what it returns. ``work`` may be run
+    several times, so it must have no effect outside its session. An error that it raises rolls everything back and is
+    passed on; whoever lost a deadlock, a serialization or a race on a key is run again.
+
+    Raises DatabaseAway if the database cannot be reached, TooManyConflicts if every attempt lost.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.engine = make_engine(settings)
+        self._attempts: int = settings.database.transaction_retries
+        self._readers = sessionmaker(self.engine, autoflush=False, expire_on_commit=False)
+        self._writers = sessionmaker(
+            self.engine.execution_options(**{WRITES: True}), autoflush=False, expire_on_commit=False
+        )
+
+    def read(self, work: Callable[[Session], T]) -> T:
+        """Run ``work``, which writes nothing."""
+        return self._run(self._readers, work, commit=False)
+
+    def write(self, work: Callable[[Session], T]) -> T:
+        """Run ``work`` and commit what it wrote, all or nothing."""
+        return self._run(self._writers, work, commit=True)
+
+    def dispose(self) -> None:
+        """Close every connection."""
+        self.engine.dispose()
+
+    def _run(self, sessions: sessionmaker[Session], work: Callable[[Session], T], *, commit: bool) -> T:
+        reconnected = False
+        for attempt in range(1, self._attempts + 1):
+            committing = False
+            try:
+                with sessions() as session:
+                    result = work(session)
+                    if commit:
+                        session.flush()
+                        committing = True
+                        session.commit()
+                    return result
+            except Exception as error:
+                fault = classify(error)
+                if fault is Fault.BUG:
+                    raise
+                log.info("transaction failed", attempt=attempt, fault=fault.value, error=str(error).split("\n")[0])
+                if fault is Fault.AWAY:
+                    # Connections of the pool die when the database restarts: try a new one, once. Not after a commit
+                    # whose answer was lost, which may have happened.
+                    if reconnected or committing:
+                        raise DatabaseAway from error
+                    reconnected = True
+                    continue
+                lost = error
+            pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**attempt)
+            time.sleep(random.uniform(0, pause))  # noqa: S311 - jitter, not a secret
+        raise TooManyConflicts(attempts=self._attempts) from lost

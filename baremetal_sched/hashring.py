@@ -1,0 +1,40 @@
+"""The hash ring: members and keys in, owners out. Pure: it knows neither conductors nor nodes.
+
+For the same members and keys the owners are those of Ironic (and of tooz's ``HashRing``, on which Ironic builds): md5,
+``2 ** exponent`` points per member, a key belongs to the member of the first point strictly behind it.
+"""
+
+import bisect
+import hashlib
+from collections.abc import Iterable
+from functools import lru_cache
+
+
+class HashRing:
+    """An immutable ring over ``members`` (names). At least one member; each has ``2 ** exponent`` points."""
+
+    def __init__(self, members: Iterable[str], exponent: int = 5) -> None:
+        owners: dict[int, str] = {}
+        for member in sorted(set(members)):
+            name = member.encode()
+            # One running digest per member: point r is md5(name repeated r + 2 times).
+            digest = hashlib.md5(name, usedforsecurity=False)
+            for _ in range(2**exponent):
+                digest.update(name)
+                owners[int.from_bytes(digest.digest(), "big")] = member
+        if not owners:
+            raise ValueError("a ring needs at least one member")
+        self._points = sorted(owners)
+        self._owners = [owners[point] for point in self._points]
+
+    def owner(self, key: str) -> str:
+        """The member that ``key`` belongs to."""
+        position = int.from_bytes(hashlib.md5(key.encode(), usedforsecurity=False).digest(), "big")
+        index = bisect.bisect_right(self._points, position)
+        return self._owners[index % len(self._owners)]
+
+
+@lru_cache(maxsize=512)
+def ring_of(members: frozenset[str], exponent: int = 5) -> HashRing:
+    """The ring over ``members``; built once for a membership, however often it is asked for."""
+    return HashRing(members, exponent)

@@ -1,0 +1,123 @@
+"""Every option of the service, by group.
+
+Groups and names are those of Ironic and Placement where they have one, so an operator finds what he knows. Values come
+from INI files (``--config-file``), then from the environment (``OS_<GROUP>__<OPTION>``, oslo.config's own driver), then
+from the command line. There is no global: whoever needs an option is handed the settings.
+"""
+
+import socket
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from oslo_config import cfg
+
+#: The settings as everybody sees them: ``settings.api.max_limit``.
+Settings = cfg.ConfigOpts
+
+ZERO_UUID = "00000000-0000-0000-0000-000000000000"
+
+OPTIONS: dict[str, list[cfg.Opt]] = {
+    "DEFAULT": [
+        cfg.StrOpt("host", default=socket.gethostname(), help="Name under which this conductor registers."),
+        cfg.ListOpt(
+            "enabled_hardware_types",
+            default=["fake-hardware", "manual-management"],
+            help="Hardware types that this conductor serves.",
+        ),
+        cfg.StrOpt("default_resource_class", help="Resource class of a node that is created without one."),
+        cfg.StrOpt(
+            "default_conductor_group", default="", help="Conductor group of a node that is created without one."
+        ),
+        cfg.IntOpt(
+            "hash_partition_exponent",
+            default=5,
+            min=0,
+            max=12,
+            help="A conductor has 2 to this power points on the hash ring. The same everywhere, or owners differ.",
+        ),
+        cfg.StrOpt(
+            "log_level", default="INFO", choices=["DEBUG", "INFO", "WARNING", "ERROR"], help="Least level logged."
+        ),
+        cfg.StrOpt("log_format", default="json", choices=["json", "console"], help="How log lines look."),
+    ],
+    "api": [
+        cfg.StrOpt("auth_strategy", default="none", choices=["none"], help="How callers are authenticated."),
+        cfg.IntOpt("max_limit", default=1000, min=1, help="Most items in one page of a list."),
+        cfg.StrOpt("public_endpoint", help="Scheme and host to put into links instead of the request's own."),
+        cfg.IntOpt("max_json_body_size", default=1024 * 1024, min=1024, help="Largest request body, in bytes."),
+        cfg.IntOpt("max_json_body_depth", default=25, min=1, help="Deepest nesting of a JSON request body."),
+    ],
+    "oslo_middleware": [
+        cfg.BoolOpt(
+            "enable_proxy_headers_parsing",
+            default=False,
+            help="Believe X-Forwarded-Proto, -Host and -Prefix. Only behind a proxy that sets them.",
+        ),
+    ],
+    "database": [
+        cfg.StrOpt("connection", default="sqlite:///baremetal-sched.sqlite", secret=True, help="SQLAlchemy URL."),
+        cfg.IntOpt("max_pool_size", default=10, min=1, help="Connections that a process keeps open."),
+        cfg.IntOpt("max_overflow", default=20, min=0, help="Connections that it may open on top when busy."),
+        cfg.IntOpt("pool_timeout", default=30, min=1, help="Seconds to wait for a free connection."),
+        cfg.IntOpt("connection_recycle_time", default=1800, min=1, help="Seconds after which a connection is renewed."),
+        cfg.IntOpt(
+            "connect_timeout", default=5, min=1, help="Seconds to wait for the database to accept a connection."
+        ),
+        cfg.IntOpt(
+            "transaction_retries",
+            default=20,
+            min=1,
+            help="How often a transaction that lost a deadlock or a race is run at the most.",
+        ),
+    ],
+    "conductor": [
+        cfg.StrOpt(
+            "conductor_group", default="", help="Group of nodes that this conductor serves. Case does not count."
+        ),
+        cfg.FloatOpt("heartbeat_interval", default=10, min=0.05, help="Seconds between heartbeats."),
+        cfg.FloatOpt(
+            "heartbeat_timeout", default=60, min=0.1, help="Seconds without a heartbeat until a conductor is down."
+        ),
+        cfg.FloatOpt("work_interval", default=0.2, min=0.01, help="Seconds between two looks for requested work."),
+        cfg.IntOpt("workers_pool_size", default=16, min=1, help="Pieces of work done at the same time."),
+        cfg.IntOpt("node_locked_retry_attempts", default=10, min=1, help="How often a request tries a locked node."),
+        cfg.FloatOpt("node_locked_retry_interval", default=0.2, min=0, help="Seconds between two such attempts."),
+    ],
+    "placement": [
+        cfg.StrOpt(
+            "incomplete_consumer_project_id",
+            default=ZERO_UUID,
+            help="Project of a consumer whose allocations were written below microversion 1.8.",
+        ),
+        cfg.StrOpt("incomplete_consumer_user_id", default=ZERO_UUID, help="Its user."),
+    ],
+    "fake": [
+        cfg.FloatOpt("power_delay", default=0, min=0, help="Seconds that a fake power action takes."),
+    ],
+}
+
+
+def load(config_files: Iterable[str] = (), overrides: Mapping[str, Mapping[str, Any]] | None = None) -> Settings:
+    """Settings from files, the environment and ``overrides`` (``{group: {option: value}}``, the strongest).
+
+    Every value is checked here, so that a wrong one stops the start and not a request an hour later.
+    Raises oslo.config's ``cfg.Error`` family: an unreadable file, an unknown option in ``overrides``, a bad value.
+    """
+    settings = cfg.ConfigOpts()
+    for group, options in OPTIONS.items():
+        settings.register_opts(options, group=None if group == "DEFAULT" else group)
+    settings(args=[], project="baremetal-sched", default_config_files=list(config_files), default_config_dirs=[])
+    for group, values in (overrides or {}).items():
+        for option, value in values.items():
+            settings.set_override(option, value, group=None if group == "DEFAULT" else group)
+    _check(settings)
+    return settings
+
+
+def _check(settings: Settings) -> None:
+    for group, options in OPTIONS.items():
+        section = settings if group == "DEFAULT" else getattr(settings, group)
+        for option in options:
+            getattr(section, option.dest)
+    if settings.conductor.heartbeat_timeout <= settings.conductor.heartbeat_interval:
+        raise cfg.Error("[conductor] heartbeat_timeout has to be longer than heartbeat_interval")
