@@ -1,0 +1,64 @@
+"""Request bodies: size, JSON, depth, and characters that no database column can hold."""
+
+import json
+from typing import Any, NoReturn
+
+from flask import Request
+
+from baremetal_sched.web.problems import BadRequest, BodyTooDeep, BodyTooLarge
+
+
+def read(request: Request, limit: int) -> bytes:
+    """The raw body. Raises BodyTooLarge, without reading on, if it has more than ``limit`` bytes."""
+    if request.content_length is not None and request.content_length > limit:
+        raise BodyTooLarge(limit=limit)
+    raw = request.stream.read(limit + 1)
+    if len(raw) > limit:
+        raise BodyTooLarge(limit=limit)
+    return raw
+
+
+def parse_json(raw: bytes, max_depth: int) -> Any:
+    """The JSON document in ``raw``.
+
+    Raises ValueError with the parser's words if it is none (NaN and Infinity are none either), BodyTooDeep if it is
+    nested deeper than ``max_depth``, BadRequest if a string holds a character that cannot be stored.
+    """
+    try:
+        document = json.loads(raw, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise BodyTooDeep(limit=max_depth) from None
+    _check(document, max_depth)
+    return document
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _check(document: Any, max_depth: int) -> None:
+    level, depth = [document], 0
+    while level:
+        below: list[Any] = []
+        for value in level:
+            if isinstance(value, str):
+                check_text(value)
+            elif isinstance(value, dict):
+                below.extend(value.keys())
+                below.extend(value.values())
+            elif isinstance(value, list):
+                below.extend(value)
+        depth += any(isinstance(value, dict | list) for value in level)
+        if depth > max_depth:
+            raise BodyTooDeep(limit=max_depth)
+        level = below
+
+
+def check_text(text: str) -> None:
+    """Raise BadRequest if ``text`` holds a NUL or half a surrogate pair."""
+    if "\x00" in text:
+        raise BadRequest(message="Text must not contain the character NUL.")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise BadRequest(message="Text must not contain unpaired surrogates.") from None
