@@ -1,0 +1,1 @@
+"""The Placement API: routes.py shows it on one screen."""

@@ -1,0 +1,22 @@
+"""/allocation_candidates"""
+
+from flask import Response
+from sqlalchemy.orm import Session
+
+from baremetal_sched.errors import TraitNotFound
+from baremetal_sched.placement.api.call import PlacementCall
+from baremetal_sched.placement.api.errors import UnknownTraitInQuery
+from baremetal_sched.placement.candidates import flat, query, response
+from baremetal_sched.placement.schemas import queries
+
+
+def list_candidates(call: PlacementCall, session: Session) -> Response:
+    """GET /allocation_candidates"""
+    call.checked_query(queries.candidates(call.version))
+    request = query.parse(call.query, call.version)
+    group = request.groups[""]
+    try:
+        found = flat.search(session, group, request.limit)
+    except TraitNotFound as error:
+        raise UnknownTraitInQuery(message=str(error)) from None
+    return call.answer(response.build(session, found, group.resources, call.version))

@@ -1,0 +1,95 @@
+"""/allocations/{consumer} and /resource_providers/{uuid}/allocations"""
+
+import uuid as uuid_module
+from typing import Any
+
+from flask import Response
+from sqlalchemy.orm import Session
+
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.placement import allocations, providers
+from baremetal_sched.placement.allocations import ConsumerWrite, Unset
+from baremetal_sched.placement.api.call import PlacementCall
+from baremetal_sched.placement.schemas.allocations import (
+    CONSUMER_GENERATION_SINCE,
+    CONSUMER_TYPE_SINCE,
+    KEYED_SINCE,
+    put_schema,
+)
+from baremetal_sched.placement.schemas.validation import is_tolerant_uuid
+from baremetal_sched.web.responses import empty_response
+
+UNKNOWN_TYPE = "unknown"
+
+
+def replace_allocations(call: PlacementCall, session: Session, consumer: str) -> Response:
+    """PUT /allocations/{consumer}"""
+    if not is_tolerant_uuid(consumer):
+        raise InvalidValue(message=f"Malformed consumer_uuid: {consumer}")
+    body = call.body(put_schema(call.version))
+    options = call.settings.placement
+    allocations.write(
+        session,
+        ConsumerWrite(
+            uuid=str(uuid_module.UUID(consumer)),
+            allocations=_amounts(body["allocations"]),
+            project_id=body.get("project_id", options.incomplete_consumer_project_id),
+            user_id=body.get("user_id", options.incomplete_consumer_user_id),
+            generation=body.get("consumer_generation", Unset.ANY_GENERATION),
+            consumer_type=body.get("consumer_type", Unset.KEEP_TYPE),
+        ),
+    )
+    return empty_response(204)
+
+
+def _amounts(given: Any) -> dict[str, dict[str, int]]:
+    """Both forms of a body, the older list and the object keyed by provider, as amounts by class by provider."""
+    if isinstance(given, list):
+        given = {item["resource_provider"]["uuid"]: item for item in given}
+    return {
+        provider: {name: int(amount) for name, amount in item["resources"].items()} for provider, item in given.items()
+    }
+
+
+def show_allocations(call: PlacementCall, session: Session, consumer: str) -> Response:
+    """GET /allocations/{consumer}"""
+    rows = allocations.held_by(session, consumer)
+    held: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        provider = held.setdefault(row.provider, {"resources": {}, "generation": row.provider_generation})
+        provider["resources"][row.resource_class] = row.used
+    document: dict[str, Any] = {"allocations": held}
+    if rows:
+        document |= _consumer(call.version, rows[0])
+    return call.answer(document, max((row.created_at for row in rows), default=None))
+
+
+def _consumer(version: int, row: Any) -> dict[str, Any]:
+    document: dict[str, Any] = {}
+    if version >= KEYED_SINCE:
+        document |= {"project_id": row.project_id, "user_id": row.user_id}
+    if version >= CONSUMER_GENERATION_SINCE:
+        document["consumer_generation"] = row.generation
+    if version >= CONSUMER_TYPE_SINCE:
+        document["consumer_type"] = row.consumer_type or UNKNOWN_TYPE
+    return document
+
+
+def delete_allocations(call: PlacementCall, session: Session, consumer: str) -> Response:
+    """DELETE /allocations/{consumer}"""
+    allocations.release(session, consumer)
+    return empty_response(204)
+
+
+def list_provider_allocations(call: PlacementCall, session: Session, uuid: str) -> Response:
+    """GET /resource_providers/{uuid}/allocations"""
+    provider = providers.find(session, uuid)
+    rows = allocations.held_of(session, provider["id"])
+    holders: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        holder = holders.setdefault(row.consumer, {"resources": {}})
+        holder["resources"][row.resource_class] = row.used
+        if call.version >= CONSUMER_GENERATION_SINCE:
+            holder["consumer_generation"] = row.generation
+    document = {"allocations": holders, "resource_provider_generation": provider["generation"]}
+    return call.answer(document, max((row.created_at for row in rows), default=None))

@@ -1,0 +1,52 @@
+"""A request to the Placement API, as its views see it."""
+
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from typing import Any
+
+from flask import Response
+
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.errors import BadQuery
+from baremetal_sched.placement.query_values import last_values
+from baremetal_sched.placement.schemas.validation import complaint
+from baremetal_sched.web.call import Call
+from baremetal_sched.web.problems import BadRequest
+from baremetal_sched.web.responses import json_response
+
+CACHE_HEADERS_SINCE = 15
+
+
+class PlacementCall(Call):
+    """Adds what the views of this API share."""
+
+    def body(self, schema: dict[str, Any]) -> Any:
+        """The JSON body, if it fits ``schema``. Raises BadRequest in the words of the parser or the validator."""
+        try:
+            document = self.json
+        except ValueError as error:
+            raise BadRequest(message=f"Malformed JSON: {error}") from None
+        wrong = complaint(document, schema)
+        if wrong is not None:
+            raise BadRequest(message=f"JSON does not validate: {wrong}")
+        return document
+
+    def checked_query(self, schema: dict[str, Any]) -> dict[str, str]:
+        """The query string (last value of each parameter), if it fits ``schema``. Raises BadQuery."""
+        values = last_values(self.query)
+        wrong = complaint(values, schema, query=True)
+        if wrong is not None:
+            raise BadQuery(message=f"Invalid query string parameters: {wrong}")
+        return values
+
+    def answer(self, document: Any, modified: datetime | None = None, *, cached: bool = True) -> Response:
+        """``document`` as JSON, from 1.15 with cache headers: last modified then, or now."""
+        return self.with_cache_headers(json_response(document), modified) if cached else json_response(document)
+
+    def with_cache_headers(self, response: Response, modified: datetime | None = None) -> Response:
+        """``response`` with the headers that 1.15 brought."""
+        if self.version >= CACHE_HEADERS_SINCE:
+            moment = (modified or utcnow()).replace(tzinfo=UTC)
+            response.headers["Last-Modified"] = format_datetime(moment, usegmt=True)
+            response.headers["Cache-Control"] = "no-cache"
+        return response

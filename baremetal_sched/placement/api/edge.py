@@ -1,0 +1,74 @@
+"""How the Placement API does what the edge leaves to each API."""
+
+from flask import Request, Response
+from werkzeug.datastructures import MIMEAccept
+from werkzeug.http import parse_accept_header
+
+from baremetal_sched.placement.api import errors, versions
+from baremetal_sched.placement.api.call import PlacementCall
+from baremetal_sched.placement.api.routes import ROUTES
+from baremetal_sched.settings import Settings
+from baremetal_sched.web.application import Api, Route
+from baremetal_sched.web.call import Call
+from baremetal_sched.web.problems import BadRequest, MethodNotAllowed, NotAcceptable, PathNotFound, UnsupportedMediaType
+
+JSON = "application/json"
+
+
+class PlacementApi(Api):
+    """The Placement API (microversions 1.0 to 1.39)."""
+
+    name = "placement"
+    routes = ROUTES
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def new_call(self, http: Request, request_id: str) -> Call:
+        return PlacementCall(http, request_id, self._settings)
+
+    def before_routing(self, call: Call) -> Response | None:
+        call.version = versions.negotiate(call.http.headers)
+        call.negotiated = True
+        length = call.http.environ.get("CONTENT_LENGTH") or "0"
+        if not length.isdecimal():
+            raise BadRequest(message="content-length header must be an integer")
+        if int(length) and not call.http.content_type:
+            raise BadRequest(message="content-type header required when content-length > 0")
+        return None
+
+    def before_view(self, call: Call, route: Route) -> None:
+        if call.version < route.since:
+            raise PathNotFound
+        if route.method in ("POST", "PUT") and call.http.mimetype != JSON:
+            given = call.http.content_type or None
+            raise UnsupportedMediaType(message=f"The media type {given} is not supported, use {JSON}")
+        if route.method == "GET" and route.path != "/" and not _accepts(call).best_match([JSON]):
+            raise NotAcceptable(message=f"Only {JSON} is provided")
+
+    def failure(self, call: Call, error: Exception) -> Response:
+        response = errors.render(
+            error,
+            request_id=call.request_id,
+            version=call.version if call.negotiated else None,
+            method=call.http.method,
+            accept=call.http.headers.get("Accept", JSON),
+            media_type=str(call.http.content_type or None),
+            wants=_accepts(call).best_match(["text/html", JSON]),
+        )
+        if call.negotiated and not isinstance(error, PathNotFound | MethodNotAllowed | BadRequest):
+            response.headers["Vary"] = "openstack-api-version"
+        return response
+
+    def finish(self, call: Call, response: Response) -> None:
+        response.headers["x-openstack-request-id"] = call.request_id
+        if call.negotiated:
+            response.headers["openstack-api-version"] = f"placement 1.{call.version}"
+            if response.status_code < 400:
+                response.headers["Vary"] = "openstack-api-version"
+
+
+def _accepts(call: Call) -> MIMEAccept:
+    """What the client accepts; JSON if it does not care."""
+    header = call.http.headers.get("Accept", "").strip()
+    return parse_accept_header(JSON if header in ("", "*/*") else header, MIMEAccept)

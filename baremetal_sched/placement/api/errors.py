@@ -1,0 +1,148 @@
+"""Errors in the format of the Placement API: JSON, HTML or text, as the client likes; codes from 1.23 on."""
+
+import html
+import json
+import re
+
+from flask import Response
+
+from baremetal_sched.errors import (
+    ConflictError,
+    ConsumerConflict,
+    ForbiddenError,
+    InvalidError,
+    InventoryInUse,
+    NotFoundError,
+    SchedulerError,
+    UnavailableError,
+)
+from baremetal_sched.web.problems import MethodNotAllowed, NotAcceptable, PathNotFound, Problem
+
+CODES_SINCE = 23
+UNDEFINED = "placement.undefined_code"
+
+#: Codes of errors that have one of their own; everything else is undefined.
+CODES: dict[type[SchedulerError], str] = {
+    ConsumerConflict: "placement.concurrent_update",
+    InventoryInUse: "placement.inventory.inuse",
+}
+
+_KINDS: tuple[tuple[type[SchedulerError], int], ...] = (
+    (NotFoundError, 404),
+    (ConflictError, 409),
+    (InvalidError, 400),
+    (ForbiddenError, 403),
+    (UnavailableError, 503),
+)
+
+#: What stands in front of the message, and the title, by status.
+_EXPLANATIONS = {
+    400: (
+        "Bad Request",
+        "The server could not comply with the request since it is either malformed or otherwise incorrect.",
+    ),
+    403: ("Forbidden", "Access was denied to this resource."),
+    404: ("Not Found", "The resource could not be found."),
+    405: ("Method Not Allowed", "The method {method} is not allowed for this resource. "),
+    406: (
+        "Not Acceptable",
+        "The resource could not be generated that was acceptable to your browser (content of type {accept}. ",
+    ),
+    409: ("Conflict", "There was a conflict when trying to complete your request."),
+    413: ("Request Entity Too Large", "The body of your request was too large for this server."),
+    415: ("Unsupported Media Type", "The request media type {media_type} is not supported by this server. "),
+    500: (
+        "Internal Server Error",
+        "The server has either erred or is incapable of performing the requested operation.",
+    ),
+    503: ("Service Unavailable", "The server is currently unavailable. Please try again at a later time."),
+}
+
+_TAG = re.compile(r"<[^>]*>")
+
+
+class VersionRefused(Problem):
+    """A microversion that is malformed (400) or not offered (406)."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message=message)
+        self.status = status  # type: ignore[misc]
+
+
+class UnknownTraitInQuery(InvalidError):
+    """A TraitNotFound that is the client's mistake: 400 instead of 404."""
+
+    template = "{message}"
+
+
+def status_of(error: Exception) -> int:
+    """The HTTP status that the error is answered with."""
+    if isinstance(error, Problem):
+        return error.status
+    for kind, status in _KINDS:
+        if isinstance(error, kind):
+            return status
+    return 500
+
+
+def message_of(error: Exception) -> str:
+    """The message proper."""
+    if isinstance(error, PathNotFound):
+        return ""
+    if isinstance(error, MethodNotAllowed):
+        return "The method specified is not allowed for this resource."
+    if isinstance(error, SchedulerError):
+        return str(error)
+    return "An internal error occurred; the log says more."
+
+
+def render(
+    error: Exception,
+    *,
+    request_id: str,
+    version: int | None,
+    method: str,
+    accept: str,
+    media_type: str,
+    wants: str | None,
+) -> Response:
+    """The answer to ``error``. ``version`` is None if none was agreed on; ``wants`` is the media type that the client
+    likes best of those that errors come in, None if it likes none."""
+    status = status_of(error)
+    title, explanation = _EXPLANATIONS[status]
+    explanation = explanation.format(method=method, accept=accept, media_type=media_type)
+    after = "" if status in (405, 406, 415) else "  "
+    message = message_of(error).replace("\n", " ") if wants == "application/json" else message_of(error)
+    detail = _TAG.sub("", f"{explanation}\n\n {message}{after}")
+    match wants:
+        case "application/json":
+            response = Response(
+                json.dumps(_document(error, status, title, detail, request_id, version)),
+                status,
+                content_type="application/json",
+            )
+        case "text/html":
+            page = (
+                f"<html>\n <head>\n  <title>{status} {title}</title>\n </head>\n <body>\n  <h1>{status} {title}</h1>\n"
+                f"  {html.escape(explanation)}<br /><br />\n{html.escape(message)}\n\n </body>\n</html>"
+            )
+            response = Response(page, status, content_type="text/html; charset=UTF-8")
+        case _:
+            response = Response(f"{status} {title}\n\n{detail}", status, content_type="text/plain; charset=UTF-8")
+    if isinstance(error, MethodNotAllowed) and error.details["allowed"]:
+        response.headers["Allow"] = ", ".join(error.details["allowed"])
+    if status == 503:
+        response.headers["Retry-After"] = "1"
+    return response
+
+
+def _document(
+    error: Exception, status: int, title: str, detail: str, request_id: str, version: int | None
+) -> dict[str, object]:
+    item: dict[str, object] = {"status": status, "title": title, "detail": detail}
+    if version is not None and version >= CODES_SINCE:
+        item["code"] = CODES.get(type(error), UNDEFINED) if isinstance(error, SchedulerError) else UNDEFINED
+    item["request_id"] = request_id
+    if isinstance(error, VersionRefused) and status == NotAcceptable.status:
+        item |= {"max_version": "1.39", "min_version": "1.0"}
+    return {"errors": [item]}

@@ -1,0 +1,71 @@
+"""/resource_providers"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from flask import Response
+from sqlalchemy.orm import Session
+
+from baremetal_sched.errors import TraitNotFound
+from baremetal_sched.placement import providers, query_values
+from baremetal_sched.placement.api.call import PlacementCall
+from baremetal_sched.placement.api.errors import UnknownTraitInQuery
+from baremetal_sched.placement.candidates.query import RequestGroup
+from baremetal_sched.placement.providers import ProviderFilters
+from baremetal_sched.placement.schemas import queries
+
+AGGREGATES_SINCE = 1
+TRAITS_SINCE = 6
+ALLOCATIONS_SINCE = 11
+TREES_SINCE = 14
+
+#: Links of a provider besides itself, with the microversion that has each.
+_LINKS = {
+    "inventories": 0,
+    "usages": 0,
+    "aggregates": AGGREGATES_SINCE,
+    "traits": TRAITS_SINCE,
+    "allocations": ALLOCATIONS_SINCE,
+}
+
+
+def list_providers(call: PlacementCall, session: Session) -> Response:
+    """GET /resource_providers"""
+    values = call.checked_query(queries.providers(call.version))
+    repeated = query_values.all_values(call.query)
+    group = RequestGroup("", in_tree=values.get("in_tree"))
+    if "resources" in values:
+        group.resources = query_values.parse_resources(values["resources"])
+    if "required" in values:
+        group.traits = query_values.parse_required(repeated["required"], call.version)
+    if "member_of" in values:
+        group.aggregates = query_values.parse_member_of("member_of", repeated["member_of"], call.version)
+    filters = ProviderFilters(values.get("name"), values.get("uuid"), group)
+    try:
+        rows = providers.list_providers(session, filters)
+    except TraitNotFound as error:
+        raise UnknownTraitInQuery(message=f'Invalid trait(s) in "required" parameter: {error}') from None
+    newest = max((row["updated_at"] or row["created_at"] for row in rows), default=None)
+    return call.answer({"resource_providers": [render(call, row) for row in rows]}, newest)
+
+
+def show_provider(call: PlacementCall, session: Session, uuid: str) -> Response:
+    """GET /resource_providers/{uuid}"""
+    row = providers.find(session, uuid)
+    return call.answer(render(call, row), row["updated_at"] or row["created_at"])
+
+
+def render(call: PlacementCall, row: Mapping[str, Any]) -> dict[str, Any]:
+    """The document of one provider."""
+    path = f"{call.mount}/resource_providers/{row['uuid']}"
+    document = {
+        "uuid": row["uuid"],
+        "name": row["name"],
+        "generation": row["generation"],
+        "links": [{"rel": "self", "href": path}]
+        + [{"rel": name, "href": f"{path}/{name}"} for name, since in _LINKS.items() if call.version >= since],
+    }
+    if call.version >= TREES_SINCE:
+        document["parent_provider_uuid"] = row["parent_provider_uuid"]
+        document["root_provider_uuid"] = row["root_provider_uuid"]
+    return document

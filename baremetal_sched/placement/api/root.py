@@ -1,0 +1,18 @@
+"""/"""
+
+from flask import Response
+
+from baremetal_sched.placement.api.call import PlacementCall
+from baremetal_sched.placement.api.versions import MAXIMUM, MINIMUM
+
+
+def show_root(call: PlacementCall, session: None) -> Response:
+    """GET /"""
+    version = {
+        "id": "v1.0",
+        "max_version": f"1.{MAXIMUM}",
+        "min_version": f"1.{MINIMUM}",
+        "status": "CURRENT",
+        "links": [{"rel": "self", "href": call.mount}],
+    }
+    return call.answer({"versions": [version]})

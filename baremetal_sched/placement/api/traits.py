@@ -1,0 +1,68 @@
+"""/traits and /resource_providers/{uuid}/traits"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from flask import Response
+from sqlalchemy import Row
+from sqlalchemy.orm import Session
+
+from baremetal_sched.errors import BadQuery, TraitNotFound
+from baremetal_sched.placement import inventories, providers, traits
+from baremetal_sched.placement.api.call import PlacementCall
+from baremetal_sched.placement.schemas import queries
+from baremetal_sched.web.responses import empty_response
+
+_ASSOCIATED = {"true": True, "false": False}
+
+
+def list_traits(call: PlacementCall, session: Session) -> Response:
+    """GET /traits"""
+    values = call.checked_query(queries.TRAITS)
+    associated = values.get("associated")
+    if associated is not None and associated.lower() not in _ASSOCIATED:
+        raise BadQuery(message='The query parameter "associated" only accepts "true" or "false"')
+    operator, argument = _parse_name(values.get("name"))
+    rows = traits.list_traits(
+        session,
+        names=argument.split(",") if operator == "in" else None,
+        prefix=argument if operator == "startswith" else None,
+        associated=_ASSOCIATED[associated.lower()] if associated is not None else None,
+    )
+    return call.answer({"traits": [row.name for row in rows]}, _newest(rows))
+
+
+def _parse_name(text: str | None) -> tuple[str, str]:
+    if text is None:
+        return "", ""
+    operator, colon, argument = text.partition(":")
+    if not colon:
+        raise BadQuery(
+            message="Badly formatted name parameter. Expected name query string parameter in form: "
+            f'?name=[in|startswith]:[name1,name2|prefix]. Got: "{text}"'
+        )
+    return operator, argument
+
+
+def show_trait(call: PlacementCall, session: Session, name: str) -> Response:
+    """GET /traits/{name}"""
+    rows = traits.list_traits(session, names=[name])
+    if not rows:
+        raise TraitNotFound(traits=name)
+    return call.with_cache_headers(empty_response(204), _newest(rows))
+
+
+def list_provider_traits(call: PlacementCall, session: Session, uuid: str) -> Response:
+    """GET /resource_providers/{uuid}/traits"""
+    provider = providers.find(session, uuid)
+    rows = inventories.list_provider_traits(session, provider["id"])
+    document = {
+        "traits": [row.name for row in rows],
+        "resource_provider_generation": provider["generation"],
+    }
+    return call.answer(document, _newest(rows))
+
+
+def _newest(rows: Sequence[Row[Any]]) -> datetime | None:
+    return max((row.created_at for row in rows), default=None)

@@ -1,0 +1,1 @@
+"""Allocation candidates: query string -> request groups -> search -> response."""

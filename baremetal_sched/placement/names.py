@@ -1,0 +1,74 @@
+"""Names and ids of traits and resource classes."""
+
+import re
+from collections.abc import Collection, Iterable
+
+import os_resource_classes
+import os_traits
+from sqlalchemy import Table, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.insert import insert_missing
+from baremetal_sched.db.models import ResourceClass, Trait
+
+_CUSTOM = re.compile(r"CUSTOM_[A-Z0-9_]+")
+NAME_LENGTH = 255
+
+STANDARD_CLASSES = tuple(os_resource_classes.STANDARDS)
+STANDARD_TRAITS = tuple(sorted(os_traits.get_traits()))
+
+
+def is_custom(name: str) -> bool:
+    """Is ``name`` that of a custom trait or resource class: ``CUSTOM_`` and then ``A-Z 0-9 _``, at most 255?"""
+    return len(name) <= NAME_LENGTH and _CUSTOM.fullmatch(name) is not None
+
+
+def sync_standard_names(session: Session) -> None:
+    """Enter the standard traits and resource classes of the installed libraries that the database does not know."""
+    _insert(session, ResourceClass, STANDARD_CLASSES, ids_of_classes(session, STANDARD_CLASSES))
+    _insert(session, Trait, STANDARD_TRAITS, ids_of_traits(session, STANDARD_TRAITS))
+
+
+def ids_of_traits(session: Session, names: Collection[str]) -> dict[str, int]:
+    """Ids by name, of those of ``names`` that exist."""
+    return _ids(session, Trait, names)
+
+
+def ids_of_classes(session: Session, names: Collection[str]) -> dict[str, int]:
+    """Ids by name, of those of ``names`` that exist."""
+    return _ids(session, ResourceClass, names)
+
+
+def ensure_traits(session: Session, names: Collection[str]) -> dict[str, int]:
+    """Ids by name, of all of ``names``, which are valid; what does not exist comes into being."""
+    return _ensure(session, Trait, names)
+
+
+def ensure_class(session: Session, name: str) -> int:
+    """The id of resource class ``name``, which is valid; it comes into being if it does not exist."""
+    return _ensure(session, ResourceClass, [name])[name]
+
+
+def _ids(session: Session, model: type[Trait] | type[ResourceClass], names: Collection[str]) -> dict[str, int]:
+    if not names:
+        return {}
+    rows = session.execute(select(model.name, model.id).where(model.name.in_(names)))
+    return {name: row_id for name, row_id in rows}
+
+
+def _ensure(session: Session, model: type[Trait] | type[ResourceClass], names: Collection[str]) -> dict[str, int]:
+    known = _ids(session, model, names)
+    if len(known) < len(set(names)):
+        _insert(session, model, names, known)
+        known = _ids(session, model, names)
+    return known
+
+
+def _insert(
+    session: Session, model: type[Trait] | type[ResourceClass], names: Iterable[str], known: Collection[str]
+) -> None:
+    table = model.__table__
+    assert isinstance(table, Table)  # noqa: S101 - models are tables
+    rows = [{"name": name, "created_at": utcnow()} for name in dict.fromkeys(names) if name not in known]
+    insert_missing(session, table, rows)

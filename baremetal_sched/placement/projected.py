@@ -1,0 +1,190 @@
+"""A resource provider that mirrors something else: made to have just this inventory and these traits.
+
+For whoever owns the truth (``baremetal.projection``). Everything here is the provider's side of another transaction.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sqlalchemy import delete, insert, select, update
+from sqlalchemy.orm import Session
+
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models import (
+    Allocation,
+    Consumer,
+    Inventory,
+    ProviderTrait,
+    ResourceClass,
+    ResourceProvider,
+    Trait,
+)
+from baremetal_sched.errors import InventoryInUse
+from baremetal_sched.placement import names
+
+
+@dataclass(frozen=True)
+class Unit:
+    """An inventory of one indivisible thing of ``resource_class``: total 1, and reserved unless it can be had."""
+
+    resource_class: str
+    reserved: bool
+
+
+def create(session: Session, uuid: str) -> int:
+    """A new root provider, named by its UUID. Returns its id."""
+    session.execute(insert(ResourceProvider).values(uuid=uuid, name=uuid, generation=0, created_at=utcnow()))
+    provider_id = session.scalars(select(ResourceProvider.id).where(ResourceProvider.uuid == uuid)).one()
+    session.execute(update(ResourceProvider).where(ResourceProvider.id == provider_id).values(root_id=provider_id))
+    return provider_id
+
+
+def conform(session: Session, uuid: str, unit: Unit | None, traits: Collection[str]) -> list[str]:
+    """Make provider ``uuid`` have just ``unit`` (None: no inventory) and ``traits``; it comes into being if need be.
+
+    Returns what had to change, in words; the provider's generation grows if anything did. Raises InventoryInUse if
+    a class that has to go is allocated.
+    """
+    provider_id = session.scalar(select(ResourceProvider.id).where(ResourceProvider.uuid == uuid).with_for_update())
+    changes = []
+    if provider_id is None:
+        provider_id = create(session, uuid)
+        changes.append("provider created")
+    changes += _conform_inventory(session, provider_id, uuid, unit)
+    changes += _conform_traits(session, provider_id, traits)
+    if changes:
+        session.execute(
+            update(ResourceProvider)
+            .where(ResourceProvider.id == provider_id)
+            .values(generation=ResourceProvider.generation + 1, updated_at=utcnow())
+        )
+    return changes
+
+
+def consumers_of(session: Session, uuid: str) -> list[str]:
+    """UUIDs of the consumers that hold allocations of provider ``uuid``."""
+    return list(
+        session.scalars(
+            select(Consumer.uuid)
+            .distinct()
+            .join(Allocation, Allocation.consumer_id == Consumer.id)
+            .join(ResourceProvider, ResourceProvider.id == Allocation.provider_id)
+            .where(ResourceProvider.uuid == uuid)
+        )
+    )
+
+
+def remove(session: Session, uuid: str) -> None:
+    """Remove provider ``uuid`` with everything that hangs on it, allocations included."""
+    provider_id = session.scalar(select(ResourceProvider.id).where(ResourceProvider.uuid == uuid).with_for_update())
+    if provider_id is None:
+        return
+    consumer_ids = session.scalars(select(Allocation.consumer_id).where(Allocation.provider_id == provider_id)).all()
+    for model in (Allocation, Inventory, ProviderTrait):
+        session.execute(delete(model).where(model.provider_id == provider_id))
+    if consumer_ids:
+        # A consumer goes with its last allocation.
+        session.execute(
+            delete(Consumer).where(
+                Consumer.id.in_(consumer_ids),
+                ~select(Allocation.consumer_id).where(Allocation.consumer_id == Consumer.id).exists(),
+            )
+        )
+    # The root of the tree points to itself.
+    session.execute(update(ResourceProvider).where(ResourceProvider.id == provider_id).values(root_id=None))
+    session.execute(delete(ResourceProvider).where(ResourceProvider.id == provider_id))
+
+
+def _conform_inventory(session: Session, provider_id: int, uuid: str, unit: Unit | None) -> list[str]:
+    found = {
+        name: (class_id, total, reserved, min_unit, max_unit, step_size, ratio, used)
+        for name, class_id, total, reserved, min_unit, max_unit, step_size, ratio, used in session.execute(
+            select(
+                ResourceClass.name,
+                Inventory.resource_class_id,
+                Inventory.total,
+                Inventory.reserved,
+                Inventory.min_unit,
+                Inventory.max_unit,
+                Inventory.step_size,
+                Inventory.allocation_ratio,
+                Inventory.used,
+            )
+            .join(ResourceClass, ResourceClass.id == Inventory.resource_class_id)
+            .where(Inventory.provider_id == provider_id)
+        )
+    }
+    changes = []
+    wanted = unit.resource_class if unit else None
+    for name, (class_id, *_, used) in found.items():
+        if name == wanted:
+            continue
+        if used:
+            raise InventoryInUse(resource_classes=name, provider=uuid)
+        session.execute(
+            delete(Inventory).where(
+                Inventory.provider_id == provider_id, Inventory.resource_class_id == class_id, Inventory.used == 0
+            )
+        )
+        changes.append(f"inventory of {name} removed")
+    if unit is None:
+        return changes
+    return changes + _conform_unit(session, provider_id, unit, found.get(unit.resource_class))
+
+
+def _conform_unit(
+    session: Session, provider_id: int, unit: Unit, found: tuple[int, int, int, int, int, int, float, int] | None
+) -> list[str]:
+    reserved = int(unit.reserved)
+    values = {
+        "total": 1,
+        "reserved": reserved,
+        "min_unit": 1,
+        "max_unit": 1,
+        "step_size": 1,
+        "allocation_ratio": 1.0,
+        "capacity": 1 - reserved,
+    }
+    if found is None:
+        class_id = names.ensure_class(session, unit.resource_class)
+        session.execute(
+            insert(Inventory).values(
+                provider_id=provider_id, resource_class_id=class_id, used=0, created_at=utcnow(), **values
+            )
+        )
+        return [f"inventory of {unit.resource_class} added"]
+    class_id, *present, _ = found
+    if present == [1, reserved, 1, 1, 1, 1.0]:
+        return []
+    session.execute(
+        update(Inventory)
+        .where(Inventory.provider_id == provider_id, Inventory.resource_class_id == class_id)
+        .values(updated_at=utcnow(), **values)
+    )
+    return [f"inventory of {unit.resource_class} {'reserved' if reserved else 'offered'}"]
+
+
+def _conform_traits(session: Session, provider_id: int, traits: Collection[str]) -> list[str]:
+    present = {
+        name: trait_id
+        for name, trait_id in session.execute(
+            select(Trait.name, Trait.id)
+            .join(ProviderTrait, ProviderTrait.trait_id == Trait.id)
+            .where(ProviderTrait.provider_id == provider_id)
+        )
+    }
+    missing = [name for name in traits if name not in present]
+    surplus = [name for name in present if name not in set(traits)]
+    if surplus:
+        session.execute(
+            delete(ProviderTrait).where(
+                ProviderTrait.provider_id == provider_id,
+                ProviderTrait.trait_id.in_([present[name] for name in surplus]),
+            )
+        )
+    if missing:
+        ids = names.ensure_traits(session, missing)
+        session.execute(
+            insert(ProviderTrait), [{"provider_id": provider_id, "trait_id": trait_id} for trait_id in ids.values()]
+        )
+    return [f"trait {name} added" for name in sorted(missing)] + [f"trait {name} removed" for name in sorted(surplus)]

@@ -1,0 +1,152 @@
+"""Values of query parameters that several lists share: resources, required traits, aggregates.
+
+The texts of the errors are those of Placement; clients and its test suite look for them.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from baremetal_sched.errors import BadQuery
+from baremetal_sched.placement.schemas.validation import is_tolerant_uuid
+
+FORBIDDEN_TRAITS_SINCE = 22
+MEMBER_OF_REPEATED_SINCE = 24
+FORBIDDEN_AGGREGATES_SINCE = 32
+ANY_TRAITS_SINCE = 39
+
+PREFIX = "Invalid query string parameters: "
+
+
+@dataclass
+class TraitConditions:
+    """``required``: sets of which a provider needs one trait each; ``forbidden``: what it must not have."""
+
+    required: list[frozenset[str]] = field(default_factory=list)
+    forbidden: set[str] = field(default_factory=set)
+
+    def names(self) -> set[str]:
+        """Every trait that is mentioned."""
+        return self.forbidden.union(*self.required)
+
+    def contradictions(self) -> set[str]:
+        """Traits that are both required and forbidden: no provider can have them right."""
+        return {trait for wanted in self.required if wanted <= self.forbidden for trait in wanted}
+
+
+@dataclass
+class AggregateConditions:
+    """``member_of``: sets of which a provider must be in one each; ``forbidden``: where it must not be."""
+
+    member_of: list[frozenset[str]] = field(default_factory=list)
+    forbidden: set[str] = field(default_factory=set)
+
+
+def parse_resources(text: str) -> dict[str, int]:
+    """``RC:n,RC:n`` as amounts by class. Raises BadQuery."""
+    form = (
+        "Badly formed resources parameter. Expected resources query string parameter in form: "
+        "?resources=VCPU:2,MEMORY_MB:1024. Got: "
+    )
+    if not text.strip():
+        raise BadQuery(message=f"{form}empty string.")
+    amounts = {}
+    for item in text.split(","):
+        if item.count(":") != 1:
+            raise BadQuery(message=f"{form}{item}.")
+        name, number = item.split(":")
+        try:
+            amount = int(number)
+        except ValueError:
+            raise BadQuery(
+                message=f"Requested resource {name} expected positive integer amount. Got: {number}."
+            ) from None
+        if amount < 1:
+            raise BadQuery(message=f"Requested resource {name} requires amount >= 1. Got: {amount}.")
+        amounts[name] = amount
+    return amounts
+
+
+def parse_required(values: Sequence[str], version: int) -> TraitConditions:
+    """All values of one ``required`` parameter. Below 1.39 only the last counts. Raises BadQuery."""
+    conditions = TraitConditions()
+    for text in values if version >= ANY_TRAITS_SINCE else values[-1:]:
+        parse_traits(
+            text,
+            conditions,
+            forbidden_allowed=version >= FORBIDDEN_TRAITS_SINCE,
+            any_allowed=version >= ANY_TRAITS_SINCE,
+        )
+    return conditions
+
+
+def parse_traits(text: str, conditions: TraitConditions, *, forbidden_allowed: bool, any_allowed: bool) -> None:
+    """Add one value (``A,!B`` or ``in:A,B``) to ``conditions``. Raises BadQuery."""
+    form = "HW_CPU_X86_VMX,!CUSTOM_MAGIC" if forbidden_allowed else "HW_CPU_X86_VMX,CUSTOM_MAGIC"
+    expected = f"{PREFIX}Expected 'required' parameter value of the form: "
+    if text.startswith("in:"):
+        if not any_allowed:
+            raise BadQuery(
+                message=f"{PREFIX}The format 'in:HW_CPU_X86_VMX,CUSTOM_MAGIC' only supported since microversion 1.39. "
+                f"Got: {text}"
+            )
+        wanted = [name.strip() for name in text.removeprefix("in:").split(",")]
+        if not all(wanted):
+            raise BadQuery(message=f"{expected}in:HW_CPU_X86_VMX,CUSTOM_MAGIC. Got an empty trait in: {text}")
+        if any(name.startswith("!") for name in wanted):
+            raise BadQuery(message=f"{PREFIX}The format 'in:' does not support forbidden traits. Got: {text}")
+        conditions.required.append(frozenset(wanted))
+        return
+    for name in (item.strip() for item in text.split(",")):
+        if not name.strip("!"):
+            raise BadQuery(message=f"{expected}{form}. Got an empty trait in: {text}")
+        if not name.startswith("!"):
+            conditions.required.append(frozenset([name]))
+        elif forbidden_allowed:
+            conditions.forbidden.add(name.lstrip("!"))
+        else:
+            raise BadQuery(message=f"{expected}{form}. Got: {text}")
+
+
+def parse_member_of(parameter: str, values: Sequence[str], version: int) -> AggregateConditions:
+    """All values of one ``member_of`` parameter, which may have a suffix. Raises BadQuery."""
+    if len(values) > 1 and version < MEMBER_OF_REPEATED_SINCE:
+        raise BadQuery(message=f"Multiple {parameter} parameters are not supported")
+    conditions = AggregateConditions()
+    for text in values:
+        forbidden = text.startswith("!")
+        if forbidden and version < FORBIDDEN_AGGREGATES_SINCE:
+            raise BadQuery(message=f"Forbidden {parameter} parameters are not supported in the specified microversion")
+        aggregates = _aggregates(text.removeprefix("!"), text)
+        if forbidden:
+            conditions.forbidden |= aggregates
+        else:
+            conditions.member_of.append(frozenset(aggregates))
+    return conditions
+
+
+def _aggregates(text: str, given: str) -> set[str]:
+    if text.startswith("in:"):
+        aggregates = set(text.removeprefix("in:").split(","))
+    elif "," in text:
+        raise BadQuery(
+            message="Multiple values for 'member_of' must be prefixed with the 'in:' or '!in:' keyword using the valid "
+            f"microversion. Got: {given}"
+        )
+    else:
+        aggregates = {text}
+    if not all(is_tolerant_uuid(aggregate) for aggregate in aggregates):
+        raise BadQuery(message=f"{PREFIX}Expected 'member_of' parameter to contain valid UUID(s). Got: {given}")
+    return aggregates
+
+
+def last_values(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The parameters as the schemas see them: the last value of each."""
+    return dict(pairs)
+
+
+def all_values(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """All values of each parameter, in order."""
+    values: dict[str, list[str]] = {}
+    for name, value in pairs:
+        values.setdefault(name, []).append(value)
+    return values

@@ -1,0 +1,27 @@
+"""Pieces of schemas that several resources share."""
+
+from typing import Any
+
+CLASS_NAME = "^[A-Z0-9_]+$"
+UUID_KEY = "^[0-9a-fA-F-]{36}$"
+INT32 = 2147483647
+
+UUID: dict[str, Any] = {"type": "string", "format": "uuid"}
+IDENTIFIER: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 255}
+CONSUMER_TYPE: dict[str, Any] = {"type": "string", "pattern": CLASS_NAME, "minLength": 1, "maxLength": 255}
+
+#: An amount of each class; never empty.
+RESOURCES: dict[str, Any] = {
+    "type": "object",
+    "minProperties": 1,
+    "patternProperties": {CLASS_NAME: {"type": "integer", "minimum": 1}},
+    "additionalProperties": False,
+}
+
+
+def closed(properties: dict[str, Any], required: tuple[str, ...] = ()) -> dict[str, Any]:
+    """An object with just these properties."""
+    schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+    if required:
+        schema["required"] = list(required)
+    return schema

@@ -1,0 +1,46 @@
+"""Checking documents against JSON schemas, with the texts that clients of Placement know."""
+
+import re
+import uuid
+from functools import lru_cache
+from typing import Any
+
+import jsonschema
+import orjson
+from jsonschema.exceptions import best_match
+
+_STRICT_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+
+#: In bodies a UUID may lack dashes or have braces; in query strings it may not.
+BODY_FORMATS = jsonschema.FormatChecker(formats=())
+QUERY_FORMATS = jsonschema.FormatChecker(formats=())
+
+
+@BODY_FORMATS.checks("uuid")
+def is_tolerant_uuid(value: object) -> bool:
+    """Is it a UUID, dashes, braces and letter case aside?"""
+    if not isinstance(value, str):
+        return True
+    text = value.replace("urn:", "").replace("uuid:", "").strip("{}").replace("-", "").lower()
+    try:
+        return uuid.UUID(value).hex == text
+    except ValueError:
+        return False
+
+
+@QUERY_FORMATS.checks("uuid")
+def is_strict_uuid(value: object) -> bool:
+    """Is it a UUID in the usual form?"""
+    return not isinstance(value, str) or _STRICT_UUID.fullmatch(value) is not None
+
+
+def complaint(document: Any, schema: dict[str, Any], *, query: bool = False) -> str | None:
+    """What is wrong with ``document``, in the words of the jsonschema library; None if nothing is."""
+    error = best_match(_validator(orjson.dumps(schema), query).iter_errors(document))
+    return None if error is None else str(error)
+
+
+@lru_cache(maxsize=256)
+def _validator(schema: bytes, query: bool) -> Any:
+    formats = QUERY_FORMATS if query else BODY_FORMATS
+    return jsonschema.Draft202012Validator(orjson.loads(schema), format_checker=formats)
