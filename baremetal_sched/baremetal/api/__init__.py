@@ -1,0 +1,1 @@
+"""The bare metal API, as Ironic has it: routes.py shows it on one screen."""

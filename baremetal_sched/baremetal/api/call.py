@@ -1,0 +1,76 @@
+"""A request to the bare metal API, as its views see it."""
+
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.api.errors import RoutingError
+from baremetal_sched.baremetal.identifiers import canonical_uuid, is_logical_name
+from baremetal_sched.baremetal.ownership import Membership, live_members
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.web.call import Call
+from baremetal_sched.web.problems import BadRequest, PathNotFound
+
+#: Since when nodes have names, and names may be more than host names.
+NAMES = 5
+LOGICAL_NAMES = 10
+
+#: What stands behind a node in a path cannot stand for a node, even if a node is called so.
+_SUB_COLLECTIONS = frozenset(
+    {
+        *("allocation", "bios", "children", "firmware", "history", "inventory", "maintenance", "management"),
+        *("portgroups", "ports", "states", "traits", "validate", "vendor_passthru", "vifs", "vmedia", "volume"),
+    }
+)
+
+
+class BaremetalCall(Call):
+    """Adds what the views of this API share. ``stripped_json``: the path ended in ``.json``, which was taken off."""
+
+    stripped_json = False
+
+    def body(self) -> Any:
+        """The JSON body; ``{}`` if there is none. Raises BadRequest if it is no JSON."""
+        if not self.raw_body:
+            return {}
+        try:
+            return self.json
+        except ValueError as error:
+            raise BadRequest(message=f"The body of the request is not JSON: {error}") from None
+
+    def refuse_query(self) -> None:
+        """Raise InvalidValue if the request has a query string: this view takes none."""
+        self.refuse_unknown(())
+
+    def refuse_unknown(self, known: Any) -> None:
+        """Raise InvalidValue for query parameters that are not in ``known``."""
+        unknown = sorted({name for name, _ in self.query if name not in known})
+        if unknown:
+            raise InvalidValue(message=f"Unexpected arguments: {', '.join(unknown)}")
+
+    def refuse_body(self) -> None:
+        """Raise InvalidValue if the request has a JSON body with anything in it: this view takes none."""
+        body = self.body()
+        if body:
+            names = ", ".join(sorted(body)) if isinstance(body, dict) else "body"
+            raise InvalidValue(message=f"Unexpected arguments: {names}")
+
+    def membership(self, session: Session) -> Membership:
+        """The live conductors, now."""
+        return live_members(session, self.settings)
+
+    @property
+    def hostname_names(self) -> bool:
+        """Are names of nodes host names still?"""
+        return self.version < LOGICAL_NAMES
+
+    def node_ident(self, ident: str) -> str:
+        """``ident`` from the path, if it can be that of a node at all; else RoutingError or InvalidValue."""
+        if ident in _SUB_COLLECTIONS:
+            raise PathNotFound
+        if canonical_uuid(ident) is None:
+            if not is_logical_name(ident):
+                raise RoutingError(400, f"Expected UUID or name for node: {ident}")
+            if NAMES <= self.version < LOGICAL_NAMES and not is_logical_name(ident, hostname_only=True):
+                raise InvalidValue(message=f"Expected a logical name or UUID but received {ident}.")
+        return ident

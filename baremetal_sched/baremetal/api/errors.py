@@ -1,0 +1,87 @@
+"""Errors in the format of the bare metal API.
+
+The body is ``{"error_message": "<JSON as a string>"}``. Inside is, for what a view raised, shape A: ``faultcode``,
+``faultstring``, ``debuginfo``; for what routing raised, shape B: ``code``, ``title``, ``description``. What is wrong
+with the body as such comes without the envelope.
+"""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+
+import orjson
+from flask import Response
+
+from baremetal_sched.baremetal.api.versions import VersionRefused
+from baremetal_sched.errors import (
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    SchedulerError,
+    UnavailableError,
+)
+from baremetal_sched.web.problems import BodyTooDeep, BodyTooLarge, MethodNotAllowed, PathNotFound, Problem
+from baremetal_sched.web.responses import json_response
+
+_KINDS: tuple[tuple[type[SchedulerError], int], ...] = (
+    (NotFoundError, 404),
+    (ConflictError, 409),
+    (InvalidError, 400),
+    (ForbiddenError, 403),
+    (UnavailableError, 503),
+    (VersionRefused, 406),
+)
+
+
+class TooNew(Problem):
+    """A field, parameter or verb that the microversion of the request does not have yet."""
+
+    status = 406
+    template = "Request not acceptable."
+
+
+class TooNewParameter(TooNew):
+    template = "Request not acceptable. The minimal required API version should be 1.{since}"
+
+
+class RoutingError(Problem):
+    """What Ironic finds while it looks for the controller: shape B."""
+
+    def __init__(self, status: int, description: str = "") -> None:
+        super().__init__(message=description)
+        self.status = status  # type: ignore[misc]
+
+
+def status_of(error: Exception) -> int:
+    """The HTTP status that the error is answered with."""
+    if isinstance(error, Problem):
+        return error.status
+    for kind, status in _KINDS:
+        if isinstance(error, kind):
+            return status
+    return 500
+
+
+def render(error: Exception, *, at_root: bool) -> Response:
+    """The answer to ``error``. ``at_root``: the request was for ``/`` itself, where shape A is always used."""
+    status = status_of(error)
+    if isinstance(error, BodyTooDeep | BodyTooLarge):
+        return json_response({"faultcode": "Client", "faultstring": str(error)}, status)
+    if _is_routing(error) and not at_root:
+        # The description of an unknown path or method is empty, as with Ironic.
+        description = "" if isinstance(error, PathNotFound | MethodNotAllowed) else str(error)
+        return _envelope({"code": status, "title": HTTPStatus(status).phrase, "description": description}, status)
+    message = str(error) if isinstance(error, SchedulerError) else "An internal error occurred; the log says more."
+    fault = {"faultcode": "Client" if status < 500 else "Server", "faultstring": message, "debuginfo": None}
+    response = _envelope(fault, status)
+    if status == 503:
+        response.headers["Retry-After"] = "1"
+    return response
+
+
+def _is_routing(error: Exception) -> bool:
+    return isinstance(error, PathNotFound | MethodNotAllowed | VersionRefused | RoutingError)
+
+
+def _envelope(document: Mapping[str, object], status: int) -> Response:
+    return json_response({"error_message": orjson.dumps(document).decode()}, status)

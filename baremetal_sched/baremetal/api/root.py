@@ -1,0 +1,60 @@
+"""The version documents: / and /v1"""
+
+from typing import Any
+
+from flask import Response
+
+from baremetal_sched.baremetal.api.call import BaremetalCall
+from baremetal_sched.baremetal.api.versions import MAXIMUM, MINIMUM
+from baremetal_sched.web.responses import json_response
+
+#: Collections that /v1 points to, with the microversion that has each.
+_COLLECTIONS = {"nodes": 1, "drivers": 1, "conductors": 49}
+
+
+def show_root(call: BaremetalCall, session: None) -> Response:
+    """GET /"""
+    version = _version(call)
+    return json_response(
+        {
+            "name": "OpenStack Ironic API",
+            "description": "Bare metal API of baremetal-sched, as Ironic has it.",
+            "default_version": version,
+            "versions": [version],
+        }
+    )
+
+
+def show_v1(call: BaremetalCall, session: None) -> Response:
+    """GET /v1"""
+    base = call.base_url
+    document: dict[str, Any] = {
+        "id": "v1",
+        "links": [
+            {"href": f"{base}/v1/", "rel": "self"},
+            {
+                "href": "https://docs.openstack.org/ironic/latest/contributor/webapi.html",
+                "rel": "describedby",
+                "type": "text/html",
+            },
+        ],
+        "media_types": {"base": "application/json", "type": "application/vnd.openstack.ironic.v1+json"},
+        "version": _version(call),
+    }
+    for name, since in _COLLECTIONS.items():
+        if call.version >= since:
+            document[name] = [
+                {"href": f"{base}/v1/{name}/", "rel": "self"},
+                {"href": f"{base}/{name}/", "rel": "bookmark"},
+            ]
+    return json_response(document)
+
+
+def _version(call: BaremetalCall) -> dict[str, Any]:
+    return {
+        "id": "v1",
+        "links": [{"href": f"{call.base_url}/v1/", "rel": "self"}],
+        "status": "CURRENT",
+        "min_version": f"1.{MINIMUM}",
+        "version": f"1.{MAXIMUM}",
+    }

@@ -1,0 +1,35 @@
+"""The bare metal API on one screen. ``since`` is the minor part of the first microversion that has a route."""
+
+from baremetal_sched.baremetal.api import conductors, drivers, nodes, root, states, traits
+from baremetal_sched.web.application import Route
+
+ROUTES = (
+    Route("GET", "/", root.show_root, transaction=None),
+    Route("POST", "/", root.show_root, transaction=None),
+    Route("GET", "/v1", root.show_v1, transaction=None),
+    Route("HEAD", "/v1", root.show_v1, transaction=None),
+    Route("GET", "/v1/nodes", nodes.list_nodes),
+    Route("POST", "/v1/nodes", nodes.create_node, transaction="write"),
+    Route("PATCH", "/v1/nodes", nodes.refuse_missing_ident, transaction=None),
+    Route("DELETE", "/v1/nodes", nodes.refuse_missing_ident, transaction=None),
+    Route("GET", "/v1/nodes/", nodes.refuse_missing_ident, transaction=None),
+    Route("GET", "/v1/nodes/detail", nodes.list_nodes_in_detail),
+    Route("GET", "/v1/nodes/<ident>", nodes.show_node),
+    Route("PATCH", "/v1/nodes/<ident>", nodes.update_node, transaction="write"),
+    Route("DELETE", "/v1/nodes/<ident>", nodes.delete_node, transaction="write"),
+    Route("PUT", "/v1/nodes/<ident>/maintenance", nodes.set_maintenance, transaction="write"),
+    Route("DELETE", "/v1/nodes/<ident>/maintenance", nodes.clear_maintenance, transaction="write"),
+    Route("GET", "/v1/nodes/<ident>/states", states.show_states),
+    Route("PUT", "/v1/nodes/<ident>/states/power", states.set_power, transaction="write"),
+    # Traits: below 1.37 each method answers in its own way, see there.
+    Route("GET", "/v1/nodes/<ident>/traits", traits.list_traits),
+    Route("PUT", "/v1/nodes/<ident>/traits", traits.replace_traits, transaction="write"),
+    Route("DELETE", "/v1/nodes/<ident>/traits", traits.remove_all_traits, transaction="write"),
+    Route("PUT", "/v1/nodes/<ident>/traits/<trait>", traits.add_trait, transaction="write"),
+    Route("DELETE", "/v1/nodes/<ident>/traits/<trait>", traits.remove_trait, transaction="write"),
+    Route("GET", "/v1/conductors", conductors.list_conductors, since=49),
+    Route("GET", "/v1/conductors/<hostname>", conductors.show_conductor, since=49),
+    Route("GET", "/v1/drivers", drivers.list_drivers),
+    Route("GET", "/v1/drivers/<name>", drivers.show_driver),
+    Route("GET", "/v1/drivers/<name>/properties", drivers.show_properties),
+)

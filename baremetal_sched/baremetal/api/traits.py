@@ -1,0 +1,84 @@
+"""/v1/nodes/{node}/traits"""
+
+from flask import Response
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import nodes, traits
+from baremetal_sched.baremetal.api.call import BaremetalCall
+from baremetal_sched.baremetal.api.errors import TooNew
+from baremetal_sched.baremetal.api.nodes import uuid_of
+from baremetal_sched.baremetal.schemas.traits import check_trait, load_traits, refuse_traits
+from baremetal_sched.db.models import Node
+from baremetal_sched.errors import NotFoundError
+from baremetal_sched.web.problems import MethodNotAllowed
+from baremetal_sched.web.responses import empty_response, json_response
+
+TRAITS_SINCE = 37
+
+
+class _NotYet(NotFoundError):
+    template = "Resource could not be found."
+
+
+def _require_version(call: BaremetalCall) -> None:
+    """Below 1.37 each method has its own way to say that there are no traits."""
+    if call.version < TRAITS_SINCE:
+        match call.http.method:
+            case "GET":
+                raise TooNew
+            case "DELETE":
+                raise _NotYet
+            case method:
+                raise MethodNotAllowed(method=method, allowed=[])
+
+
+def list_traits(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/nodes/{node}/traits"""
+    node = nodes.find(session, uuid_of(call, session, ident))
+    _require_version(call)
+    call.refuse_query()
+    return json_response({"traits": traits.list_traits(session, node.id)})
+
+
+def replace_traits(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """PUT /v1/nodes/{node}/traits; with ``Prefer: return=representation`` the answer is the list."""
+    _require_version(call)
+    call.refuse_query()
+    wanted = load_traits(call.body())
+    now = traits.replace_traits(session, _changeable(call, session, ident), wanted)
+    if "return=representation" in call.http.headers.get("Prefer", "").replace(" ", "").split(","):
+        return json_response({"traits": now}, headers={"Preference-Applied": "return=representation"})
+    return empty_response(204)
+
+
+def add_trait(call: BaremetalCall, session: Session, ident: str, trait: str) -> Response:
+    """PUT /v1/nodes/{node}/traits/{trait}"""
+    _require_version(call)
+    call.refuse_query()
+    check_trait(trait, "trait")
+    refuse_traits(call.body())
+    traits.add_trait(session, _changeable(call, session, ident), trait)
+    return empty_response(204, {"Location": f"{call.base_url}/v1/nodes/{ident}/traits/{trait}"})
+
+
+def remove_all_traits(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """DELETE /v1/nodes/{node}/traits"""
+    _require_version(call)
+    call.refuse_query()
+    call.refuse_body()
+    traits.replace_traits(session, _changeable(call, session, ident), ())
+    return empty_response(204)
+
+
+def remove_trait(call: BaremetalCall, session: Session, ident: str, trait: str) -> Response:
+    """DELETE /v1/nodes/{node}/traits/{trait}"""
+    _require_version(call)
+    call.refuse_query()
+    call.refuse_body()
+    traits.remove_trait(session, _changeable(call, session, ident), trait)
+    return empty_response(204)
+
+
+def _changeable(call: BaremetalCall, session: Session, ident: str) -> Node:
+    node_uuid = uuid_of(call, session, ident)
+    return nodes.find_to_change_by(session, node_uuid, call.membership(session))

@@ -1,0 +1,57 @@
+"""Microversions of the bare metal API: 1.1 to 1.115, negotiated as Ironic negotiates them."""
+
+import re
+
+from werkzeug.datastructures import Headers
+
+from baremetal_sched.errors import SchedulerError
+
+SERVICE = "baremetal"
+MINIMUM = 1
+MAXIMUM = 115
+HEADER = "X-OpenStack-Ironic-API-Version"
+
+_VERSION = re.compile(r"(-?\d+)\.(-?\d+)", re.ASCII)
+
+
+class VersionRefused(SchedulerError):
+    """The client asks for a version that is not served, or that is none."""
+
+    template = "{message}"
+
+
+def negotiate(headers: Headers) -> int:
+    """The minor version that the request headers ask for; 1 if they ask for none.
+
+    The generic ``OpenStack-API-Version: baremetal 1.n`` wins over Ironic's own header. Raises VersionRefused.
+    """
+    wanted = _generic(headers) or headers.get(HEADER, "").strip()
+    if not wanted:
+        return MINIMUM
+    if wanted.lower() == "latest":
+        return MAXIMUM
+    match = _VERSION.fullmatch(wanted)
+    if match is None:
+        raise VersionRefused(message=f"Invalid value for {HEADER} header")
+    major, minor = int(match[1]), int(match[2])
+    supported = f"The supported version range is: [1.{MINIMUM}, 1.{MAXIMUM}]."
+    if major != 1:
+        raise VersionRefused(
+            message=f"Mutually exclusive versions requested. Version {major}.{minor} requested but not supported by "
+            f"this service. {supported}"
+        )
+    if not MINIMUM <= minor <= MAXIMUM:
+        raise VersionRefused(
+            message=f"Version 1.{minor} was requested but the minor version is not supported by this service. "
+            f"{supported}"
+        )
+    return minor
+
+
+def _generic(headers: Headers) -> str:
+    """The version for us in the generic header, which several services may share; empty if there is none."""
+    for entry in headers.get("OpenStack-API-Version", "").split(","):
+        words = entry.split()
+        if len(words) == 2 and words[0].lower() == SERVICE:
+            return words[1]
+    return ""

@@ -1,0 +1,104 @@
+"""The registry of conductors: who is there, which group and hardware types each serves, and who is alive."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import RowMapping, delete, insert, select, update
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.drivers import HARDWARE_TYPES
+from baremetal_sched.baremetal.identifiers import is_conductor_group
+from baremetal_sched.baremetal.ownership import alive
+from baremetal_sched.db.clock import epoch, utcnow
+from baremetal_sched.db.models import Conductor, ConductorInterface
+from baremetal_sched.errors import ConductorNotFound, InvalidValue
+
+
+def register(session: Session, hostname: str, group: str, hardware_types: Iterable[str]) -> int:
+    """Enter a conductor, or take up its old entry, as online from now on. Returns its id.
+
+    Raises InvalidValue for a group or a hardware type that cannot be.
+    """
+    if not is_conductor_group(group):
+        raise InvalidValue(
+            message=f"{group!r} cannot be a conductor group: use letters, digits, '_', '-' and '.', at most 255."
+        )
+    types = list(hardware_types)
+    unknown = sorted(set(types) - set(HARDWARE_TYPES))
+    if unknown or not types:
+        raise InvalidValue(
+            message=f"Unknown hardware types: {', '.join(unknown) or '(none given)'}. "
+            f"This release has: {', '.join(HARDWARE_TYPES)}."
+        )
+    values: dict[str, Any] = {"conductor_group": group.lower(), "online": True, "heartbeat_at": epoch()}
+    conductor_id = session.scalar(select(Conductor.id).where(Conductor.hostname == hostname).with_for_update())
+    if conductor_id is None:
+        session.execute(insert(Conductor).values(hostname=hostname, created_at=utcnow(), **values))
+        conductor_id = session.scalars(select(Conductor.id).where(Conductor.hostname == hostname)).one()
+    else:
+        session.execute(update(Conductor).where(Conductor.id == conductor_id).values(**values))
+        session.execute(delete(ConductorInterface).where(ConductorInterface.conductor_id == conductor_id))
+    session.execute(insert(ConductorInterface), _interface_rows(conductor_id, types))
+    return conductor_id
+
+
+def _interface_rows(conductor_id: int, hardware_types: Iterable[str]) -> list[dict[str, Any]]:
+    return [
+        {
+            "conductor_id": conductor_id,
+            "hardware_type": hardware_type,
+            "interface_type": interface_type,
+            "interface_name": name,
+            "is_default": name == names[0],
+        }
+        for hardware_type in hardware_types
+        for interface_type, names in HARDWARE_TYPES[hardware_type].interfaces.items()
+        for name in names
+    ]
+
+
+def heartbeat(session: Session, hostname: str) -> bool:
+    """Note that the conductor lives. False if it has no entry any more and has to register again."""
+    result = session.execute(
+        update(Conductor).where(Conductor.hostname == hostname).values(heartbeat_at=epoch(), online=True)
+    )
+    return bool(result.rowcount)  # type: ignore[attr-defined]
+
+
+def sign_off(session: Session, hostname: str) -> None:
+    """Note that the conductor stops: it leaves every ring at once, and stays listed."""
+    session.execute(update(Conductor).where(Conductor.hostname == hostname).values(online=False))
+
+
+def columns(timeout: float) -> list[Any]:
+    """What a list of conductors selects: id, hostname, conductor_group, created_at, heartbeat_at, alive."""
+    return [
+        Conductor.id,
+        Conductor.hostname,
+        Conductor.conductor_group,
+        Conductor.created_at,
+        Conductor.heartbeat_at,
+        alive(timeout).label("alive"),
+    ]
+
+
+def find(session: Session, hostname: str, timeout: float) -> RowMapping:
+    """One conductor, as ``columns`` says. Raises ConductorNotFound."""
+    row = session.execute(select(*columns(timeout)).where(Conductor.hostname == hostname)).mappings().first()
+    if row is None:
+        raise ConductorNotFound(conductor=hostname)
+    return row
+
+
+def hardware_types(session: Session, conductor_ids: Iterable[int]) -> dict[int, list[str]]:
+    """The hardware types that each of the conductors serves, sorted."""
+    served: dict[int, list[str]] = {conductor_id: [] for conductor_id in conductor_ids}
+    rows = session.execute(
+        select(ConductorInterface.conductor_id, ConductorInterface.hardware_type)
+        .where(ConductorInterface.conductor_id.in_(served))
+        .distinct()
+        .order_by(ConductorInterface.hardware_type)
+    )
+    for conductor_id, hardware_type in rows:
+        served[conductor_id].append(hardware_type)
+    return served

@@ -1,0 +1,46 @@
+"""UUIDs, names and traits: what is well formed."""
+
+import re
+import uuid
+
+import os_traits
+
+_LOGICAL_NAME = re.compile(r"[A-Za-z0-9\-._~]{1,255}")
+_HOST_NAME = re.compile(
+    r"(?=.{1,255}\Z)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*"
+)
+_CONDUCTOR_GROUP = re.compile(r"[A-Za-z0-9_\-.]{0,255}")
+_CUSTOM_TRAIT = re.compile(r"CUSTOM_[A-Z0-9_]+")
+
+#: Longest trait, and most of them on a node (specification node-traits).
+TRAIT_LENGTH = 255
+TRAITS_PER_NODE = 50
+
+RESERVED_NODE_NAMES = ("maintenance", "management", "states", "vendor_passthru", "detail", "validate")
+
+STANDARD_TRAITS = frozenset(os_traits.get_traits())
+
+
+def canonical_uuid(text: str) -> str | None:
+    """``text`` as a UUID in lower case with dashes; None if it is none. Dashes may be missing, letters of any case."""
+    try:
+        canonical = str(uuid.UUID(text))
+    except (ValueError, AttributeError):
+        return None
+    return canonical if text.lower().replace("-", "") == canonical.replace("-", "") else None
+
+
+def is_logical_name(text: str, *, hostname_only: bool = False) -> bool:
+    """May ``text`` name a resource? ``hostname_only``: as microversions below 1.10 have it. A UUID is no name."""
+    pattern = _HOST_NAME if hostname_only else _LOGICAL_NAME
+    return pattern.fullmatch(text) is not None and canonical_uuid(text) is None
+
+
+def is_conductor_group(text: str) -> bool:
+    """May ``text`` name a conductor group? Letters (any case), digits, ``_ - .``; at most 255; empty is the default."""
+    return _CONDUCTOR_GROUP.fullmatch(text) is not None
+
+
+def is_trait(name: str) -> bool:
+    """Is ``name`` a trait: one of os-traits, or ``CUSTOM_`` and then ``A-Z 0-9 _``; at most 255 characters?"""
+    return len(name) <= TRAIT_LENGTH and (name in STANDARD_TRAITS or _CUSTOM_TRAIT.fullmatch(name) is not None)

@@ -1,0 +1,171 @@
+"""Changing a node by PATCH: what may change, when, and what follows from it.
+
+The rules are Ironic's (contract: node PATCH); where that answers 500, here stands what it must have meant.
+"""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import nodes, patch, projection, states
+from baremetal_sched.baremetal.drivers import INTERFACE_TYPES
+from baremetal_sched.baremetal.node_fields import FIELDS, PATCHABLE
+from baremetal_sched.baremetal.ownership import Membership
+from baremetal_sched.baremetal.schemas.base import load
+from baremetal_sched.baremetal.schemas.nodes import NODE_UPDATE
+from baremetal_sched.db.models import Chassis, Node
+from baremetal_sched.db.types import dump_json
+from baremetal_sched.errors import InvalidNodeState, InvalidValue, NodeAssociated
+
+_DEFAULTS = {name: FIELDS[name].default for name in PATCHABLE}
+_INTERFACES = tuple(f"{kind}_interface" for kind in INTERFACE_TYPES)
+
+
+def update(
+    session: Session,
+    ident: str,
+    operations: patch.Patch,
+    *,
+    membership: Membership,
+    reset_interfaces: bool = False,
+    hides_inspect_wait: bool = False,
+) -> Node:
+    """Apply a PATCH that is well formed and touches only fields that may be touched; returns the node.
+
+    ``reset_interfaces``: a change of driver sets all interfaces to the new driver's defaults.
+    ``hides_inspect_wait``: the client is older than that state, so to it "inspecting" is no transition.
+    Raises InvalidValue, InvalidNodeState, NodeAssociated, NodeLocked, NoValidHost, … and then nothing is changed.
+    """
+    node = nodes.find_for_change(session, ident)
+    _require_settled(node, operations, hides_inspect_wait)
+    before = _document(session, node)
+    after = load(NODE_UPDATE, patch.apply(before, operations, _DEFAULTS), "patch")
+    after["conductor_group"] = nodes.normal_group(after["conductor_group"])
+    changed = {name: after[name] for name in PATCHABLE if dump_json(after[name]) != dump_json(before[name])}
+    membership.require(after["conductor_group"], after["driver"])
+    nodes.check_conductor_group(after["conductor_group"])
+    nodes.require_unlocked(node)
+    _check_flags(node, after, changed)
+    _check_states(node, changed, reset_interfaces)
+    _check_values(session, node, after, changed)
+    named = {patch.root(operation) for operation in operations}
+    _settle_interfaces(after, changed, before, named, reset_interfaces)
+    if changed:
+        _store(session, node, changed)
+    return node
+
+
+def _document(session: Session, node: Node) -> dict[str, Any]:
+    document = {name: getattr(node, name) for name in PATCHABLE if name != "chassis_uuid"}
+    for name, default in _DEFAULTS.items():
+        if document.get(name) is None:
+            document[name] = deepcopy(default)
+    if node.chassis_id is not None:
+        document["chassis_uuid"] = session.scalar(select(Chassis.uuid).where(Chassis.id == node.chassis_id))
+    return document
+
+
+def _require_settled(node: Node, operations: patch.Patch, hides_inspect_wait: bool) -> None:
+    if node.target_provision_state is None:
+        return
+    if node.provision_state in states.UPDATE_IN_TRANSITION and not (
+        node.provision_state == states.INSPECTING and not hides_inspect_wait
+    ):
+        return
+    only_frees_it = [(op["op"], op["path"]) for op in operations] == [("remove", "/instance_uuid")]
+    if not (only_frees_it and node.maintenance):
+        raise InvalidNodeState(message=f"Node {node.uuid} can not be updated while a state transition is in progress.")
+
+
+def _check_flags(node: Node, after: dict[str, Any], changed: dict[str, Any]) -> None:
+    """protected and retired: when each may be set, and that a reason goes with its flag."""
+    if changed.get("protected") and node.provision_state not in states.PROTECT_ALLOWED:
+        raise InvalidNodeState(
+            message=f"Node {node.uuid} can only be made protected in provision states 'active' or 'rescue', "
+            f"the current state is '{node.provision_state}'"
+        )
+    if changed.get("retired") and node.provision_state == states.AVAILABLE:
+        raise InvalidNodeState(
+            message=f"Node {node.uuid} can not have 'retired' set in provision state 'available', "
+            "the current state is 'available'"
+        )
+    for flag in ("protected", "retired"):
+        reason = f"{flag}_reason"
+        if not after[flag] and changed.get(reason):
+            raise InvalidValue(message=f"The {reason} field can only be set when {flag} is True")
+        if changed.get(flag) is False and getattr(node, reason) is not None:
+            after[reason] = changed[reason] = None
+
+
+def _check_states(node: Node, changed: Mapping[str, Any], reset_interfaces: bool) -> None:
+    """Which fields may change in the node's provision state."""
+    if node.provision_state in states.UPDATE_ALLOWED:
+        return
+    refused = []
+    if node.resource_class is not None and "resource_class" in changed:
+        refused.append("resource_class")
+    if not node.maintenance and not reset_interfaces:
+        refused += [name for name in _INTERFACES if name in changed]
+    if "instance_uuid" in changed and changed["instance_uuid"] is None and node.allocation_uuid:
+        refused += [] if node.maintenance else ["instance_uuid"]
+    if refused:
+        raise InvalidNodeState(
+            message=f"Node {node.uuid} can not have {refused[0]} updated unless it is in one of allowed "
+            f"({', '.join(states.UPDATE_ALLOWED)}) states. Current state is '{node.provision_state}'."
+        )
+
+
+def _check_values(session: Session, node: Node, after: Mapping[str, Any], changed: dict[str, Any]) -> None:
+    if "driver" in changed and node.console_enabled:
+        raise InvalidNodeState(message=f"Node {node.uuid} can not change its driver while its console is enabled.")
+    if "name" in changed:
+        nodes.require_name_free(session, changed["name"])
+    if changed.get("instance_uuid") is not None:
+        if node.instance_uuid is not None:
+            raise NodeAssociated(node=node.uuid, instance=node.instance_uuid)
+        nodes.require_instance_free(session, changed["instance_uuid"], node.uuid)
+    if "properties" in changed:
+        nodes.check_properties(node.uuid, after["properties"])
+    if "parent_node" in changed:
+        changed["parent_node"] = nodes.find_parent(session, changed["parent_node"])
+    if changed.get("maintenance") is False:
+        changed |= {"maintenance_reason": None, "fault": None}
+    display_name = after["instance_info"].get("display_name")
+    if after["instance_name"] is None and "instance_info" in changed and _is_name(display_name):
+        changed["instance_name"] = display_name
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and 1 <= len(value) <= 255
+
+
+def _settle_interfaces(
+    after: Mapping[str, Any],
+    changed: dict[str, Any],
+    before: Mapping[str, Any],
+    named: set[str],
+    reset_interfaces: bool,
+) -> None:
+    """Fill interfaces that were removed with defaults; on a change of driver, keep or reset them all."""
+    if reset_interfaces and "driver" not in named:
+        raise InvalidValue(message="The reset_interfaces parameter can only be used when changing the node's driver.")
+    if "driver" not in changed and not any(name in changed for name in _INTERFACES):
+        return
+    chosen = {name: after[name] for name in _INTERFACES if name in named or not reset_interfaces}
+    for name, value in nodes.interfaces(after["driver"], chosen).items():
+        if value != before[name]:
+            changed[name] = value
+        else:
+            changed.pop(name, None)
+
+
+def _store(session: Session, node: Node, changed: dict[str, Any]) -> None:
+    if "chassis_uuid" in changed:
+        node.chassis_id = nodes.find_chassis(session, changed.pop("chassis_uuid"))
+    for name, value in changed.items():
+        setattr(node, name, value)
+    node.touch()
+    projection.project(session, node)

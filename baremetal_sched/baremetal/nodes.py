@@ -1,0 +1,236 @@
+"""Nodes: finding, creating and destroying them, and taking them out of service."""
+
+import uuid as uuid_module
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import projection, states
+from baremetal_sched.baremetal.drivers import HARDWARE_TYPES, INTERFACE_TYPES
+from baremetal_sched.baremetal.identifiers import (
+    RESERVED_NODE_NAMES,
+    canonical_uuid,
+    is_conductor_group,
+    is_logical_name,
+)
+from baremetal_sched.baremetal.ownership import Membership
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models import Chassis, Node, NodeTrait
+from baremetal_sched.errors import (
+    ChassisNotFound,
+    DuplicateNodeName,
+    InstanceAssociated,
+    InvalidNodeState,
+    InvalidValue,
+    NodeAlreadyExists,
+    NodeAssociated,
+    NodeLocked,
+    NodeNotFound,
+    NodeProtected,
+)
+from baremetal_sched.settings import Settings
+
+
+def find(session: Session, ident: str) -> Node:
+    """The node with UUID or name ``ident``, for reading. Raises NodeNotFound."""
+    return _find(session, ident, for_update=False)
+
+
+def find_for_change(session: Session, ident: str) -> Node:
+    """The node, its row locked until the transaction ends. Raises NodeNotFound."""
+    return _find(session, ident, for_update=True)
+
+
+def _find(session: Session, ident: str, *, for_update: bool) -> Node:
+    canonical = canonical_uuid(ident)
+    query = select(Node).where(Node.uuid == canonical if canonical else Node.name == ident)
+    node = session.scalars(query.with_for_update() if for_update else query).first()
+    if node is None:
+        raise NodeNotFound(node=ident)
+    return node
+
+
+def require_unlocked(node: Node) -> None:
+    """Raise NodeLocked if a conductor is working on the node."""
+    if node.reservation is not None:
+        raise NodeLocked(node=node.uuid, host=node.reservation)
+
+
+def find_to_change_by(session: Session, ident: str, membership: Membership) -> Node:
+    """The node, for a change that its conductor answers for: there has to be one, and it must not be at work on it.
+
+    Raises NodeNotFound, NoValidHost, NoConductors, NodeLocked.
+    """
+    node = find_for_change(session, ident)
+    membership.require(node.conductor_group, node.driver)
+    require_unlocked(node)
+    return node
+
+
+def create(
+    session: Session, values: Mapping[str, Any], *, initial_state: str, membership: Membership, settings: Settings
+) -> Node:
+    """A new node from ``values`` (fields of ``schemas.nodes.NODE_CREATE``), and its resource provider.
+
+    Raises NoValidHost or NoConductors if nobody serves its group and driver, InvalidValue for what cannot be,
+    NodeAlreadyExists, DuplicateNodeName or InstanceAssociated for what is taken.
+    """
+    fields = dict(values)
+    uuid = fields.pop("uuid", None) or str(uuid_module.uuid4())
+    group = normal_group(fields.pop("conductor_group", None) or settings.default_conductor_group)
+    driver = fields["driver"]
+    membership.require(group, driver)
+    check_conductor_group(group)
+    check_properties(uuid, fields.get("properties") or {})
+    chassis_id = find_chassis(session, fields.pop("chassis_uuid", None))
+    parent = find_parent(session, fields.pop("parent_node", None))
+    fields["resource_class"] = fields.get("resource_class") or settings.default_resource_class
+    fields |= interfaces(driver, fields)
+    _require_free(session, uuid, fields)
+    node = Node(
+        uuid=uuid,
+        conductor_group=group,
+        chassis_id=chassis_id,
+        parent_node=parent,
+        provision_state=initial_state,
+        created_at=utcnow(),
+        **{name: value for name, value in fields.items() if value is not None},
+    )
+    session.add(node)
+    projection.project(session, node)
+    return node
+
+
+def _require_free(session: Session, uuid: str, fields: Mapping[str, Any]) -> None:
+    if session.scalar(select(Node.id).where(Node.uuid == uuid)) is not None:
+        raise NodeAlreadyExists(uuid=uuid)
+    require_name_free(session, fields.get("name"))
+    require_instance_free(session, fields.get("instance_uuid"), uuid)
+
+
+def require_name_free(session: Session, name: str | None) -> None:
+    """Raise DuplicateNodeName if a node has ``name``."""
+    if name is not None and session.scalar(select(Node.id).where(Node.name == name)) is not None:
+        raise DuplicateNodeName(name=name)
+
+
+def require_instance_free(session: Session, instance_uuid: str | None, node_uuid: str) -> None:
+    """Raise InstanceAssociated if a node has ``instance_uuid``."""
+    if instance_uuid is not None and session.scalar(select(Node.id).where(Node.instance_uuid == instance_uuid)):
+        raise InstanceAssociated(instance=instance_uuid, node=node_uuid)
+
+
+def check_name(name: str, *, hostname_only: bool, refusal: str) -> None:
+    """Raise InvalidValue, beginning with ``refusal``, unless ``name`` can be the name of a node."""
+    if not is_logical_name(name, hostname_only=hostname_only):
+        raise InvalidValue(message=f"{refusal} '{name}'")
+    if name in RESERVED_NODE_NAMES:
+        raise InvalidValue(
+            message=f'The word "{name}" is reserved and can not be used as a node name. '
+            f"Reserved words are: {', '.join(RESERVED_NODE_NAMES)}."
+        )
+
+
+def normal_group(group: str | None) -> str:
+    """A conductor group as it is stored: lower case, the default group is empty."""
+    return (group or "").lower()
+
+
+def check_conductor_group(group: str) -> None:
+    """Raise InvalidValue unless ``group`` can be the name of a conductor group."""
+    if not is_conductor_group(group):
+        raise InvalidValue(message=f"Expected a conductor group but received {group}.")
+
+
+def check_properties(node_uuid: str, properties: Mapping[str, Any]) -> None:
+    """Raise InvalidValue unless local_gb and memory_mb, where given, are non-negative integers (or digits)."""
+    wrong = [
+        f"{name}={properties[name]}"
+        for name in ("local_gb", "memory_mb")
+        if properties.get(name) is not None and not _is_count(properties[name])
+    ]
+    if wrong:
+        raise InvalidValue(
+            message=f"The following properties for node {node_uuid} should be non-negative integers, "
+            f"but provided values are: {', '.join(wrong)}"
+        )
+
+
+def _is_count(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.strip().isdecimal()
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def find_chassis(session: Session, chassis_uuid: str | None) -> int | None:
+    """The id of a chassis. Raises ChassisNotFound."""
+    if chassis_uuid is None:
+        return None
+    chassis_id = session.scalar(select(Chassis.id).where(Chassis.uuid == chassis_uuid))
+    if chassis_id is None:
+        raise ChassisNotFound(chassis=chassis_uuid)
+    return chassis_id
+
+
+def find_parent(session: Session, ident: str | None) -> str | None:
+    """The UUID of the node that is to be a parent, named by UUID or name. Raises InvalidValue."""
+    if ident is None:
+        return None
+    try:
+        return find(session, ident).uuid
+    except NodeNotFound:
+        raise InvalidValue(
+            message=f"Unable to apply the requested parent_node '{ident}'. Requested value was invalid."
+        ) from None
+
+
+def interfaces(driver: str, chosen: Mapping[str, Any]) -> dict[str, str]:
+    """All interfaces of a node with ``driver``: the chosen ones, and the hardware type's defaults.
+
+    Raises InvalidValue if one of the chosen does not exist or does not suit the hardware type.
+    """
+    hardware = HARDWARE_TYPES[driver]
+    result = {}
+    for kind in INTERFACE_TYPES:
+        name = chosen.get(f"{kind}_interface")
+        if name is None:
+            name = hardware.default(kind)
+        else:
+            hardware.check(kind, name)
+        result[f"{kind}_interface"] = name
+    return result
+
+
+def destroy(session: Session, ident: str, membership: Membership) -> None:
+    """Remove a node with everything that hangs on it, its provider too.
+
+    Raises NodeProtected, NodeAssociated, NodeAllocated or InvalidNodeState if it is not to be removed now; being in
+    maintenance overrides all but the first.
+    """
+    node = find_to_change_by(session, ident, membership)
+    if node.protected:
+        raise NodeProtected(node=node.uuid)
+    if not node.maintenance:
+        if node.instance_uuid is not None:
+            raise NodeAssociated(node=node.uuid, instance=node.instance_uuid)
+        if node.provision_state not in states.DELETE_ALLOWED:
+            raise InvalidNodeState(
+                message=f'Can not delete node "{node.uuid}" while it is in provision state "{node.provision_state}". '
+                f'Valid provision states to perform deletion are: "{states.DELETE_ALLOWED}", '
+                "or set the node into maintenance mode"
+            )
+    projection.withdraw(session, node, force=node.maintenance)
+    session.execute(delete(NodeTrait).where(NodeTrait.node_id == node.id))
+    session.delete(node)
+
+
+def set_maintenance(session: Session, node: Node, *, maintenance: bool, reason: str | None = None) -> None:
+    """Take the node out of service, or put it back."""
+    node.maintenance = maintenance
+    node.maintenance_reason = reason
+    if not maintenance:
+        node.fault = None
+    node.touch()
+    projection.project(session, node)

@@ -1,0 +1,68 @@
+"""Power: requested here, done by the conductor that owns the node (``conductor.work``)."""
+
+from sqlalchemy import delete, insert
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import nodes, projection, states
+from baremetal_sched.baremetal.ownership import Membership
+from baremetal_sched.db.clock import epoch
+from baremetal_sched.db.models import Node, NodeWork
+from baremetal_sched.errors import InvalidPowerTarget, InvalidValue, PowerRefused
+
+#: The kind of work that this is.
+KIND = "power"
+
+
+def request(session: Session, ident: str, target: str, timeout: int | None, membership: Membership) -> Node:
+    """Ask the node's conductor to bring its power to ``target``: the node is reserved for it until that is done.
+
+    Raises InvalidPowerTarget, PowerRefused (power off is disabled for the node), InvalidValue (it is being cleaned),
+    NodeLocked, NoValidHost, NodeNotFound.
+    """
+    node = nodes.find_for_change(session, ident)
+    if target not in states.POWER_TARGETS:
+        raise InvalidPowerTarget(
+            target=target, node=node.uuid, state=node.power_state, known=", ".join(states.POWER_TARGETS)
+        )
+    if node.provision_state in (states.CLEANING, states.CLEANWAIT):
+        raise InvalidValue(
+            message=f'The requested action "{target}" can not be performed on node "{node.uuid}" '
+            f'while it is in state "{node.provision_state}".'
+        )
+    owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
+    nodes.require_unlocked(node)
+    if node.disable_power_off and states.POWER_TARGETS[target] == states.POWER_OFF:
+        raise PowerRefused(target="power off")
+    node.reservation = owner
+    node.target_power_state = states.POWER_TARGETS[target]
+    node.last_error = None
+    node.touch()
+    session.flush()
+    arguments = {"target": target, "timeout": timeout}
+    session.execute(
+        insert(NodeWork).values(node_id=node.id, conductor=owner, kind=KIND, arguments=arguments, requested_at=epoch())
+    )
+    return node
+
+
+def finish(session: Session, work_id: int, conductor: str, power_state: str | None, error: str | None) -> bool:
+    """Write down how a power action ended and free the node.
+
+    ``power_state`` is the state that the machine is in now; with ``error`` it stays what it was. False, and nothing is
+    written, if the work was taken from this conductor meanwhile.
+    """
+    work = session.get(NodeWork, work_id, with_for_update=True)
+    if work is None or work.conductor != conductor:
+        return False
+    removed = session.execute(delete(NodeWork).where(NodeWork.id == work_id, NodeWork.conductor == conductor))
+    if not removed.rowcount:  # type: ignore[attr-defined]
+        return False
+    node = session.get_one(Node, work.node_id, with_for_update=True)
+    if error is None:
+        node.power_state = power_state
+    node.target_power_state = None
+    node.last_error = error
+    node.reservation = None
+    node.touch()
+    projection.project(session, node)
+    return True

@@ -1,0 +1,1 @@
+"""What clients may send: one module per resource. Unknown keys are refused."""

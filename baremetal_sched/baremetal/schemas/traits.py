@@ -1,0 +1,67 @@
+"""Bodies of requests about traits."""
+
+from typing import Any
+
+from baremetal_sched.baremetal.identifiers import TRAIT_LENGTH, is_trait
+from baremetal_sched.errors import InvalidValue
+
+_USAGE = (
+    "A single node trait may be added via PUT /v1/nodes/<node identifier>/traits/<trait> with no body, or all node "
+    "traits may be replaced via PUT /v1/nodes/<node identifier>/traits with the list specified in the request body: "
+    '{"traits": ["CUSTOM_A", …]}.'
+)
+
+
+def check_trait(name: Any, argument: str) -> str:
+    """``name`` if it is a trait; else raises InvalidValue saying what is wrong with it."""
+    if not isinstance(name, str):
+        raise _refused(argument, f"{name!r} is not of type 'string'")
+    if not name:
+        raise _refused(argument, "'' should be non-empty")
+    if len(name) > TRAIT_LENGTH:
+        raise _refused(argument, f"'{name}' is too long")
+    if not is_trait(name):
+        raise _refused(
+            argument,
+            f"'{name}' is not valid under any of the given schemas. Possible root cause: it is no trait of os-traits, "
+            f"and '{name}' does not match '^CUSTOM_[A-Z0-9_]+$'",
+        )
+    return name
+
+
+def load_traits(body: Any) -> list[str]:
+    """The traits of ``{"traits": […]}``. Raises InvalidValue for anything else."""
+    _require_object(body)
+    if not body:
+        raise InvalidValue(message=_USAGE)
+    _refuse_others(body)
+    traits = body["traits"]
+    if not isinstance(traits, list):
+        raise _refused("body", f"{traits!r} is not of type 'array'")
+    return [check_trait(trait, "body") for trait in traits]
+
+
+def refuse_traits(body: Any) -> None:
+    """Adding one trait takes no body: raise InvalidValue unless it is missing, ``{}`` or null."""
+    if body is None:
+        return
+    _require_object(body)
+    if body:
+        _refuse_others(body)
+        raise InvalidValue(message=_USAGE)
+
+
+def _require_object(body: Any) -> None:
+    if not isinstance(body, dict):
+        raise _refused("body", f"{body!r} is not of type 'object'")
+
+
+def _refuse_others(body: dict[str, Any]) -> None:
+    surplus = sorted(set(body) - {"traits"})
+    if surplus:
+        names = ", ".join(repr(name) for name in surplus)
+        raise _refused("body", f"Additional properties are not allowed ({names} unexpected)")
+
+
+def _refused(argument: str, reason: str) -> InvalidValue:
+    return InvalidValue(message=f"Schema error for {argument}: {reason}")

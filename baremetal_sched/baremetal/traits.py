@@ -1,0 +1,62 @@
+"""The traits of a node. The node is the source of truth; its provider follows (``projection``)."""
+
+from collections.abc import Iterable
+
+from sqlalchemy import delete, func, insert, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import projection
+from baremetal_sched.baremetal.identifiers import TRAITS_PER_NODE
+from baremetal_sched.db.models import Node, NodeTrait
+from baremetal_sched.errors import NodeTraitNotFound, TooManyTraits
+
+
+def list_traits(session: Session, node_id: int) -> list[str]:
+    """The node's traits, sorted."""
+    return sorted(session.scalars(select(NodeTrait.trait).where(NodeTrait.node_id == node_id)))
+
+
+def replace_traits(session: Session, node: Node, traits: Iterable[str]) -> list[str]:
+    """Make ``traits`` (valid names; repeats are folded) the node's traits; returns them, sorted.
+
+    Raises TooManyTraits, and then nothing is changed, for more than 50.
+    """
+    wanted = set(traits)
+    if len(wanted) > TRAITS_PER_NODE:
+        raise TooManyTraits(node=node.uuid, count=len(wanted), limit=TRAITS_PER_NODE)
+    present = set(list_traits(session, node.id))
+    surplus, missing = present - wanted, wanted - present
+    if surplus:
+        session.execute(delete(NodeTrait).where(NodeTrait.node_id == node.id, NodeTrait.trait.in_(surplus)))
+    if missing:
+        session.execute(insert(NodeTrait), [{"node_id": node.id, "trait": trait} for trait in sorted(missing)])
+    _changed(session, node)
+    return sorted(wanted)
+
+
+def add_trait(session: Session, node: Node, trait: str) -> None:
+    """Add one trait (a valid name); fine if the node has it already. Raises TooManyTraits if it would be the 51st."""
+    has_it = session.scalar(
+        select(func.count()).select_from(NodeTrait).where(NodeTrait.node_id == node.id, NodeTrait.trait == trait)
+    )
+    if not has_it:
+        count = session.scalar(select(func.count()).select_from(NodeTrait).where(NodeTrait.node_id == node.id)) or 0
+        if count >= TRAITS_PER_NODE:
+            raise TooManyTraits(node=node.uuid, count=count + 1, limit=TRAITS_PER_NODE)
+        session.execute(insert(NodeTrait).values(node_id=node.id, trait=trait))
+    _changed(session, node)
+
+
+def remove_trait(session: Session, node: Node, trait: str) -> None:
+    """Remove one trait. Raises NodeTraitNotFound if the node does not have it."""
+    removed = session.execute(delete(NodeTrait).where(NodeTrait.node_id == node.id, NodeTrait.trait == trait))
+    if not removed.rowcount:  # type: ignore[attr-defined]
+        raise NodeTraitNotFound(node=node.uuid, trait=trait)
+    _changed(session, node)
+
+
+def _changed(session: Session, node: Node) -> None:
+    # The node's own row grows a revision with every change of its traits: two changes at once cannot both pass, so the
+    # limit of 50 holds without a lock on the set.
+    node.touch()
+    projection.project(session, node)
