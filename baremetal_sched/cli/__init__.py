@@ -1,0 +1,45 @@
+"""The command line: one module per group of commands."""
+
+import importlib
+import sys
+
+import click
+from oslo_config import cfg
+
+from baremetal_sched import __version__
+from baremetal_sched.errors import SchedulerError
+
+#: Commands by name, each in its module; imported when used, so that every command starts fast.
+_COMMANDS = {
+    "serve": "baremetal_sched.cli.serve:serve",
+    "conductor": "baremetal_sched.cli.conductor:conductor",
+    "db": "baremetal_sched.cli.db:db",
+    "demo": "baremetal_sched.cli.demo:demo",
+}
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module, _, name = _COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+
+@click.group(cls=_Commands)
+@click.version_option(__version__, prog_name="baremetal-sched")
+def cli() -> None:
+    """A bare metal scheduler: OpenStack's bare metal and Placement APIs, one service, one database."""
+
+
+def main() -> None:
+    """Run a command; what goes wrong in an expected way is said in one line, with exit status 1."""
+    try:
+        cli(prog_name="baremetal-sched")
+    except (SchedulerError, cfg.Error, ValueError) as error:
+        click.echo(f"baremetal-sched: {error}", err=True)
+        sys.exit(1)

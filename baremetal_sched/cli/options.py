@@ -1,0 +1,39 @@
+"""Options that several commands share, and settings from them."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from baremetal_sched import logs
+from baremetal_sched.settings import Settings, load
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def common_options(command: F) -> F:
+    """``--config-file``, ``--database`` and ``--debug``."""
+    for option in (
+        click.option("--debug", is_flag=True, help="Log more, and in colour."),
+        click.option("--database", metavar="URL", help="SQLAlchemy URL: SQLite, PostgreSQL or MariaDB."),
+        click.option("--config-file", "config_files", multiple=True, type=click.Path(exists=True), help="INI file."),
+    ):
+        command = option(command)
+    return command
+
+
+def make_settings(
+    config_files: tuple[str, ...], database: str | None, debug: bool, overrides: dict[str, dict[str, Any]] | None = None
+) -> Settings:
+    """Settings from files, environment and command line, and logs configured accordingly."""
+    merged = {
+        group: {name: value for name, value in values.items() if value is not None}
+        for group, values in (overrides or {}).items()
+    }
+    if database is not None:
+        merged.setdefault("database", {})["connection"] = database
+    if debug:
+        merged.setdefault("DEFAULT", {}).update(log_level="DEBUG", log_format="console")
+    settings = load(config_files, merged)
+    logs.configure(settings)
+    return settings

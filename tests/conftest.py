@@ -1,0 +1,104 @@
+"""What all tests share: databases, and the service over them.
+
+Every test that asks for ``database_url`` (and so for ``service``) runs on SQLite, and on each database that
+TEST_DATABASE_URLS names (URLs separated by blanks; their tables are dropped and made anew).
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from baremetal_sched.db import schema
+from baremetal_sched.db.engine import database_url as normal_url
+from baremetal_sched.db.transaction import Database
+from baremetal_sched.placement.names import sync_standard_names
+from baremetal_sched.settings import load
+from tests.service import Service
+
+SERVERS = os.environ.get("TEST_DATABASE_URLS", "").split()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "database_kind" in metafunc.fixturenames:
+        kinds = ["sqlite", *SERVERS]
+        metafunc.parametrize("database_kind", kinds, ids=[kind.split(":")[0].split("+")[0] for kind in kinds])
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SQLite database with schema and standard names, to be copied."""
+    path = tmp_path_factory.mktemp("template") / "template.sqlite"
+    database = Database(load(overrides={"database": {"connection": f"sqlite:///{path}"}}))
+    schema.upgrade(database.engine)
+    database.write(sync_standard_names)
+    with database.engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    database.dispose()
+    return path
+
+
+@pytest.fixture
+def database_url(database_kind: str, sqlite_template: Path, tmp_path: Path) -> Iterator[str]:
+    """URL of an empty database with schema and standard names."""
+    if database_kind == "sqlite":
+        path = tmp_path / "test.sqlite"
+        path.write_bytes(sqlite_template.read_bytes())
+        yield f"sqlite:///{path}"
+    else:
+        _make_empty(database_kind)
+        yield database_kind
+
+
+def _make_empty(url: str) -> None:
+    """Empty the tables that tests fill; the schema and the standard names are made when they are missing."""
+    settings = load(overrides={"database": {"connection": url}})
+    database = Database(settings)
+    if schema.current(database.engine) != schema.head():
+        _drop_everything(url)
+        schema.upgrade(database.engine)
+    _delete_rows(database)
+    database.write(sync_standard_names)
+    database.dispose()
+
+
+def _delete_rows(database: Database) -> None:
+    statements = [
+        *(
+            f"DELETE FROM {table}"
+            for table in ("allocations", "consumers", "inventories", "provider_traits", "node_work", "node_traits")
+        ),
+        "UPDATE resource_providers SET parent_id = NULL, root_id = NULL",
+        *(
+            f"DELETE FROM {table}"
+            for table in ("resource_providers", "nodes", "chassis", "conductor_interfaces", "conductors")
+        ),
+        "DELETE FROM traits WHERE name LIKE 'CUSTOM!_%' ESCAPE '!'",
+        "DELETE FROM resource_classes WHERE name LIKE 'CUSTOM!_%' ESCAPE '!'",
+    ]
+    with database.engine.begin() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+
+
+def _drop_everything(url: str) -> None:
+    engine = create_engine(normal_url(url))
+    with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(text("DROP SCHEMA public CASCADE"))
+            connection.execute(text("CREATE SCHEMA public"))
+        else:
+            connection.execute(text("SET FOREIGN_KEY_CHECKS = 0"))
+            for (table,) in connection.execute(text("SHOW TABLES")).all():
+                connection.execute(text(f"DROP TABLE `{table}`"))
+    engine.dispose()
+
+
+@pytest.fixture
+def service(database_url: str) -> Iterator[Service]:
+    """The service, in process, with one live conductor in the default group."""
+    with Service(database_url) as running:
+        running.add_conductor("c1")
+        yield running

@@ -1,0 +1,151 @@
+"""The service in process, as functional tests drive it."""
+
+from concurrent.futures import wait
+from types import TracebackType
+from typing import Any, Self
+
+from webtest import TestApp, TestResponse
+
+from baremetal_sched.app import create_app
+from baremetal_sched.conductor.daemon import Conductor
+from baremetal_sched.db.transaction import Database
+from baremetal_sched.settings import load
+
+LATEST = "1.115"
+NODES = "/baremetal/v1/nodes"
+
+
+class Service:
+    """The WSGI application over a database, its conductors, and short ways to call both APIs."""
+
+    def __init__(self, database_url: str, **overrides: dict[str, Any]) -> None:
+        self.database_url = database_url
+        self._overrides = {
+            "database": {"connection": database_url, "max_pool_size": 5},
+            "conductor": {"node_locked_retry_attempts": 2, "node_locked_retry_interval": 0.01},
+        }
+        for group, values in overrides.items():
+            self._overrides.setdefault(group, {}).update(values)
+        self.app = create_app(self._overrides)
+        self.http = TestApp(self.app)
+        self.database: Database = self.app.extensions["database"]
+        self.conductors: dict[str, Conductor] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.database.dispose()
+
+    def add_conductor(self, host: str, group: str = "") -> Conductor:
+        """A conductor that is registered; its work is done when ``work`` is called."""
+        overrides = {name: dict(values) for name, values in self._overrides.items()}
+        overrides.setdefault("DEFAULT", {})["host"] = host
+        overrides["conductor"]["conductor_group"] = group
+        conductor = Conductor(self.database, load(overrides=overrides))
+        conductor.register()
+        self.conductors[host] = conductor
+        return conductor
+
+    def work(self) -> None:
+        """Let every conductor do all that is pending."""
+        for conductor in self.conductors.values():
+            for done in wait(conductor.work_once()).done:
+                done.result()
+
+    def baremetal(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        version: str = LATEST,
+        status: int | str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> TestResponse:
+        """A request to ``/baremetal/v1<path>``; ``status`` is the one expected (any 2xx or 3xx if not given)."""
+        headers = {"X-OpenStack-Ironic-API-Version": version, **(headers or {})}
+        return self._request("/baremetal/v1" + path, method, body, headers, status)
+
+    def placement(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        version: str = "1.39",
+        status: int | str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> TestResponse:
+        """A request to ``/placement<path>``."""
+        headers = {"OpenStack-API-Version": f"placement {version}", **(headers or {})}
+        return self._request("/placement" + path, method, body, headers, status)
+
+    def _request(
+        self, url: str, method: str, body: Any, headers: dict[str, str], status: int | str | None
+    ) -> TestResponse:
+        call = getattr(self.http, method.lower() if body is None else f"{method.lower()}_json")
+        arguments = (url,) if body is None else (url, body)
+        return call(*arguments, headers=headers, status=status)
+
+    def add_node(
+        self,
+        name: str | None = None,
+        *,
+        resource_class: str | None = "gold",
+        traits: tuple[str, ...] = (),
+        power: bool = True,
+        **fields: Any,
+    ) -> str:
+        """A node that is available (created as clients below 1.11 do); returns its UUID.
+
+        With ``power`` its power is on, so that placement offers it.
+        """
+        body = {"driver": "fake-hardware", "name": name}
+        uuid: str = self.baremetal("POST", "/nodes", body, version="1.10").json["uuid"]
+        patch = [{"op": "add", "path": f"/{field}", "value": value} for field, value in fields.items()]
+        if resource_class is not None:
+            patch.append({"op": "add", "path": "/resource_class", "value": resource_class})
+        if patch:
+            self.baremetal("PATCH", f"/nodes/{uuid}", patch)
+        if traits:
+            self.baremetal("PUT", f"/nodes/{uuid}/traits", {"traits": list(traits)})
+        if power:
+            self.baremetal("PUT", f"/nodes/{uuid}/states/power", {"target": "power on"})
+            self.work()
+        return uuid
+
+    def candidates(self, query: str, version: str = "1.39") -> set[str]:
+        """UUIDs of the providers that ``GET /allocation_candidates?<query>`` offers."""
+        document = self.placement("GET", f"/allocation_candidates?{query}", version=version).json
+        return {provider for request in document["allocation_requests"] for provider in request["allocations"]}
+
+    def claim(
+        self,
+        consumer: str,
+        provider: str,
+        resource_class: str = "CUSTOM_GOLD",
+        *,
+        amount: int = 1,
+        generation: int | None = None,
+        status: int | str | None = None,
+    ) -> TestResponse:
+        """PUT /allocations/{consumer} for one provider."""
+        body = {
+            "allocations": {provider: {"resources": {resource_class: amount}}},
+            "consumer_generation": generation,
+            "project_id": "p",
+            "user_id": "u",
+            "consumer_type": "INSTANCE",
+        }
+        return self.placement("PUT", f"/allocations/{consumer}", body, status=status)
+
+
+def fault(response: TestResponse) -> str:
+    """The message of an error of the bare metal API."""
+    import json
+
+    document = json.loads(response.json["error_message"])
+    return document.get("faultstring") or document.get("description") or ""
