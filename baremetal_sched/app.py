@@ -23,7 +23,7 @@ def create_app(settings: Settings | Mapping[str, Mapping[str, Any]] | None = Non
 
     ``settings`` may be a plain dictionary ``{group: {option: value}}`` (on top of files and environment), or None for
     just those. Nothing connects to the database before the first request, so a server may fork after this.
-    The database is ``app.extensions["database"]``; call its ``dispose()`` when done.
+    The database is ``app.extensions["database"]`` (call its ``dispose()`` when done), the settings are beside it.
     """
     if not isinstance(settings, Settings):
         settings = settings_module.load(overrides=settings)
@@ -38,6 +38,7 @@ def create_app(settings: Settings | Mapping[str, Mapping[str, Any]] | None = Non
         wsgi = ProxyFix(wsgi, x_for=1, x_proto=1, x_host=1, x_prefix=1)
     app.wsgi_app = wsgi  # type: ignore[method-assign, assignment]
     app.extensions["database"] = database
+    app.extensions["settings"] = settings
     return app
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, case, exists, false, func, not_, or_, select
+from sqlalchemy import ColumnElement, and_, case, exists, false, func, literal, not_, or_, select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.attributes import InstrumentedAttribute
 
@@ -12,6 +12,9 @@ from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.db.models import Chassis, Node, NodeTrait
 from baremetal_sched.db.types import Json, Query, Rows
 from baremetal_sched.errors import ChassisNotFound, InvalidValue, NodeNotFound
+
+#: Columns that are ours, or that Ironic works out.
+_NOT_SORTABLE = ("revision", "allocation_uuid")
 
 #: How many nodes the search for those of one conductor reads at a time.
 _CHUNK = 2000
@@ -145,7 +148,7 @@ def _has(*traits: str) -> ColumnElement[bool]:
 
 def _sort_column(name: str) -> InstrumentedAttribute[Any]:
     column = Node.__mapper__.attrs.get(name)
-    if column is None or name == "revision" or isinstance(Node.__table__.c[column.columns[0].name].type, Json):
+    if column is None or name in _NOT_SORTABLE or isinstance(Node.__table__.c[column.columns[0].name].type, Json):
         raise InvalidValue(message=f'The sort_key value "{name}" is an invalid field for sorting')
     attribute: InstrumentedAttribute[Any] = getattr(Node, name)
     return attribute
@@ -185,10 +188,11 @@ def _later(column: InstrumentedAttribute[Any], value: Any, descending: bool) -> 
     if value is None:
         # Nulls come first; when descending they come last, and only other nulls follow.
         return false() if descending else column.is_not(None)
+    bound = literal(value, column.type)
     if descending:
-        earlier: ColumnElement[bool] = column < value
+        earlier: ColumnElement[bool] = column < bound
         return or_(earlier, column.is_(None)) if column.nullable else earlier
-    later: ColumnElement[bool] = column > value
+    later: ColumnElement[bool] = column > bound
     return later
 
 

@@ -130,7 +130,7 @@ def _check_values(session: Session, node: Node, after: Mapping[str, Any], change
     if "properties" in changed:
         nodes.check_properties(node.uuid, after["properties"])
     if "parent_node" in changed:
-        changed["parent_node"] = nodes.find_parent(session, changed["parent_node"])
+        changed["parent_node"] = nodes.find_parent(session, changed["parent_node"], node.owner)
     if changed.get("maintenance") is False:
         changed |= {"maintenance_reason": None, "fault": None}
     display_name = after["instance_info"].get("display_name")

@@ -85,7 +85,7 @@ def create(
     check_conductor_group(group)
     check_properties(uuid, fields.get("properties") or {})
     chassis_id = find_chassis(session, fields.pop("chassis_uuid", None))
-    parent = find_parent(session, fields.pop("parent_node", None))
+    parent = find_parent(session, fields.pop("parent_node", None), fields.get("owner"))
     fields["resource_class"] = fields.get("resource_class") or settings.default_resource_class
     fields |= interfaces(driver, fields)
     _require_free(session, uuid, fields)
@@ -174,16 +174,20 @@ def find_chassis(session: Session, chassis_uuid: str | None) -> int | None:
     return chassis_id
 
 
-def find_parent(session: Session, ident: str | None) -> str | None:
-    """The UUID of the node that is to be a parent, named by UUID or name. Raises InvalidValue."""
+def find_parent(session: Session, ident: str | None, owner: str | None) -> str | None:
+    """The UUID of the node that is to be the parent of one with this ``owner``, named by UUID or name.
+
+    Raises InvalidValue if there is none, or if it has another owner.
+    """
     if ident is None:
         return None
     try:
-        return find(session, ident).uuid
+        parent = find(session, ident)
     except NodeNotFound:
-        raise InvalidValue(
-            message=f"Unable to apply the requested parent_node '{ident}'. Requested value was invalid."
-        ) from None
+        parent = None
+    if parent is None or parent.owner != owner:
+        raise InvalidValue(message=f"Unable to apply the requested parent_node '{ident}'. Requested value was invalid.")
+    return parent.uuid
 
 
 def interfaces(driver: str, chosen: Mapping[str, Any]) -> dict[str, str]:

@@ -45,9 +45,9 @@ def classify(error: BaseException) -> Fault:
     original: Any = error.orig
     if isinstance(original, sqlite3.Error):
         return _classify_sqlite(original)
-    if hasattr(original, "sqlstate"):
-        return _classify_postgresql(original)
-    return _classify_mysql(original)
+    if _is_mysql(original):
+        return _classify_mysql(original)
+    return _classify_postgresql(original)
 
 
 def _classify_sqlite(error: sqlite3.Error) -> Fault:
@@ -83,9 +83,13 @@ def _is_key_violation(error: Any) -> bool:
     """Is it a unique or a foreign key (and not, say, a NULL where none may be)?"""
     if isinstance(error, sqlite3.Error):
         return "UNIQUE" in str(error) or "FOREIGN KEY" in str(error)
-    if hasattr(error, "sqlstate"):
-        return error.sqlstate in {"23503", "23505"}
-    return error.args[0] in {1062, 1451, 1452, 1216, 1217}
+    if _is_mysql(error):
+        return error.args[0] in {1062, 1451, 1452, 1216, 1217}
+    return error.sqlstate in {"23503", "23505"}
+
+
+def _is_mysql(error: Any) -> bool:
+    return type(error).__module__.startswith("pymysql")
 
 
 def _is_operational(error: Any) -> bool:

@@ -9,12 +9,12 @@ from flask import Request, Response
 from baremetal_sched.baremetal.api import errors, paths, versions
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.routes import ROUTES
-from baremetal_sched.baremetal.api.versions import VersionRefused
+from baremetal_sched.baremetal.api.versions import VersionOutOfRange
 from baremetal_sched.errors import NodeLocked
 from baremetal_sched.settings import Settings
 from baremetal_sched.web.application import Api, Route
 from baremetal_sched.web.call import Call
-from baremetal_sched.web.problems import MethodNotAllowed, NotAcceptable, PathNotFound
+from baremetal_sched.web.problems import NotAcceptable
 from baremetal_sched.web.responses import empty_response
 
 
@@ -42,7 +42,7 @@ class BaremetalApi(Api):
         call.version = versions.negotiate(call.http.headers)
         call.negotiated = True
         if call.version < route.since:
-            raise PathNotFound if call.http.method == "GET" else MethodNotAllowed(method=call.http.method, allowed=[])
+            raise errors.CollectionTooNew
         accept = call.http.accept_mimetypes
         if accept and not accept.best_match(["application/json"]):
             raise NotAcceptable(message=f"Only application/json is served, which {accept} excludes.")
@@ -59,7 +59,9 @@ class BaremetalApi(Api):
 
     def failure(self, call: Call, error: Exception) -> Response:
         response = errors.render(error, at_root=call.http.path == "/")
-        if isinstance(error, VersionRefused):
+        if errors.is_unversioned(error):
+            call.negotiated = False
+        if isinstance(error, VersionOutOfRange):
             _say_range(response)
         return response
 

@@ -20,7 +20,14 @@ from baremetal_sched.errors import (
     SchedulerError,
     UnavailableError,
 )
-from baremetal_sched.web.problems import BodyTooDeep, BodyTooLarge, MethodNotAllowed, PathNotFound, Problem
+from baremetal_sched.web.problems import (
+    BodyTooDeep,
+    BodyTooLarge,
+    MethodNotAllowed,
+    NotAcceptable,
+    PathNotFound,
+    Problem,
+)
 from baremetal_sched.web.responses import json_response
 
 _KINDS: tuple[tuple[type[SchedulerError], int], ...] = (
@@ -31,6 +38,18 @@ _KINDS: tuple[tuple[type[SchedulerError], int], ...] = (
     (UnavailableError, 503),
     (VersionRefused, 406),
 )
+
+
+class CollectionTooNew(NotFoundError):
+    """A whole collection that the microversion of the request does not have yet."""
+
+    template = "The API is not supported for this version"
+
+
+class MethodRefused(Problem):
+    """A method that the controller itself refuses: shape A."""
+
+    status = 405
 
 
 class TooNew(Problem):
@@ -67,7 +86,9 @@ def render(error: Exception, *, at_root: bool) -> Response:
     status = status_of(error)
     if isinstance(error, BodyTooDeep | BodyTooLarge):
         return json_response({"faultcode": "Client", "faultstring": str(error)}, status)
-    if _is_routing(error) and not at_root:
+    if isinstance(error, NotAcceptable):
+        return json_response({"error_message": f"{status} {HTTPStatus(status).phrase}\n\n{error}"}, status)
+    if is_routing(error) and not at_root:
         # The description of an unknown path or method is empty, as with Ironic.
         description = "" if isinstance(error, PathNotFound | MethodNotAllowed) else str(error)
         return _envelope({"code": status, "title": HTTPStatus(status).phrase, "description": description}, status)
@@ -79,8 +100,14 @@ def render(error: Exception, *, at_root: bool) -> Response:
     return response
 
 
-def _is_routing(error: Exception) -> bool:
+def is_routing(error: Exception) -> bool:
+    """Is it an error of routing, which has a shape of its own?"""
     return isinstance(error, PathNotFound | MethodNotAllowed | VersionRefused | RoutingError)
+
+
+def is_unversioned(error: Exception) -> bool:
+    """Is it raised, with Ironic, where no microversion is agreed on yet?"""
+    return is_routing(error) or isinstance(error, BodyTooDeep | BodyTooLarge | NotAcceptable)
 
 
 def _envelope(document: Mapping[str, object], status: int) -> Response:

@@ -45,12 +45,16 @@ FILTERS = {
 PARAMETERS = (*FILTERS, *PAGING)
 
 
-def parse_filters(call: BaremetalCall, query: Query) -> NodeFilters:
-    """The filters of the request. Raises TooNewParameter, and InvalidValue for values that cannot be."""
+def parse_filters(call: BaremetalCall, query: Query, *, detailed: bool = False) -> NodeFilters:
+    """The filters of the request. Raises TooNewParameter, and InvalidValue for values that cannot be.
+
+    ``detailed``: for /v1/nodes/detail, which has always known children.
+    """
     if call.version < FILTERS["provision_state"] and query.has("provision_state"):
         raise TooNew
     for name, since in FILTERS.items():
-        query.require(since, name)
+        if not (detailed and name in ("include_children", "parent_node")):
+            query.require(since, name)
     filters = NodeFilters(
         chassis_uuid=query.uuid("chassis_uuid"),
         instance_uuid=query.uuid("instance_uuid"),

@@ -60,7 +60,8 @@ def _page(
     url: str,
     next_fields: Sequence[str] | None,
 ) -> Response:
-    filters, page = parse_filters(call, query), parse_page(call, query)
+    filters = parse_filters(call, query, detailed=url.endswith("/detail"))
+    page = parse_page(call, query)
     view = NodeView(shown, call.version, call.base_url)
     membership = _membership_if(view.needs_membership or filters.conductor is not None, call, session)
     rows = select_nodes(session, filters, page, view.columns, membership)

@@ -5,6 +5,7 @@ from typing import Any
 from flask import Response
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
+from baremetal_sched.baremetal.api.errors import MethodRefused
 from baremetal_sched.baremetal.api.versions import MAXIMUM, MINIMUM
 from baremetal_sched.web.responses import json_response
 
@@ -48,6 +49,11 @@ def show_v1(call: BaremetalCall, session: None) -> Response:
                 {"href": f"{base}/{name}/", "rel": "bookmark"},
             ]
     return json_response(document)
+
+
+def refuse_method(call: BaremetalCall, session: None) -> Response:
+    """POST, PUT, PATCH and DELETE /v1"""
+    raise MethodRefused(message=f"The method {call.http.method} is not allowed for this resource.")
 
 
 def _version(call: BaremetalCall) -> dict[str, Any]:

@@ -8,6 +8,7 @@ ROUTES = (
     Route("POST", "/", root.show_root, transaction=None),
     Route("GET", "/v1", root.show_v1, transaction=None),
     Route("HEAD", "/v1", root.show_v1, transaction=None),
+    *(Route(method, "/v1", root.refuse_method, transaction=None) for method in ("POST", "PUT", "PATCH", "DELETE")),
     Route("GET", "/v1/nodes", nodes.list_nodes),
     Route("POST", "/v1/nodes", nodes.create_node, transaction="write"),
     Route("PATCH", "/v1/nodes", nodes.refuse_missing_ident, transaction=None),

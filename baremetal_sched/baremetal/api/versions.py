@@ -20,6 +20,10 @@ class VersionRefused(SchedulerError):
     template = "{message}"
 
 
+class VersionOutOfRange(VersionRefused):
+    """It is one, but not served."""
+
+
 def negotiate(headers: Headers) -> int:
     """The minor version that the request headers ask for; 1 if they ask for none.
 
@@ -36,12 +40,12 @@ def negotiate(headers: Headers) -> int:
     major, minor = int(match[1]), int(match[2])
     supported = f"The supported version range is: [1.{MINIMUM}, 1.{MAXIMUM}]."
     if major != 1:
-        raise VersionRefused(
+        raise VersionOutOfRange(
             message=f"Mutually exclusive versions requested. Version {major}.{minor} requested but not supported by "
             f"this service. {supported}"
         )
     if not MINIMUM <= minor <= MAXIMUM:
-        raise VersionRefused(
+        raise VersionOutOfRange(
             message=f"Version 1.{minor} was requested but the minor version is not supported by this service. "
             f"{supported}"
         )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import ColumnElement, and_, exists, literal, select
+from sqlalchemy import ColumnElement, and_, exists, false, literal, select
 from sqlalchemy.orm import Session, aliased
 
 from baremetal_sched.db.models import Inventory, ProviderTrait, ResourceProvider
@@ -59,8 +59,9 @@ def search(session: Session, group: RequestGroup, limit: int | None) -> Sequence
 
 def with_inventory(query: Query, class_id: int, amount: int) -> Query:
     """The query, only for providers that can give ``amount`` of the class."""
+    if amount > INT32:
+        return query.where(false())  # nothing is that large, and no column could be compared
     inventory = aliased(Inventory)
-    amount = min(amount, INT32 + 1)  # beyond that nothing fits, and no column could be compared
     return query.join(
         inventory,
         and_(
