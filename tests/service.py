@@ -1,12 +1,18 @@
 """The service in process, as functional tests drive it."""
 
+import json
+from collections.abc import Iterator
 from concurrent.futures import wait
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
+from sqlalchemy import event
+from sqlalchemy.orm import Session
 from webtest import TestApp, TestResponse
 
 from baremetal_sched.app import create_app
+from baremetal_sched.baremetal import nodes, projection
 from baremetal_sched.conductor.daemon import Conductor
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.settings import load
@@ -117,6 +123,56 @@ class Service:
             self.work()
         return uuid
 
+    @contextmanager
+    def statements(self) -> Iterator[list[str]]:
+        """The SQL statements that are executed meanwhile (BEGIN and COMMIT do not count)."""
+        seen: list[str] = []
+
+        def note(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+            if not statement.startswith(("BEGIN", "COMMIT", "ROLLBACK")):
+                seen.append(statement)
+
+        event.listen(self.database.engine, "before_cursor_execute", note)
+        try:
+            yield seen
+        finally:
+            event.remove(self.database.engine, "before_cursor_execute", note)
+
+    def node(self, ident: str, version: str = LATEST) -> dict[str, Any]:
+        """The node as the API shows it."""
+        document: dict[str, Any] = self.baremetal("GET", f"/nodes/{ident}", version=version).json
+        return document
+
+    def patch(self, ident: str, *operations: tuple[Any, ...], version: str = LATEST, **expected: Any) -> TestResponse:
+        """PATCH a node with operations such as ``("add", "/extra/a", 1)``."""
+        body = [
+            {"op": kind, "path": path, **({"value": value[0]} if value else {})} for kind, path, *value in operations
+        ]
+        return self.baremetal("PATCH", f"/nodes/{ident}", body, version=version, **expected)
+
+    def set_columns(self, uuid: str, **values: Any) -> None:
+        """Change columns of a node behind the API's back, as later provisioning would."""
+        self.database.write(lambda session: self._set_columns(session, uuid, values))
+
+    @staticmethod
+    def _set_columns(session: Session, uuid: str, values: dict[str, Any]) -> None:
+        node = nodes.find_for_change(session, uuid)
+        for name, value in values.items():
+            setattr(node, name, value)
+        projection.project(session, node)
+
+    def inventory(self, uuid: str) -> dict[str, Any]:
+        """The inventories of a provider, by class."""
+        inventories: dict[str, Any] = self.placement("GET", f"/resource_providers/{uuid}/inventories").json[
+            "inventories"
+        ]
+        return inventories
+
+    def provider_traits(self, uuid: str) -> list[str]:
+        """The traits of a provider."""
+        traits: list[str] = self.placement("GET", f"/resource_providers/{uuid}/traits").json["traits"]
+        return traits
+
     def candidates(self, query: str, version: str = "1.39") -> set[str]:
         """UUIDs of the providers that ``GET /allocation_candidates?<query>`` offers."""
         document = self.placement("GET", f"/allocation_candidates?{query}", version=version).json
@@ -145,7 +201,5 @@ class Service:
 
 def fault(response: TestResponse) -> str:
     """The message of an error of the bare metal API."""
-    import json
-
     document = json.loads(response.json["error_message"])
     return document.get("faultstring") or document.get("description") or ""

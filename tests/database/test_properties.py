@@ -1,0 +1,161 @@
+"""Random fleets, random questions: the SQL against the brute force."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import nodes, traits
+from baremetal_sched.baremetal.node_list import NodeFilters, Page, select_nodes
+from baremetal_sched.baremetal.ownership import Membership
+from baremetal_sched.baremetal.projection import is_reserved, resource_class_of
+from baremetal_sched.db.models import Node
+from baremetal_sched.db.transaction import Database
+from baremetal_sched.placement import allocations
+from baremetal_sched.placement.allocations import ConsumerWrite
+from baremetal_sched.placement.candidates import flat
+from baremetal_sched.placement.candidates.query import RequestGroup
+from baremetal_sched.placement.names import ensure_class, ensure_traits
+from baremetal_sched.placement.query_values import TraitConditions
+from baremetal_sched.settings import load
+
+TRAITS = [f"CUSTOM_{letter}" for letter in "ABCD"]
+CLASSES = ["gold", "silver"]
+MEMBERS = Membership({("", "fake-hardware"): frozenset({"c1"})}, 5)
+SETTINGS = load()
+
+some_traits = st.frozensets(st.sampled_from(TRAITS))
+few_traits = st.lists(st.sampled_from(TRAITS), max_size=2, unique=True)
+
+
+@dataclass(frozen=True)
+class Machine:
+    resource_class: str | None
+    traits: frozenset[str]
+    power_state: str | None
+    state: str
+    maintenance: bool
+    taken: bool
+
+    @property
+    def offered(self) -> bool:
+        return not self.taken and not is_reserved(self.state, self.power_state, self.maintenance, None)
+
+
+machines = st.builds(
+    Machine,
+    st.sampled_from([*CLASSES, None]),
+    some_traits,
+    st.sampled_from(["power on", "power on", "power off", None, "error"]),
+    st.sampled_from(["available", "available", "active", "enroll"]),
+    st.sampled_from([False, False, True]),
+    st.booleans(),
+)
+fleets = st.lists(machines, max_size=8)
+
+
+class RolledBack(Exception):
+    """Ends the transaction of an example."""
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    opened = Database(load(overrides={"database": {"connection": database_url}}))
+    yield opened
+    opened.dispose()
+
+
+def in_a_world(database: Database, fleet: list[Machine], check: Callable[[Session, dict[str, Machine]], None]) -> None:
+    """Build the fleet, run ``check``, and undo everything."""
+
+    def work(session: Session) -> None:
+        ensure_traits(session, TRAITS)
+        for resource_class in CLASSES:
+            ensure_class(session, resource_class_of(resource_class))
+        check(session, {build(session, machine): machine for machine in fleet})
+        raise RolledBack
+
+    with pytest.raises(RolledBack):
+        database.write(work)
+
+
+def build(session: Session, machine: Machine) -> str:
+    body: dict[str, Any] = {"driver": "fake-hardware", "resource_class": machine.resource_class}
+    node = nodes.create(session, body, initial_state="available", membership=MEMBERS, settings=SETTINGS)
+    node.power_state = "power on"
+    traits.replace_traits(session, node, machine.traits)
+    if machine.taken and machine.resource_class:
+        claim = {node.uuid: {resource_class_of(machine.resource_class): 1}}
+        allocations.write(session, ConsumerWrite(node.uuid, claim, "p", "u"))
+    node.power_state, node.provision_state = machine.power_state, machine.state
+    nodes.set_maintenance(session, node, maintenance=machine.maintenance)
+    session.flush()
+    return node.uuid
+
+
+PROPERTY = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+
+
+@PROPERTY
+@given(
+    fleet=fleets, has=few_traits, lacks=few_traits, some=few_traits, none=few_traits,
+    maintenance=st.none() | st.booleans(), limit=st.integers(1, 9), descending=st.booleans(),
+)  # fmt: skip
+def test_node_lists_by_traits(
+    database: Database, fleet: list[Machine], has: list[str], lacks: list[str], some: list[str], none: list[str],
+    maintenance: bool | None, limit: int, descending: bool,
+) -> None:  # fmt: skip
+    def fits(machine: Machine) -> bool:
+        return (
+            set(has) <= machine.traits
+            and not (lacks and set(lacks) <= machine.traits)
+            and not (some and not machine.traits & set(some))
+            and not machine.traits & set(none)
+            and maintenance in (None, machine.maintenance)
+        )
+
+    def check(session: Session, world: dict[str, Machine]) -> None:
+        filters = NodeFilters(
+            traits=has, not_traits=lacks, traits_any=some, not_traits_any=none, maintenance=maintenance
+        )
+        page = Page(limit, descending=descending)
+        found = [row[0] for row in select_nodes(session, filters, page, [Node.uuid.expression], MEMBERS)]
+        expected = [uuid for uuid, machine in world.items() if fits(machine)]
+        assert found == (expected[::-1] if descending else expected)[:limit]
+
+    in_a_world(database, fleet, check)
+
+
+@PROPERTY
+@given(
+    fleet=fleets,
+    resources=st.dictionaries(st.sampled_from(CLASSES), st.integers(1, 2), min_size=1),
+    required=st.lists(st.frozensets(st.sampled_from(TRAITS), min_size=1, max_size=3), max_size=2),
+    forbidden=st.sets(st.sampled_from(TRAITS), max_size=2),
+    limit=st.none() | st.integers(1, 9),
+)
+def test_allocation_candidates(
+    database: Database, fleet: list[Machine], resources: dict[str, int], required: list[frozenset[str]],
+    forbidden: set[str], limit: int | None,
+) -> None:  # fmt: skip
+    def fits(machine: Machine) -> bool:
+        return (
+            machine.offered
+            and resources == {machine.resource_class: 1}
+            and all(wanted & machine.traits for wanted in required)
+            and not machine.traits & forbidden
+        )
+
+    def check(session: Session, world: dict[str, Machine]) -> None:
+        amounts = {resource_class_of(name): amount for name, amount in resources.items()}
+        group = RequestGroup("", amounts, TraitConditions(required, forbidden))
+        found = [uuid for _, uuid in flat.search(session, group, limit)]
+        assert found == [uuid for uuid, machine in world.items() if fits(machine)][:limit]
+
+    in_a_world(database, fleet, check)

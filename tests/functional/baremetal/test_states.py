@@ -1,0 +1,130 @@
+"""/v1/nodes/{node}/states: power, requested here and done by the owning conductor."""
+
+import pytest
+from sqlalchemy import delete, select
+
+from baremetal_sched.conductor import work
+from baremetal_sched.db.models import NodeWork
+from tests.service import Service, fault
+
+
+@pytest.fixture
+def uuid(service: Service) -> str:
+    return service.add_node("n1", power=False)
+
+
+def power(service: Service, target: str, **options: object) -> object:
+    return service.baremetal("PUT", "/nodes/n1/states/power", {"target": target}, **options)
+
+
+def test_states(service: Service, uuid: str) -> None:
+    states = service.baremetal("GET", "/nodes/n1/states").json
+    assert states["provision_state"] == "available"
+    assert set(states) == {
+        *("console_enabled", "last_error", "power_state", "provision_state", "provision_updated_at"),
+        *(
+            "target_power_state",
+            "target_provision_state",
+            "raid_config",
+            "target_raid_config",
+            "boot_mode",
+            "secure_boot",
+        ),
+    }
+    assert "raid_config" not in service.baremetal("GET", "/nodes/n1/states", version="1.11").json
+
+
+def test_a_request_is_noted_and_then_done_by_the_owner(service: Service, uuid: str) -> None:
+    response = service.baremetal("PUT", "/nodes/n1/states/power", {"target": "power on"}, status=202)
+    assert response.headers["Location"] == "http://localhost/baremetal/v1/nodes/n1/states"
+    node = service.node(uuid)
+    assert (node["power_state"], node["target_power_state"], node["reservation"]) == (None, "power on", "c1")
+    assert service.inventory(uuid)["CUSTOM_GOLD"]["reserved"] == 1
+    service.work()
+    node = service.node(uuid)
+    assert (node["power_state"], node["target_power_state"], node["reservation"]) == ("power on", None, None)
+    assert service.inventory(uuid)["CUSTOM_GOLD"]["reserved"] == 0
+
+
+@pytest.mark.parametrize(
+    ("target", "state"),
+    [
+        ("power on", "power on"),
+        ("power off", "power off"),
+        ("rebooting", "power on"),
+        ("soft power off", "power off"),
+        ("soft rebooting", "power on"),
+    ],
+)
+def test_every_target(service: Service, uuid: str, target: str, state: str) -> None:
+    service.baremetal("PUT", "/nodes/n1/states/power", {"target": target, "timeout": 5}, status=202)
+    service.work()
+    assert service.node(uuid)["power_state"] == state
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"target": None},
+        {"target": "on"},
+        {"target": "reboot"},
+        {"target": "power on", "timeout": 0},
+        {"target": "power on", "timeout": "x"},
+        {"target": "power on", "timeout": 2**31},
+        {"target": "power on", "x": 1},
+    ],
+)
+def test_what_cannot_be_is_400(service: Service, uuid: str, body: dict) -> None:
+    assert fault(service.baremetal("PUT", "/nodes/n1/states/power", body, status=400))
+    assert service.node(uuid)["reservation"] is None
+
+
+def test_versions_of_power(service: Service, uuid: str) -> None:
+    power(service, "soft power off", version="1.26", status=406)
+    service.baremetal("PUT", "/nodes/n1/states/power", {"target": "power on", "timeout": 5}, version="1.26", status=406)
+
+
+def test_power_is_refused_while_cleaning_or_locked_or_forbidden(service: Service, uuid: str) -> None:
+    service.set_columns(uuid, provision_state="cleaning")
+    power(service, "power off", status=400)
+    service.set_columns(uuid, provision_state="available", disable_power_off=True)
+    assert "Failed to set node power state" in fault(power(service, "power off", status=409))
+    power(service, "power on", status=202)
+    power(service, "power on", status=409)
+
+
+def test_a_driver_that_fails_says_so_and_frees_the_node(service: Service) -> None:
+    service.baremetal("POST", "/nodes", {"driver": "manual-management", "name": "n1"})
+    power(service, "power on", status=202)
+    service.work()
+    node = service.node("n1")
+    assert "no agent is running" in node["last_error"]
+    assert (node["power_state"], node["target_power_state"], node["reservation"]) == (None, None, None)
+    power(service, "power on", status=202)
+    assert service.node("n1")["last_error"] is None
+
+
+def test_work_that_was_taken_away_writes_nothing(service: Service, uuid: str) -> None:
+    power(service, "power on", status=202)
+    (item,) = service.database.read(lambda session: work.pending(session, "c1"))
+    service.database.write(lambda session: session.execute(delete(NodeWork)))
+    work.do(service.database, service.app.extensions["settings"], "c1", item)
+    assert service.node(uuid)["power_state"] is None
+    assert service.node(uuid)["reservation"] == "c1"
+
+
+def test_only_the_owner_finds_the_work(service: Service, uuid: str) -> None:
+    service.add_conductor("c2")
+    power(service, "power on", status=202)
+    owner = service.node(uuid)["reservation"]
+    assert service.database.read(lambda session: session.scalars(select(NodeWork.conductor)).all()) == [owner]
+    other = ({"c1", "c2"} - {owner}).pop()
+    assert service.database.read(lambda session: work.pending(session, other)) == []
+
+
+def test_a_locked_node_is_tried_again_before_it_is_refused(service: Service, uuid: str) -> None:
+    power(service, "power on", status=202)
+    with service.statements() as statements:
+        service.baremetal("PUT", "/nodes/n1/traits/CUSTOM_A", status=409)
+    assert sum("FOR UPDATE" in statement or "FROM nodes" in statement for statement in statements) >= 4

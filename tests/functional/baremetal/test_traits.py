@@ -1,0 +1,218 @@
+"""/v1/nodes/{node}/traits, and the trait filters of the node lists."""
+
+from typing import Any
+
+import pytest
+
+from tests.service import Service, fault
+
+FIFTY = [f"CUSTOM_N{number:02}" for number in range(50)]
+
+
+@pytest.fixture
+def uuid(service: Service) -> str:
+    return service.add_node("t1", power=False)
+
+
+def traits(service: Service, ident: str = "t1") -> list[str]:
+    listed = service.baremetal("GET", f"/nodes/{ident}/traits").json["traits"]
+    assert service.node(ident)["traits"] == listed
+    assert service.provider_traits(service.node(ident)["uuid"]) == listed
+    return listed
+
+
+def test_a_fresh_node_has_none(service: Service, uuid: str) -> None:
+    assert traits(service) == []
+
+
+def test_replace_all(service: Service, uuid: str) -> None:
+    response = service.baremetal(
+        "PUT", "/nodes/t1/traits", {"traits": ["CUSTOM_Z", "CUSTOM_A", "HW_CPU_X86_AVX"]}, status=204
+    )
+    assert response.body == b""
+    assert "Location" not in response.headers
+    assert traits(service, uuid) == ["CUSTOM_A", "CUSTOM_Z", "HW_CPU_X86_AVX"]
+    service.baremetal("PUT", "/nodes/t1/traits", {"traits": ["CUSTOM_A", "CUSTOM_B", "CUSTOM_A"]}, status=204)
+    assert traits(service) == ["CUSTOM_A", "CUSTOM_B"]
+    service.baremetal("PUT", "/nodes/t1/traits", {"traits": []}, status=204)
+    assert traits(service) == []
+
+
+def test_the_list_on_request(service: Service, uuid: str) -> None:
+    response = service.baremetal(
+        "PUT",
+        "/nodes/t1/traits",
+        {"traits": ["CUSTOM_B", "CUSTOM_A"]},
+        headers={"Prefer": "respond-async, return=representation"},
+        status=200,
+    )
+    assert response.json == {"traits": ["CUSTOM_A", "CUSTOM_B"]}
+    service.baremetal("PUT", "/nodes/t1/traits", {"traits": []}, headers={"Prefer": "return=minimal"}, status=204)
+
+
+@pytest.mark.parametrize("body", [None, {}])
+def test_add_one(service: Service, uuid: str, body: Any) -> None:
+    response = service.baremetal("PUT", "/nodes/t1/traits/CUSTOM_A", body, status=204)
+    assert response.headers["Location"] == "http://localhost/baremetal/v1/nodes/t1/traits/CUSTOM_A"
+    service.baremetal("PUT", f"/nodes/{uuid}/traits/CUSTOM_A", status=204)
+    service.baremetal("PUT", "/nodes/t1/traits/HW_CPU_X86_VMX", status=204)
+    assert traits(service) == ["CUSTOM_A", "HW_CPU_X86_VMX"]
+
+
+def test_remove(service: Service, uuid: str) -> None:
+    service.baremetal("PUT", "/nodes/t1/traits", {"traits": ["CUSTOM_A", "CUSTOM_B"]})
+    service.baremetal("DELETE", "/nodes/t1/traits/CUSTOM_A", status=204)
+    assert traits(service) == ["CUSTOM_B"]
+    for name in ("CUSTOM_A", "nosuch"):
+        response = service.baremetal("DELETE", f"/nodes/t1/traits/{name}", status=404)
+        assert fault(response) == f"Node {uuid} doesn't have a trait '{name}'"
+    service.baremetal("DELETE", "/nodes/t1/traits", status=204)
+    service.baremetal("DELETE", "/nodes/t1/traits", status=204)
+    assert traits(service) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "custom_a",
+        "CUSTOM_",
+        "CUSTOM-A",
+        "CUSTOM_A%20B",
+        "CUSTOM_%C3%A9",
+        "HW_NOSUCH",
+        "%20CUSTOM_A",
+        "CUSTOM_A%0A",
+        "CUSTOM_A,CUSTOM_B",
+        "CUSTOM_" + "X" * 249,
+    ],
+)
+def test_names_that_are_no_traits(service: Service, uuid: str, name: str) -> None:
+    for ident in ("t1", "nosuch"):
+        response = service.baremetal("PUT", f"/nodes/{ident}/traits/{name}", status=400)
+        assert fault(response).startswith("Schema error for trait: '")
+    assert traits(service) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (None, "A single node trait may be added via PUT"),
+        ({}, "A single node trait may be added via PUT"),
+        ([], "[] is not of type 'object'"),
+        ({"traits": None}, "None is not of type 'array'"),
+        ({"traits": "CUSTOM_A"}, "'CUSTOM_A' is not of type 'array'"),
+        ({"traits": [1]}, "1 is not of type 'string'"),
+        ({"traits": ["CUSTOM_OK", "bad"]}, "'bad' is not valid under any of the given schemas"),
+        ({"traits": [""]}, "'' should be non-empty"),
+        ({"traits": ["CUSTOM_NL\n"]}, "is not valid"),
+        ({"traits": ["CUSTOM_" + "X" * 249]}, "is too long"),
+        ({"traits": ["CUSTOM_A"], "x": 1}, "Additional properties are not allowed ('x' unexpected)"),
+    ],
+)
+def test_lists_that_cannot_be(service: Service, uuid: str, body: Any, message: str) -> None:
+    service.baremetal("PUT", "/nodes/t1/traits/CUSTOM_KEPT")
+    assert message in fault(service.baremetal("PUT", "/nodes/t1/traits", body, status=400))
+    assert traits(service) == ["CUSTOM_KEPT"]
+
+
+@pytest.mark.parametrize("body", [{"traits": ["CUSTOM_A"]}, {"x": 1}, [1], "x"])
+def test_adding_one_takes_no_body(service: Service, uuid: str, body: Any) -> None:
+    service.baremetal("PUT", "/nodes/t1/traits/CUSTOM_A", body, status=400)
+    service.baremetal("DELETE", "/nodes/t1/traits/CUSTOM_A", {"x": 1}, status=400)
+    assert traits(service) == []
+
+
+def test_fifty_are_the_most(service: Service, uuid: str) -> None:
+    service.baremetal("PUT", "/nodes/t1/traits", {"traits": [*FIFTY, "CUSTOM_N00"]}, status=204)
+    response = service.baremetal("PUT", "/nodes/t1/traits/CUSTOM_N50", status=400)
+    assert fault(response) == (
+        f"Could not modify traits for node {uuid} as it would exceed the maximum number of traits per node (51 vs. 50)"
+    )
+    service.baremetal("PUT", "/nodes/t1/traits/CUSTOM_N49", status=204)
+    service.baremetal("PUT", "/nodes/t1/traits", {"traits": [*FIFTY[1:], "CUSTOM_X", "CUSTOM_Y"]}, status=400)
+    assert traits(service) == FIFTY
+
+
+def test_before_there_were_traits(service: Service, uuid: str) -> None:
+    service.baremetal("GET", "/nodes/t1/traits", version="1.36", status=406)
+    service.baremetal("GET", "/nodes/nosuch/traits", version="1.36", status=404)
+    service.baremetal("PUT", "/nodes/t1/traits", {"traits": []}, version="1.36", status=405)
+    service.baremetal("PUT", "/nodes/t1/traits/CUSTOM_A", version="1.36", status=405)
+    service.baremetal("DELETE", "/nodes/t1/traits", version="1.36", status=404)
+    service.baremetal("GET", "/nodes?fields=traits", version="1.36", status=406)
+    assert "traits" not in service.node("t1", version="1.36")
+
+
+def test_methods_and_nodes_that_are_not_there(service: Service, uuid: str) -> None:
+    service.baremetal("GET", "/nodes/t1/traits/CUSTOM_A", status=405)
+    service.baremetal("POST", "/nodes/t1/traits", {"traits": []}, status=405)
+    service.baremetal("PATCH", "/nodes/t1/traits", [], status=405)
+    for method, body in (("GET", None), ("PUT", {"traits": ["CUSTOM_A"]}), ("DELETE", None)):
+        assert fault(service.baremetal(method, "/nodes/nosuch/traits", body, status=404))
+
+
+@pytest.mark.parametrize("state", ["enroll", "manageable", "active", "deploying", "clean failed"])
+def test_traits_change_in_any_state(service: Service, uuid: str, state: str) -> None:
+    service.set_columns(uuid, provision_state=state, maintenance=True, protected=True)
+    service.baremetal("PUT", "/nodes/t1/traits/CUSTOM_A", status=204)
+    assert traits(service) == ["CUSTOM_A"]
+
+
+def test_each_change_is_a_change_of_the_node(service: Service, uuid: str) -> None:
+    with service.statements() as statements:
+        service.baremetal("PUT", "/nodes/t1/traits/CUSTOM_A")
+    assert sum(statement.startswith("UPDATE nodes") for statement in statements) == 1
+    assert len(statements) <= 16
+
+
+FLEET = {
+    "none": (),
+    "a": ("CUSTOM_A",),
+    "ab": ("CUSTOM_A", "CUSTOM_B"),
+    "abv": ("CUSTOM_A", "CUSTOM_B", "HW_CPU_X86_VMX"),
+    "v": ("HW_CPU_X86_VMX",),
+}
+
+
+@pytest.fixture
+def fleet(service: Service) -> Service:
+    for name, owned in FLEET.items():
+        service.add_node(name, resource_class="odd" if len(owned) % 2 else "even", traits=owned, power=False)
+    return service
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("traits=CUSTOM_A", "a ab abv"),
+        ("traits=CUSTOM_A,CUSTOM_B", "ab abv"),
+        ("traits=CUSTOM_A, CUSTOM_B&traits=HW_CPU_X86_VMX", "abv"),
+        ("traits=CUSTOM_NOBODY", ""),
+        ("not-traits=CUSTOM_A", "none v"),
+        ("not-traits=CUSTOM_A,CUSTOM_B", "none a v"),
+        ("not-traits=CUSTOM_NOBODY", "none a ab abv v"),
+        ("traits-any=CUSTOM_B,HW_CPU_X86_VMX", "ab abv v"),
+        ("not-traits-any=CUSTOM_B,HW_CPU_X86_VMX", "none a"),
+        ("traits=CUSTOM_A&not-traits=CUSTOM_B", "a"),
+        ("traits=CUSTOM_A&not-traits-any=HW_CPU_X86_VMX&traits-any=CUSTOM_B", "ab"),
+        ("traits=CUSTOM_A&resource_class=odd", "a abv"),
+        ("traits=CUSTOM_A&limit=2", "a ab"),
+        ("traits=CUSTOM_A&sort_dir=desc&limit=1", "abv"),
+        ("traits=CUSTOM_A&conductor=c1", "a ab abv"),
+    ],
+)
+def test_lists_by_traits(fleet: Service, query: str, expected: str) -> None:
+    query = query.replace(" ", "%20")
+    short = fleet.baremetal("GET", f"/nodes?fields=name&{query}").json["nodes"]
+    detailed = fleet.baremetal("GET", f"/nodes/detail?{query}").json["nodes"]
+    assert [node["name"] for node in short] == expected.split()
+    assert [node["name"] for node in detailed] == expected.split()
+
+
+@pytest.mark.parametrize("parameter", ["traits", "not-traits", "traits-any", "not-traits-any"])
+@pytest.mark.parametrize(
+    "value", ["", "custom_a", "HW_NOSUCH", "CUSTOM_A,", "CUSTOM_A,,CUSTOM_B", "CUSTOM_A;", "!CUSTOM_A"]
+)
+def test_trait_filters_that_cannot_be(fleet: Service, parameter: str, value: str) -> None:
+    for path in ("/nodes", "/nodes/detail"):
+        assert f"Invalid {parameter}" in fault(fleet.baremetal("GET", f"{path}?{parameter}={value}", status=400))

@@ -1,0 +1,145 @@
+"""GET /allocation_candidates for requests without suffixed groups."""
+
+import pytest
+
+from tests.service import Service
+
+UUID = "aaaaaaaa-0000-4000-8000-000000000001"
+
+
+@pytest.fixture
+def fleet(service: Service) -> dict[str, str]:
+    return {
+        "plain": service.add_node("plain"),
+        "a": service.add_node("a", traits=("CUSTOM_A",)),
+        "ab": service.add_node("ab", traits=("CUSTOM_A", "CUSTOM_B")),
+        "b": service.add_node("b", traits=("CUSTOM_B", "HW_CPU_X86_VMX")),
+        "silver": service.add_node("silver", resource_class="silver", traits=("CUSTOM_A",)),
+        "maintenance": service.add_node("in-maintenance", traits=("CUSTOM_A",), maintenance=True),
+        "unknown power": service.add_node("unpowered", traits=("CUSTOM_A",), power=False),
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("resources=CUSTOM_GOLD:1", "plain a ab b"),
+        ("resources=CUSTOM_SILVER:1", "silver"),
+        ("resources=CUSTOM_GOLD:1,CUSTOM_SILVER:1", ""),
+        ("resources=CUSTOM_GOLD:2", ""),
+        ("resources=CUSTOM_GOLD:99999999999999999999", ""),
+        ("resources=VCPU:1", ""),
+        ("resources=CUSTOM_GOLD:1&required=CUSTOM_A", "a ab"),
+        ("resources=CUSTOM_GOLD:1&required=CUSTOM_A,CUSTOM_B", "ab"),
+        ("resources=CUSTOM_GOLD:1&required=!CUSTOM_A", "plain b"),
+        ("resources=CUSTOM_GOLD:1&required=CUSTOM_B,!CUSTOM_A", "b"),
+        ("resources=CUSTOM_GOLD:1&required=in:CUSTOM_A,HW_CPU_X86_VMX", "a ab b"),
+        (
+            "resources=CUSTOM_GOLD:1&required=in:CUSTOM_A,HW_CPU_X86_VMX&required=CUSTOM_B&required=!HW_CPU_X86_VMX",
+            "ab",
+        ),
+        ("resources=CUSTOM_GOLD:1&required=HW_CPU_X86_AVX", ""),
+        ("resources=CUSTOM_GOLD:1&member_of=" + UUID, ""),
+        ("resources=CUSTOM_GOLD:1&member_of=!" + UUID, "plain a ab b"),
+        ("resources=CUSTOM_GOLD:1&in_tree=" + UUID, ""),
+    ],
+)
+def test_who_is_offered(service: Service, fleet: dict[str, str], query: str, expected: str) -> None:
+    assert service.candidates(query) == {fleet[name] for name in expected.split()}
+
+
+def test_in_tree_names_the_machine(service: Service, fleet: dict[str, str]) -> None:
+    assert service.candidates(f"resources=CUSTOM_GOLD:1&in_tree={fleet['a']}") == {fleet["a"]}
+    assert service.candidates(f"resources=CUSTOM_SILVER:1&in_tree={fleet['a']}") == set()
+
+
+def test_the_limit_limits_requests_and_summaries(service: Service, fleet: dict[str, str]) -> None:
+    document = service.placement("GET", "/allocation_candidates?resources=CUSTOM_GOLD:1&limit=2").json
+    assert len(document["allocation_requests"]) == len(document["provider_summaries"]) == 2
+    again = service.placement("GET", "/allocation_candidates?resources=CUSTOM_GOLD:1&limit=2").json
+    assert again == document
+
+
+def test_the_answer(service: Service, fleet: dict[str, str]) -> None:
+    node = fleet["ab"]
+    query = "/allocation_candidates?resources=CUSTOM_GOLD:1&required=CUSTOM_A,CUSTOM_B"
+    document = service.placement("GET", query).json
+    assert document == {
+        "allocation_requests": [{"allocations": {node: {"resources": {"CUSTOM_GOLD": 1}}}, "mappings": {"": [node]}}],
+        "provider_summaries": {
+            node: {
+                "resources": {"CUSTOM_GOLD": {"capacity": 1, "used": 0}},
+                "traits": ["CUSTOM_A", "CUSTOM_B"],
+                "parent_provider_uuid": None,
+                "root_provider_uuid": node,
+            }
+        },
+    }
+    at_1_33 = service.placement("GET", query, version="1.33").json["allocation_requests"][0]
+    assert set(at_1_33) == {"allocations"}
+    at_1_28 = service.placement("GET", query, version="1.28").json["provider_summaries"][node]
+    assert set(at_1_28) == {"resources", "traits"}
+    older = service.placement("GET", "/allocation_candidates?resources=CUSTOM_SILVER:1", version="1.10").json
+    assert older == {
+        "allocation_requests": [
+            {"allocations": [{"resource_provider": {"uuid": fleet["silver"]}, "resources": {"CUSTOM_SILVER": 1}}]}
+        ],
+        "provider_summaries": {fleet["silver"]: {"resources": {"CUSTOM_SILVER": {"capacity": 1, "used": 0}}}},
+    }
+
+
+def test_nothing_found_is_an_answer(service: Service) -> None:
+    document = service.placement("GET", "/allocation_candidates?resources=VCPU:1").json
+    assert document == {"allocation_requests": [], "provider_summaries": {}}
+
+
+def test_as_many_statements_for_many_as_for_one(service: Service, fleet: dict[str, str]) -> None:
+    counts = set()
+    for limit in (1, 4):
+        with service.statements() as statements:
+            service.placement(
+                "GET", f"/allocation_candidates?resources=CUSTOM_GOLD:1&required=!HW_CPU_X86_AVX&limit={limit}"
+            )
+        counts.add(len(statements))
+    assert counts == {5}
+
+
+@pytest.mark.parametrize(
+    ("query", "version", "message"),
+    [
+        ("", "1.24", "'resources' is a required property"),
+        ("", "1.39", "At least one request group"),
+        ("resources=", "1.39", "Got: empty string"),
+        ("resources=NOSUCH:1", "1.39", "Invalid resource class in resources parameter"),
+        ("resources=VCPU:1&required=NOSUCH", "1.39", "No such trait(s): NOSUCH."),
+        ("resources=VCPU:1&limit=1", "1.15", "'limit' was unexpected"),
+        ("resources=VCPU:1&required=HW_CPU_X86_VMX", "1.16", "'required' was unexpected"),
+        ("resources=VCPU:1&resources1=VCPU:1", "1.24", "'resources1' was unexpected"),
+        ("resources=VCPU:1&limit=0", "1.39", "Failed validating 'pattern'"),
+        ("resources=VCPU:1&limit=x", "1.39", "Failed validating 'pattern'"),
+        ("resources=VCPU:1&group_policy=bogus", "1.39", "'bogus' is not one of ['none', 'isolate']"),
+        ("resources=VCPU:1&resources01=VCPU:1", "1.32", "'resources01' does not match any of the regexes"),
+        ("resources=VCPU:1&in_tree=x", "1.39", "Expected 'in_tree' parameter to be a format of uuid. Got: x"),
+        (
+            "resources=VCPU:1&required=HW_CPU_X86_VMX,!HW_CPU_X86_VMX",
+            "1.39",
+            "Conflicting required and forbidden traits",
+        ),
+        ("required=HW_CPU_X86_VMX", "1.35", "orphaned traits keys: required"),
+        ("member_of=" + UUID, "1.35", "orphaned member_of keys: member_of"),
+        ("in_tree=" + UUID, "1.35", "All request groups must specify resources."),
+        ("resources=VCPU:1&nosuch=1", "1.39", "'nosuch' does not match any of the regexes"),
+        ("resources1=VCPU:1", "1.39", "does not search by resources1 yet"),
+        ("resources=VCPU:1&root_required=HW_CPU_X86_VMX", "1.39", "does not search by root_required yet"),
+    ],
+)
+def test_what_cannot_be_asked(service: Service, query: str, version: str, message: str) -> None:
+    response = service.placement("GET", f"/allocation_candidates?{query}", version=version, status=400)
+    assert message in response.json["errors"][0]["detail"]
+
+
+def test_a_node_that_is_held_is_not_offered(service: Service, fleet: dict[str, str]) -> None:
+    service.claim(UUID, fleet["a"], status=204)
+    assert service.candidates("resources=CUSTOM_GOLD:1") == {fleet["plain"], fleet["ab"], fleet["b"]}
+    service.placement("DELETE", f"/allocations/{UUID}")
+    assert fleet["a"] in service.candidates("resources=CUSTOM_GOLD:1")

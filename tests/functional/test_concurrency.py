@@ -1,0 +1,79 @@
+"""Many at once, in one process: invariants hold, and nobody sees a 500."""
+
+import uuid
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from baremetal_sched.baremetal.audit import audit
+from tests.service import Service
+
+
+@pytest.fixture
+def busy(database_url: str) -> Service:
+    with Service(database_url, database={"connection": database_url, "max_pool_size": 16}) as service:
+        service.add_conductor("c1")
+        yield service
+
+
+def at_once(count: int, action: Callable[[int], int]) -> Counter[int]:
+    """The statuses that ``count`` threads get from ``action``."""
+    with ThreadPoolExecutor(count) as pool:
+        return Counter(pool.map(action, range(count)))
+
+
+def test_one_node_is_claimed_once(busy: Service) -> None:
+    node = busy.add_node("n1")
+    statuses = at_once(16, lambda _: busy.claim(str(uuid.uuid4()), node, status="*").status_code)
+    assert statuses == {204: 1, 409: 15}
+    assert busy.database.read(audit) == []
+
+
+def test_one_consumer_is_created_once(busy: Service) -> None:
+    fleet = [busy.add_node(f"n{number}") for number in range(8)]
+    consumer = str(uuid.uuid4())
+    statuses = at_once(8, lambda number: busy.claim(consumer, fleet[number], status="*").status_code)
+    assert statuses == {204: 1, 409: 7}
+    assert busy.database.read(audit) == []
+
+
+def test_the_fifty_first_trait_finds_no_gap(busy: Service) -> None:
+    busy.add_node("n1", traits=tuple(f"CUSTOM_N{number}" for number in range(45)), power=False)
+
+    def add(number: int) -> int:
+        return busy.baremetal("PUT", f"/nodes/n1/traits/CUSTOM_X{number}", status="*").status_code
+
+    assert at_once(12, add) == {204: 5, 400: 7}
+    assert len(busy.node("n1")["traits"]) == 50
+    assert busy.database.read(audit) == []
+
+
+def test_names_are_given_once(busy: Service) -> None:
+    def create(number: int) -> int:
+        body = {"driver": "fake-hardware", "name": "same"}
+        return busy.baremetal("POST", "/nodes", body, status="*").status_code
+
+    assert at_once(8, create) == {201: 1, 409: 7}
+
+
+def test_changes_and_claims_of_one_node_do_not_break_each_other(busy: Service) -> None:
+    node = busy.add_node("n1")
+    consumer = str(uuid.uuid4())
+
+    def meddle(number: int) -> int:
+        match number % 4:
+            case 0:
+                return busy.claim(consumer, node, generation=None, status="*").status_code
+            case 1:
+                return busy.placement("DELETE", f"/allocations/{consumer}", status="*").status_code
+            case 2:
+                return busy.patch(node, ("add", f"/extra/k{number}", 1), status="*").status_code
+            case _:
+                return busy.baremetal("PUT", f"/nodes/{node}/traits/CUSTOM_X{number}", status="*").status_code
+
+    statuses = at_once(24, meddle)
+    assert set(statuses) <= {200, 204, 404, 409}
+    assert len(busy.node(node)["extra"]) == len(busy.node(node)["traits"]) == 6
+    assert busy.database.read(audit) == []

@@ -1,0 +1,51 @@
+"""Request bodies: what is JSON, how deep, and what no column can hold."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from baremetal_sched.web.body import parse_json
+from baremetal_sched.web.problems import BadRequest, BodyTooDeep
+
+
+def nested(levels: int) -> bytes:
+    return b'{"a":' * levels + b"1" + b"}" * levels
+
+
+def test_depth_is_limited() -> None:
+    assert parse_json(nested(25), 25)
+    with pytest.raises(BodyTooDeep):
+        parse_json(nested(26), 25)
+
+
+def test_absurd_depth_is_only_too_deep() -> None:
+    with pytest.raises((BodyTooDeep, ValueError)):
+        parse_json(b"[" * 100_000 + b"]" * 100_000, 25)
+
+
+@pytest.mark.parametrize("raw", [b"", b"{", b"{bad", b"<a/>", b'{"a": NaN}', b"[Infinity]", b"\xff\xfe"])
+def test_what_is_no_json(raw: bytes) -> None:
+    with pytest.raises(ValueError):
+        parse_json(raw, 25)
+
+
+@pytest.mark.parametrize("raw", [rb'{"a": "x\u0000"}', rb'{"a\u0000": 1}', rb'[["\ud800"]]'])
+def test_characters_that_cannot_be_stored(raw: bytes) -> None:
+    with pytest.raises(BadRequest):
+        parse_json(raw, 25)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(st.characters(codec="utf-8", exclude_characters="\x00")),
+        lambda children: (
+            st.lists(children) | st.dictionaries(st.text(st.characters(codec="ascii", min_codepoint=32)), children)
+        ),
+        max_leaves=20,
+    )
+)
+def test_any_json_comes_through_unchanged(document: Any) -> None:
+    assert parse_json(json.dumps(document).encode(), 100) == document

@@ -1,0 +1,65 @@
+"""The ring gives the owners that Ironic and tooz give."""
+
+import json
+import uuid
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tooz.hashring import HashRing as ToozRing
+
+from baremetal_sched.hashring import HashRing, ring_of
+
+DATA = Path(__file__).parents[1] / "data"
+RECORDED = json.loads((DATA / "ring_vectors.json").read_text())
+TOOZ = [vector for vector in json.loads((DATA / "ring_vectors_tooz.json").read_text()) if vector["hash"] == "md5"]
+
+HOSTS = st.sets(st.text(st.characters(codec="utf-8"), min_size=1, max_size=20), min_size=1, max_size=12)
+
+
+@pytest.mark.parametrize("snapshot", RECORDED["sets"], ids=lambda snapshot: snapshot["label"])
+def test_owners_are_those_that_a_running_ironic_gave(snapshot: dict) -> None:
+    ring = HashRing(snapshot["hosts"], 5)
+    assert {node: ring.owner(node) for node in snapshot["map"]} == snapshot["map"]
+
+
+@pytest.mark.parametrize("vector", TOOZ, ids=lambda vector: f"{len(vector['hosts'])}x{vector['partitions']}")
+def test_owners_are_those_of_recorded_tooz_rings(vector: dict) -> None:
+    ring = HashRing(vector["hosts"], vector["partitions"].bit_length() - 1)
+    assert {node: ring.owner(node) for node in vector["map"]} == vector["map"]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 10, 30])
+@pytest.mark.parametrize("exponent", [0, 5, 7])
+def test_owners_are_those_of_tooz(count: int, exponent: int) -> None:
+    hosts = [f"conductor-{number}.example.org" for number in range(count)]
+    ring, reference = HashRing(hosts, exponent), ToozRing(hosts, partitions=2**exponent)
+    for number in range(500):
+        node = str(uuid.uuid5(uuid.NAMESPACE_DNS, f"node-{number}"))
+        assert {ring.owner(node)} == reference.get_nodes(node.encode())
+
+
+@given(HOSTS, st.text(st.characters(codec="utf-8"), max_size=40))
+def test_the_owner_is_a_member_whatever_the_order(hosts: set[str], key: str) -> None:
+    owner = HashRing(sorted(hosts)).owner(key)
+    assert owner in hosts
+    assert HashRing(sorted(hosts, reverse=True)).owner(key) == owner
+
+
+def test_a_new_member_takes_its_share_and_nothing_else_moves() -> None:
+    keys = [str(uuid.uuid5(uuid.NAMESPACE_DNS, str(number))) for number in range(5000)]
+    nine = HashRing(f"c{number}" for number in range(9))
+    ten = HashRing(f"c{number}" for number in range(10))
+    moved = [key for key in keys if nine.owner(key) != ten.owner(key)]
+    assert all(ten.owner(key) == "c9" for key in moved)
+    assert 0.05 < len(moved) / len(keys) < 0.2
+
+
+def test_a_ring_is_built_once_for_a_membership() -> None:
+    assert ring_of(frozenset({"a", "b"}), 5) is ring_of(frozenset({"b", "a"}), 5)
+
+
+def test_a_ring_without_members_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one member"):
+        HashRing([])

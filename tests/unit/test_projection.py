@@ -1,0 +1,52 @@
+"""A node as inventory: what Nova makes of it, row by row."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from baremetal_sched.baremetal.projection import inventory_of, is_reserved, resource_class_of
+from baremetal_sched.db.models import Node
+from baremetal_sched.placement.projected import Unit
+
+DATA = Path(__file__).parents[1] / "data"
+NAMES = [
+    row
+    for row in json.loads((DATA / "resource_class_name_vectors.json").read_text())["rows"]
+    if row["resource_class"] is not None
+]
+with (DATA / "inventory_vectors.csv").open() as file:
+    # Nova can be told to offer nodes that are in use; we never do.
+    ROWS = [row for row in csv.DictReader(file) if row["skip_reserve_in_use"] == "0" or row["has_instance"] == "0"]
+
+
+def test_the_vectors_cover_every_state() -> None:
+    assert len(ROWS) > 200
+    assert {row["reserved"] for row in ROWS} == {"0", "1"}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: "-".join(row.values()))
+def test_reserved_as_nova_has_it(row: dict[str, str]) -> None:
+    reserved = is_reserved(
+        row["provision_state"] or None,
+        row["power_state"] or None,
+        row["maintenance"] == "1",
+        "00000000-0000-4000-8000-000000000001" if row["has_instance"] == "1" else None,
+    )
+    assert reserved == (row["reserved"] == "1")
+
+
+@pytest.mark.parametrize("row", NAMES, ids=lambda row: repr(row["resource_class"])[:40])
+def test_names_of_classes_as_nova_has_them(row: dict[str, str]) -> None:
+    assert resource_class_of(row["resource_class"]) == row["normalized"]
+
+
+@pytest.mark.parametrize("resource_class", [None, ""])
+def test_a_node_without_a_class_has_no_inventory(resource_class: str | None) -> None:
+    assert inventory_of(Node(resource_class=resource_class, maintenance=False)) is None
+
+
+def test_a_node_that_can_be_had_is_one_unit() -> None:
+    node = Node(resource_class="gold.v1", provision_state="available", power_state="power on", maintenance=False)
+    assert inventory_of(node) == Unit("CUSTOM_GOLD_V1", reserved=False)
