@@ -68,12 +68,20 @@ def _delete_rows(database: Database) -> None:
     statements = [
         *(
             f"DELETE FROM {table}"
-            for table in ("allocations", "consumers", "inventories", "provider_traits", "node_work", "node_traits")
+            for table in (
+                "allocations",
+                "consumers",
+                "inventories",
+                "provider_traits",
+                "provider_aggregates",
+                "aggregates",
+            )
         ),
         "UPDATE resource_providers SET parent_id = NULL, root_id = NULL",
+        "DELETE FROM resource_providers",
         *(
             f"DELETE FROM {table}"
-            for table in ("resource_providers", "nodes", "chassis", "conductor_interfaces", "conductors")
+            for table in ("node_work", "node_traits", "nodes", "chassis", "conductor_interfaces", "conductors")
         ),
         "DELETE FROM traits WHERE name LIKE 'CUSTOM!_%' ESCAPE '!'",
         "DELETE FROM resource_classes WHERE name LIKE 'CUSTOM!_%' ESCAPE '!'",

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
+from baremetal_sched.db import schema
 from tests.service import Service, fault
 
 
@@ -31,8 +32,8 @@ def test_not_ready_with_another_schema(service: Service) -> None:
     try:
         response = service.http.get("/healthcheck", status=503)
     finally:
-        become("0001")
-    assert response.json["checks"] == {"database": "ok", "schema": "at zzzz, needs 0001"}
+        become(schema.head())
+    assert response.json["checks"] == {"database": "ok", "schema": f"at zzzz, needs {schema.head()}"}
     assert response.headers["Retry-After"]
 
 

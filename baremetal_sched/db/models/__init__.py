@@ -4,9 +4,11 @@ from baremetal_sched.db.models.base import Base
 from baremetal_sched.db.models.conductors import Conductor, ConductorInterface
 from baremetal_sched.db.models.nodes import Chassis, Node, NodeTrait, NodeWork
 from baremetal_sched.db.models.placement import (
+    Aggregate,
     Allocation,
     Consumer,
     Inventory,
+    ProviderAggregate,
     ProviderTrait,
     ResourceClass,
     ResourceProvider,
@@ -14,6 +16,7 @@ from baremetal_sched.db.models.placement import (
 )
 
 __all__ = [
+    "Aggregate",
     "Allocation",
     "Base",
     "Chassis",
@@ -24,6 +27,7 @@ __all__ = [
     "Node",
     "NodeTrait",
     "NodeWork",
+    "ProviderAggregate",
     "ProviderTrait",
     "ResourceClass",
     "ResourceProvider",

@@ -55,6 +55,26 @@ class ProviderTrait(Base):
     trait_id: Mapped[int] = mapped_column(ForeignKey("traits.id"), primary_key=True)
 
 
+class Aggregate(Base):
+    """A set of providers, known by its UUID only, as the client wrote it."""
+
+    __tablename__ = "aggregates"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(String(64), unique=True)
+    created_at: Mapped[datetime] = mapped_column(DateTime)
+
+
+class ProviderAggregate(Base):
+    """A provider is in an aggregate."""
+
+    __tablename__ = "provider_aggregates"
+    __table_args__ = table_args(Index("ix_provider_aggregates_aggregate_id", "aggregate_id", "provider_id"))
+
+    provider_id: Mapped[int] = mapped_column(ForeignKey("resource_providers.id", ondelete="CASCADE"), primary_key=True)
+    aggregate_id: Mapped[int] = mapped_column(ForeignKey("aggregates.id"), primary_key=True)
+
+
 class Inventory(Base):
     """What a provider has of one class.
 
