@@ -1,5 +1,6 @@
 """The registry of conductors: who is there, which group and hardware types each serves, and who is alive."""
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,12 +14,15 @@ from baremetal_sched.db.clock import epoch, utcnow
 from baremetal_sched.db.models import Conductor, ConductorInterface
 from baremetal_sched.errors import ConductorNotFound, InvalidValue
 
+_HOST_NAME = re.compile(r"[^\s/]{1,255}")
 
-def register(session: Session, hostname: str, group: str, hardware_types: Iterable[str]) -> int:
-    """Enter a conductor, or take up its old entry, as online from now on. Returns its id.
 
-    Raises InvalidValue for a group or a hardware type that cannot be.
-    """
+def check_registration(hostname: str, group: str, hardware_types: Iterable[str]) -> None:
+    """Raise InvalidValue for a host name, a group or hardware types that cannot be a conductor's."""
+    if not _HOST_NAME.fullmatch(hostname):
+        raise InvalidValue(
+            message=f"{hostname!r} cannot be the host name of a conductor: 1 to 255 characters, no blanks."
+        )
     if not is_conductor_group(group):
         raise InvalidValue(
             message=f"{group!r} cannot be a conductor group: use letters, digits, '_', '-' and '.', at most 255."
@@ -30,6 +34,15 @@ def register(session: Session, hostname: str, group: str, hardware_types: Iterab
             message=f"Unknown hardware types: {', '.join(unknown) or '(none given)'}. "
             f"This release has: {', '.join(HARDWARE_TYPES)}."
         )
+
+
+def register(session: Session, hostname: str, group: str, hardware_types: Iterable[str]) -> int:
+    """Enter a conductor, or take up its old entry, as online from now on. Returns its id.
+
+    Raises InvalidValue like ``check_registration``.
+    """
+    types = list(hardware_types)
+    check_registration(hostname, group, types)
     values: dict[str, Any] = {"conductor_group": group.lower(), "online": True, "heartbeat_at": epoch()}
     conductor_id = session.scalar(select(Conductor.id).where(Conductor.hostname == hostname).with_for_update())
     if conductor_id is None:

@@ -41,5 +41,6 @@ def main() -> None:
     try:
         cli(prog_name="baremetal-sched")
     except (SchedulerError, cfg.Error, ValueError) as error:
-        click.echo(f"baremetal-sched: {error}", err=True)
+        cause = f" ({str(error.__cause__).splitlines()[0]})" if error.__cause__ else ""
+        click.echo(f"baremetal-sched: {error}{cause}", err=True)
         sys.exit(1)

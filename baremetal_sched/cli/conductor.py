@@ -5,12 +5,17 @@ import signal
 import threading
 
 import click
+import structlog
 
+from baremetal_sched.baremetal import conductors
 from baremetal_sched.cli.options import common_options, make_settings
 from baremetal_sched.conductor.daemon import Conductor
 from baremetal_sched.db import schema
 from baremetal_sched.db.transaction import Database
+from baremetal_sched.errors import DatabaseAway
 from baremetal_sched.settings import Settings
+
+log = structlog.get_logger(__name__)
 
 
 @click.command()
@@ -25,17 +30,35 @@ def conductor(
     run(make_settings(config_files, database, debug, overrides))
 
 
+def check_registration(settings: Settings) -> None:
+    """Raise InvalidValue if a conductor could not register with these settings."""
+    conductors.check_registration(settings.host, settings.conductor.conductor_group, settings.enabled_hardware_types)
+
+
 def run(settings: Settings, parent: int | None = None) -> None:
-    """Be a conductor until SIGTERM or SIGINT; or, with ``parent``, until that process is gone."""
+    """Be a conductor until SIGTERM, SIGINT or SIGHUP; or, with ``parent``, until that process is gone."""
+    check_registration(settings)
     database = Database(settings)
-    schema.require_current(database.engine)
     stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: stop.set())
     if parent is not None:
         threading.Thread(target=_watch, args=(parent, stop), daemon=True).start()
+    _await_schema(database, stop, settings.conductor.work_interval)
     Conductor(database, settings).run(stop)
     database.dispose()
+
+
+def _await_schema(database: Database, stop: threading.Event, interval: float) -> None:
+    """Wait until the database is there; raise SchemaTooOld or SchemaTooNew if it is another release's."""
+    while not stop.is_set():
+        try:
+            schema.require_current(database.engine)
+        except DatabaseAway as error:
+            log.warning("conductor has to wait", reason=str(error))
+            stop.wait(interval)
+        else:
+            return
 
 
 def _watch(parent: int, stop: threading.Event) -> None:

@@ -4,14 +4,17 @@ import os
 import signal
 import socket
 import sys
-from contextlib import suppress
-from typing import Any
+import time
+from typing import Any, NoReturn
 
 import click
 from gunicorn.app.base import BaseApplication
+from gunicorn.arbiter import Arbiter
+from gunicorn.errors import HaltServer
 
 from baremetal_sched.app import create_app
 from baremetal_sched.cli import conductor as conductor_command
+from baremetal_sched.cli.conductor import check_registration
 from baremetal_sched.cli.db import prepare
 from baremetal_sched.cli.options import common_options, make_settings
 from baremetal_sched.db.transaction import Database
@@ -20,12 +23,23 @@ from baremetal_sched.settings import Settings
 #: Clients keep idle connections for a while and take it ill when they find them closed.
 KEEP_ALIVE_SECONDS = 75
 
+#: How long the embedded conductor may take to finish its work when the service is stopped.
+CONDUCTOR_STOP_SECONDS = 60
+
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=6385, show_default=True, help="Port to listen on; 0 for any that is free.")
-@click.option("--workers", default=1, show_default=True, help="Processes that serve the API.")
-@click.option("--threads", default=8, show_default=True, help="Threads in each of them.")
+@click.option(
+    "--port",
+    default=6385,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="Port to listen on; 0 for any that is free.",
+)
+@click.option(
+    "--workers", default=1, show_default=True, type=click.IntRange(min=1), help="Processes that serve the API."
+)
+@click.option("--threads", default=8, show_default=True, type=click.IntRange(min=1), help="Threads in each of them.")
 @click.option("--auth-strategy", help="How callers are authenticated.")
 @click.option("--group", help="Conductor group of the embedded conductor. Default: the default group.")
 @click.option("--without-conductor", is_flag=True, help="Serve the API only; conductors run elsewhere.")
@@ -45,11 +59,13 @@ def serve(
     """Create or upgrade the database, then serve the API, with one conductor inside."""
     overrides = {"api": {"auth_strategy": auth_strategy}, "conductor": {"conductor_group": group}}
     settings = make_settings(config_files, database, debug, overrides)
+    if not without_conductor:
+        check_registration(settings)
     opened = Database(settings)
     prepare(opened)
     opened.dispose()
     listener = _listen(host, port)
-    child = None if without_conductor else _start_conductor(settings)
+    child = None if without_conductor else _Child(settings)
     url = f"http://{host if ':' not in host else f'[{host}]'}:{listener.getsockname()[1]}"
     _Server(settings, listener, workers, threads, child, url).run()
 
@@ -68,34 +84,81 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _start_conductor(settings: Settings) -> int:
-    """Fork the embedded conductor; it stops when this process does. Returns its process id."""
-    parent = os.getpid()
-    child = os.fork()
-    if child:
-        return child
+class _Child:
+    """The embedded conductor: a forked process that stops when this one does."""
+
+    def __init__(self, settings: Settings) -> None:
+        parent = os.getpid()
+        self._pid = os.fork()
+        if self._pid == 0:
+            _be_the_conductor(settings, parent)
+
+    def is_gone(self) -> bool:
+        """Has it ended?"""
+        if self._pid:
+            try:
+                gone = os.waitpid(self._pid, os.WNOHANG)[0] != 0
+            except ChildProcessError:
+                # gunicorn waits for any child that ends, and has seen it first.
+                gone = True
+            if gone:
+                self._pid = 0
+        return self._pid == 0
+
+    def stop(self) -> None:
+        """Let it finish its work and sign off; not for ever."""
+        deadline = time.monotonic() + CONDUCTOR_STOP_SECONDS
+        if not self.is_gone():
+            os.kill(self._pid, signal.SIGTERM)
+        while not self.is_gone():
+            if time.monotonic() > deadline:
+                os.kill(self._pid, signal.SIGKILL)
+            time.sleep(0.05)
+
+
+def _be_the_conductor(settings: Settings, parent: int) -> NoReturn:
     status = 1
     try:
         conductor_command.run(settings, parent=parent)
         status = 0
     except Exception as error:
         click.echo(f"baremetal-sched: the conductor failed: {error}", err=True)
-        # Without a conductor nothing can be enrolled: better no service than half a one.
-        with suppress(ProcessLookupError):
-            os.kill(parent, signal.SIGTERM)
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
 
 
+class _Master(Arbiter):  # type: ignore[misc]
+    """gunicorn's master process, which looks after the embedded conductor too."""
+
+    conductor: _Child | None = None
+
+    def manage_workers(self) -> None:
+        """Called about once a second. Without its conductor nothing can be enrolled: better no service than half."""
+        if self.conductor is not None and self.conductor.is_gone():
+            raise HaltServer("the embedded conductor has ended", 1)
+        super().manage_workers()
+
+    def handle_hup(self) -> None:
+        """The terminal was closed."""
+        self.handle_term()
+
+
 class _Server(BaseApplication):  # type: ignore[misc]
     """gunicorn with threads, on a socket that is open already."""
 
     def __init__(
-        self, settings: Settings, listener: socket.socket, workers: int, threads: int, child: int | None, url: str
+        self,
+        settings: Settings,
+        listener: socket.socket,
+        workers: int,
+        threads: int,
+        conductor: _Child | None,
+        url: str,
     ) -> None:
         self._settings = settings
+        self._conductor = conductor
         self._options: dict[str, Any] = {
             "bind": [f"fd://{listener.fileno()}"],
             "workers": workers,
@@ -107,7 +170,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
             "loglevel": "warning",
             "proc_name": "baremetal-sched",
             "when_ready": lambda arbiter: announce(url),
-            "on_exit": lambda arbiter: _stop(child),
+            "on_exit": lambda arbiter: conductor.stop() if conductor else None,
             "control_socket_disable": True,
         }
         super().__init__()
@@ -120,12 +183,10 @@ class _Server(BaseApplication):  # type: ignore[misc]
     def load(self) -> Any:
         return create_app(self._settings)
 
-
-def _stop(child: int | None) -> None:
-    if child is not None:
-        with suppress(ProcessLookupError, ChildProcessError):
-            os.kill(child, signal.SIGTERM)
-            os.waitpid(child, 0)
+    def run(self) -> None:
+        master = _Master(self)
+        master.conductor = self._conductor
+        master.run()
 
 
 def announce(url: str) -> None:

@@ -54,9 +54,9 @@ class Conductor:
         return list(self._doing.values())
 
     def sign_off(self) -> None:
-        """Finish what is being done and leave the registry's living."""
-        self._pool.shutdown(wait=True)
+        """Leave the registry's living, so that nobody asks for more, and finish what is being done."""
         self._database.write(lambda session: conductors.sign_off(session, self._hostname))
+        self._pool.shutdown(wait=True)
         log.info("conductor stopped", conductor=self._hostname)
 
     def run(self, stop: threading.Event) -> None:
@@ -68,7 +68,8 @@ class Conductor:
         while not stop.wait(interval):
             self._tolerate(self.work_once)
         heart.join()
-        self._tolerate(self.sign_off)
+        if not self._tolerate(self.sign_off):
+            self._pool.shutdown(wait=True)
 
     def _beat_until(self, stop: threading.Event) -> None:
         interval = self._settings.conductor.heartbeat_interval
@@ -83,10 +84,13 @@ class Conductor:
                 return
 
     def _tolerate(self, action: Callable[[], object]) -> bool:
-        """Run ``action``; False, and a line in the log, if the database is away."""
+        """Run ``action``; False, and a line in the log, if it failed. A conductor does not end because of that."""
         try:
             action()
         except UnavailableError as error:
             log.warning("conductor has to wait", conductor=self._hostname, reason=str(error))
+            return False
+        except Exception:
+            log.exception("conductor failed", conductor=self._hostname)
             return False
         return True

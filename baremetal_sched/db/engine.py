@@ -28,7 +28,7 @@ def database_url(text: str) -> URL:
     """
     try:
         url = make_url(text)
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         raise ValueError(f"{text!r} is not a database URL; an example: sqlite:///baremetal-sched.sqlite") from None
     if "+" in url.drivername and url.drivername in _DRIVERS.values():
         return url

@@ -7,8 +7,10 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine
+from sqlalchemy.exc import DatabaseError, DBAPIError
 
-from baremetal_sched.errors import SchemaTooNew, SchemaTooOld
+from baremetal_sched.db.faults import Fault, classify
+from baremetal_sched.errors import DatabaseAway, SchemaTooNew, SchemaTooOld
 
 #: Where the migrations are: inside an installed package, beside it in a checkout.
 _PLACES = (Path(__file__).parents[1] / "migrations", Path(__file__).parents[2] / "migrations")
@@ -32,9 +34,14 @@ def head() -> str:
 
 
 def current(engine: Engine) -> str | None:
-    """The revision of the database; None for an empty one."""
-    with engine.connect() as connection:
-        return MigrationContext.configure(connection).get_current_revision()
+    """The revision of the database; None for an empty one. Raises DatabaseAway."""
+    try:
+        with engine.connect() as connection:
+            return MigrationContext.configure(connection).get_current_revision()
+    except DBAPIError as error:
+        if classify(error) is Fault.AWAY or isinstance(error, DatabaseError):
+            raise DatabaseAway from error
+        raise
 
 
 def upgrade(engine: Engine, revision: str = "head") -> None:
@@ -50,7 +57,11 @@ def downgrade(engine: Engine, revision: str) -> None:
 
 
 def require_current(engine: Engine) -> None:
-    """Raise SchemaTooNew or SchemaTooOld unless the database has the schema of this release."""
+    """Raise SchemaTooNew or SchemaTooOld unless the database has the schema of this release; or DatabaseAway."""
+    file = engine.url.database if engine.dialect.name == "sqlite" else None
+    if file is not None and not Path(file).exists():
+        # Connecting would create it.
+        raise SchemaTooOld(found="none", known=head())
     found = current(engine)
     _refuse_newer(found)
     if found != head():

@@ -1,0 +1,206 @@
+"""How the service starts, refuses to start, and stops."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import requests
+import yaml
+from sqlalchemy import text
+
+from baremetal_sched.db import schema
+from baremetal_sched.db.transaction import Database
+from baremetal_sched.settings import load
+from tests.processes import BAREMETAL_SCHED, Client, free_port, program, run, serve, wait_until
+
+pytestmark = pytest.mark.slow
+
+DEFAULT_FILE = "baremetal-sched.sqlite"
+
+
+def query(database_url: str, statement: str) -> list[tuple[object, ...]]:
+    """Run one statement on the database; returns its rows, if it has any."""
+    database = Database(load(overrides={"database": {"connection": database_url}}))
+    try:
+        with database.engine.begin() as connection:
+            result = connection.execute(text(statement))
+            return [tuple(row) for row in result] if result.returns_rows else []
+    finally:
+        database.dispose()
+
+
+def test_start_in_an_empty_folder(tmp_path: Path) -> None:
+    """``serve`` and nothing else: it makes its database where it stands, is ready with one conductor, and prints how
+    clients find it."""
+    with serve(tmp_path) as (program, url), Client(url) as client:
+        assert (tmp_path / DEFAULT_FILE).exists()
+        assert client.healthcheck().json()["ready"] is True
+
+        first, *rest = program.output.splitlines()
+        assert first == f"baremetal-sched is ready at {url}"
+        exports = dict(re.findall(r"^ +export (\w+)=(\S+)$", program.output, re.MULTILINE))
+        assert exports == {
+            "OS_AUTH_TYPE": "none",
+            "OS_ENDPOINT": f"{url}/placement",
+            "OS_PLACEMENT_ENDPOINT_OVERRIDE": f"{url}/placement",
+            "OS_BAREMETAL_ENDPOINT_OVERRIDE": f"{url}/baremetal",
+            "OS_PLACEMENT_API_VERSION": "1.39",
+        }
+        block = rest[rest.index("    clouds:") :]
+        cloud = yaml.safe_load("\n".join(block))["clouds"]["baremetal-sched"]
+        assert cloud == {
+            "auth_type": "none",
+            "auth": {"endpoint": f"{url}/placement"},
+            "placement_endpoint_override": f"{url}/placement",
+            "baremetal_endpoint_override": f"{url}/baremetal",
+            "placement_api_version": "1.39",
+        }
+        conductors = wait_for_conductor(client)
+        assert [(row["conductor_group"], row["alive"]) for row in conductors] == [("", True)]
+
+
+def test_second_start_is_quick(tmp_path: Path, database_url: str) -> None:
+    """On a database that is there already, the first request is answered within two seconds of the start."""
+    port = free_port()
+    command = (*BAREMETAL_SCHED, "serve", "--port", str(port), "--database", database_url)
+    started = time.monotonic()
+    with program(command, tmp_path, "serve"):
+        wait_until(lambda: answers(f"http://127.0.0.1:{port}/baremetal/v1/nodes"), 10, "the first answer")
+        taken = time.monotonic() - started
+    assert taken < 2.0
+
+
+def answers(url: str) -> bool:
+    """Does a GET work? False while nobody listens."""
+    try:
+        with requests.get(url, timeout=10) as response:
+            assert response.status_code == 200, response.text
+    except requests.RequestException:
+        return False
+    return True
+
+
+def test_newer_schema_is_refused(tmp_path: Path, database_url: str) -> None:
+    """A database that a newer release has upgraded is left alone, and said so in words."""
+    query(database_url, "UPDATE alembic_version SET version_num = 'zzzz'")
+    done = run(tmp_path, "serve", "--port", "0", "--database", database_url)
+    assert_refused(done, "schema zzzz, which this release does not know", schema.head())
+    assert query(database_url, "SELECT version_num FROM alembic_version") == [("zzzz",)]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--database", "oracle://host/name"), "'oracle' is not supported; use sqlite, postgresql, mariadb or mysql"),
+        (("--database", "nonsense"), "'nonsense' is not a database URL"),
+        (("--database", "sqlite://"), "SQLite in memory is not supported"),
+        (("--database", "sqlite:////no/such/folder/db.sqlite"), "unable to open database file"),
+        (("--database", "postgresql://nobody@127.0.0.1:1/none"), "127.0.0.1"),
+        (("--database", "mariadb://nobody@127.0.0.1:1/none"), "127.0.0.1"),
+        (("--host", "999.0.0.1"), "Cannot listen on 999.0.0.1"),
+        (("--port", "99999"), "99999"),
+        (("--workers", "0"), "--workers"),
+        (("--group", "no group"), "'no group' cannot be a conductor group"),
+        (("--auth-strategy", "magic"), "magic"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_refused(tmp_path: Path, options: tuple[str, ...], words: str) -> None:
+    """What cannot work is refused at the start, in a line or two of words and without a traceback."""
+    done = run(tmp_path, "serve", "--port", "0", *options)
+    assert_refused(done, words)
+
+
+def test_port_in_use_is_refused(tmp_path: Path) -> None:
+    """A port that somebody has is refused with its number and the reason."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run(tmp_path, "serve", "--port", str(port))
+    assert_refused(done, f"Cannot listen on 127.0.0.1:{port}", "in use")
+
+
+def assert_refused(done: subprocess.CompletedProcess[str], *words: str) -> None:
+    assert done.returncode > 0
+    assert "Traceback" not in done.stderr, done.stderr
+    assert "ready" not in done.stdout
+    for part in words:
+        assert part in done.stderr
+
+
+def test_gunicorn(tmp_path: Path, database_url: str) -> None:
+    """``gunicorn baremetal_sched.wsgi:app``, with settings from the environment, serves everything."""
+    port = free_port()
+    command = (sys.executable, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "baremetal_sched.wsgi:app")
+    url = f"http://127.0.0.1:{port}"
+    with program(command, tmp_path, "gunicorn", {"database": {"connection": database_url}}) as running:
+        wait_until(lambda: answers(f"{url}/healthcheck/live"), 10, "gunicorn to answer")
+        with Client(url) as client:
+            assert client.healthcheck().json()["checks"] == {"database": "ok", "schema": "ok"}
+            assert client.baremetal("GET", "/nodes").json() == {"nodes": []}
+            assert client.placement("GET", "/resource_providers").json() == {"resource_providers": []}
+        assert running.end() == 0
+    assert not (tmp_path / DEFAULT_FILE).exists()
+
+
+def test_stop(tmp_path: Path, database_url: str) -> None:
+    """SIGTERM ends ``serve`` and all that belongs to it, though a client keeps its connection; the conductor has signed
+    off."""
+    with serve(tmp_path, "--database", database_url) as (running, url), Client(url) as client:
+        wait_for_conductor(client)
+        assert running.end() == 0
+        assert not running.group_exists()
+    assert online(database_url) == [False]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
+def test_terminal(tmp_path: Path, number: signal.Signals) -> None:
+    """Ctrl-C, and the end of the terminal, reach every process of the group: never does a part stay without the rest,
+    and at the end the conductor has signed off."""
+    with serve(tmp_path) as (running, url), Client(url) as client:
+        wait_for_conductor(client)
+        os.killpg(running.process.pid, number)
+        if number == signal.SIGINT:
+            assert running.process.wait(15) == 0
+        else:
+            # Whether to go on is a matter of taste (nohup), but if so then with the conductor, which signs off later.
+            time.sleep(1)
+            assert running.end() == 0
+        assert not running.group_exists()
+    assert online(f"sqlite:///{tmp_path / DEFAULT_FILE}") == [False]
+
+
+def test_conductor_dies(tmp_path: Path) -> None:
+    """``serve`` does not go on without its conductor: when that dies, it ends, and not as if all were well."""
+    with serve(tmp_path) as (running, url), Client(url) as client:
+        wait_for_conductor(client)
+        pid = running.process.pid
+        conductor = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0]  # the first that it started
+        os.kill(int(conductor), signal.SIGKILL)
+        assert running.process.wait(5) != 0
+        assert not running.group_exists()
+
+
+def test_head_dies(tmp_path: Path) -> None:
+    """When the head of ``serve`` is killed, the rest notices and ends; the conductor signs off."""
+    with serve(tmp_path) as (running, url), Client(url) as client:
+        wait_for_conductor(client)
+        running.end(signal.SIGKILL)
+        database_url = f"sqlite:///{tmp_path / DEFAULT_FILE}"
+        wait_until(lambda: online(database_url) == [False], 20, "the conductor to sign off")
+        wait_until(lambda: not answers(f"{url}/healthcheck/live"), 20, "the workers to end")
+
+
+def wait_for_conductor(client: Client) -> list[dict[str, object]]:
+    """The conductors, as soon as there is one."""
+    return wait_until(lambda: client.baremetal("GET", "/conductors").json()["conductors"], 5, "the embedded conductor")
+
+
+def online(database_url: str) -> list[bool]:
+    """Who of the conductors has not signed off, by what the database holds."""
+    return [bool(row[0]) for row in query(database_url, "SELECT online FROM conductors ORDER BY hostname")]
