@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from flask import Flask
+from oslo_middleware import cors
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 from werkzeug.middleware.proxy_fix import ProxyFix
 
@@ -33,13 +34,19 @@ def create_app(settings: Settings | Mapping[str, Mapping[str, Any]] | None = Non
         "/baremetal": _rooted(build(BaremetalApi(settings), database)),
         "/placement": _rooted(build(PlacementApi(settings), database)),
     }
-    wsgi: WSGI = DispatcherMiddleware(app.wsgi_app, mounts)
-    if settings.oslo_middleware.enable_proxy_headers_parsing:
-        wsgi = ProxyFix(wsgi, x_for=1, x_proto=1, x_host=1, x_prefix=1)
-    app.wsgi_app = wsgi  # type: ignore[method-assign, assignment]
+    app.wsgi_app = with_middleware(DispatcherMiddleware(app.wsgi_app, mounts), settings)  # type: ignore[method-assign, assignment]
     app.extensions["database"] = database
     app.extensions["settings"] = settings
     return app
+
+
+def with_middleware(wsgi: WSGI, settings: Settings) -> WSGI:
+    """``wsgi`` behind what the settings ask for: CORS, and belief in a proxy's headers."""
+    if settings.cors.allowed_origin:
+        wsgi = cors.CORS(wsgi, settings)
+    if settings.oslo_middleware.enable_proxy_headers_parsing:
+        wsgi = ProxyFix(wsgi, x_for=1, x_proto=1, x_host=1, x_prefix=1)
+    return wsgi
 
 
 def _rooted(app: Flask) -> WSGI:

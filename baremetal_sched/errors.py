@@ -161,30 +161,139 @@ class NoConductors(UnavailableError):
 # -- placement --------------------------------------------------------------------------------------------------------
 
 
+class BadQuery(InvalidError):
+    """A query string that Placement refuses; the caller says why."""
+
+    template = "{message}"
+
+
 class ProviderNotFound(NotFoundError):
     template = "No resource provider with uuid {provider} found"
+
+
+class DuplicateProvider(ConflictError):
+    template = "Conflicting resource provider {what} already exists."
+
+
+class ProviderNotCreated(InvalidError):
+    template = 'Unable to create resource provider "{name}", {provider}: Object action create failed because: {reason}'
+
+
+class ProviderNotSaved(InvalidError):
+    template = "Unable to save resource provider {provider}: Object action {action} failed because: {reason}"
+
+
+class ProviderHasChildren(ConflictError):
+    template = "Unable to delete parent resource provider {provider}: It has child resource providers."
+
+
+class ProviderInUse(ConflictError):
+    template = "Unable to delete resource provider {provider}: Resource provider has allocations."
+
+
+class GenerationConflict(ConflictError):
+    """The provider's generation is not the one that the client knows; the caller says so in the API's words."""
+
+    template = "{message}"
 
 
 class InventoryNotFound(NotFoundError):
     template = "No inventory of class {resource_class} for {provider}"
 
 
+class InventoryNotFoundForDelete(NotFoundError):
+    template = "No inventory of class {resource_class} found for delete: {reason}"
+
+
+class InventoryExists(ConflictError):
+    template = (
+        "Update conflict: there is an inventory of class {resource_class} on resource provider {provider} already."
+    )
+
+
+class InventoryInvalid(InvalidError):
+    """An inventory that cannot be; ``doing`` is "create" or "update"."""
+
+    template = "Unable to {doing} inventory for resource provider {provider}: {reason}"
+
+
+class NoInventoryRecord(InvalidError):
+    template = (
+        "No inventory record with resource class for resource provider {provider}: "
+        "No inventory of class {resource_class} found."
+    )
+
+
+class UnknownClassInInventory(InvalidError):
+    template = (
+        "Unknown resource class in inventory for resource provider {provider}: No such resource class {resource_class}."
+    )
+
+
+class InventoryInUse(ConflictError):
+    template = "update conflict: Inventory for '{resource_classes}' on resource provider '{provider}' in use."
+
+
+class InventoryInUseOnDelete(ConflictError):
+    template = "Inventory for '{resource_classes}' on resource provider '{provider}' in use."
+
+
+class OneInventoryInUse(ConflictError):
+    template = (
+        "Unable to delete inventory of class {resource_class}: "
+        "Inventory for '{resource_class}' on resource provider '{provider}' in use."
+    )
+
+
 class ResourceClassNotFound(NotFoundError):
     template = "No such resource class {resource_class}."
+
+
+class ResourceClassExists(ConflictError):
+    template = "Conflicting resource class already exists: {resource_class}"
+
+
+class ResourceClassNameTaken(ConflictError):
+    template = "Resource class already exists: {resource_class}"
+
+
+class StandardResourceClass(InvalidError):
+    """Standard classes stay as they are; the caller says what was tried."""
+
+    template = "{message}"
+
+
+class ResourceClassInUse(ConflictError):
+    template = (
+        "Error in delete resource class: Cannot delete resource class {resource_class}. Class is in use in inventory."
+    )
 
 
 class TraitNotFound(NotFoundError):
     template = "No such trait(s): {traits}."
 
 
+class InvalidTrait(InvalidError):
+    template = (
+        "The trait is invalid. A valid trait must be no longer than 255 characters, start with the prefix "
+        '"CUSTOM_" and use following characters: "A"-"Z", "0"-"9" and "_"'
+    )
+
+
+class UnknownTraits(InvalidError):
+    template = "No such trait {traits}"
+
+
+class StandardTrait(InvalidError):
+    template = "Cannot delete standard trait {trait}."
+
+
+class TraitInUse(ConflictError):
+    template = "The trait {trait} is in use by a resource provider."
+
+
 class NoAllocations(NotFoundError):
     template = "No allocations for consumer '{consumer}'"
-
-
-class BadQuery(InvalidError):
-    """A query string that Placement refuses; the caller says why."""
-
-    template = "{message}"
 
 
 class ConsumerConflict(ConflictError):
@@ -195,8 +304,10 @@ class UnknownProvider(InvalidError):
     template = "Allocation for resource provider '{provider}' that does not exist."
 
 
-class UnknownClassForConsumer(InvalidError):
-    template = "Unable to allocate inventory for consumer {consumer}: No such resource class {resource_class}."
+class UnknownClassInAllocation(InvalidError):
+    """``where`` is how the API begins: it tells a client which of its requests it was."""
+
+    template = "{where} No such resource class {resource_class}."
 
 
 class InvalidInventory(ConflictError):
@@ -219,5 +330,20 @@ class CapacityExceeded(ConflictError):
     )
 
 
-class InventoryInUse(ConflictError):
-    template = "update conflict: Inventory for '{resource_classes}' on resource provider '{provider}' in use."
+class ReshapedProviderNotFound(InvalidError):
+    template = "Resource provider {provider} in inventories not found: No resource provider with uuid {provider} found"
+
+
+# -- callers ----------------------------------------------------------------------------------------------------------
+
+
+class NotAuthenticated(SchedulerError):
+    template = "The request you have made requires authentication."
+
+
+class NotAllowed(ForbiddenError):
+    template = "Policy does not allow {policy} to be performed."
+
+
+class WrongScope(ForbiddenError):
+    template = "{policy}"

@@ -3,6 +3,8 @@
 Groups and names are those of Ironic and Placement where they have one, so an operator finds what he knows. Values come
 from INI files (``--config-file``), then from the environment (``OS_<GROUP>__<OPTION>``, oslo.config's own driver), then
 from the command line. There is no global: whoever needs an option is handed the settings.
+
+``[oslo_policy]`` and ``[cors]`` are those of the libraries oslo.policy and oslo.middleware.
 """
 
 import socket
@@ -10,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from oslo_config import cfg
+from oslo_middleware import cors
+from oslo_policy import opts as policy_opts
 
 #: The settings as everybody sees them: ``settings.api.max_limit``.
 Settings = cfg.ConfigOpts
@@ -41,7 +45,12 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         cfg.StrOpt("log_format", default="json", choices=["json", "console"], help="How log lines look."),
     ],
     "api": [
-        cfg.StrOpt("auth_strategy", default="none", choices=["none"], help="How callers are authenticated."),
+        cfg.StrOpt(
+            "auth_strategy",
+            default="none",
+            choices=["none", "noauth2"],
+            help="How callers are authenticated: not at all, or (for tests only) by whatever they claim to be.",
+        ),
         cfg.IntOpt("max_limit", default=1000, min=1, help="Most items in one page of a list."),
         cfg.StrOpt("public_endpoint", help="Scheme and host to put into links instead of the request's own."),
         cfg.IntOpt("max_json_body_size", default=1024 * 1024, min=1024, help="Largest request body, in bytes."),
@@ -90,6 +99,23 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             help="Project of a consumer whose allocations were written below microversion 1.8.",
         ),
         cfg.StrOpt("incomplete_consumer_user_id", default=ZERO_UUID, help="Its user."),
+        cfg.BoolOpt(
+            "randomize_allocation_candidates",
+            default=False,
+            help="Answer with a random choice of candidates, in random order, instead of always the same ones.",
+        ),
+        cfg.IntOpt(
+            "max_allocation_candidates",
+            default=-1,
+            min=-1,
+            help="Stop looking after so many candidates, whatever the client's limit; -1: look on.",
+        ),
+        cfg.StrOpt(
+            "allocation_candidates_generation_strategy",
+            default="depth-first",
+            choices=["depth-first", "breadth-first"],
+            help="Take all candidates of a tree before those of the next, or one of each tree in turn.",
+        ),
     ],
     "fake": [
         cfg.FloatOpt("power_delay", default=0, min=0, help="Seconds that a fake power action takes."),
@@ -106,6 +132,8 @@ def load(config_files: Iterable[str] = (), overrides: Mapping[str, Mapping[str, 
     settings = cfg.ConfigOpts()
     for group, options in OPTIONS.items():
         settings.register_opts(options, group=None if group == "DEFAULT" else group)
+    policy_opts.set_defaults(settings)
+    settings.register_opts(cors.CORS_OPTS, "cors")
     settings(args=[], project="baremetal-sched", default_config_files=list(config_files), default_config_dirs=[])
     for group, values in (overrides or {}).items():
         for option, value in values.items():

@@ -1,8 +1,6 @@
 """Allocations: who holds what. Writing them is a claim, all or nothing."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import delete, insert, select, update
@@ -10,94 +8,49 @@ from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.models import Allocation, Consumer, Inventory, ResourceClass, ResourceProvider
+from baremetal_sched.db.models import Allocation, Consumer, ResourceClass, ResourceProvider
 from baremetal_sched.db.types import Rows
-from baremetal_sched.errors import (
-    CapacityExceeded,
-    ConsumerConflict,
-    InvalidInventory,
-    InventoryConstraint,
-    NoAllocations,
-    UnknownClassForConsumer,
-    UnknownProvider,
-)
-from baremetal_sched.placement import names
-
-
-class Unset(Enum):
-    """What an older client does not say."""
-
-    ANY_GENERATION = "the consumer's generation is not checked"
-    KEEP_TYPE = "the consumer's type stays as it is"
-
-
-@dataclass
-class ConsumerWrite:
-    """What a consumer is to hold from now on: amounts by class by provider (UUID). Nothing frees it."""
-
-    uuid: str
-    allocations: Mapping[str, Mapping[str, int]]
-    project_id: str
-    user_id: str
-    generation: int | Unset | None = Unset.ANY_GENERATION
-    consumer_type: str | Unset = Unset.KEEP_TYPE
-
-
-@dataclass
-class _Stock:
-    """An inventory that a write touches."""
-
-    provider: str
-    resource_class: str
-    row: Any
-
+from baremetal_sched.errors import ConsumerConflict, NoAllocations, UnknownClassInAllocation, UnknownProvider
+from baremetal_sched.placement import names, stock
+from baremetal_sched.placement.consumers import ConsumerWrite, Unset
 
 #: Amounts by provider id and class id.
 _Amounts = dict[tuple[int, int], int]
 
 
-def write(session: Session, request: ConsumerWrite) -> None:
-    """Replace what the consumer holds, in the order of checks that Placement has.
+def write(session: Session, requests: Sequence[ConsumerWrite], unknown_class: str) -> None:
+    """Replace what each of the consumers holds, all or nothing, in the order of checks that Placement has.
 
-    Raises ConsumerConflict, UnknownProvider, UnknownClassForConsumer, InvalidInventory, InventoryConstraint and
-    CapacityExceeded. Whoever loses a race against another claim raises StaleDataError, and the edge runs it again.
+    ``unknown_class`` is how the error about a resource class that does not exist begins; ``{consumer}`` in it stands
+    for the consumer. Raises ConsumerConflict, UnknownProvider, UnknownClassInAllocation, InvalidInventory,
+    InventoryConstraint and CapacityExceeded. Whoever loses a race against another claim raises StaleDataError, and the
+    edge runs it again.
     """
-    consumer = session.execute(
-        select(Consumer.id, Consumer.generation).where(Consumer.uuid == request.uuid).with_for_update()
-    ).first()
-    _check_generation(request, consumer)
-    providers = _provider_ids(session, request.allocations)
-    classes = _class_ids(session, request)
-    wanted = {
-        (providers[provider], classes[name]): amount
-        for provider, amounts in request.allocations.items()
-        for name, amount in amounts.items()
-    }
-    held = _held(session, consumer.id) if consumer else {}
-    _check_stock(session, wanted, held, request, providers)
+    consumers = _lock_consumers(session, requests)
+    for request in requests:
+        _check_generation(request, consumers.get(request.uuid))
+    providers = _provider_ids(session, requests)
+    classes = _class_ids(session, requests, unknown_class)
+    wanted = {request.uuid: _wanted(request, providers, classes) for request in requests}
+    held = _held(session, [consumer.id for consumer in consumers.values()])
+    growth = _sum(wanted.values())
+    for key, amount in _sum(held.values()).items():
+        growth[key] = growth.get(key, 0) - amount
+    stock.check(session, requests, providers, classes, growth)
     # Providers first, then inventories, each in the order of their ids: the same order everywhere, so few deadlocks.
-    _bump_providers(session, {provider for provider, _ in wanted} or {provider for provider, _ in held})
-    _move(session, wanted, held)
-    if consumer is not None and held:
-        session.execute(delete(Allocation).where(Allocation.consumer_id == consumer.id))
-    if not wanted:
-        if consumer is not None:
-            session.execute(delete(Consumer).where(Consumer.id == consumer.id))
-        return
-    consumer_id = _save_consumer(session, request, consumer)
-    session.execute(
-        insert(Allocation),
-        [
-            {
-                "consumer_id": consumer_id,
-                "provider_id": provider_id,
-                "resource_class_id": class_id,
-                "used": amount,
-                "created_at": utcnow(),
-            }
-            for (provider_id, class_id), amount in wanted.items()
-        ],
+    _bump_providers(session, _touched(requests, wanted, held, consumers))
+    stock.move(session, growth)
+    _replace_rows(session, requests, consumers, wanted, held)
+
+
+def _lock_consumers(session: Session, requests: Sequence[ConsumerWrite]) -> dict[str, Any]:
+    rows = session.execute(
+        select(Consumer.uuid, Consumer.id, Consumer.generation)
+        .where(Consumer.uuid.in_([request.uuid for request in requests]))
+        .order_by(Consumer.id)
+        .with_for_update()
     )
+    return {row.uuid: row for row in rows}
 
 
 def _check_generation(request: ConsumerWrite, consumer: Any) -> None:
@@ -108,8 +61,8 @@ def _check_generation(request: ConsumerWrite, consumer: Any) -> None:
         raise ConsumerConflict(expected="null" if expected is None else expected, given=request.generation)
 
 
-def _provider_ids(session: Session, uuids: Iterable[str]) -> dict[str, int]:
-    wanted = list(uuids)
+def _provider_ids(session: Session, requests: Iterable[ConsumerWrite]) -> dict[str, int]:
+    wanted = list(dict.fromkeys(uuid for request in requests for uuid in request.allocations))
     if not wanted:
         return {}
     rows = session.execute(select(ResourceProvider.uuid, ResourceProvider.id).where(ResourceProvider.uuid.in_(wanted)))
@@ -120,74 +73,63 @@ def _provider_ids(session: Session, uuids: Iterable[str]) -> dict[str, int]:
     return ids
 
 
-def _class_ids(session: Session, request: ConsumerWrite) -> dict[str, int]:
-    wanted = {name for amounts in request.allocations.values() for name in amounts}
-    ids = names.ids_of_classes(session, wanted)
-    unknown = sorted(wanted - ids.keys())
-    if unknown:
-        raise UnknownClassForConsumer(consumer=request.uuid, resource_class=", ".join(unknown))
+def _class_ids(session: Session, requests: Sequence[ConsumerWrite], unknown_class: str) -> dict[str, int]:
+    by_consumer = {
+        request.uuid: {name for amounts in request.allocations.values() for name in amounts} for request in requests
+    }
+    ids = names.ids_of_classes(session, set().union(*by_consumer.values()))
+    for consumer, wanted in by_consumer.items():
+        unknown = sorted(wanted - ids.keys())
+        if unknown:
+            raise UnknownClassInAllocation(
+                where=unknown_class.format(consumer=consumer), resource_class=", ".join(unknown)
+            )
     return ids
 
 
-def _held(session: Session, consumer_id: int) -> _Amounts:
-    rows = session.execute(
-        select(Allocation.provider_id, Allocation.resource_class_id, Allocation.used).where(
-            Allocation.consumer_id == consumer_id
-        )
-    )
-    return {(provider_id, class_id): used for provider_id, class_id, used in rows}
+def _wanted(request: ConsumerWrite, providers: Mapping[str, int], classes: Mapping[str, int]) -> _Amounts:
+    return {
+        (providers[provider], classes[name]): amount
+        for provider, amounts in request.allocations.items()
+        for name, amount in amounts.items()
+    }
 
 
-def _check_stock(
-    session: Session, wanted: _Amounts, held: _Amounts, request: ConsumerWrite, providers: Mapping[str, int]
-) -> None:
-    """Every amount against its inventory: there is one, the amount suits it, and there is enough left of it."""
-    stocks = _stocks(session, wanted)
-    missing = [uuid for uuid, provider_id in providers.items() if not any(key[0] == provider_id for key in stocks)]
-    if missing:
-        classes = sorted({name for amounts in request.allocations.values() for name in amounts})
-        raise InvalidInventory(resource_classes=", ".join(classes), providers=", ".join(missing))
-    for provider, amounts in request.allocations.items():
-        for name, amount in amounts.items():
-            key = next(
-                (k for k, stock in stocks.items() if k[0] == providers[provider] and stock.resource_class == name), None
+def _held(session: Session, consumer_ids: Sequence[int]) -> dict[int, _Amounts]:
+    """What the consumers hold now, by consumer id."""
+    held: dict[int, _Amounts] = {}
+    if consumer_ids:
+        rows = session.execute(
+            select(Allocation.consumer_id, Allocation.provider_id, Allocation.resource_class_id, Allocation.used).where(
+                Allocation.consumer_id.in_(consumer_ids)
             )
-            if key is None:
-                raise InvalidInventory(resource_classes=name, providers=provider)
-            _check_amount(stocks[key], amount, amount - held.get(key, 0))
-
-
-def _stocks(session: Session, wanted: _Amounts) -> dict[tuple[int, int], _Stock]:
-    if not wanted:
-        return {}
-    rows = session.execute(
-        select(
-            Inventory.provider_id,
-            Inventory.resource_class_id,
-            ResourceProvider.uuid,
-            ResourceClass.name,
-            Inventory.min_unit,
-            Inventory.max_unit,
-            Inventory.step_size,
-            Inventory.free,
         )
-        .join(ResourceProvider, ResourceProvider.id == Inventory.provider_id)
-        .join(ResourceClass, ResourceClass.id == Inventory.resource_class_id)
-        .where(
-            Inventory.provider_id.in_({provider_id for provider_id, _ in wanted}),
-            Inventory.resource_class_id.in_({class_id for _, class_id in wanted}),
-        )
-    )
-    return {(row.provider_id, row.resource_class_id): _Stock(row.uuid, row.name, row) for row in rows}
+        for consumer_id, provider_id, class_id, used in rows:
+            held.setdefault(consumer_id, {})[provider_id, class_id] = used
+    return held
 
 
-def _check_amount(stock: _Stock, amount: int, growth: int) -> None:
-    row = stock.row
-    if not row.min_unit <= amount <= row.max_unit or amount % row.step_size:
-        raise InventoryConstraint(resource_class=stock.resource_class, provider=stock.provider)
-    # Whoever is over capacity already may still shrink.
-    if growth > 0 and growth > row.free:
-        raise CapacityExceeded(resource_class=stock.resource_class, provider=stock.provider)
+def _sum(many: Iterable[_Amounts]) -> _Amounts:
+    total: _Amounts = {}
+    for amounts in many:
+        for key, amount in amounts.items():
+            total[key] = total.get(key, 0) + amount
+    return total
+
+
+def _touched(
+    requests: Sequence[ConsumerWrite],
+    wanted: Mapping[str, _Amounts],
+    held: Mapping[int, _Amounts],
+    consumers: Mapping[str, Any],
+) -> set[int]:
+    """Providers whose generation grows: those named; for a consumer that is emptied, those that it held."""
+    touched = set()
+    for request in requests:
+        consumer = consumers.get(request.uuid)
+        amounts = wanted[request.uuid] or (held.get(consumer.id, {}) if consumer else {})
+        touched |= {provider_id for provider_id, _ in amounts}
+    return touched
 
 
 def _bump_providers(session: Session, provider_ids: Iterable[int]) -> None:
@@ -199,24 +141,35 @@ def _bump_providers(session: Session, provider_ids: Iterable[int]) -> None:
         )
 
 
-def _move(session: Session, wanted: _Amounts, held: _Amounts) -> None:
-    """Book the difference. The UPDATE itself asks whether there is enough: what was read before may be old.
-
-    UPDATE inventories SET used = used + :growth WHERE … AND (:growth <= 0 OR capacity - used >= :growth)
-    """
-    for key in sorted(wanted.keys() | held.keys()):
-        growth = wanted.get(key, 0) - held.get(key, 0)
-        if not growth:
+def _replace_rows(
+    session: Session,
+    requests: Sequence[ConsumerWrite],
+    consumers: Mapping[str, Any],
+    wanted: Mapping[str, _Amounts],
+    held: Mapping[int, _Amounts],
+) -> None:
+    if held:
+        session.execute(delete(Allocation).where(Allocation.consumer_id.in_(held)))
+    rows: list[dict[str, Any]] = []
+    for request in requests:
+        consumer = consumers.get(request.uuid)
+        if not wanted[request.uuid]:
+            if consumer is not None:
+                session.execute(delete(Consumer).where(Consumer.id == consumer.id))
             continue
-        statement = (
-            update(Inventory)
-            .where(Inventory.provider_id == key[0], Inventory.resource_class_id == key[1])
-            .values(used=Inventory.used + growth)
-        )
-        if growth > 0:
-            statement = statement.where(Inventory.capacity - Inventory.used >= growth)
-        if not session.execute(statement).rowcount:  # type: ignore[attr-defined]
-            raise StaleDataError("another claim was faster")
+        consumer_id = _save_consumer(session, request, consumer)
+        rows += [
+            {
+                "consumer_id": consumer_id,
+                "provider_id": provider_id,
+                "resource_class_id": class_id,
+                "used": amount,
+                "created_at": utcnow(),
+            }
+            for (provider_id, class_id), amount in wanted[request.uuid].items()
+        ]
+    if rows:
+        session.execute(insert(Allocation), rows)
 
 
 def _save_consumer(session: Session, request: ConsumerWrite, consumer: Any) -> int:
@@ -243,10 +196,10 @@ def _save_consumer(session: Session, request: ConsumerWrite, consumer: Any) -> i
 def release(session: Session, consumer_uuid: str) -> None:
     """Remove all that the consumer holds, and the consumer. Generations of providers stay. Raises NoAllocations."""
     consumer_id = session.scalar(select(Consumer.id).where(Consumer.uuid == consumer_uuid).with_for_update())
-    held = _held(session, consumer_id) if consumer_id is not None else {}
-    if consumer_id is None or not held:
+    held = _held(session, [consumer_id]).get(consumer_id, {}) if consumer_id is not None else {}
+    if not held:
         raise NoAllocations(consumer=consumer_uuid)
-    _move(session, {}, held)
+    stock.move(session, {key: -amount for key, amount in held.items()})
     session.execute(delete(Allocation).where(Allocation.consumer_id == consumer_id))
     session.execute(delete(Consumer).where(Consumer.id == consumer_id))
 

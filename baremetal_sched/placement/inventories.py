@@ -1,13 +1,74 @@
-"""What a provider has, how much of it is used, and which traits it has (reading)."""
+"""What providers have: reading it, and setting it."""
 
-from sqlalchemy import select
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sqlalchemy import delete, insert, select, update
 from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.db.models import Inventory, ProviderTrait, ResourceClass, Trait
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models import Inventory, ResourceClass
 from baremetal_sched.db.types import Rows
+from baremetal_sched.errors import (
+    InventoryExists,
+    InventoryInUse,
+    InventoryInUseOnDelete,
+    InventoryInvalid,
+    InventoryNotFoundForDelete,
+    NoInventoryRecord,
+    OneInventoryInUse,
+    ResourceClassNotFound,
+    UnknownClassInInventory,
+)
+from baremetal_sched.placement import names
+from baremetal_sched.placement.locked import LockedProvider
 
 #: The parts of an inventory, as documents have them.
 PARTS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
+
+#: Capacities are kept as integers; beyond this a ratio makes no difference.
+_LARGEST_CAPACITY = 2**62
+
+GENERATION_CONFLICT = "resource provider generation conflict"
+
+
+@dataclass(frozen=True)
+class Stock:
+    """An inventory as a client writes it, with the defaults of the API."""
+
+    total: int
+    reserved: int = 0
+    min_unit: int = 1
+    max_unit: int = 2147483647
+    step_size: int = 1
+    allocation_ratio: float = 1.0
+
+    @property
+    def capacity(self) -> int:
+        """int((total - reserved) * allocation_ratio)"""
+        exact = (self.total - self.reserved) * self.allocation_ratio
+        return int(max(-_LARGEST_CAPACITY, min(_LARGEST_CAPACITY, exact)))
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> "Stock":
+        """The inventory in a document that fits the schema; whatever else the document says is passed over."""
+        # JSON's 5.0 is an integer too.
+        whole = {part: int(document[part]) for part in PARTS[:-1] if part in document}
+        return cls(**whole, allocation_ratio=float(document.get("allocation_ratio", 1.0)))
+
+
+def check(stock: Stock, resource_class: str, provider: str, *, doing: str, may_be_full: bool) -> None:
+    """Raise InventoryInvalid if nothing could ever be had of it. ``may_be_full``: all of it may be reserved."""
+    if stock.capacity < 0 or (stock.capacity == 0 and not may_be_full):
+        than = "than total" if may_be_full else "than or equal to total"
+        raise InventoryInvalid(
+            doing=doing,
+            provider=provider,
+            reason=f"Invalid inventory for '{resource_class}' on resource provider '{provider}'. "
+            f"The reserved value is greater {than}.",
+        )
 
 
 def list_inventories(session: Session, provider_id: int) -> Rows:
@@ -26,11 +87,148 @@ def list_inventories(session: Session, provider_id: int) -> Rows:
     ).all()
 
 
-def list_provider_traits(session: Session, provider_id: int) -> Rows:
-    """The provider's traits: name and created_at, sorted."""
-    return session.execute(
-        select(Trait.name, Trait.created_at)
-        .join(ProviderTrait, ProviderTrait.trait_id == Trait.id)
-        .where(ProviderTrait.provider_id == provider_id)
-        .order_by(Trait.name)
-    ).all()
+def add(session: Session, provider: LockedProvider, resource_class: str, stock: Stock) -> None:
+    """Add an inventory (POST). Raises InventoryInvalid, also for an unknown class, and InventoryExists."""
+    try:
+        class_id = _class_id(session, resource_class)
+    except ResourceClassNotFound as error:
+        raise InventoryInvalid(doing="create", provider=provider.uuid, reason=str(error)) from None
+    if class_id in _used(session, provider.id):
+        raise InventoryExists(resource_class=resource_class, provider=provider.uuid)
+    _insert(session, provider.id, class_id, stock)
+    provider.bump(session)
+
+
+def change(session: Session, provider: LockedProvider, resource_class: str, stock: Stock, generation: int) -> None:
+    """Change one inventory (PUT). Raises GenerationConflict, ResourceClassNotFound, NoInventoryRecord."""
+    provider.require_generation(generation, GENERATION_CONFLICT)
+    class_id = _class_id(session, resource_class)
+    if class_id not in _used(session, provider.id):
+        raise NoInventoryRecord(provider=provider.uuid, resource_class=resource_class)
+    _update(session, provider.id, class_id, stock)
+    provider.bump(session)
+
+
+def replace(session: Session, provider: LockedProvider, stocks: Mapping[str, Stock], generation: int) -> None:
+    """Make ``stocks`` all that the provider has (PUT of the set).
+
+    Raises GenerationConflict, UnknownClassInInventory, InventoryInUse for a class that has to go and is allocated.
+    """
+    provider.require_generation(generation, GENERATION_CONFLICT)
+    ids = names.ids_of_classes(session, stocks)
+    for name in stocks:
+        if name not in ids:
+            raise UnknownClassInInventory(provider=provider.uuid, resource_class=name)
+    set_exactly(session, provider, {ids[name]: stock for name, stock in stocks.items()})
+    provider.bump(session)
+
+
+def set_exactly(session: Session, provider: LockedProvider, stocks: Mapping[int, Stock]) -> None:
+    """Make ``stocks``, by class id, all that the provider has. Raises InventoryInUse."""
+    used = _used(session, provider.id)
+    surplus = used.keys() - stocks.keys()
+    in_use = [class_id for class_id in surplus if used[class_id]]
+    if in_use:
+        raise InventoryInUse(resource_classes=_names(session, in_use), provider=provider.uuid)
+    _delete(session, provider.id, surplus)
+    for class_id, stock in stocks.items():
+        put(session, provider.id, class_id, stock, exists=class_id in used)
+
+
+def put(session: Session, provider_id: int, class_id: int, stock: Stock, *, exists: bool) -> None:
+    """Write one inventory."""
+    if exists:
+        _update(session, provider_id, class_id, stock)
+    else:
+        _insert(session, provider_id, class_id, stock)
+
+
+def remove_one(session: Session, provider: LockedProvider, resource_class: str) -> None:
+    """Delete one inventory. Raises InventoryNotFoundForDelete, OneInventoryInUse."""
+    used = _used(session, provider.id)
+    try:
+        class_id = _class_id(session, resource_class)
+    except ResourceClassNotFound as error:
+        raise InventoryNotFoundForDelete(resource_class=resource_class, reason=str(error)) from None
+    if class_id not in used:
+        raise InventoryNotFoundForDelete(
+            resource_class=resource_class, reason=f"No inventory of class {resource_class} found."
+        )
+    if used[class_id]:
+        raise OneInventoryInUse(resource_class=resource_class, provider=provider.uuid)
+    _delete(session, provider.id, [class_id])
+    provider.bump(session)
+
+
+def remove_all(session: Session, provider: LockedProvider) -> None:
+    """Delete all inventories. Raises InventoryInUseOnDelete."""
+    used = _used(session, provider.id)
+    in_use = [class_id for class_id, amount in used.items() if amount]
+    if in_use:
+        raise InventoryInUseOnDelete(resource_classes=_names(session, in_use), provider=provider.uuid)
+    _delete(session, provider.id, used)
+    provider.bump(session)
+
+
+def used_by_class(session: Session, provider_id: int) -> dict[int, int]:
+    """How much is used of each class that the provider has, by class id."""
+    return _used(session, provider_id)
+
+
+def _class_id(session: Session, name: str) -> int:
+    ids = names.ids_of_classes(session, [name])
+    if name not in ids:
+        raise ResourceClassNotFound(resource_class=name)
+    return ids[name]
+
+
+def _names(session: Session, class_ids: Iterable[int]) -> str:
+    """Names of the classes in the order of their ids: the standard order."""
+    query = select(ResourceClass.name).where(ResourceClass.id.in_(class_ids)).order_by(ResourceClass.id)
+    return ", ".join(session.scalars(query))
+
+
+def _used(session: Session, provider_id: int) -> dict[int, int]:
+    rows = session.execute(
+        select(Inventory.resource_class_id, Inventory.used).where(Inventory.provider_id == provider_id)
+    )
+    return {class_id: used for class_id, used in rows}
+
+
+def _values(stock: Stock) -> dict[str, Any]:
+    return {**asdict(stock), "capacity": stock.capacity}
+
+
+def _insert(session: Session, provider_id: int, class_id: int, stock: Stock) -> None:
+    session.execute(
+        insert(Inventory).values(
+            provider_id=provider_id,
+            resource_class_id=class_id,
+            used=0,
+            created_at=utcnow(),
+            updated_at=utcnow(),
+            **_values(stock),
+        )
+    )
+
+
+def _update(session: Session, provider_id: int, class_id: int, stock: Stock) -> None:
+    session.execute(
+        update(Inventory)
+        .where(Inventory.provider_id == provider_id, Inventory.resource_class_id == class_id)
+        .values(updated_at=utcnow(), **_values(stock))
+    )
+
+
+def _delete(session: Session, provider_id: int, class_ids: Iterable[int]) -> None:
+    wanted = list(class_ids)
+    if not wanted:
+        return
+    # Somebody may claim between our look and this: then fewer rows go than should.
+    deleted = session.execute(
+        delete(Inventory).where(
+            Inventory.provider_id == provider_id, Inventory.resource_class_id.in_(wanted), Inventory.used == 0
+        )
+    )
+    if deleted.rowcount != len(wanted):  # type: ignore[attr-defined]
+        raise StaleDataError("somebody claimed what was to be removed")

@@ -14,6 +14,7 @@ from baremetal_sched.db.models import (
     Allocation,
     Consumer,
     Inventory,
+    ProviderAggregate,
     ProviderTrait,
     ResourceClass,
     ResourceProvider,
@@ -80,7 +81,7 @@ def remove(session: Session, uuid: str) -> None:
     if provider_id is None:
         return
     consumer_ids = session.scalars(select(Allocation.consumer_id).where(Allocation.provider_id == provider_id)).all()
-    for model in (Allocation, Inventory, ProviderTrait):
+    for model in (Allocation, Inventory, ProviderTrait, ProviderAggregate):
         session.execute(delete(model).where(model.provider_id == provider_id))
     if consumer_ids:
         # A consumer goes with its last allocation.

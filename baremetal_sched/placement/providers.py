@@ -1,4 +1,4 @@
-"""Resource providers: finding and listing them."""
+"""Resource providers: finding and listing them. (Creating, moving and deleting: ``tree``.)"""
 
 from dataclasses import dataclass, field
 from typing import Any

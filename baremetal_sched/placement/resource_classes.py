@@ -1,13 +1,67 @@
 """Resource classes."""
 
-from sqlalchemy import select
+from sqlalchemy import delete, insert, select, update
 from sqlalchemy.orm import Session
 
-from baremetal_sched.db.models import ResourceClass
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models import Inventory, ResourceClass
 from baremetal_sched.db.types import Rows
+from baremetal_sched.errors import (
+    ResourceClassExists,
+    ResourceClassInUse,
+    ResourceClassNameTaken,
+    ResourceClassNotFound,
+    StandardResourceClass,
+)
+from baremetal_sched.placement import names
 
 
 def list_classes(session: Session, *, name: str | None = None) -> Rows:
     """Resource classes (name, created_at, updated_at) in the order of their ids; or just the one called ``name``."""
     query = select(ResourceClass.name, ResourceClass.created_at, ResourceClass.updated_at).order_by(ResourceClass.id)
     return session.execute(query.where(ResourceClass.name == name) if name is not None else query).all()
+
+
+def create(session: Session, name: str) -> None:
+    """A new custom class (a valid name). Raises ResourceClassExists."""
+    if not ensure(session, name):
+        raise ResourceClassExists(resource_class=name)
+
+
+def ensure(session: Session, name: str) -> bool:
+    """See to it that the custom class ``name`` (a valid name) exists; True if it is new."""
+    if names.ids_of_classes(session, [name]):
+        return False
+    session.execute(insert(ResourceClass).values(name=name, created_at=utcnow(), updated_at=utcnow()))
+    return True
+
+
+def rename(session: Session, name: str, new_name: str) -> None:
+    """Raises ResourceClassNotFound, StandardResourceClass, ResourceClassNameTaken."""
+    class_id = _find(session, name)
+    if name in names.STANDARD_CLASSES:
+        raise StandardResourceClass(message=f"Cannot update standard resource class {name}")
+    if new_name != name and names.ids_of_classes(session, [new_name]):
+        raise ResourceClassNameTaken(resource_class=new_name)
+    session.execute(
+        update(ResourceClass).where(ResourceClass.id == class_id).values(name=new_name, updated_at=utcnow())
+    )
+
+
+def remove(session: Session, name: str) -> None:
+    """Raises ResourceClassNotFound, StandardResourceClass, ResourceClassInUse (some provider has inventory of it)."""
+    class_id = _find(session, name)
+    if name in names.STANDARD_CLASSES:
+        raise StandardResourceClass(
+            message=f"Error in delete resource class: Cannot delete standard resource class {name}."
+        )
+    if session.scalar(select(Inventory.provider_id).where(Inventory.resource_class_id == class_id).limit(1)):
+        raise ResourceClassInUse(resource_class=name)
+    session.execute(delete(ResourceClass).where(ResourceClass.id == class_id))
+
+
+def _find(session: Session, name: str) -> int:
+    ids = names.ids_of_classes(session, [name])
+    if name not in ids:
+        raise ResourceClassNotFound(resource_class=name)
+    return ids[name]

@@ -1,12 +1,18 @@
-"""Traits, as placement knows them."""
+"""Traits: those that there are, and those of a provider."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
-from sqlalchemy import exists, select
+from sqlalchemy import delete, exists, insert, select
 from sqlalchemy.orm import Session
 
+from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import ProviderTrait, Trait
 from baremetal_sched.db.types import Rows
+from baremetal_sched.errors import InvalidTrait, StandardTrait, TraitInUse, TraitNotFound, UnknownTraits
+from baremetal_sched.placement import names as all_names
+from baremetal_sched.placement.locked import LockedProvider
+
+_CONFLICT = "Resource provider's generation already changed. Please update the generation and try again."
 
 
 def list_traits(
@@ -27,3 +33,64 @@ def list_traits(
         has = exists().where(ProviderTrait.trait_id == Trait.id)
         query = query.where(has if associated else ~has)
     return session.execute(query).all()
+
+
+def ensure(session: Session, name: str) -> bool:
+    """See to it that the custom trait ``name`` exists; True if it is new. Raises InvalidTrait."""
+    if not all_names.is_custom(name):
+        raise InvalidTrait
+    if all_names.ids_of_traits(session, [name]):
+        return False
+    session.execute(insert(Trait).values(name=name, created_at=utcnow()))
+    return True
+
+
+def remove(session: Session, name: str) -> None:
+    """Delete a custom trait. Raises TraitNotFound, StandardTrait, TraitInUse."""
+    ids = all_names.ids_of_traits(session, [name])
+    if name not in ids:
+        raise TraitNotFound(traits=name)
+    if not name.startswith("CUSTOM_"):
+        raise StandardTrait(trait=name)
+    if session.scalar(select(ProviderTrait.provider_id).where(ProviderTrait.trait_id == ids[name]).limit(1)):
+        raise TraitInUse(trait=name)
+    session.execute(delete(Trait).where(Trait.id == ids[name]))
+
+
+def list_provider_traits(session: Session, provider_id: int) -> Rows:
+    """The provider's traits: name and created_at, sorted."""
+    return session.execute(
+        select(Trait.name, Trait.created_at)
+        .join(ProviderTrait, ProviderTrait.trait_id == Trait.id)
+        .where(ProviderTrait.provider_id == provider_id)
+        .order_by(Trait.name)
+    ).all()
+
+
+def replace(session: Session, provider: LockedProvider, names: Iterable[str], generation: int) -> None:
+    """Make ``names`` the provider's traits; its generation grows only if that changes anything.
+
+    Raises GenerationConflict, UnknownTraits.
+    """
+    provider.require_generation(generation, _CONFLICT)
+    wanted = set(names)
+    ids = all_names.ids_of_traits(session, wanted)
+    unknown = sorted(wanted - ids.keys())
+    if unknown:
+        raise UnknownTraits(traits=", ".join(unknown))
+    set_exactly(session, provider, set(ids.values()))
+
+
+def set_exactly(session: Session, provider: LockedProvider, trait_ids: set[int]) -> None:
+    """Make these the provider's traits."""
+    present = set(session.scalars(select(ProviderTrait.trait_id).where(ProviderTrait.provider_id == provider.id)))
+    surplus, missing = present - trait_ids, trait_ids - present
+    if surplus:
+        session.execute(
+            delete(ProviderTrait).where(ProviderTrait.provider_id == provider.id, ProviderTrait.trait_id.in_(surplus))
+        )
+    if missing:
+        rows = [{"provider_id": provider.id, "trait_id": trait_id} for trait_id in sorted(missing)]
+        session.execute(insert(ProviderTrait), rows)
+    if surplus or missing:
+        provider.bump(session)

@@ -93,6 +93,10 @@ def build(api: Api, database: Database) -> Flask:
 
 def _rewriting(api: Api, wsgi: Callable[..., Any]) -> Callable[..., Any]:
     def rewritten(environ: dict[str, Any], start_response: Any) -> Any:
+        path = environ["PATH_INFO"]
+        if not path.isascii() and any(ord(character) > 255 for character in path):
+            # WSGI has bytes as latin-1 here; a host that hands over text all the same is forgiven.
+            environ["PATH_INFO"] = path.encode().decode("latin-1")
         api.rewrite_path(environ)
         return wsgi(environ, start_response)
 

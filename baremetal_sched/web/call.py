@@ -8,6 +8,7 @@ from flask import Request
 
 from baremetal_sched.settings import Settings
 from baremetal_sched.web import body
+from baremetal_sched.web.caller import Caller
 from baremetal_sched.web.problems import BadRequest
 
 
@@ -17,6 +18,8 @@ class Call:
     version: int = 0
     #: Has a microversion been agreed on?
     negotiated: bool = False
+    #: Who calls, set before a view runs.
+    caller: Caller = Caller()
 
     def __init__(self, http: Request, request_id: str, settings: Settings) -> None:
         self.http = http

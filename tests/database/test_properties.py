@@ -16,9 +16,9 @@ from baremetal_sched.baremetal.projection import is_reserved, resource_class_of
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.placement import allocations
-from baremetal_sched.placement.allocations import ConsumerWrite
 from baremetal_sched.placement.candidates import flat
 from baremetal_sched.placement.candidates.query import RequestGroup
+from baremetal_sched.placement.consumers import ConsumerWrite
 from baremetal_sched.placement.names import ensure_class, ensure_traits
 from baremetal_sched.placement.query_values import TraitConditions
 from baremetal_sched.settings import load
@@ -90,7 +90,7 @@ def build(session: Session, machine: Machine) -> str:
     traits.replace_traits(session, node, machine.traits)
     if machine.taken and machine.resource_class:
         claim = {node.uuid: {resource_class_of(machine.resource_class): 1}}
-        allocations.write(session, ConsumerWrite(node.uuid, claim, "p", "u"))
+        allocations.write(session, [ConsumerWrite(node.uuid, claim, "p", "u")], "")
     node.power_state, node.provision_state = machine.power_state, machine.state
     nodes.set_maintenance(session, node, maintenance=machine.maintenance)
     session.flush()

@@ -8,18 +8,18 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.placement import allocations, providers
-from baremetal_sched.placement.allocations import ConsumerWrite, Unset
 from baremetal_sched.placement.api.call import PlacementCall
+from baremetal_sched.placement.consumers import ConsumerWrite, Unset
 from baremetal_sched.placement.schemas.allocations import (
     CONSUMER_GENERATION_SINCE,
     CONSUMER_TYPE_SINCE,
     KEYED_SINCE,
+    post_schema,
     put_schema,
 )
 from baremetal_sched.placement.schemas.validation import is_tolerant_uuid
+from baremetal_sched.placement.usages import UNKNOWN
 from baremetal_sched.web.responses import empty_response
-
-UNKNOWN_TYPE = "unknown"
 
 
 def replace_allocations(call: PlacementCall, session: Session, consumer: str) -> Response:
@@ -27,19 +27,33 @@ def replace_allocations(call: PlacementCall, session: Session, consumer: str) ->
     if not is_tolerant_uuid(consumer):
         raise InvalidValue(message=f"Malformed consumer_uuid: {consumer}")
     body = call.body(put_schema(call.version))
-    options = call.settings.placement
-    allocations.write(
-        session,
-        ConsumerWrite(
-            uuid=str(uuid_module.UUID(consumer)),
-            allocations=_amounts(body["allocations"]),
-            project_id=body.get("project_id", options.incomplete_consumer_project_id),
-            user_id=body.get("user_id", options.incomplete_consumer_user_id),
-            generation=body.get("consumer_generation", Unset.ANY_GENERATION),
-            consumer_type=body.get("consumer_type", Unset.KEEP_TYPE),
-        ),
-    )
+    request = _write(call, str(uuid_module.UUID(consumer)), body)
+    allocations.write(session, [request], "Unable to allocate inventory for consumer {consumer}:")
     return empty_response(204)
+
+
+def write_allocations(call: PlacementCall, session: Session) -> Response:
+    """POST /allocations"""
+    requests = writes_of(call, call.body(post_schema(call.version)))
+    allocations.write(session, requests, "Unable to allocate inventory")
+    return empty_response(204)
+
+
+def writes_of(call: PlacementCall, bodies: dict[str, Any]) -> list[ConsumerWrite]:
+    """What is written about each consumer."""
+    return [_write(call, consumer, body) for consumer, body in bodies.items()]
+
+
+def _write(call: PlacementCall, consumer: str, body: dict[str, Any]) -> ConsumerWrite:
+    options = call.settings.placement
+    return ConsumerWrite(
+        uuid=consumer,
+        allocations=_amounts(body["allocations"]),
+        project_id=body.get("project_id", options.incomplete_consumer_project_id),
+        user_id=body.get("user_id", options.incomplete_consumer_user_id),
+        generation=body.get("consumer_generation", Unset.ANY_GENERATION),
+        consumer_type=body.get("consumer_type", Unset.KEEP_TYPE),
+    )
 
 
 def _amounts(given: Any) -> dict[str, dict[str, int]]:
@@ -71,7 +85,7 @@ def _consumer(version: int, row: Any) -> dict[str, Any]:
     if version >= CONSUMER_GENERATION_SINCE:
         document["consumer_generation"] = row.generation
     if version >= CONSUMER_TYPE_SINCE:
-        document["consumer_type"] = row.consumer_type or UNKNOWN_TYPE
+        document["consumer_type"] = row.consumer_type or UNKNOWN
     return document
 
 

@@ -43,6 +43,10 @@ class PlacementCall(Call):
         """``document`` as JSON, from 1.15 with cache headers: last modified then, or now."""
         return self.with_cache_headers(json_response(document), modified) if cached else json_response(document)
 
+    def location(self, path: str) -> dict[str, str]:
+        """The header that says where something is: ``path`` below the mount of this API."""
+        return {"Location": f"{self.base_url}{path}"}
+
     def with_cache_headers(self, response: Response, modified: datetime | None = None) -> Response:
         """``response`` with the headers that 1.15 brought."""
         if self.version >= CACHE_HEADERS_SINCE:

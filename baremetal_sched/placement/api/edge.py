@@ -1,16 +1,24 @@
 """How the Placement API does what the edge leaves to each API."""
 
+import structlog
 from flask import Request, Response
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.http import parse_accept_header
 
-from baremetal_sched.placement.api import errors, versions
+from baremetal_sched.errors import NotAllowed, NotAuthenticated, WrongScope
+from baremetal_sched.placement.api import errors, policies, versions
 from baremetal_sched.placement.api.call import PlacementCall
+from baremetal_sched.placement.api.endpoint import Endpoint
 from baremetal_sched.placement.api.routes import ROUTES
 from baremetal_sched.settings import Settings
 from baremetal_sched.web.application import Api, Route
 from baremetal_sched.web.call import Call
+from baremetal_sched.web.caller import STRATEGIES
+from baremetal_sched.web.policy import Policy
 from baremetal_sched.web.problems import BadRequest, MethodNotAllowed, NotAcceptable, PathNotFound, UnsupportedMediaType
+from baremetal_sched.web.responses import json_response
+
+log = structlog.get_logger(__name__)
 
 JSON = "application/json"
 
@@ -23,11 +31,18 @@ class PlacementApi(Api):
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        strategy: str = settings.api.auth_strategy
+        self._authenticate = STRATEGIES[strategy]
+        self._policy = Policy(settings, policies.RULES)
+        if strategy == "noauth2":
+            log.warning("NO AUTHENTICATION: with noauth2 callers are whoever they say they are; for tests only")
 
     def new_call(self, http: Request, request_id: str) -> Call:
         return PlacementCall(http, request_id, self._settings)
 
     def before_routing(self, call: Call) -> Response | None:
+        if call.http.path != "/":
+            call.caller = self._authenticate(call.http)
         call.version = versions.negotiate(call.http.headers)
         call.negotiated = True
         length = call.http.environ.get("CONTENT_LENGTH") or "0"
@@ -38,15 +53,23 @@ class PlacementApi(Api):
         return None
 
     def before_view(self, call: Call, route: Route) -> None:
+        if not isinstance(route, Endpoint):
+            return
         if call.version < route.since:
+            if route.missing_status == MethodNotAllowed.status:
+                raise MethodNotAllowed(method=call.http.method, allowed=[])
             raise PathNotFound
-        if route.method in ("POST", "PUT") and call.http.mimetype != JSON:
+        if route.takes_json(call.version) and call.http.mimetype != JSON:
             given = call.http.content_type or None
             raise UnsupportedMediaType(message=f"The media type {given} is not supported, use {JSON}")
-        if route.method == "GET" and route.path != "/" and not _accepts(call).best_match([JSON]):
+        if route.gives_json and not _accepts(call).best_match([JSON]):
             raise NotAcceptable(message=f"Only {JSON} is provided")
+        if route.policy is not None:
+            self._policy.require(call.caller, route.policy, {"project_id": call.http.args.get("project_id")})
 
     def failure(self, call: Call, error: Exception) -> Response:
+        if isinstance(error, NotAuthenticated):
+            return json_response({"message": str(error), "code": "401 Unauthorized", "title": "Unauthorized"}, 401)
         response = errors.render(
             error,
             request_id=call.request_id,
@@ -56,7 +79,8 @@ class PlacementApi(Api):
             media_type=str(call.http.content_type or None),
             wants=_accepts(call).best_match(["text/html", JSON]),
         )
-        if call.negotiated and not isinstance(error, PathNotFound | MethodNotAllowed | BadRequest):
+        raised_early = isinstance(error, PathNotFound | MethodNotAllowed | NotAllowed | WrongScope)
+        if call.negotiated and not raised_early:
             response.headers["Vary"] = "openstack-api-version"
         return response
 

@@ -9,10 +9,18 @@ from flask import Response
 from baremetal_sched.errors import (
     ConflictError,
     ConsumerConflict,
+    DuplicateProvider,
     ForbiddenError,
+    GenerationConflict,
     InvalidError,
+    InventoryExists,
     InventoryInUse,
+    InventoryInUseOnDelete,
     NotFoundError,
+    OneInventoryInUse,
+    ProviderHasChildren,
+    ProviderInUse,
+    ReshapedProviderNotFound,
     SchedulerError,
     UnavailableError,
 )
@@ -24,7 +32,15 @@ UNDEFINED = "placement.undefined_code"
 #: Codes of errors that have one of their own; everything else is undefined.
 CODES: dict[type[SchedulerError], str] = {
     ConsumerConflict: "placement.concurrent_update",
+    DuplicateProvider: "placement.duplicate_name",
+    GenerationConflict: "placement.concurrent_update",
+    InventoryExists: "placement.concurrent_update",
     InventoryInUse: "placement.inventory.inuse",
+    InventoryInUseOnDelete: "placement.inventory.inuse",
+    OneInventoryInUse: "placement.concurrent_update",
+    ProviderHasChildren: "placement.resource_provider.cannot_delete_parent",
+    ProviderInUse: "placement.resource_provider.inuse",
+    ReshapedProviderNotFound: "placement.resource_provider.not_found",
 }
 
 _KINDS: tuple[tuple[type[SchedulerError], int], ...] = (

@@ -1,5 +1,6 @@
 """/resource_providers/{uuid}/inventories"""
 
+from dataclasses import asdict
 from typing import Any
 
 from flask import Response
@@ -8,7 +9,12 @@ from sqlalchemy.orm import Session
 from baremetal_sched.errors import InventoryNotFound
 from baremetal_sched.placement import inventories, providers
 from baremetal_sched.placement.api.call import PlacementCall
-from baremetal_sched.web.responses import json_response
+from baremetal_sched.placement.inventories import Stock
+from baremetal_sched.placement.locked import lock
+from baremetal_sched.placement.schemas import inventories as schemas
+from baremetal_sched.web.responses import empty_response, json_response
+
+FULLY_RESERVED_SINCE = 26
 
 
 def list_inventories(call: PlacementCall, session: Session, uuid: str) -> Response:
@@ -35,6 +41,63 @@ def show_inventory(call: PlacementCall, session: Session, uuid: str, resource_cl
             document = _render(row) | {"resource_provider_generation": provider["generation"]}
             return call.answer(document, row.updated_at or row.created_at)
     raise InventoryNotFound(resource_class=resource_class, provider=uuid)
+
+
+def create_inventory(call: PlacementCall, session: Session, uuid: str) -> Response:
+    """POST /resource_providers/{uuid}/inventories"""
+    provider = lock(session, uuid)
+    body = call.body(schemas.CREATE)
+    resource_class, stock = body["resource_class"], Stock.of(body)
+    inventories.check(stock, resource_class, uuid, doing="create", may_be_full=_may_be_full(call))
+    inventories.add(session, provider, resource_class, stock)
+    response = call.answer(_document(stock, provider.generation))
+    response.status_code = 201
+    response.headers.extend(call.location(f"/resource_providers/{uuid}/inventories/{resource_class}"))
+    return response
+
+
+def update_inventory(call: PlacementCall, session: Session, uuid: str, resource_class: str) -> Response:
+    """PUT /resource_providers/{uuid}/inventories/{resource_class}"""
+    provider = lock(session, uuid)
+    body = call.body(schemas.UPDATE)
+    stock, generation = Stock.of(body), body["resource_provider_generation"]
+    provider.require_generation(generation, inventories.GENERATION_CONFLICT)
+    inventories.check(stock, resource_class, uuid, doing="update", may_be_full=_may_be_full(call))
+    inventories.change(session, provider, resource_class, stock, generation)
+    return call.answer(_document(stock, provider.generation))
+
+
+def replace_inventories(call: PlacementCall, session: Session, uuid: str) -> Response:
+    """PUT /resource_providers/{uuid}/inventories"""
+    provider = lock(session, uuid)
+    body = call.body(schemas.REPLACE)
+    stocks = {name: Stock.of(document) for name, document in body["inventories"].items()}
+    generation = body["resource_provider_generation"]
+    provider.require_generation(generation, inventories.GENERATION_CONFLICT)
+    for name, stock in stocks.items():
+        inventories.check(stock, name, uuid, doing="update", may_be_full=_may_be_full(call))
+    inventories.replace(session, provider, stocks, generation)
+    return list_inventories(call, session, uuid)
+
+
+def delete_inventory(call: PlacementCall, session: Session, uuid: str, resource_class: str) -> Response:
+    """DELETE /resource_providers/{uuid}/inventories/{resource_class}"""
+    inventories.remove_one(session, lock(session, uuid), resource_class)
+    return empty_response(204)
+
+
+def delete_inventories(call: PlacementCall, session: Session, uuid: str) -> Response:
+    """DELETE /resource_providers/{uuid}/inventories"""
+    inventories.remove_all(session, lock(session, uuid))
+    return empty_response(204)
+
+
+def _may_be_full(call: PlacementCall) -> bool:
+    return call.version >= FULLY_RESERVED_SINCE
+
+
+def _document(stock: Stock, generation: int) -> dict[str, Any]:
+    return {**asdict(stock), "resource_provider_generation": generation}
 
 
 def _render(row: Any) -> dict[str, Any]:

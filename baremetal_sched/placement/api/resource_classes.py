@@ -8,6 +8,12 @@ from sqlalchemy.orm import Session
 from baremetal_sched.errors import ResourceClassNotFound
 from baremetal_sched.placement import resource_classes
 from baremetal_sched.placement.api.call import PlacementCall
+from baremetal_sched.placement.schemas import associations
+from baremetal_sched.placement.schemas.validation import complaint
+from baremetal_sched.web.problems import BadRequest
+from baremetal_sched.web.responses import empty_response, json_response
+
+PUT_ENSURES_SINCE = 7
 
 
 def list_classes(call: PlacementCall, session: Session) -> Response:
@@ -25,5 +31,40 @@ def show_class(call: PlacementCall, session: Session, name: str) -> Response:
     return call.answer(_render(call, rows[0]), rows[0].updated_at or rows[0].created_at)
 
 
+def create_class(call: PlacementCall, session: Session) -> Response:
+    """POST /resource_classes"""
+    name = call.body(associations.RESOURCE_CLASS)["name"]
+    resource_classes.create(session, name)
+    return empty_response(201, call.location(f"/resource_classes/{name}"))
+
+
+def put_renames(version: int) -> bool:
+    """Until 1.6 a PUT renames a class, from 1.7 it sees to it that the class exists."""
+    return version < PUT_ENSURES_SINCE
+
+
+def put_class(call: PlacementCall, session: Session, name: str) -> Response:
+    """PUT /resource_classes/{name}"""
+    if put_renames(call.version):
+        new_name = call.body(associations.RESOURCE_CLASS)["name"]
+        resource_classes.rename(session, name, new_name)
+        return json_response(_document(call, new_name))
+    wrong = complaint({"name": name}, associations.RESOURCE_CLASS)
+    if wrong is not None:
+        raise BadRequest(message=f"JSON does not validate: {wrong}")
+    status = 201 if resource_classes.ensure(session, name) else 204
+    return empty_response(status, call.location(f"/resource_classes/{name}"))
+
+
+def delete_class(call: PlacementCall, session: Session, name: str) -> Response:
+    """DELETE /resource_classes/{name}"""
+    resource_classes.remove(session, name)
+    return empty_response(204)
+
+
 def _render(call: PlacementCall, row: Any) -> dict[str, Any]:
-    return {"name": row.name, "links": [{"rel": "self", "href": f"{call.mount}/resource_classes/{row.name}"}]}
+    return _document(call, row.name)
+
+
+def _document(call: PlacementCall, name: str) -> dict[str, Any]:
+    return {"name": name, "links": [{"rel": "self", "href": f"{call.mount}/resource_classes/{name}"}]}

@@ -1,5 +1,6 @@
 """/resource_providers"""
 
+import uuid as uuid_module
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,17 +8,21 @@ from flask import Response
 from sqlalchemy.orm import Session
 
 from baremetal_sched.errors import TraitNotFound
-from baremetal_sched.placement import providers, query_values
+from baremetal_sched.placement import providers, query_values, tree
 from baremetal_sched.placement.api.call import PlacementCall
 from baremetal_sched.placement.api.errors import UnknownTraitInQuery
 from baremetal_sched.placement.candidates.query import RequestGroup
 from baremetal_sched.placement.providers import ProviderFilters
+from baremetal_sched.placement.schemas import providers as schemas
 from baremetal_sched.placement.schemas import queries
+from baremetal_sched.web.responses import empty_response
 
 AGGREGATES_SINCE = 1
 TRAITS_SINCE = 6
 ALLOCATIONS_SINCE = 11
+ANSWERED_SINCE = 20
 TREES_SINCE = 14
+MOVES_SINCE = 37
 
 #: Links of a provider besides itself, with the microversion that has each.
 _LINKS = {
@@ -53,6 +58,36 @@ def show_provider(call: PlacementCall, session: Session, uuid: str) -> Response:
     """GET /resource_providers/{uuid}"""
     row = providers.find(session, uuid)
     return call.answer(render(call, row), row["updated_at"] or row["created_at"])
+
+
+def create_provider(call: PlacementCall, session: Session) -> Response:
+    """POST /resource_providers"""
+    body = call.body(schemas.create(call.version))
+    uuid = str(uuid_module.UUID(body["uuid"])) if "uuid" in body else str(uuid_module.uuid4())
+    tree.create(session, uuid, body["name"], body.get("parent_provider_uuid"))
+    location = call.location(f"/resource_providers/{uuid}")
+    if call.version < ANSWERED_SINCE:
+        return empty_response(201, location)
+    row = providers.find(session, uuid)
+    response = call.answer(render(call, row), row["updated_at"])
+    response.headers.extend(location)
+    return response
+
+
+def update_provider(call: PlacementCall, session: Session, uuid: str) -> Response:
+    """PUT /resource_providers/{uuid}"""
+    providers.find(session, uuid)
+    body = call.body(schemas.update(call.version))
+    parent = body.get("parent_provider_uuid", tree.Parent.UNCHANGED)
+    tree.save(session, uuid, body["name"], parent, may_move=call.version >= MOVES_SINCE)
+    row = providers.find(session, uuid)
+    return call.answer(render(call, row), row["updated_at"])
+
+
+def delete_provider(call: PlacementCall, session: Session, uuid: str) -> Response:
+    """DELETE /resource_providers/{uuid}"""
+    tree.remove(session, uuid)
+    return empty_response(204)
 
 
 def render(call: PlacementCall, row: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,34 +1,79 @@
-"""The Placement API on one screen. ``since`` is the minor part of the first microversion that has a route."""
+"""The Placement API on one screen. ``since`` is the minor part of the first microversion that has a route.
+
+Within a path, methods stand in the order in which the Allow header lists them.
+"""
 
 from baremetal_sched.placement.api import (
+    aggregates,
     allocation_candidates,
     allocations,
     inventories,
+    reshaper,
     resource_classes,
     resource_providers,
     root,
     traits,
     usages,
 )
+from baremetal_sched.placement.api.endpoint import get, never, remove, write
 from baremetal_sched.web.application import Route
 
-_PROVIDER = "/resource_providers/<uuid>"
+_RC = "/resource_classes"
+_RP = "/resource_providers"
+_ONE = "/resource_providers/<uuid>"
+_CLASSES = "placement:resource_classes"
+_PROVIDERS = "placement:resource_providers"
+_INVENTORIES = "placement:resource_providers:inventories"
 
 ROUTES = (
     Route("GET", "/", root.show_root, transaction=None),
-    Route("GET", "/resource_classes", resource_classes.list_classes, since=2),
-    Route("GET", "/resource_classes/<name>", resource_classes.show_class, since=2),
-    Route("GET", "/resource_providers", resource_providers.list_providers),
-    Route("GET", _PROVIDER, resource_providers.show_provider),
-    Route("GET", f"{_PROVIDER}/inventories", inventories.list_inventories),
-    Route("GET", f"{_PROVIDER}/inventories/<resource_class>", inventories.show_inventory),
-    Route("GET", f"{_PROVIDER}/usages", usages.show_provider_usages),
-    Route("GET", f"{_PROVIDER}/traits", traits.list_provider_traits, since=6),
-    Route("GET", f"{_PROVIDER}/allocations", allocations.list_provider_allocations),
-    Route("GET", "/traits", traits.list_traits, since=6),
-    Route("GET", "/traits/<name>", traits.show_trait, since=6),
-    Route("GET", "/allocation_candidates", allocation_candidates.list_candidates, since=10),
-    Route("GET", "/allocations/<consumer>", allocations.show_allocations),
-    Route("PUT", "/allocations/<consumer>", allocations.replace_allocations, transaction="write"),
-    Route("DELETE", "/allocations/<consumer>", allocations.delete_allocations, transaction="write"),
+    get(_RC, resource_classes.list_classes, f"{_CLASSES}:list", since=2),
+    write("POST", _RC, resource_classes.create_class, f"{_CLASSES}:create", since=2),
+    get(f"{_RC}/<name>", resource_classes.show_class, f"{_CLASSES}:show", since=2),
+    write(
+        "PUT",
+        f"{_RC}/<name>",
+        resource_classes.put_class,
+        f"{_CLASSES}:update",
+        since=2,
+        takes_json=resource_classes.put_renames,
+    ),
+    remove(f"{_RC}/<name>", resource_classes.delete_class, f"{_CLASSES}:delete", since=2),
+    get(_RP, resource_providers.list_providers, f"{_PROVIDERS}:list"),
+    write("POST", _RP, resource_providers.create_provider, f"{_PROVIDERS}:create"),
+    get(_ONE, resource_providers.show_provider, f"{_PROVIDERS}:show"),
+    remove(_ONE, resource_providers.delete_provider, f"{_PROVIDERS}:delete"),
+    write("PUT", _ONE, resource_providers.update_provider, f"{_PROVIDERS}:update"),
+    get(f"{_ONE}/inventories", inventories.list_inventories, f"{_INVENTORIES}:list"),
+    write("POST", f"{_ONE}/inventories", inventories.create_inventory, f"{_INVENTORIES}:create"),
+    write("PUT", f"{_ONE}/inventories", inventories.replace_inventories, f"{_INVENTORIES}:update"),
+    remove(
+        f"{_ONE}/inventories", inventories.delete_inventories, f"{_INVENTORIES}:delete", since=5, missing_status=405
+    ),
+    get(f"{_ONE}/inventories/<resource_class>", inventories.show_inventory, f"{_INVENTORIES}:show"),
+    write("PUT", f"{_ONE}/inventories/<resource_class>", inventories.update_inventory, f"{_INVENTORIES}:update"),
+    remove(f"{_ONE}/inventories/<resource_class>", inventories.delete_inventory, f"{_INVENTORIES}:delete"),
+    get(f"{_ONE}/usages", usages.show_provider_usages, f"{_PROVIDERS}:usages"),
+    get(f"{_ONE}/aggregates", aggregates.list_aggregates, f"{_PROVIDERS}:aggregates:list", since=1),
+    write("PUT", f"{_ONE}/aggregates", aggregates.replace_aggregates, f"{_PROVIDERS}:aggregates:update", since=1),
+    get(f"{_ONE}/allocations", allocations.list_provider_allocations, f"{_PROVIDERS}:allocations:list"),
+    get(f"{_ONE}/traits", traits.list_provider_traits, f"{_PROVIDERS}:traits:list", since=6),
+    write("PUT", f"{_ONE}/traits", traits.replace_provider_traits, f"{_PROVIDERS}:traits:update", since=6),
+    remove(f"{_ONE}/traits", traits.delete_provider_traits, f"{_PROVIDERS}:traits:delete", since=6),
+    write("POST", "/allocations", allocations.write_allocations, "placement:allocations:manage", since=13),
+    get("/allocations/<consumer>", allocations.show_allocations, "placement:allocations:list"),
+    write("PUT", "/allocations/<consumer>", allocations.replace_allocations, "placement:allocations:update"),
+    remove("/allocations/<consumer>", allocations.delete_allocations, "placement:allocations:delete"),
+    get(
+        "/allocation_candidates",
+        allocation_candidates.list_candidates,
+        "placement:allocation_candidates:list",
+        since=10,
+    ),
+    get("/traits", traits.list_traits, "placement:traits:list", since=6),
+    get("/traits/<name>", traits.show_trait, "placement:traits:show", since=6, gives_json=False),
+    write("PUT", "/traits/<name>", traits.put_trait, "placement:traits:update", since=6, takes_json=never),
+    remove("/traits/<name>", traits.delete_trait, "placement:traits:delete", since=6),
+    get("/usages", usages.show_usages, "placement:usages", since=9),
+    write("POST", "/reshaper", reshaper.reshape, "placement:reshaper:reshape", since=30),
 )

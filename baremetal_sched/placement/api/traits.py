@@ -9,9 +9,10 @@ from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
 from baremetal_sched.errors import BadQuery, TraitNotFound
-from baremetal_sched.placement import inventories, providers, traits
+from baremetal_sched.placement import providers, traits
 from baremetal_sched.placement.api.call import PlacementCall
-from baremetal_sched.placement.schemas import queries
+from baremetal_sched.placement.locked import lock
+from baremetal_sched.placement.schemas import associations, queries
 from baremetal_sched.web.responses import empty_response
 
 _ASSOCIATED = {"true": True, "false": False}
@@ -56,12 +57,38 @@ def show_trait(call: PlacementCall, session: Session, name: str) -> Response:
 def list_provider_traits(call: PlacementCall, session: Session, uuid: str) -> Response:
     """GET /resource_providers/{uuid}/traits"""
     provider = providers.find(session, uuid)
-    rows = inventories.list_provider_traits(session, provider["id"])
+    rows = traits.list_provider_traits(session, provider["id"])
     document = {
         "traits": [row.name for row in rows],
         "resource_provider_generation": provider["generation"],
     }
     return call.answer(document, _newest(rows))
+
+
+def put_trait(call: PlacementCall, session: Session, name: str) -> Response:
+    """PUT /traits/{name}"""
+    status = 201 if traits.ensure(session, name) else 204
+    (row,) = traits.list_traits(session, names=[name])
+    return call.with_cache_headers(empty_response(status, call.location(f"/traits/{name}")), row.created_at)
+
+
+def delete_trait(call: PlacementCall, session: Session, name: str) -> Response:
+    """DELETE /traits/{name}"""
+    traits.remove(session, name)
+    return empty_response(204)
+
+
+def replace_provider_traits(call: PlacementCall, session: Session, uuid: str) -> Response:
+    """PUT /resource_providers/{uuid}/traits"""
+    body = call.body(associations.TRAITS)
+    traits.replace(session, lock(session, uuid), body["traits"], body["resource_provider_generation"])
+    return list_provider_traits(call, session, uuid)
+
+
+def delete_provider_traits(call: PlacementCall, session: Session, uuid: str) -> Response:
+    """DELETE /resource_providers/{uuid}/traits"""
+    traits.set_exactly(session, lock(session, uuid), set())
+    return empty_response(204)
 
 
 def _newest(rows: Sequence[Row[Any]]) -> datetime | None:

@@ -1,10 +1,11 @@
-"""/resource_providers/{uuid}/usages"""
+"""/usages and /resource_providers/{uuid}/usages"""
 
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.placement import inventories, providers
+from baremetal_sched.placement import inventories, providers, usages
 from baremetal_sched.placement.api.call import PlacementCall
+from baremetal_sched.placement.schemas import queries
 
 
 def show_provider_usages(call: PlacementCall, session: Session, uuid: str) -> Response:
@@ -17,3 +18,12 @@ def show_provider_usages(call: PlacementCall, session: Session, uuid: str) -> Re
             "usages": {row.name: row.used for row in rows},
         }
     )
+
+
+def show_usages(call: PlacementCall, session: Session) -> Response:
+    """GET /usages"""
+    values = call.checked_query(queries.usages(call.version))
+    project, user = values["project_id"], values.get("user_id")
+    if call.version < queries.CONSUMER_TYPE_SINCE:
+        return call.answer({"usages": usages.by_class(session, project, user)})
+    return call.answer({"usages": usages.by_type(session, project, user, values.get("consumer_type"))})

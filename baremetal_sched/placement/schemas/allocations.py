@@ -1,9 +1,10 @@
-"""Body of ``PUT /allocations/{consumer}``, by microversion."""
+"""Bodies that write allocations, by microversion."""
 
 from functools import cache
 from typing import Any
 
 from baremetal_sched.placement.schemas.common import CONSUMER_TYPE, IDENTIFIER, RESOURCES, UUID, UUID_KEY, closed
+from baremetal_sched.placement.schemas.inventories import REPLACE
 
 PROJECT_AND_USER_SINCE = 8
 KEYED_SINCE = 12
@@ -45,11 +46,42 @@ def _keyed(*, may_be_empty: bool) -> dict[str, Any]:
 
 @cache
 def put_schema(version: int) -> dict[str, Any]:
-    """The schema at microversion 1.``version``."""
+    """PUT /allocations/{consumer}"""
+    return _one(version, may_be_empty=version >= CONSUMER_GENERATION_SINCE)
+
+
+@cache
+def post_schema(version: int) -> dict[str, Any]:
+    """POST /allocations"""
+    return {**_many(version), "minProperties": 1}
+
+
+@cache
+def reshape_schema(version: int) -> dict[str, Any]:
+    """POST /reshaper"""
+    inventories = {
+        "type": "object",
+        "minProperties": 1,
+        "patternProperties": {UUID_KEY: REPLACE},
+        "additionalProperties": False,
+    }
+    return closed({"inventories": inventories, "allocations": _many(version)}, ("inventories", "allocations"))
+
+
+def _many(version: int) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "patternProperties": {UUID_KEY: _one(version, may_be_empty=True)},
+        "additionalProperties": False,
+    }
+
+
+def _one(version: int, *, may_be_empty: bool) -> dict[str, Any]:
+    """What is written about one consumer."""
     properties: dict[str, Any] = {"allocations": _LISTED}
     required = ["allocations"]
     if version >= KEYED_SINCE:
-        properties["allocations"] = _keyed(may_be_empty=version >= CONSUMER_GENERATION_SINCE)
+        properties["allocations"] = _keyed(may_be_empty=may_be_empty)
     if version >= PROJECT_AND_USER_SINCE:
         properties |= {"project_id": IDENTIFIER, "user_id": IDENTIFIER}
         required += ["project_id", "user_id"]

@@ -3,16 +3,37 @@
 from functools import cache
 from typing import Any
 
-from baremetal_sched.placement.schemas.common import closed
+from baremetal_sched.placement.schemas.common import IDENTIFIER, closed
 
 _TEXT: dict[str, Any] = {"type": "string"}
-_LIMIT: dict[str, Any] = {"type": "string", "pattern": "^[1-9][0-9]*$", "minLength": 1, "maxLength": 128}
-_GROUP_POLICY: dict[str, Any] = {"type": "string", "enum": ["none", "isolate"]}
+LIMIT = "^[1-9][0-9]*$"
+GROUP_POLICIES = ("none", "isolate")
+_LIMIT: dict[str, Any] = {"type": "string", "pattern": LIMIT, "minLength": 1, "maxLength": 128}
+_GROUP_POLICY: dict[str, Any] = {"type": "string", "enum": list(GROUP_POLICIES)}
 
 #: Suffixes of request groups: numbers first, names from 1.33.
 SUFFIX = {25: "[1-9][0-9]*", 33: "[a-zA-Z0-9_-]{1,64}"}
 
 TRAITS = closed({"name": {"type": "string", "minLength": 1}, "associated": _TEXT})
+
+
+#: A type of consumers, or a word for a group of them.
+_CONSUMER_TYPE: dict[str, Any] = {
+    "type": "string",
+    "pattern": "^[A-Z0-9_]+$|^all|^unknown$",
+    "minLength": 1,
+    "maxLength": 255,
+}
+CONSUMER_TYPE_SINCE = 38
+
+
+@cache
+def usages(version: int) -> dict[str, Any]:
+    """Parameters of ``GET /usages``."""
+    properties = {"project_id": IDENTIFIER, "user_id": IDENTIFIER}
+    if version >= CONSUMER_TYPE_SINCE:
+        properties["consumer_type"] = _CONSUMER_TYPE
+    return closed(properties, ("project_id",))
 
 
 @cache
@@ -38,8 +59,7 @@ def candidates(version: int) -> dict[str, Any]:
     grouped = ["resources", "required", "member_of"] + (["in_tree"] if version >= 31 else [])
     schema = closed({"group_policy": _GROUP_POLICY, "limit": _LIMIT})
     schema["patternProperties"] = {f"^{name}({suffix})?$": _TEXT for name in grouped}
-    if version >= 35:
-        schema["patternProperties"]["^root_required$"] = _TEXT
-    if version >= 36:
-        schema["patternProperties"]["^same_subtree$"] = _TEXT
+    for name, since in (("root_required", 35), ("same_subtree", 36)):
+        if version >= since:
+            schema["properties"][name] = _TEXT
     return schema

@@ -1,0 +1,46 @@
+"""A provider that a transaction is about to change: its row locked, its generation known."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
+
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models import ResourceProvider
+from baremetal_sched.errors import GenerationConflict, ProviderNotFound
+
+
+@dataclass
+class LockedProvider:
+    """A row of resource_providers, as it is now."""
+
+    id: int
+    uuid: str
+    generation: int
+
+    def require_generation(self, given: int, message: str) -> None:
+        """Raise GenerationConflict with ``message`` if the client knows another generation."""
+        if given != self.generation:
+            raise GenerationConflict(message=message)
+
+    def bump(self, session: Session) -> None:
+        """Count the change: compare the generation and swap it, so that two changes cannot both be the next one."""
+        changed = session.execute(
+            update(ResourceProvider)
+            .where(ResourceProvider.id == self.id, ResourceProvider.generation == self.generation)
+            .values(generation=self.generation + 1, updated_at=utcnow())
+        )
+        if not changed.rowcount:  # type: ignore[attr-defined]
+            raise StaleDataError("the provider was changed meanwhile")
+        self.generation += 1
+
+
+def lock(session: Session, uuid: str) -> LockedProvider:
+    """The provider, for changing what hangs on it. Raises ProviderNotFound."""
+    row = session.execute(
+        select(ResourceProvider.id, ResourceProvider.generation).where(ResourceProvider.uuid == uuid).with_for_update()
+    ).first()
+    if row is None:
+        raise ProviderNotFound(provider=uuid)
+    return LockedProvider(row.id, uuid, row.generation)

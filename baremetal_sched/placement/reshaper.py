@@ -1,0 +1,72 @@
+"""The reshaper: inventories and allocations moved between providers in one transaction."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from baremetal_sched.errors import (
+    GenerationConflict,
+    ProviderNotFound,
+    ReshapedProviderNotFound,
+    UnknownClassInAllocation,
+)
+from baremetal_sched.placement import allocations, inventories, names
+from baremetal_sched.placement.consumers import ConsumerWrite
+from baremetal_sched.placement.inventories import Stock
+from baremetal_sched.placement.locked import LockedProvider, lock
+
+_MALFORMED = "malformed reshaper data:"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a provider is to have in the end, and the generation at which the client knows it."""
+
+    stocks: Mapping[str, Stock]
+    generation: int
+
+
+def reshape(session: Session, shapes: Mapping[str, Shape], writes: Sequence[ConsumerWrite]) -> None:
+    """Give each provider (by UUID) its new inventory and each consumer its new allocations.
+
+    In between a provider has its old and its new classes, so that allocations can move from one to the other. Raises
+    ReshapedProviderNotFound, GenerationConflict, UnknownClassInAllocation, InventoryInUse, and what
+    ``allocations.write`` raises.
+    """
+    providers = [(_lock(session, uuid, shape.generation), shape) for uuid, shape in sorted(shapes.items())]
+    classes = _class_ids(session, shapes)
+    for provider, shape in providers:
+        if shape.stocks:
+            used = inventories.used_by_class(session, provider.id)
+            for name, stock in shape.stocks.items():
+                inventories.put(session, provider.id, classes[name], stock, exists=classes[name] in used)
+            provider.bump(session)
+    allocations.write(session, writes, _MALFORMED)
+    for provider, shape in providers:
+        # Writing allocations has counted up generations too.
+        settled = lock(session, provider.uuid)
+        inventories.set_exactly(session, settled, {classes[name]: stock for name, stock in shape.stocks.items()})
+        settled.bump(session)
+
+
+def _lock(session: Session, uuid: str, generation: int) -> LockedProvider:
+    try:
+        provider = lock(session, uuid)
+    except ProviderNotFound:
+        raise ReshapedProviderNotFound(provider=uuid) from None
+    if provider.generation != generation:
+        raise GenerationConflict(
+            message=f"resource provider generation conflict for provider {uuid}: "
+            f"actual: {provider.generation}, given: {generation}"
+        )
+    return provider
+
+
+def _class_ids(session: Session, shapes: Mapping[str, Shape]) -> dict[str, int]:
+    wanted = {name for shape in shapes.values() for name in shape.stocks}
+    ids = names.ids_of_classes(session, wanted)
+    unknown = sorted(wanted - ids.keys())
+    if unknown:
+        raise UnknownClassInAllocation(where=_MALFORMED, resource_class=unknown[0])
+    return ids

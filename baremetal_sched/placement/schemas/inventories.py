@@ -1,0 +1,39 @@
+"""Bodies about inventories."""
+
+from typing import Any
+
+from baremetal_sched.placement.schemas.common import CLASS_NAME, INT32, closed
+
+_GENERATION: dict[str, Any] = {"type": "integer"}
+
+
+def _whole(minimum: int) -> dict[str, Any]:
+    return {"type": "integer", "minimum": minimum, "maximum": INT32}
+
+
+_INVENTORY: dict[str, Any] = {
+    "resource_provider_generation": _GENERATION,
+    "total": _whole(1),
+    "reserved": _whole(0),
+    "min_unit": _whole(1),
+    "max_unit": _whole(1),
+    "step_size": _whole(1),
+    "allocation_ratio": {"type": "number", "maximum": 3.40282e38},
+}
+
+#: POST …/inventories
+CREATE = closed(
+    {**_INVENTORY, "resource_class": {"type": "string", "pattern": CLASS_NAME}}, ("resource_class", "total")
+)
+
+#: PUT …/inventories/{class}
+UPDATE = closed(_INVENTORY, ("total", "resource_provider_generation"))
+
+#: PUT …/inventories. Names of classes are looked up, not checked here.
+REPLACE = closed(
+    {
+        "resource_provider_generation": _GENERATION,
+        "inventories": {"type": "object", "additionalProperties": closed(_INVENTORY, ("total",))},
+    },
+    ("resource_provider_generation", "inventories"),
+)

@@ -1,0 +1,167 @@
+"""Trees of resource providers: creating providers, renaming and moving them, deleting them."""
+
+from enum import Enum
+
+from sqlalchemy import delete, insert, select, update
+from sqlalchemy.orm import Session
+
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models import Allocation, Inventory, ProviderAggregate, ProviderTrait, ResourceProvider
+from baremetal_sched.errors import (
+    DuplicateProvider,
+    ProviderHasChildren,
+    ProviderInUse,
+    ProviderNotCreated,
+    ProviderNotFound,
+    ProviderNotSaved,
+)
+from baremetal_sched.placement.locked import lock
+
+
+class Parent(Enum):
+    """What a client may leave unsaid."""
+
+    UNCHANGED = "the parent stays as it is"
+
+
+def create(session: Session, uuid: str, name: str, parent_uuid: str | None = None) -> int:
+    """A new provider, a root or a child. Returns its id.
+
+    Raises DuplicateProvider, and ProviderNotCreated if it has no name or its parent cannot be.
+    """
+    if not name:
+        raise ProviderNotCreated(name=name, provider=uuid, reason="name is required")
+    if parent_uuid is not None and parent_uuid == uuid:
+        raise ProviderNotCreated(
+            name=name,
+            provider=uuid,
+            reason="parent provider UUID cannot be same as UUID. Leave it out for a provider without a parent.",
+        )
+    parent = None
+    if parent_uuid is not None:
+        parent = session.execute(
+            select(ResourceProvider.id, ResourceProvider.root_id)
+            .where(ResourceProvider.uuid == parent_uuid)
+            .with_for_update()
+        ).first()
+        if parent is None:
+            raise ProviderNotCreated(name=name, provider=uuid, reason="parent provider UUID does not exist.")
+    _require_free(session, uuid, name)
+    values = {"uuid": uuid, "name": name, "generation": 0, "created_at": utcnow(), "updated_at": utcnow()}
+    if parent is not None:
+        values |= {"parent_id": parent.id, "root_id": parent.root_id}
+    provider_id: int = session.execute(insert(ResourceProvider).values(**values)).inserted_primary_key[0]  # type: ignore[attr-defined]
+    if parent is None:
+        session.execute(update(ResourceProvider).where(ResourceProvider.id == provider_id).values(root_id=provider_id))
+    return provider_id
+
+
+def _require_free(session: Session, uuid: str, name: str) -> None:
+    taken = session.execute(
+        select(ResourceProvider.uuid, ResourceProvider.name).where(
+            (ResourceProvider.uuid == uuid) | (ResourceProvider.name == name)
+        )
+    ).all()
+    clashes = []
+    if any(row.uuid == uuid for row in taken):
+        clashes.append(f"uuid: {uuid}")
+    if any(row.name == name for row in taken):
+        clashes.append(f"name: {name}")
+    if clashes:
+        raise DuplicateProvider(what=", ".join(clashes))
+
+
+def save(session: Session, uuid: str, name: str, parent_uuid: str | Parent | None, *, may_move: bool) -> None:
+    """Rename a provider and, unless it is UNCHANGED, put it below another parent (None: make it a root).
+
+    ``may_move``: may it leave a parent that it has (clients before 1.37 may only give a root one).
+    Raises ProviderNotFound, DuplicateProvider, ProviderNotSaved.
+    """
+    provider = lock(session, uuid)
+    if session.scalar(
+        select(ResourceProvider.id).where(ResourceProvider.name == name, ResourceProvider.id != provider.id)
+    ):
+        raise DuplicateProvider(what=name)
+    if not isinstance(parent_uuid, Parent):
+        _move(session, provider.id, uuid, parent_uuid, may_move)
+    session.execute(
+        update(ResourceProvider).where(ResourceProvider.id == provider.id).values(name=name, updated_at=utcnow())
+    )
+
+
+def _move(session: Session, provider_id: int, uuid: str, parent_uuid: str | None, may_move: bool) -> None:
+    def refused(reason: str) -> ProviderNotSaved:
+        return ProviderNotSaved(provider=uuid, action="update", reason=reason)
+
+    own = session.execute(
+        select(ResourceProvider.parent_id, ResourceProvider.root_id).where(ResourceProvider.id == provider_id)
+    ).one()
+    parent = None
+    if parent_uuid is not None:
+        parent = session.execute(
+            select(ResourceProvider.id, ResourceProvider.root_id).where(ResourceProvider.uuid == parent_uuid)
+        ).first()
+        if parent is None:
+            raise refused("parent provider UUID does not exist.")
+    new_parent_id = parent.id if parent else None
+    if new_parent_id == own.parent_id:
+        return
+    if own.parent_id is not None and not may_move:
+        raise refused(
+            "un-parenting a provider is not currently allowed."
+            if parent is None
+            else "re-parenting a provider is not currently allowed."
+        )
+    new_root_id = parent.root_id if parent else provider_id
+    # Whoever else moves something in these trees has to write the same two rows: moves that would close a loop
+    # together cannot both pass.
+    _touch(session, {own.root_id, new_root_id})
+    subtree = _subtree(session, provider_id, own.root_id)
+    if new_parent_id in subtree:
+        raise refused("creating loop in the provider tree is not allowed.")
+    session.execute(update(ResourceProvider).where(ResourceProvider.id == provider_id).values(parent_id=new_parent_id))
+    session.execute(update(ResourceProvider).where(ResourceProvider.id.in_(subtree)).values(root_id=new_root_id))
+
+
+def _touch(session: Session, provider_ids: set[int]) -> None:
+    for provider_id in sorted(provider_ids):
+        session.execute(update(ResourceProvider).where(ResourceProvider.id == provider_id).values(updated_at=utcnow()))
+
+
+def _subtree(session: Session, provider_id: int, root_id: int) -> set[int]:
+    """Ids of the provider and of all below it."""
+    children: dict[int | None, list[int]] = {}
+    rows = session.execute(
+        select(ResourceProvider.id, ResourceProvider.parent_id).where(ResourceProvider.root_id == root_id)
+    )
+    for child, parent in rows:
+        children.setdefault(parent, []).append(child)
+    found, waiting = {provider_id}, [provider_id]
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        found.update(below)
+        waiting.extend(below)
+    return found
+
+
+def remove(session: Session, uuid: str) -> None:
+    """Delete a provider with its inventories and associations.
+
+    Raises ProviderNotFound, ProviderHasChildren, ProviderInUse.
+    """
+    try:
+        provider = lock(session, uuid)
+    except ProviderNotFound:
+        raise ProviderNotFoundForDelete(provider=uuid) from None
+    if session.scalar(select(ResourceProvider.id).where(ResourceProvider.parent_id == provider.id).limit(1)):
+        raise ProviderHasChildren(provider=uuid)
+    if session.scalar(select(Allocation.consumer_id).where(Allocation.provider_id == provider.id).limit(1)):
+        raise ProviderInUse(provider=uuid)
+    for model in (Inventory, ProviderTrait, ProviderAggregate):
+        session.execute(delete(model).where(model.provider_id == provider.id))
+    session.execute(update(ResourceProvider).where(ResourceProvider.id == provider.id).values(root_id=None))
+    session.execute(delete(ResourceProvider).where(ResourceProvider.id == provider.id))
+
+
+class ProviderNotFoundForDelete(ProviderNotFound):
+    template = "No resource provider with uuid {provider} found for delete"

@@ -1,0 +1,45 @@
+"""Usages of projects and users."""
+
+from typing import Any
+
+from sqlalchemy import distinct, func, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.db.models import Allocation, Consumer, ResourceClass
+
+#: How consumers without a type are called, and all of them together.
+UNKNOWN = "unknown"
+ALL = "all"
+
+
+def by_class(session: Session, project_id: str, user_id: str | None) -> dict[str, int]:
+    """What the project (or just one of its users) holds, by class; only classes of which it holds something."""
+    query = _of(select(ResourceClass.name, func.sum(Allocation.used)), project_id, user_id).group_by(ResourceClass.name)
+    return {name: int(used) for name, used in session.execute(query)}
+
+
+def by_type(session: Session, project_id: str, user_id: str | None, wanted: str | None) -> dict[str, dict[str, int]]:
+    """The same by type of consumer, with the number of consumers as ``consumer_count``.
+
+    ``wanted``: a type, UNKNOWN for consumers that have none, ALL for one group of all of them, None for every group.
+    """
+    kind = func.coalesce(Consumer.consumer_type, UNKNOWN)
+    query = _of(select(kind, ResourceClass.name, func.sum(Allocation.used)), project_id, user_id)
+    counts = _of(select(kind, func.count(distinct(Consumer.id))), project_id, user_id).group_by(kind)
+    groups: dict[str, dict[str, int]] = {}
+    for name, resource_class, used in session.execute(query.group_by(kind, ResourceClass.name)):
+        group = groups.setdefault(ALL if wanted == ALL else name, {"consumer_count": 0})
+        group[resource_class] = group.get(resource_class, 0) + int(used)
+    for name, count in session.execute(counts):
+        groups[ALL if wanted == ALL else name]["consumer_count"] += count
+    return groups if wanted in (None, ALL) else {name: group for name, group in groups.items() if name == wanted}
+
+
+def _of(query: Any, project_id: str, user_id: str | None) -> Any:
+    query = (
+        query.select_from(Consumer)
+        .join(Allocation, Allocation.consumer_id == Consumer.id)
+        .join(ResourceClass, ResourceClass.id == Allocation.resource_class_id)
+        .where(Consumer.project_id == project_id)
+    )
+    return query.where(Consumer.user_id == user_id) if user_id is not None else query
