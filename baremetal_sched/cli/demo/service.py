@@ -1,0 +1,170 @@
+"""The service of the demo: processes of its own, on a free port and a temporary database, with logs in files."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from baremetal_sched.cli.demo.client import Client, DemoFailed
+
+T = TypeVar("T")
+
+#: Host names of the conductors, with the group that each serves. The first one is the embedded conductor of ``serve``.
+CONDUCTORS = {
+    "conductor-a-1": "rack-a",
+    "conductor-a-2": "rack-a",
+    "conductor-b-1": "rack-b",
+    "conductor-edge-1": "edge",
+}
+
+_READY = re.compile(r"^baremetal-sched is ready at (\S+)\n", re.MULTILINE)
+_HARMLESS = re.compile(r'"level": "(info|debug)"')
+_SETTING = re.compile(r"OS_\w*__\w+", re.IGNORECASE)
+_START_SECONDS = 30
+_STOP_SECONDS = 15
+_LINES_SHOWN = 15
+
+
+@dataclass
+class Process:
+    """One of the service's processes, and the files into which it writes."""
+
+    name: str
+    popen: subprocess.Popen[bytes]
+    output: Path
+    log: Path
+
+    def require_alive(self) -> None:
+        """Raise DemoFailed, with the end of its log, if it has ended."""
+        status = self.popen.poll()
+        if status is not None:
+            raise DemoFailed(f"{self.name} ended with status {status}. The end of its log:\n{self.log_end()}")
+
+    def log_end(self) -> str:
+        """The last lines that it logged."""
+        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
+        return "\n".join(lines[-_LINES_SHOWN:]) or "(empty)"
+
+
+@dataclass
+class Service:
+    """What runs: the processes, the folder of their files, and the URL, known once the service is ready."""
+
+    folder: Path
+    url: str = ""
+    processes: list[Process] = field(default_factory=list)
+
+    def require_alive(self) -> None:
+        """Raise DemoFailed if one of the processes has ended."""
+        for process in self.processes:
+            process.require_alive()
+
+    def start(self) -> None:
+        """Start everything and wait until it is ready. Raises DemoFailed."""
+        database = f"sqlite:///{self.folder / 'demo.sqlite'}"
+        (first, group), *others = CONDUCTORS.items()
+        # A node that is created without a group, as old clients do, needs a conductor too.
+        settings = {"OS_DEFAULT__HOST": first, "OS_DEFAULT__DEFAULT_CONDUCTOR_GROUP": group}
+        api = self._run("serve", ("serve", "--port", "0", "--group", group, "--database", database), settings)
+        self.url = _wait_for(lambda: _READY.search(api.output.read_text(encoding="utf-8")), self, "serve")[1]
+        for host, group in others:
+            self._run(host, ("conductor", "--host", host, "--group", group, "--database", database))
+        client = Client(self.url)
+        _wait_for(lambda: _alive(client) == set(CONDUCTORS), self, "the conductors")
+
+    def _run(self, name: str, arguments: tuple[str, ...], settings: dict[str, str] | None = None) -> Process:
+        output, log = self.folder / f"{name}.out", self.folder / f"{name}.log"
+        with output.open("wb") as out, log.open("wb") as err:
+            popen = subprocess.Popen(  # noqa: S603 - our own command
+                (sys.executable, "-m", "baremetal_sched", *arguments),
+                env=_environment() | (settings or {}),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+            )
+        process = Process(name, popen, output, log)
+        self.processes.append(process)
+        return process
+
+    def complaints(self) -> str:
+        """What the processes logged that is not just information."""
+        found = []
+        for process in self.processes:
+            lines = process.log.read_text(encoding="utf-8", errors="replace").splitlines()
+            found += [f"{process.name}: {line}" for line in lines if not _HARMLESS.search(line)]
+        return "\n".join(found[-_LINES_SHOWN:])
+
+    def stop(self) -> None:
+        """End every process; those that do not end by themselves are killed."""
+        for process in self.processes:
+            process.popen.terminate()
+        until = time.monotonic() + _STOP_SECONDS
+        for process in self.processes:
+            try:
+                process.popen.wait(max(0.0, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.popen.kill()
+                process.popen.wait()
+        self.processes.clear()
+
+
+@contextmanager
+def running() -> Iterator[Service]:
+    """The service, to be started by ``start``; stopped and its folder removed on the way out, whatever the way.
+
+    The processes stay in our process group: what reaches the whole group (Ctrl-C, ``timeout``) reaches them too.
+    """
+    with tempfile.TemporaryDirectory(prefix="baremetal-sched-demo-") as folder:
+        service = Service(Path(folder).resolve())
+        try:
+            yield service
+        finally:
+            with _undisturbed():
+                service.stop()
+
+
+def _wait_for(condition: Callable[[], T | None], service: Service, what: str) -> T:
+    """Wait until ``condition`` returns something true, and return that. Raises DemoFailed when it takes too long."""
+    until = time.monotonic() + _START_SECONDS
+    while not (found := condition()):
+        service.require_alive()
+        if time.monotonic() > until:
+            log = service.processes[0].log_end()
+            raise DemoFailed(f"Waited {_START_SECONDS} seconds for {what}. The end of the log of serve:\n{log}")
+        time.sleep(0.1)
+    return found
+
+
+def _environment() -> dict[str, str]:
+    """Our environment without settings of the service (``OS_<GROUP>__<OPTION>``): the demo knows what it starts."""
+    return {name: value for name, value in os.environ.items() if not _SETTING.fullmatch(name)}
+
+
+def _alive(client: Client) -> set[str]:
+    answer = client.baremetal("GET", "/conductors")
+    if answer.status != 200:
+        raise DemoFailed(f"GET /v1/conductors: {answer.status} {answer.message}")
+    return {conductor["hostname"] for conductor in answer.body["conductors"] if conductor["alive"]}
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Meanwhile a second Ctrl-C does not count: cleaning up takes moments, and half of it would leave processes."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,288 @@
+"""The story: enrol, look, ask, claim, be refused, release. Each answer is compared with what the fleet says."""
+
+import time
+import uuid
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from baremetal_sched.cli.demo.client import Answer, Client, DemoFailed
+from baremetal_sched.cli.demo.fleet import Machine, Wish
+from baremetal_sched.cli.demo.show import Show
+
+#: Clients below microversion 1.11 create nodes that are available at once; these fields of ours are newer than that.
+_OLD_CLIENT = "1.10"
+_NEWER_FIELDS = ("resource_class", "conductor_group")
+
+#: What is compared with the fleet.
+_SEEN = (*_NEWER_FIELDS, "maintenance", "maintenance_reason", "traits")
+
+_POWER_SECONDS = 30
+
+_GENERAL, _GPU, _STORAGE = "baremetal-general", "baremetal-gpu", "baremetal-storage"
+_CUDA_7 = ("HW_GPU_CUDA_COMPUTE_CAPABILITY_V7_0", "HW_GPU_CUDA_COMPUTE_CAPABILITY_V7_2")
+
+_QUESTIONS = (
+    ("Any machine of a class, except those in maintenance", Wish(_GENERAL)),
+    ("Required traits (AVX-512 and SR-IOV)", Wish(_GENERAL, required=("HW_CPU_X86_AVX512F", "HW_NIC_SRIOV"))),
+    ("A forbidden trait (firmware of 2023)", Wish(_GENERAL, forbidden=("CUSTOM_FIRMWARE_2023",))),
+    ("Any of some traits (an SSD or RDMA)", Wish(_STORAGE, any_of=("STORAGE_DISK_SSD", "HW_NIC_OFFLOAD_RDMA"))),
+    (
+        "All three (an SSD; not in rack A; AMD or SR-IOV)",
+        Wish(_GENERAL, ("STORAGE_DISK_SSD",), ("CUSTOM_RACK_A",), ("HW_CPU_X86_SVM", "HW_NIC_SRIOV")),
+    ),
+    ("What no machine of the class has (liquid cooling)", Wish(_STORAGE, required=("CUSTOM_LIQUID_COOLED",))),
+)
+
+#: What is claimed in the end.
+_CLAIM = ("A GPU machine with CUDA 7.0 or 7.2", Wish(_GPU, any_of=_CUDA_7))
+
+_AGAIN = "The same question again,"
+
+_BAD_TRAIT = "not-a-trait"
+_DEAD_GROUP = "mars"
+
+
+class Story:
+    """The steps in their order, against the service behind ``client``; ``conductors`` are host names and groups."""
+
+    def __init__(self, client: Client, machines: Sequence[Machine], conductors: Mapping[str, str], show: Show) -> None:
+        self._client = client
+        self._machines = machines
+        self._conductors = conductors
+        self._show = show
+        self._uuids: dict[str, str] = {}
+
+    def tell(self) -> None:
+        """All of it. Raises DemoFailed if it cannot go on."""
+        self.enrol()
+        self.owners()
+        self.list_by_traits()
+        self.ask()
+        consumer, name = self.claim()
+        self.refusals()
+        self.release(consumer, name)
+
+    def enrol(self) -> None:
+        """Nodes, their classes and groups, their traits, power."""
+        self._show.chapter("Enrol the fleet")
+        self._show_fleet()
+        with self._show.busy("Enrolling ..."):
+            fleet = self._machines
+            broken = [machine for machine in fleet if machine.maintenance]
+            self._each(fleet, "POST /v1/nodes: {} nodes, available at once", 201, self._create)
+            self._each(fleet, "PATCH /v1/nodes/<node>: {} classes and conductor groups", 200, self._classify)
+            self._each(fleet, "PUT /v1/nodes/<node>/traits: the traits of {} nodes", 204, self._set_traits)
+            self._each(broken, "PUT /v1/nodes/<node>/maintenance: {} nodes, with reasons", 202, self._set_maintenance)
+            self._each(fleet, "PUT /v1/nodes/<node>/states/power: {} nodes are to power on", 202, self._power_on)
+            self._wait_for_power()
+        found = {node["name"]: _seen(node) for node in self._nodes("name", *_SEEN)}
+        different = {m.name for m in self._machines if found.get(m.name) != _wanted(m)} | (
+            set(found) - set(self._uuids)
+        )
+        said = "GET /v1/nodes: every node has the class, group, maintenance and traits of the file"
+        self._show.check(said, not different, f"not so: {_listed(different)}")
+
+    def owners(self) -> None:
+        """Which conductor looks after which node."""
+        self._show.chapter("Conductors, and the nodes that each owns")
+        conductors = self._document("GET /v1/conductors", self._client.baremetal("GET", "/conductors"))["conductors"]
+        nodes = self._nodes("name", "conductor_group", "conductor")
+        self._show.table(
+            ("Conductor", "Group", "Alive", "Owns"),
+            [
+                (
+                    conductor["hostname"],
+                    conductor["conductor_group"],
+                    self._show.mark(conductor["alive"]),
+                    _listed(node["name"] for node in nodes if node["conductor"] == conductor["hostname"]),
+                )
+                for conductor in sorted(conductors, key=lambda conductor: str(conductor["hostname"]))
+            ],
+        )
+        alive = {conductor["hostname"]: conductor["conductor_group"] for conductor in conductors if conductor["alive"]}
+        self._show.check(f"{len(self._conductors)} conductors are alive", alive == self._conductors, f"alive: {alive}")
+        groups = {machine.name: machine.group for machine in self._machines}
+        strays = [node["name"] for node in nodes if alive.get(node["conductor"]) != groups.get(node["name"])]
+        said = "Every node is owned by a live conductor of its own group"
+        self._show.check(said, not strays and len(nodes) == len(groups), f"not so: {_listed(strays)}")
+
+    def list_by_traits(self) -> None:
+        """The trait filters of the node list, nodes in maintenance included."""
+        self._show.chapter("The node list, narrowed by traits")
+        wanted, unwanted = {"HW_CPU_X86_VMX", "HW_NIC_SRIOV"}, {"CUSTOM_EDGE_SITE", "CUSTOM_FIRMWARE_2023"}
+        query = {"fields": "name", "traits": ",".join(sorted(wanted)), "not-traits-any": ",".join(sorted(unwanted))}
+        path = "/nodes?" + urlencode(query, safe=",")
+        self._show.request("GET", f"/baremetal/v1{path}")
+        nodes = self._document(path, self._client.baremetal("GET", path))["nodes"]
+        expected = {m.name for m in self._machines if m.traits >= wanted and not m.traits & unwanted}
+        found = [node["name"] for node in nodes]
+        said = f"With both of the ones and none of the others: {_listed(expected)}"
+        self._show.check(said, sorted(found) == sorted(expected), f"the service lists {_listed(found)}")
+
+    def ask(self) -> None:
+        """Questions to placement."""
+        self._show.chapter("Ask placement for a machine")
+        for text, wish in _QUESTIONS:
+            self._ask(text, wish)
+
+    def claim(self) -> tuple[str, str]:
+        """Claim a machine; returns the consumer, and the machine's name."""
+        self._show.chapter("Claim one")
+        text, wish = _CLAIM
+        candidates = self._ask(text, wish)
+        if not candidates:
+            raise DemoFailed("There is nothing to claim.")
+        candidate = candidates[0]
+        name = self._names(candidate)[0]
+        consumer = str(uuid.uuid4())
+        self._try(f"{name} is claimed", 204, "PUT", f"/allocations/{consumer}", _allocation(candidate))
+        self._ask(f"{_AGAIN} {name} is gone", wish, claimed={name})
+        second = f"/allocations/{uuid.uuid4()}"
+        self._try(f"{name} is refused to a second consumer", 409, "PUT", second, _allocation(candidate))
+        return consumer, name
+
+    def refusals(self) -> None:
+        """What cannot be is refused, in words that help, and changes nothing."""
+        self._show.chapter("Two refusals")
+        node = self._machines[0]
+        path = f"/nodes/{node.name}/traits/{_BAD_TRAIT}"
+        self._show.request("PUT", f"/baremetal/v1{path}")
+        self._judge("What is no trait", self._client.baremetal("PUT", path), 400, [_BAD_TRAIT])
+        path = f"/nodes/{node.name}"
+        patch = _patch({"conductor_group": _DEAD_GROUP})
+        self._show.request("PATCH", f"/baremetal/v1{path}  conductor_group={_DEAD_GROUP}")
+        words = sorted({_DEAD_GROUP, *self._conductors.values()})
+        self._judge("A group without a conductor", self._client.baremetal("PATCH", path, patch), 400, words)
+        after = _seen(self._document(f"GET {path}", self._client.baremetal("GET", path)))
+        self._show.check(f"{node.name} is what it was", after == _wanted(node), f"it is {after}")
+
+    def release(self, consumer: str, name: str) -> None:
+        """Give the machine back."""
+        self._show.chapter("Release it")
+        self._try(f"{name} is released", 204, "DELETE", f"/allocations/{consumer}")
+        self._ask(f"{_AGAIN} {name} is back", _CLAIM[1])
+
+    def _show_fleet(self) -> None:
+        classes = sorted({machine.resource_class for machine in self._machines})
+        rows: list[list[str]] = []
+        for group in sorted({machine.group for machine in self._machines}):
+            inside = [machine for machine in self._machines if machine.group == group]
+            counts = [str(sum(machine.resource_class == name for machine in inside)) for name in classes]
+            rows.append([group, *counts, _listed(machine.name for machine in inside if machine.maintenance)])
+        self._show.table(("Group", *classes, "In maintenance"), rows)
+
+    def _each(self, machines: Sequence[Machine], said: str, status: int, action: Callable[[Machine], Answer]) -> None:
+        """Do something to every machine. Raises DemoFailed if one fails: what follows builds on all of them."""
+        wrong = []
+        for machine in machines:
+            answer = action(machine)
+            if answer.status != status:
+                wrong.append(f"{machine.name}: {answer.status} {answer.message}")
+        if not self._show.check(said.format(len(machines)), not wrong, "\n".join(wrong)):
+            raise DemoFailed("The fleet could not be enrolled.")
+
+    def _create(self, machine: Machine) -> Answer:
+        body = {name: value for name, value in machine.fields.items() if name not in _NEWER_FIELDS}
+        answer = self._client.baremetal("POST", "/nodes", body, version=_OLD_CLIENT)
+        if answer.status == 201:
+            self._uuids[machine.name] = answer.body["uuid"]
+        return answer
+
+    def _classify(self, machine: Machine) -> Answer:
+        patch = _patch({name: machine.fields[name] for name in _NEWER_FIELDS})
+        return self._client.baremetal("PATCH", f"/nodes/{machine.name}", patch)
+
+    def _set_traits(self, machine: Machine) -> Answer:
+        return self._client.baremetal("PUT", f"/nodes/{machine.name}/traits", {"traits": sorted(machine.traits)})
+
+    def _set_maintenance(self, machine: Machine) -> Answer:
+        body = {"reason": machine.maintenance}
+        return self._client.baremetal("PUT", f"/nodes/{machine.name}/maintenance", body)
+
+    def _power_on(self, machine: Machine) -> Answer:
+        return self._client.baremetal("PUT", f"/nodes/{machine.name}/states/power", {"target": "power on"})
+
+    def _wait_for_power(self) -> None:
+        """Placement offers a node only when its power state is known."""
+        until = time.monotonic() + _POWER_SECONDS
+        while waiting := self._not_powered():
+            if time.monotonic() > until:
+                break
+            time.sleep(0.1)
+        said = "The conductors have done so: every node has power"
+        if not self._show.check(said, not waiting, f"after {_POWER_SECONDS} seconds not: {_listed(waiting)}"):
+            raise DemoFailed("Nodes without power are not offered.")
+
+    def _not_powered(self) -> list[str]:
+        nodes = self._nodes("name", "power_state", "reservation")
+        ready = {node["name"] for node in nodes if node["power_state"] == "power on" and not node["reservation"]}
+        return [machine.name for machine in self._machines if machine.name not in ready]
+
+    def _nodes(self, *fields: str) -> list[dict[str, Any]]:
+        path = f"/nodes?fields={','.join(fields)}"
+        nodes: list[dict[str, Any]] = self._document(path, self._client.baremetal("GET", path))["nodes"]
+        return nodes
+
+    def _ask(self, text: str, wish: Wish, claimed: Collection[str] = ()) -> list[dict[str, Any]]:
+        """Ask for allocation candidates and compare with the fleet; returns the candidates."""
+        path = f"/allocation_candidates?{wish.query}"
+        if not text.startswith(_AGAIN):
+            self._show.request("GET", f"/placement{path}")
+        answer = self._document(path, self._client.placement("GET", path))
+        candidates: list[dict[str, Any]] = answer["allocation_requests"]
+        offered = [name for candidate in candidates for name in self._names(candidate)]
+        expected = wish.answer(self._machines) - set(claimed)
+        said = f"{text}: {_listed(expected)}"
+        self._show.check(said, sorted(offered) == sorted(expected), f"the service offers {_listed(offered)}")
+        return candidates
+
+    def _names(self, candidate: Mapping[str, Any]) -> list[str]:
+        names = {node_uuid: name for name, node_uuid in self._uuids.items()}
+        return [names.get(provider, provider) for provider in candidate["allocations"]]
+
+    def _try(self, text: str, status: int, method: str, path: str, body: Any = None) -> None:
+        """A request to placement that has to end with this status."""
+        self._show.request(method, f"/placement{path}")
+        self._judge(text, self._client.placement(method, path, body), status)
+
+    def _judge(self, text: str, answer: Answer, status: int, words: Iterable[str] = ()) -> None:
+        """A check of the status, and of what an error has to name."""
+        got = f"{answer.status} {answer.message}".rstrip()
+        right = answer.status == status and all(word in answer.message for word in words)
+        wanted = f"{status}{' naming ' if words else ''}{', '.join(words)}"
+        self._show.check(f"{text}: {got if right else wanted}", right, got)
+
+    def _document(self, what: str, answer: Answer) -> dict[str, Any]:
+        if answer.status != 200 or not isinstance(answer.body, dict):
+            raise DemoFailed(f"{what}: {answer.status} {answer.message}")
+        return answer.body
+
+
+def _allocation(candidate: Mapping[str, Any]) -> dict[str, Any]:
+    """The claim of a candidate by a new consumer."""
+    consumer = {"project_id": "demo", "user_id": "demo", "consumer_type": "INSTANCE", "consumer_generation": None}
+    return {"allocations": candidate["allocations"], "mappings": candidate["mappings"], **consumer}
+
+
+def _patch(fields: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [{"op": "add", "path": f"/{name}", "value": value} for name, value in fields.items()]
+
+
+def _wanted(machine: Machine) -> dict[str, Any]:
+    return {
+        "resource_class": machine.resource_class,
+        "conductor_group": machine.group,
+        "maintenance": machine.maintenance is not None,
+        "maintenance_reason": machine.maintenance,
+        "traits": sorted(machine.traits),
+    }
+
+
+def _seen(node: Mapping[str, Any]) -> dict[str, Any]:
+    """The same of a node as the service shows it."""
+    return {name: sorted(node[name]) if name == "traits" else node[name] for name in _SEEN}
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "none"
