@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import Table, delete, insert, select
+from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.insert import insert_missing
-from baremetal_sched.db.models import Aggregate, ProviderAggregate
+from baremetal_sched.db.models import Aggregate, ProviderAggregate, table_of
 from baremetal_sched.placement.locked import LockedProvider
 
 _CONFLICT = "Resource provider's generation already changed. Please update the generation and try again."
@@ -53,8 +53,6 @@ def replace(session: Session, provider: LockedProvider, uuids: Sequence[str], ge
 def _ensure(session: Session, uuids: Sequence[str]) -> dict[str, int]:
     if not uuids:
         return {}
-    table = Aggregate.__table__
-    assert isinstance(table, Table)  # noqa: S101 - models are tables
-    insert_missing(session, table, [{"uuid": uuid, "created_at": utcnow()} for uuid in uuids])
+    insert_missing(session, table_of(Aggregate), [{"uuid": uuid, "created_at": utcnow()} for uuid in uuids])
     rows = session.execute(select(Aggregate.uuid, Aggregate.id).where(Aggregate.uuid.in_(uuids)))
     return {uuid: aggregate_id for uuid, aggregate_id in rows}

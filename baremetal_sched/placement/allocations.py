@@ -8,11 +8,16 @@ from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.models import Allocation, Consumer, ResourceClass, ResourceProvider
+from baremetal_sched.db.models import Allocation, Consumer, ResourceClass, ResourceProvider, table_of
 from baremetal_sched.db.types import Rows
-from baremetal_sched.errors import ConsumerConflict, NoAllocations, UnknownClassInAllocation, UnknownProvider
-from baremetal_sched.placement import names, stock
+from baremetal_sched.errors import ConsumerConflict, NoAllocations
+from baremetal_sched.placement import stock
 from baremetal_sched.placement.consumers import ConsumerWrite, Unset
+from baremetal_sched.placement.stock import Stocks
+
+_CONSUMERS = table_of(Consumer)
+_ALLOCATIONS = table_of(Allocation)
+_PROVIDERS = table_of(ResourceProvider)
 
 #: Amounts by provider id and class id.
 _Amounts = dict[tuple[int, int], int]
@@ -29,25 +34,37 @@ def write(session: Session, requests: Sequence[ConsumerWrite], unknown_class: st
     consumers = _lock_consumers(session, requests)
     for request in requests:
         _check_generation(request, consumers.get(request.uuid))
-    providers = _provider_ids(session, requests)
-    classes = _class_ids(session, requests, unknown_class)
-    wanted = {request.uuid: _wanted(request, providers, classes) for request in requests}
+    stocks = stock.find(session, requests, unknown_class)
+    wanted = {request.uuid: _wanted(request, stocks) for request in requests}
     held = _held(session, [consumer.id for consumer in consumers.values()])
     growth = _sum(wanted.values())
     for key, amount in _sum(held.values()).items():
         growth[key] = growth.get(key, 0) - amount
-    stock.check(session, requests, providers, classes, growth)
+    stock.check(stocks, requests, growth)
     # Providers first, then inventories, each in the order of their ids: the same order everywhere, so few deadlocks.
     _bump_providers(session, _touched(requests, wanted, held, consumers))
     stock.move(session, growth)
     _replace_rows(session, requests, consumers, wanted, held)
 
 
+def check(session: Session, requests: Sequence[ConsumerWrite]) -> None:
+    """The first checks of ``write``, for who does something else before it. Raises ConsumerConflict, UnknownProvider."""
+    _look_up(session, requests)
+
+
+def _look_up(session: Session, requests: Sequence[ConsumerWrite]) -> tuple[dict[str, Any], dict[str, int]]:
+    """The consumers, locked and at the generations that they should have, and ids of the providers, all by UUID."""
+    consumers = _lock_consumers(session, requests)
+    for request in requests:
+        _check_generation(request, consumers.get(request.uuid))
+    return consumers, _provider_ids(session, requests)
+
+
 def _lock_consumers(session: Session, requests: Sequence[ConsumerWrite]) -> dict[str, Any]:
     rows = session.execute(
-        select(Consumer.uuid, Consumer.id, Consumer.generation)
-        .where(Consumer.uuid.in_([request.uuid for request in requests]))
-        .order_by(Consumer.id)
+        select(_CONSUMERS.c.uuid, _CONSUMERS.c.id, _CONSUMERS.c.generation)
+        .where(_CONSUMERS.c.uuid.in_([request.uuid for request in requests]))
+        .order_by(_CONSUMERS.c.id)
         .with_for_update()
     )
     return {row.uuid: row for row in rows}
@@ -61,35 +78,9 @@ def _check_generation(request: ConsumerWrite, consumer: Any) -> None:
         raise ConsumerConflict(expected="null" if expected is None else expected, given=request.generation)
 
 
-def _provider_ids(session: Session, requests: Iterable[ConsumerWrite]) -> dict[str, int]:
-    wanted = list(dict.fromkeys(uuid for request in requests for uuid in request.allocations))
-    if not wanted:
-        return {}
-    rows = session.execute(select(ResourceProvider.uuid, ResourceProvider.id).where(ResourceProvider.uuid.in_(wanted)))
-    ids = {uuid: provider_id for uuid, provider_id in rows}
-    for uuid in wanted:
-        if uuid not in ids:
-            raise UnknownProvider(provider=uuid)
-    return ids
-
-
-def _class_ids(session: Session, requests: Sequence[ConsumerWrite], unknown_class: str) -> dict[str, int]:
-    by_consumer = {
-        request.uuid: {name for amounts in request.allocations.values() for name in amounts} for request in requests
-    }
-    ids = names.ids_of_classes(session, set().union(*by_consumer.values()))
-    for consumer, wanted in by_consumer.items():
-        unknown = sorted(wanted - ids.keys())
-        if unknown:
-            raise UnknownClassInAllocation(
-                where=unknown_class.format(consumer=consumer), resource_class=", ".join(unknown)
-            )
-    return ids
-
-
-def _wanted(request: ConsumerWrite, providers: Mapping[str, int], classes: Mapping[str, int]) -> _Amounts:
+def _wanted(request: ConsumerWrite, stocks: Stocks) -> _Amounts:
     return {
-        (providers[provider], classes[name]): amount
+        (stocks.providers[provider], stocks.classes[name]): amount
         for provider, amounts in request.allocations.items()
         for name, amount in amounts.items()
     }
@@ -100,9 +91,12 @@ def _held(session: Session, consumer_ids: Sequence[int]) -> dict[int, _Amounts]:
     held: dict[int, _Amounts] = {}
     if consumer_ids:
         rows = session.execute(
-            select(Allocation.consumer_id, Allocation.provider_id, Allocation.resource_class_id, Allocation.used).where(
-                Allocation.consumer_id.in_(consumer_ids)
-            )
+            select(
+                _ALLOCATIONS.c.consumer_id,
+                _ALLOCATIONS.c.provider_id,
+                _ALLOCATIONS.c.resource_class_id,
+                _ALLOCATIONS.c.used,
+            ).where(_ALLOCATIONS.c.consumer_id.in_(consumer_ids))
         )
         for consumer_id, provider_id, class_id, used in rows:
             held.setdefault(consumer_id, {})[provider_id, class_id] = used
@@ -135,9 +129,7 @@ def _touched(
 def _bump_providers(session: Session, provider_ids: Iterable[int]) -> None:
     for provider_id in sorted(provider_ids):
         session.execute(
-            update(ResourceProvider)
-            .where(ResourceProvider.id == provider_id)
-            .values(generation=ResourceProvider.generation + 1)
+            update(_PROVIDERS).where(_PROVIDERS.c.id == provider_id).values(generation=_PROVIDERS.c.generation + 1)
         )
 
 
@@ -149,13 +141,13 @@ def _replace_rows(
     held: Mapping[int, _Amounts],
 ) -> None:
     if held:
-        session.execute(delete(Allocation).where(Allocation.consumer_id.in_(held)))
+        session.execute(delete(_ALLOCATIONS).where(_ALLOCATIONS.c.consumer_id.in_(held)))
     rows: list[dict[str, Any]] = []
     for request in requests:
         consumer = consumers.get(request.uuid)
         if not wanted[request.uuid]:
             if consumer is not None:
-                session.execute(delete(Consumer).where(Consumer.id == consumer.id))
+                session.execute(delete(_CONSUMERS).where(_CONSUMERS.c.id == consumer.id))
             continue
         consumer_id = _save_consumer(session, request, consumer)
         rows += [
@@ -169,7 +161,7 @@ def _replace_rows(
             for (provider_id, class_id), amount in wanted[request.uuid].items()
         ]
     if rows:
-        session.execute(insert(Allocation), rows)
+        session.execute(insert(_ALLOCATIONS), rows)
 
 
 def _save_consumer(session: Session, request: ConsumerWrite, consumer: Any) -> int:
@@ -178,13 +170,13 @@ def _save_consumer(session: Session, request: ConsumerWrite, consumer: Any) -> i
         values["consumer_type"] = request.consumer_type
     if consumer is None:
         result = session.execute(
-            insert(Consumer).values(uuid=request.uuid, generation=1, created_at=utcnow(), **values)
+            insert(_CONSUMERS).values(uuid=request.uuid, generation=1, created_at=utcnow(), **values)
         )
         consumer_id: int = result.inserted_primary_key[0]  # type: ignore[attr-defined]
         return consumer_id
     saved = session.execute(
-        update(Consumer)
-        .where(Consumer.id == consumer.id, Consumer.generation == consumer.generation)
+        update(_CONSUMERS)
+        .where(_CONSUMERS.c.id == consumer.id, _CONSUMERS.c.generation == consumer.generation)
         .values(generation=consumer.generation + 1, updated_at=utcnow(), **values)
     )
     if not saved.rowcount:  # type: ignore[attr-defined]
@@ -195,13 +187,13 @@ def _save_consumer(session: Session, request: ConsumerWrite, consumer: Any) -> i
 
 def release(session: Session, consumer_uuid: str) -> None:
     """Remove all that the consumer holds, and the consumer. Generations of providers stay. Raises NoAllocations."""
-    consumer_id = session.scalar(select(Consumer.id).where(Consumer.uuid == consumer_uuid).with_for_update())
+    consumer_id = session.scalar(select(_CONSUMERS.c.id).where(_CONSUMERS.c.uuid == consumer_uuid).with_for_update())
     held = _held(session, [consumer_id]).get(consumer_id, {}) if consumer_id is not None else {}
     if not held:
         raise NoAllocations(consumer=consumer_uuid)
     stock.move(session, {key: -amount for key, amount in held.items()})
-    session.execute(delete(Allocation).where(Allocation.consumer_id == consumer_id))
-    session.execute(delete(Consumer).where(Consumer.id == consumer_id))
+    session.execute(delete(_ALLOCATIONS).where(_ALLOCATIONS.c.consumer_id == consumer_id))
+    session.execute(delete(_CONSUMERS).where(_CONSUMERS.c.id == consumer_id))
 
 
 def held_by(session: Session, consumer_uuid: str) -> Rows:

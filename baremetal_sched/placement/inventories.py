@@ -152,7 +152,7 @@ def remove_one(session: Session, provider: LockedProvider, resource_class: str) 
         raise InventoryNotFoundForDelete(resource_class=resource_class, reason=str(error)) from None
     if class_id not in used:
         raise InventoryNotFoundForDelete(
-            resource_class=resource_class, reason=f"No inventory of class {resource_class} found."
+            resource_class=resource_class, reason=f"No inventory of class {resource_class} found for delete"
         )
     if used[class_id]:
         raise OneInventoryInUse(resource_class=resource_class, provider=provider.uuid)

@@ -5,12 +5,12 @@ from collections.abc import Collection, Iterable
 
 import os_resource_classes
 import os_traits
-from sqlalchemy import Table, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.insert import insert_missing
-from baremetal_sched.db.models import ResourceClass, Trait
+from baremetal_sched.db.models import ResourceClass, Trait, table_of
 
 _CUSTOM = re.compile(r"CUSTOM_[A-Z0-9_]+")
 NAME_LENGTH = 255
@@ -68,7 +68,5 @@ def _ensure(session: Session, model: type[Trait] | type[ResourceClass], names: C
 def _insert(
     session: Session, model: type[Trait] | type[ResourceClass], names: Iterable[str], known: Collection[str]
 ) -> None:
-    table = model.__table__
-    assert isinstance(table, Table)  # noqa: S101 - models are tables
     rows = [{"name": name, "created_at": utcnow()} for name in dict.fromkeys(names) if name not in known]
-    insert_missing(session, table, rows)
+    insert_missing(session, table_of(model), rows)

@@ -1,9 +1,10 @@
 """Resource providers: finding and listing them. (Creating, moving and deleting: ``tree``.)"""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
 from baremetal_sched.db.models import ResourceProvider
@@ -54,22 +55,30 @@ def find(session: Session, uuid: str) -> Any:
     return row
 
 
-def list_providers(session: Session, filters: ProviderFilters) -> Rows:
-    """The providers that fit, as ``find`` has each. Raises BadQuery and TraitNotFound for unknown names."""
+def list_providers(session: Session, filters: ProviderFilters) -> tuple[Rows, datetime | None]:
+    """The providers that fit: rows of uuid, name, generation, parent uuid, root uuid; and when the newest of them was
+    changed. Lists are long, so they carry nothing else. Raises BadQuery and TraitNotFound for unknown names."""
     group = filters.group
-    query = _query().order_by(ResourceProvider.id)
-    classes = flat.class_ids(session, group.resources)
     traits = flat.trait_ids(session, group.traits)
-    query = query.where(*flat.trait_clauses(group.traits, traits))
+    classes = flat.class_ids(session, group.resources)
+    fitting: Query = select(ResourceProvider.id).where(
+        *flat.trait_clauses(group.traits, traits), *flat.aggregate_clauses(group.aggregates)
+    )
     for name, amount in group.resources.items():
-        query = flat.with_inventory(query, classes[name], amount)
+        fitting = flat.with_inventory(fitting, classes[name], amount)
     if filters.name:
-        query = query.where(ResourceProvider.name == filters.name)
+        fitting = fitting.where(ResourceProvider.name == filters.name)
     if filters.uuid is not None:
-        query = query.where(ResourceProvider.uuid == filters.uuid)
+        fitting = fitting.where(ResourceProvider.uuid == filters.uuid)
     if group.in_tree is not None:
-        query = query.where(flat.in_tree_of(group.in_tree))
-    if group.aggregates.member_of:
-        # No provider is in an aggregate.
-        return []
-    return session.execute(query).mappings().all()
+        fitting = fitting.where(flat.in_tree_of(group.in_tree))
+    rows = session.execute(
+        fitting.with_only_columns(
+            ResourceProvider.uuid, ResourceProvider.name, ResourceProvider.generation, _Parent.uuid, _Root.uuid
+        )
+        .outerjoin(_Parent, _Parent.id == ResourceProvider.parent_id)
+        .join(_Root, _Root.id == ResourceProvider.root_id)
+        .order_by(ResourceProvider.id)
+    ).all()
+    modified = func.max(func.coalesce(ResourceProvider.updated_at, ResourceProvider.created_at))
+    return rows, session.scalar(fitting.with_only_columns(modified)) if rows else None

@@ -1,6 +1,7 @@
 """The reshaper: inventories and allocations moved between providers in one transaction."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
@@ -34,7 +35,8 @@ def reshape(session: Session, shapes: Mapping[str, Shape], writes: Sequence[Cons
     ReshapedProviderNotFound, GenerationConflict, UnknownClassInAllocation, InventoryInUse, and what
     ``allocations.write`` raises.
     """
-    providers = [(_lock(session, uuid, shape.generation), shape) for uuid, shape in sorted(shapes.items())]
+    providers = _lock(session, shapes)
+    allocations.check(session, writes)
     classes = _class_ids(session, shapes)
     for provider, shape in providers:
         if shape.stocks:
@@ -50,17 +52,21 @@ def reshape(session: Session, shapes: Mapping[str, Shape], writes: Sequence[Cons
         settled.bump(session)
 
 
-def _lock(session: Session, uuid: str, generation: int) -> LockedProvider:
-    try:
-        provider = lock(session, uuid)
-    except ProviderNotFound:
-        raise ReshapedProviderNotFound(provider=uuid) from None
-    if provider.generation != generation:
-        raise GenerationConflict(
-            message=f"resource provider generation conflict for provider {uuid}: "
-            f"actual: {provider.generation}, given: {generation}"
-        )
-    return provider
+def _lock(session: Session, shapes: Mapping[str, Shape]) -> list[tuple[LockedProvider, Shape]]:
+    """The providers, locked in the order of their UUIDs, which is the same for everybody; refused in the client's."""
+    locked: dict[str, LockedProvider] = {}
+    for uuid in sorted(shapes):
+        with suppress(ProviderNotFound):
+            locked[uuid] = lock(session, uuid)
+    for uuid, shape in shapes.items():
+        if uuid not in locked:
+            raise ReshapedProviderNotFound(provider=uuid)
+        if locked[uuid].generation != shape.generation:
+            raise GenerationConflict(
+                message=f"resource provider generation conflict for provider {uuid}: "
+                f"actual: {locked[uuid].generation}, given: {shape.generation}"
+            )
+    return [(provider, shapes[uuid]) for uuid, provider in locked.items()]
 
 
 def _class_ids(session: Session, shapes: Mapping[str, Shape]) -> dict[str, int]:

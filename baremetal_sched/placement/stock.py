@@ -1,60 +1,116 @@
 """Inventories as claims see them: does an amount suit, is there enough left, and booking it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.db.models import Inventory
-from baremetal_sched.errors import CapacityExceeded, InvalidInventory, InventoryConstraint
+from baremetal_sched.db.models import Inventory, ResourceClass, ResourceProvider, table_of
+from baremetal_sched.db.types import Query
+from baremetal_sched.errors import (
+    CapacityExceeded,
+    InvalidInventory,
+    InventoryConstraint,
+    UnknownClassInAllocation,
+    UnknownProvider,
+)
+from baremetal_sched.placement import names
 from baremetal_sched.placement.consumers import ConsumerWrite
 
+_INVENTORIES = table_of(Inventory)
+_PROVIDERS = table_of(ResourceProvider)
+_CLASSES = table_of(ResourceClass)
 
-def check(
-    session: Session,
-    requests: Sequence[ConsumerWrite],
-    providers: Mapping[str, int],
-    classes: Mapping[str, int],
-    growth: Mapping[tuple[int, int], int],
-) -> None:
+
+@dataclass
+class Stocks:
+    """The providers and classes that writes name, by UUID and name, and the inventories among them, by both ids."""
+
+    providers: dict[str, int] = field(default_factory=dict)
+    classes: dict[str, int] = field(default_factory=dict)
+    rows: dict[tuple[int, int], Any] = field(default_factory=dict)
+
+
+def find(session: Session, requests: Sequence[ConsumerWrite], unknown_class: str) -> Stocks:
+    """What the requests want to take from. Raises UnknownProvider, UnknownClassInAllocation.
+
+    SELECT … FROM inventories i JOIN resource_providers p … JOIN resource_classes c …
+    WHERE p.uuid IN (…) AND c.name IN (…): one statement where everything exists, which is nearly always.
+    """
+    uuids = list(dict.fromkeys(uuid for request in requests for uuid in request.allocations))
+    wanted = {name for request in requests for amounts in request.allocations.values() for name in amounts}
+    stocks = Stocks()
+    if not uuids:
+        return stocks
+    for row in session.execute(_query(uuids, wanted)):
+        stocks.providers[row.uuid] = row.provider_id
+        stocks.classes[row.name] = row.resource_class_id
+        stocks.rows[row.provider_id, row.resource_class_id] = row
+    if len(stocks.providers) < len(uuids):
+        _find_providers(session, stocks, uuids)
+    if len(stocks.classes) < len(wanted):
+        _find_classes(session, stocks, requests, unknown_class)
+    stocks.providers = {uuid: stocks.providers[uuid] for uuid in uuids}
+    return stocks
+
+
+def _query(uuids: Sequence[str], names: set[str]) -> Query:
+    return (
+        select(
+            _PROVIDERS.c.uuid,
+            _CLASSES.c.name,
+            _INVENTORIES.c.provider_id,
+            _INVENTORIES.c.resource_class_id,
+            _INVENTORIES.c.min_unit,
+            _INVENTORIES.c.max_unit,
+            _INVENTORIES.c.step_size,
+            _INVENTORIES.c.free,
+        )
+        .join_from(_INVENTORIES, _PROVIDERS, _PROVIDERS.c.id == _INVENTORIES.c.provider_id)
+        .join(_CLASSES, _CLASSES.c.id == _INVENTORIES.c.resource_class_id)
+        .where(_PROVIDERS.c.uuid.in_(uuids), _CLASSES.c.name.in_(sorted(names)))
+    )
+
+
+def _find_providers(session: Session, stocks: Stocks, uuids: Sequence[str]) -> None:
+    rows = session.execute(select(_PROVIDERS.c.uuid, _PROVIDERS.c.id).where(_PROVIDERS.c.uuid.in_(uuids)))
+    stocks.providers.update({uuid: provider_id for uuid, provider_id in rows})
+    for uuid in uuids:
+        if uuid not in stocks.providers:
+            raise UnknownProvider(provider=uuid)
+
+
+def _find_classes(session: Session, stocks: Stocks, requests: Sequence[ConsumerWrite], unknown_class: str) -> None:
+    for request in requests:
+        wanted = {name for amounts in request.allocations.values() for name in amounts}
+        stocks.classes.update(names.ids_of_classes(session, wanted - stocks.classes.keys()))
+        unknown = sorted(wanted - stocks.classes.keys())
+        if unknown:
+            raise UnknownClassInAllocation(
+                where=unknown_class.format(consumer=request.uuid), resource_class=", ".join(unknown)
+            )
+
+
+def check(stocks: Stocks, requests: Sequence[ConsumerWrite], growth: Mapping[tuple[int, int], int]) -> None:
     """Every amount against its inventory: there is one, the amount suits it, and there is enough left of it.
 
-    ``providers`` and ``classes`` are ids by UUID and name; ``growth`` is by how much usage grows in all, by provider id
-    and class id. Raises InvalidInventory, InventoryConstraint, CapacityExceeded.
+    ``growth`` is by how much usage grows in all, by provider id and class id. Raises InvalidInventory,
+    InventoryConstraint, CapacityExceeded.
     """
-    rows = _rows(session, providers, classes)
-    stocked = {provider_id for provider_id, _ in rows}
-    missing = [uuid for uuid, provider_id in providers.items() if provider_id not in stocked]
+    stocked = {provider_id for provider_id, _ in stocks.rows}
+    missing = [uuid for uuid, provider_id in stocks.providers.items() if provider_id not in stocked]
     if missing:
-        raise InvalidInventory(resource_classes=", ".join(sorted(classes)), providers=", ".join(missing))
+        raise InvalidInventory(resource_classes=", ".join(sorted(stocks.classes)), providers=", ".join(missing))
     for request in requests:
         for provider, amounts in request.allocations.items():
             for name, amount in amounts.items():
-                key = (providers[provider], classes[name])
-                if key not in rows:
+                key = (stocks.providers[provider], stocks.classes[name])
+                if key not in stocks.rows:
                     raise InvalidInventory(resource_classes=name, providers=provider)
-                _check_amount(rows[key], amount, growth[key], name, provider)
-
-
-def _rows(session: Session, providers: Mapping[str, int], classes: Mapping[str, int]) -> dict[tuple[int, int], Any]:
-    if not providers:
-        return {}
-    rows = session.execute(
-        select(
-            Inventory.provider_id,
-            Inventory.resource_class_id,
-            Inventory.min_unit,
-            Inventory.max_unit,
-            Inventory.step_size,
-            Inventory.free,
-        ).where(
-            Inventory.provider_id.in_(providers.values()),
-            Inventory.resource_class_id.in_(classes.values()),
-        )
-    )
-    return {(row.provider_id, row.resource_class_id): row for row in rows}
+                _check_amount(stocks.rows[key], amount, growth[key], name, provider)
 
 
 def _check_amount(row: Any, amount: int, growth: int, resource_class: str, provider: str) -> None:
@@ -76,11 +132,11 @@ def move(session: Session, growth: Mapping[tuple[int, int], int]) -> None:
         if not amount:
             continue
         statement = (
-            update(Inventory)
-            .where(Inventory.provider_id == key[0], Inventory.resource_class_id == key[1])
-            .values(used=Inventory.used + amount)
+            update(_INVENTORIES)
+            .where(_INVENTORIES.c.provider_id == key[0], _INVENTORIES.c.resource_class_id == key[1])
+            .values(used=_INVENTORIES.c.used + amount)
         )
         if amount > 0:
-            statement = statement.where(Inventory.capacity - Inventory.used >= amount)
+            statement = statement.where(_INVENTORIES.c.capacity - _INVENTORIES.c.used >= amount)
         if not session.execute(statement).rowcount:  # type: ignore[attr-defined]
             raise StaleDataError("another claim was faster")

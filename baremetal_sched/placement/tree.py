@@ -4,6 +4,7 @@ from enum import Enum
 
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Allocation, Inventory, ProviderAggregate, ProviderTrait, ResourceProvider
@@ -78,12 +79,12 @@ def save(session: Session, uuid: str, name: str, parent_uuid: str | Parent | Non
     Raises ProviderNotFound, DuplicateProvider, ProviderNotSaved.
     """
     provider = lock(session, uuid)
+    if not isinstance(parent_uuid, Parent):
+        _move(session, provider.id, uuid, parent_uuid, may_move)
     if session.scalar(
         select(ResourceProvider.id).where(ResourceProvider.name == name, ResourceProvider.id != provider.id)
     ):
         raise DuplicateProvider(what=name)
-    if not isinstance(parent_uuid, Parent):
-        _move(session, provider.id, uuid, parent_uuid, may_move)
     session.execute(
         update(ResourceProvider).where(ResourceProvider.id == provider.id).values(name=name, updated_at=utcnow())
     )
@@ -114,13 +115,24 @@ def _move(session: Session, provider_id: int, uuid: str, parent_uuid: str | None
         )
     new_root_id = parent.root_id if parent else provider_id
     # Whoever else moves something in these trees has to write the same two rows: moves that would close a loop
-    # together cannot both pass.
+    # together wait for each other here. Who waited may find that the trees are others now, and starts again.
     _touch(session, {own.root_id, new_root_id})
+    if _roots(session, provider_id, new_parent_id) != (own.root_id, parent.root_id if parent else None):
+        raise StaleDataError("the trees were changed meanwhile")
     subtree = _subtree(session, provider_id, own.root_id)
     if new_parent_id in subtree:
         raise refused("creating loop in the provider tree is not allowed.")
     session.execute(update(ResourceProvider).where(ResourceProvider.id == provider_id).values(parent_id=new_parent_id))
     session.execute(update(ResourceProvider).where(ResourceProvider.id.in_(subtree)).values(root_id=new_root_id))
+
+
+def _roots(session: Session, provider_id: int, parent_id: int | None) -> tuple[int | None, int | None]:
+    """Ids of the roots of both, as they are now."""
+    rows = session.execute(
+        select(ResourceProvider.id, ResourceProvider.root_id).where(ResourceProvider.id.in_([provider_id, parent_id]))
+    )
+    roots = {row_id: root_id for row_id, root_id in rows}
+    return roots.get(provider_id), roots.get(parent_id) if parent_id is not None else None
 
 
 def _touch(session: Session, provider_ids: set[int]) -> None:

@@ -1,6 +1,6 @@
 """The whole schema."""
 
-from baremetal_sched.db.models.base import Base
+from baremetal_sched.db.models.base import Base, table_of
 from baremetal_sched.db.models.conductors import Conductor, ConductorInterface
 from baremetal_sched.db.models.nodes import Chassis, Node, NodeTrait, NodeWork
 from baremetal_sched.db.models.placement import (
@@ -32,4 +32,5 @@ __all__ = [
     "ResourceClass",
     "ResourceProvider",
     "Trait",
+    "table_of",
 ]

@@ -1,8 +1,8 @@
 """What all models share: names of constraints, and how tables are made on MariaDB."""
 
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import MetaData
+from sqlalchemy import MetaData, Table
 from sqlalchemy.orm import DeclarativeBase
 
 #: Byte by byte comparison, as SQLite and PostgreSQL compare: "n1" and "N1" are two names everywhere.
@@ -33,3 +33,8 @@ class Base(DeclarativeBase):
 def table_args(*items: Any) -> tuple[Any, ...]:
     """``__table_args__`` of a model with constraints or indexes of its own."""
     return (*items, MYSQL_TABLE)
+
+
+def table_of(model: type[Base]) -> Table:
+    """The table of a model: a statement on it goes straight to the database, past the ORM (twice as fast)."""
+    return cast(Table, model.__table__)

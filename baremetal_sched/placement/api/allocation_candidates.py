@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.errors import TraitNotFound
 from baremetal_sched.placement.api.call import PlacementCall
 from baremetal_sched.placement.api.errors import UnknownTraitInQuery
-from baremetal_sched.placement.candidates import flat, query, response
+from baremetal_sched.placement.candidates import query, response, search
 from baremetal_sched.placement.schemas import queries
 
 
@@ -14,9 +14,8 @@ def list_candidates(call: PlacementCall, session: Session) -> Response:
     """GET /allocation_candidates"""
     call.checked_query(queries.candidates(call.version))
     request = query.parse(call.query, call.version)
-    group = request.groups[""]
     try:
-        found = flat.search(session, group, request.limit)
+        found = search.find(session, request, call.version, search.Options.of(call.settings))
     except TraitNotFound as error:
         raise UnknownTraitInQuery(message=str(error)) from None
-    return call.answer(response.build(session, found, group.resources, call.version))
+    return call.answer(response.build(session, found, request, call.version))

@@ -5,7 +5,7 @@ from flask import Request, Response
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.http import parse_accept_header
 
-from baremetal_sched.errors import NotAllowed, NotAuthenticated, WrongScope
+from baremetal_sched.errors import NotAuthenticated
 from baremetal_sched.placement.api import errors, policies, versions
 from baremetal_sched.placement.api.call import PlacementCall
 from baremetal_sched.placement.api.endpoint import Endpoint
@@ -70,7 +70,7 @@ class PlacementApi(Api):
     def failure(self, call: Call, error: Exception) -> Response:
         if isinstance(error, NotAuthenticated):
             return json_response({"message": str(error), "code": "401 Unauthorized", "title": "Unauthorized"}, 401)
-        response = errors.render(
+        return errors.render(
             error,
             request_id=call.request_id,
             version=call.version if call.negotiated else None,
@@ -79,17 +79,12 @@ class PlacementApi(Api):
             media_type=str(call.http.content_type or None),
             wants=_accepts(call).best_match(["text/html", JSON]),
         )
-        raised_early = isinstance(error, PathNotFound | MethodNotAllowed | NotAllowed | WrongScope)
-        if call.negotiated and not raised_early:
-            response.headers["Vary"] = "openstack-api-version"
-        return response
 
     def finish(self, call: Call, response: Response) -> None:
         response.headers["x-openstack-request-id"] = call.request_id
         if call.negotiated:
             response.headers["openstack-api-version"] = f"placement 1.{call.version}"
-            if response.status_code < 400:
-                response.headers["Vary"] = "openstack-api-version"
+            response.headers["Vary"] = "openstack-api-version"
 
 
 def _accepts(call: Call) -> MIMEAccept:

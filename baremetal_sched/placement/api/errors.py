@@ -24,6 +24,7 @@ from baremetal_sched.errors import (
     SchedulerError,
     UnavailableError,
 )
+from baremetal_sched.placement.candidates.query import BadQueryValue, DuplicateQueryKey, MissingQueryValue
 from baremetal_sched.web.problems import MethodNotAllowed, NotAcceptable, PathNotFound, Problem
 
 CODES_SINCE = 23
@@ -31,12 +32,15 @@ UNDEFINED = "placement.undefined_code"
 
 #: Codes of errors that have one of their own; everything else is undefined.
 CODES: dict[type[SchedulerError], str] = {
+    BadQueryValue: "placement.query.bad_value",
     ConsumerConflict: "placement.concurrent_update",
     DuplicateProvider: "placement.duplicate_name",
+    DuplicateQueryKey: "placement.query.duplicate_key",
     GenerationConflict: "placement.concurrent_update",
     InventoryExists: "placement.concurrent_update",
     InventoryInUse: "placement.inventory.inuse",
     InventoryInUseOnDelete: "placement.inventory.inuse",
+    MissingQueryValue: "placement.query.missing_value",
     OneInventoryInUse: "placement.concurrent_update",
     ProviderHasChildren: "placement.resource_provider.cannot_delete_parent",
     ProviderInUse: "placement.resource_provider.inuse",

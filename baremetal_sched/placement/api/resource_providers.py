@@ -4,9 +4,11 @@ import uuid as uuid_module
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
 from flask import Response
 from sqlalchemy.orm import Session
 
+from baremetal_sched.db.types import Rows
 from baremetal_sched.errors import TraitNotFound
 from baremetal_sched.placement import providers, query_values, tree
 from baremetal_sched.placement.api.call import PlacementCall
@@ -23,6 +25,9 @@ ALLOCATIONS_SINCE = 11
 ANSWERED_SINCE = 20
 TREES_SINCE = 14
 MOVES_SINCE = 37
+
+#: Where the UUID goes in a text that many providers share.
+_PLACE = "<uuid>"
 
 #: Links of a provider besides itself, with the microversion that has each.
 _LINKS = {
@@ -47,11 +52,28 @@ def list_providers(call: PlacementCall, session: Session) -> Response:
         group.aggregates = query_values.parse_member_of("member_of", repeated["member_of"], call.version)
     filters = ProviderFilters(values.get("name"), values.get("uuid"), group)
     try:
-        rows = providers.list_providers(session, filters)
+        rows, modified = providers.list_providers(session, filters)
     except TraitNotFound as error:
         raise UnknownTraitInQuery(message=f'Invalid trait(s) in "required" parameter: {error}') from None
-    newest = max((row["updated_at"] or row["created_at"] for row in rows), default=None)
-    return call.answer({"resource_providers": [render(call, row) for row in rows]}, newest)
+    return call.answer({"resource_providers": _render_all(call, rows)}, modified)
+
+
+def _render_all(call: PlacementCall, rows: Rows) -> orjson.Fragment:
+    """The documents of many providers. A list may have tens of thousands, so they are written as text: all that differs
+    between two are the UUID, in seven places, and a few values."""
+    template = orjson.dumps(_links(call, _PLACE)).decode()
+    with_tree = call.version >= TREES_SINCE
+    texts = []
+    for uuid, name, generation, parent, root in rows:
+        text = (
+            f'{{"uuid":"{uuid}","name":{orjson.dumps(name).decode()},"generation":{generation},'
+            f'"links":{template.replace(_PLACE, uuid)}'
+        )
+        if with_tree:
+            parent_text = f'"{parent}"' if parent else "null"
+            text += f',"parent_provider_uuid":{parent_text},"root_provider_uuid":"{root}"'
+        texts.append(text + "}")
+    return orjson.Fragment(f"[{','.join(texts)}]")
 
 
 def show_provider(call: PlacementCall, session: Session, uuid: str) -> Response:
@@ -92,15 +114,19 @@ def delete_provider(call: PlacementCall, session: Session, uuid: str) -> Respons
 
 def render(call: PlacementCall, row: Mapping[str, Any]) -> dict[str, Any]:
     """The document of one provider."""
-    path = f"{call.mount}/resource_providers/{row['uuid']}"
     document = {
         "uuid": row["uuid"],
         "name": row["name"],
         "generation": row["generation"],
-        "links": [{"rel": "self", "href": path}]
-        + [{"rel": name, "href": f"{path}/{name}"} for name, since in _LINKS.items() if call.version >= since],
+        "links": _links(call, row["uuid"]),
     }
     if call.version >= TREES_SINCE:
         document["parent_provider_uuid"] = row["parent_provider_uuid"]
         document["root_provider_uuid"] = row["root_provider_uuid"]
     return document
+
+
+def _links(call: PlacementCall, uuid: str) -> list[dict[str, str]]:
+    path = f"{call.mount}/resource_providers/{uuid}"
+    subs = [name for name, since in _LINKS.items() if call.version >= since]
+    return [{"rel": "self", "href": path}, *({"rel": name, "href": f"{path}/{name}"} for name in subs)]

@@ -21,10 +21,10 @@ _ASSOCIATED = {"true": True, "false": False}
 def list_traits(call: PlacementCall, session: Session) -> Response:
     """GET /traits"""
     values = call.checked_query(queries.TRAITS)
+    operator, argument = _parse_name(values.get("name"))
     associated = values.get("associated")
     if associated is not None and associated.lower() not in _ASSOCIATED:
         raise BadQuery(message='The query parameter "associated" only accepts "true" or "false"')
-    operator, argument = _parse_name(values.get("name"))
     rows = traits.list_traits(
         session,
         names=argument.split(",") if operator == "in" else None,

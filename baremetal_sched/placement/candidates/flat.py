@@ -1,21 +1,39 @@
-"""The search where every provider stands alone: one that has everything, found by one statement."""
+"""The search where one provider gives all: set-based SQL that reads in proportion to what it returns."""
 
-from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import ColumnElement, and_, exists, false, literal, select
+from sqlalchemy import ColumnElement, and_, exists, false, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from baremetal_sched.db.models import Inventory, ProviderTrait, ResourceProvider
+from baremetal_sched.db.models import Aggregate, ProviderAggregate, ResourceProvider
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors import BadQuery, TraitNotFound
 from baremetal_sched.placement import names
-from baremetal_sched.placement.candidates.query import RequestGroup
-from baremetal_sched.placement.query_values import TraitConditions
+from baremetal_sched.placement.candidates import conditions
+from baremetal_sched.placement.candidates.conditions import Conditions
+from baremetal_sched.placement.candidates.tables import (
+    INVENTORIES,
+    PROVIDER_AGGREGATES,
+    PROVIDER_TRAITS,
+    PROVIDERS,
+    TRAITS,
+)
+from baremetal_sched.placement.candidates.trees import Candidate, Group, Wanted
+from baremetal_sched.placement.query_values import AggregateConditions, TraitConditions
 from baremetal_sched.placement.schemas.common import INT32
+
+#: Who has this trait gives to every tree that has a provider in an aggregate with it.
+SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
+
+#: How many children are looked at to find out whether anybody below a root has a class.
+_CHILDREN = 1000
+
+
+# -- conditions on ResourceProvider, for lists of providers ------------------------------------------------------------
 
 
 def class_ids(session: Session, resources: dict[str, int]) -> dict[str, int]:
-    """Ids of the classes of a request. Raises BadQuery, naming those that do not exist."""
+    """Ids of the classes of a request. Raises BadQuery, naming one that does not exist."""
     ids = names.ids_of_classes(session, resources)
     unknown = [name for name in resources if name not in ids]
     if unknown:
@@ -23,9 +41,9 @@ def class_ids(session: Session, resources: dict[str, int]) -> dict[str, int]:
     return ids
 
 
-def trait_ids(session: Session, conditions: TraitConditions) -> dict[str, int]:
+def trait_ids(session: Session, wanted: TraitConditions) -> dict[str, int]:
     """Ids of the traits of a request. Raises TraitNotFound, naming those that do not exist."""
-    mentioned = conditions.names()
+    mentioned = wanted.names()
     ids = names.ids_of_traits(session, mentioned)
     unknown = sorted(mentioned - ids.keys())
     if unknown:
@@ -33,63 +51,148 @@ def trait_ids(session: Session, conditions: TraitConditions) -> dict[str, int]:
     return ids
 
 
-def search(session: Session, group: RequestGroup, limit: int | None) -> Sequence[tuple[int, str]]:
-    """Id and UUID of the providers that can give all that the group asks for, oldest first, at most ``limit``.
-
-    SELECT p.id, p.uuid FROM resource_providers p
-    JOIN inventories i ON i.provider_id = p.id AND i.resource_class_id = :c AND i.free >= :n
-         AND :n BETWEEN i.min_unit AND i.max_unit AND :n % i.step_size = 0   -- one such join a class
-    WHERE EXISTS (… a trait of each required set …) AND NOT EXISTS (… a forbidden trait …)
-    ORDER BY p.id LIMIT :limit
-    """
-    classes = class_ids(session, group.resources)
-    traits = trait_ids(session, group.traits)
-    if group.aggregates.member_of:
-        # No provider is in an aggregate.
-        return []
-    query = select(ResourceProvider.id, ResourceProvider.uuid)
-    for name, amount in group.resources.items():
-        query = with_inventory(query, classes[name], amount)
-    query = query.where(*trait_clauses(group.traits, traits)).order_by(ResourceProvider.id)
-    if group.in_tree is not None:
-        query = query.where(in_tree_of(group.in_tree))
-    rows = session.execute(query.limit(limit) if limit is not None else query)
-    return [(row_id, uuid) for row_id, uuid in rows]
-
-
 def with_inventory(query: Query, class_id: int, amount: int) -> Query:
     """The query, only for providers that can give ``amount`` of the class."""
     if amount > INT32:
         return query.where(false())  # nothing is that large, and no column could be compared
-    inventory = aliased(Inventory)
+    inventory = INVENTORIES.alias()
     return query.join(
-        inventory,
-        and_(
-            inventory.provider_id == ResourceProvider.id,
-            inventory.resource_class_id == class_id,
-            inventory.free >= amount,
-            inventory.min_unit <= amount,
-            inventory.max_unit >= amount,
-            literal(amount) % inventory.step_size == 0,
-        ),
+        inventory, and_(inventory.c.provider_id == ResourceProvider.id, *conditions.fits(inventory, class_id, amount))
     )
 
 
-def trait_clauses(conditions: TraitConditions, ids: dict[str, int]) -> list[ColumnElement[bool]]:
-    """SQL conditions on ``resource_providers`` for required and forbidden traits."""
-    clauses: list[ColumnElement[bool]] = [_has({ids[name] for name in wanted}) for wanted in conditions.required]
-    if conditions.forbidden:
-        clauses.append(~_has({ids[name] for name in conditions.forbidden}))
+def trait_clauses(wanted: TraitConditions, ids: dict[str, int]) -> Conditions:
+    """The provider has the required traits and none of the forbidden ones."""
+    required = [frozenset(ids[name] for name in some) for some in wanted.required]
+    return conditions.has_traits(ResourceProvider.id, required, frozenset(ids[name] for name in wanted.forbidden))
+
+
+def aggregate_clauses(wanted: AggregateConditions) -> Conditions:
+    """The provider is itself in an aggregate of each set and in none of the forbidden ones."""
+
+    def member(uuids: set[str] | frozenset[str]) -> ColumnElement[bool]:
+        known = select(Aggregate.id).where(Aggregate.uuid.in_(sorted(uuids)))
+        return exists().where(
+            ProviderAggregate.provider_id == ResourceProvider.id, ProviderAggregate.aggregate_id.in_(known)
+        )
+
+    clauses = [member(uuids) for uuids in wanted.member_of]
+    if wanted.forbidden:
+        clauses.append(~member(wanted.forbidden))
     return clauses
 
 
-def _has(trait_ids: set[int]) -> ColumnElement[bool]:
-    return exists().where(
-        ProviderTrait.provider_id == ResourceProvider.id, ProviderTrait.trait_id.in_(sorted(trait_ids))
+def in_tree_of(uuid: str) -> ColumnElement[bool]:
+    """The provider is in the tree of provider ``uuid``."""
+    member = aliased(ResourceProvider)
+    return ResourceProvider.root_id.in_(select(member.root_id).where(member.uuid == uuid))
+
+
+# -- candidates --------------------------------------------------------------------------------------------------------
+
+
+def applies(session: Session, wanted: Wanted) -> bool:
+    """Is every candidate one provider, and every such provider that fits a candidate?
+
+    That is so for one group that one provider has to serve (it has a suffix, or asks for one class), and for one
+    group of several classes if nobody below a root has any of them and nobody shares any. With conditions on the
+    anchor's root, one who shares may fit through the root of another tree. At most one statement, of bounded cost.
+    """
+    if len(wanted.groups) > 1:
+        return False
+    group = wanted.groups[0]
+    single = bool(group.suffix) or len(group.resources) == 1
+    of_anchor = wanted.root_required or wanted.root_forbidden or (group.not_member_of and not group.suffix)
+    if single and not of_anchor:
+        return True
+    shared, nested, children = session.execute(_who_is_not_alone(list(group.resources))).one()
+    # With very many children, none of which was found to have such a class, we do not know. The trees are always right.
+    return not shared and (single or (not nested and children <= _CHILDREN))
+
+
+def _who_is_not_alone(classes: list[int]) -> Query:
+    """SELECT EXISTS (somebody who shares has one of the classes),
+    (SELECT COUNT(*) FROM (SELECT id FROM resource_providers WHERE parent_id > 0 LIMIT 1001) c WHERE c has one of them),
+    (SELECT COUNT(*) FROM (SELECT id FROM resource_providers WHERE parent_id > 0 LIMIT 1001) c)
+    """
+    has_class = INVENTORIES.c.resource_class_id.in_(classes)
+    shared = exists().where(
+        TRAITS.c.name == SHARING_TRAIT,
+        PROVIDER_TRAITS.c.trait_id == TRAITS.c.id,
+        INVENTORIES.c.provider_id == PROVIDER_TRAITS.c.provider_id,
+        has_class,
+    )
+    child = select(PROVIDERS.c.id).where(PROVIDERS.c.parent_id > 0).limit(_CHILDREN + 1).subquery("child")
+    nested = exists().where(INVENTORIES.c.provider_id == child.c.id, has_class)
+    return select(
+        shared,
+        select(func.count()).select_from(child).where(nested).scalar_subquery(),
+        select(func.count()).select_from(child).scalar_subquery(),
     )
 
 
-def in_tree_of(uuid: str) -> ColumnElement[bool]:
-    """SQL condition: the provider is in the tree of provider ``uuid``."""
-    member = aliased(ResourceProvider)
-    return ResourceProvider.root_id.in_(select(member.root_id).where(member.uuid == uuid))
+def search(session: Session, wanted: Wanted, limit: int | None) -> list[Candidate]:
+    """The candidates of a request to which this search ``applies``, at most ``limit``; the same for the same data."""
+    (group,) = wanted.groups
+    query = _query(wanted, group)
+    resources = {wanted.class_names[resource_class]: amount for resource_class, amount in group.resources.items()}
+    suffix = group.suffix
+    return [
+        Candidate({provider_id: resources}, {suffix: [provider_id]}, {root_id})
+        for provider_id, root_id in session.execute(query if limit is None else query.limit(limit)).all()
+    ]
+
+
+def _query(wanted: Wanted, group: Group) -> Query:
+    """SELECT p.id, p.root_id FROM inventories i JOIN resource_providers p ON p.id = i.provider_id
+    WHERE i.resource_class_id = :c AND i.free >= :n AND :n BETWEEN i.min_unit AND i.max_unit AND :n % i.step_size = 0
+    AND p gives the other classes AND has the traits AND is in the aggregates
+    ORDER BY i.free, i.provider_id
+
+    This is the order of the index that finds them, so a LIMIT ends the search as soon as it is reached, however many
+    providers there are and however few are free. What few providers have is where the search starts instead.
+    """
+    provider, inventory = PROVIDERS.alias(), INVENTORIES.alias()
+    first, *others = sorted(group.resources, key=lambda resource_class: resource_class not in wanted.few_classes)
+    query: Query = (
+        select(provider.c.id, provider.c.root_id)
+        .select_from(inventory.join(provider, provider.c.id == inventory.c.provider_id))
+        .where(*conditions.fits(inventory, first, group.resources[first]))
+        .where(*(conditions.gives(provider.c.id, other, group.resources[other]) for other in others))
+        .where(*conditions.has_traits(provider.c.id, group.required, group.forbidden))
+        .where(*_in_aggregates(provider, group))
+        .where(*conditions.has_traits(provider.c.root_id, wanted.root_required, wanted.root_forbidden))
+    )
+    if group.tree is not None:
+        return query.where(provider.c.root_id == group.tree).order_by(provider.c.id)
+    if first not in wanted.few_classes:
+        few = _few(wanted, group)
+        if few is not None:
+            return query.where(provider.c.id.in_(few)).order_by(provider.c.id)
+    return conditions.in_order_of_index(query, inventory)
+
+
+def _in_aggregates(provider: Any, group: Group) -> Conditions:
+    """Without suffix, an aggregate of the root spans the tree; with one, it is the provider alone that counts."""
+    if group.suffix:
+        return conditions.in_aggregates(provider.c.id, group)
+    clauses: Conditions = []
+    rows = (provider.c.id, provider.c.root_id)
+    if group.member_of:
+        clauses.append(or_(*(and_(*(conditions.in_aggregate(row, ids) for ids in group.member_of)) for row in rows)))
+    if group.not_member_of:
+        clauses += [~conditions.in_aggregate(row, group.not_member_of) for row in rows]
+    return clauses
+
+
+def _few(wanted: Wanted, group: Group) -> Query | None:
+    """The ids of the few providers that have a required trait, or are in a required aggregate; None if many are."""
+    for traits in group.required:
+        if traits <= wanted.few_traits:
+            return select(PROVIDER_TRAITS.c.provider_id).where(PROVIDER_TRAITS.c.trait_id.in_(sorted(traits)))
+    for aggregates in group.member_of if group.suffix else ():
+        if aggregates <= wanted.few_aggregates:
+            return select(PROVIDER_AGGREGATES.c.provider_id).where(
+                PROVIDER_AGGREGATES.c.aggregate_id.in_(sorted(aggregates))
+            )
+    return None

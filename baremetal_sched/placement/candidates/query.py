@@ -13,13 +13,29 @@ from baremetal_sched.placement.query_values import (
     parse_member_of,
     parse_required,
     parse_resources,
+    parse_traits,
 )
+from baremetal_sched.placement.schemas.common import INT32
+from baremetal_sched.placement.schemas.queries import GROUP_POLICIES, LIMIT
 from baremetal_sched.placement.schemas.validation import is_tolerant_uuid
 
 _GROUPED = re.compile(r"(resources|required|member_of|in_tree)(.*)", re.DOTALL)
 
 CONTRADICTIONS_REFUSED_SINCE = 22
 GROUP_POLICY_SINCE = 25
+SAME_SUBTREE_SINCE = 36
+
+
+class DuplicateQueryKey(BadQuery):
+    """A parameter is given twice that may be given once."""
+
+
+class BadQueryValue(BadQuery):
+    """Parameters that contradict themselves or each other."""
+
+
+class MissingQueryValue(BadQuery):
+    """Nothing is asked for."""
 
 
 @dataclass
@@ -35,17 +51,25 @@ class RequestGroup:
 
 @dataclass
 class CandidateRequest:
-    """What is asked for: groups by suffix in the order of the query, and what holds for all of them."""
+    """What is asked for: groups by suffix in the order of the query, and what holds for all of them.
+
+    ``root_required`` are conditions on the root of a candidate's tree. Each set of ``same_subtrees`` names groups of
+    which one's provider has to be an ancestor of those of the others, or the same.
+    """
 
     groups: dict[str, RequestGroup]
     limit: int | None = None
     group_policy: str | None = None
+    root_required: TraitConditions = field(default_factory=TraitConditions)
+    same_subtrees: list[frozenset[str]] = field(default_factory=list)
 
 
 def parse(pairs: Iterable[tuple[str, str]], version: int) -> CandidateRequest:
     """The request in ``pairs``, which fit the schema of the microversion. Raises BadQuery."""
     values = all_values(pairs)
-    _refuse_what_is_missing(values)
+    limit, policy = _first(values, "limit", LIMIT), _first(values, "group_policy", "|".join(GROUP_POLICIES))
+    root_required = _root_required(values.get("root_required", []))
+    same_subtrees = [_suffixes(text) for text in values.get("same_subtree", [])]
     groups: dict[str, RequestGroup] = {}
     for name, given in values.items():
         match = _GROUPED.fullmatch(name)
@@ -53,24 +77,50 @@ def parse(pairs: Iterable[tuple[str, str]], version: int) -> CandidateRequest:
             kind, suffix = match.groups()
             group = groups.setdefault(suffix, RequestGroup(suffix))
             _fill(group, kind, name, given, version)
-    _check_complete(groups)
-    _check_contradictions(groups, version)
-    policy = values.get("group_policy", [None])[0]
-    suffixed = [suffix for suffix in groups if suffix]
-    if version >= GROUP_POLICY_SINCE and len(suffixed) > 1 and policy is None:
+    if version >= SAME_SUBTREE_SINCE:
+        _check_subtrees(groups, same_subtrees)
+    else:
+        _check_complete(groups)
+    if version >= CONTRADICTIONS_REFUSED_SINCE:
+        _check_contradictions(groups)
+    if version >= GROUP_POLICY_SINCE and len([suffix for suffix in groups if suffix]) > 1 and policy is None:
         raise BadQuery(
             message='The "group_policy" parameter is required when specifying more than one "resources{N}" parameter.'
         )
-    limit = values.get("limit", [None])[-1]
-    return CandidateRequest(groups, int(limit) if limit else None, policy)
+    return CandidateRequest(
+        groups, min(int(limit[:11]), INT32) if limit else None, policy, root_required, same_subtrees
+    )
 
 
-def _refuse_what_is_missing(values: Iterable[str]) -> None:
-    """Suffixed groups and conditions on whole trees are valid, but this release cannot search by them."""
-    for name in values:
-        match = _GROUPED.fullmatch(name)
-        if name in ("root_required", "same_subtree") or (match and match[2]):
-            raise BadQuery(message=f"This release does not search by {name} yet; use a request without suffixes.")
+def _first(values: dict[str, list[str]], name: str, pattern: str) -> str | None:
+    """The first value of a parameter; the schema has seen the last. Raises BadQuery."""
+    if name not in values:
+        return None
+    value = values[name][0]
+    if re.fullmatch(pattern, value) is None:
+        raise BadQuery(message=f"{PREFIX}'{value}' is not a value of '{name}'.")
+    return value
+
+
+def _root_required(values: Sequence[str]) -> TraitConditions:
+    conditions = TraitConditions()
+    if len(values) > 1:
+        raise DuplicateQueryKey(message="Query parameter 'root_required' may be specified only once.")
+    for text in values:
+        parse_traits(text, conditions, forbidden_allowed=True, any_allowed=False)
+    conflicts = sorted(conditions.contradictions())
+    if conflicts:
+        raise BadQueryValue(
+            message=f"Conflicting required and forbidden traits found in root_required: {', '.join(conflicts)}"
+        )
+    return conditions
+
+
+def _suffixes(text: str) -> frozenset[str]:
+    suffixes = frozenset(item.strip() for item in text.split(","))
+    if "" in suffixes:
+        raise BadQueryValue(message="Empty string (unsuffixed group) can not be specified in `same_subtree` ")
+    return suffixes
 
 
 def _fill(group: RequestGroup, kind: str, name: str, values: Sequence[str], version: int) -> None:
@@ -89,13 +139,33 @@ def _fill(group: RequestGroup, kind: str, name: str, values: Sequence[str], vers
                 )
 
 
+def _check_subtrees(groups: dict[str, RequestGroup], same_subtrees: list[frozenset[str]]) -> None:
+    """A group may lack resources if ``same_subtree`` names it."""
+    resourceless = [suffix for suffix, group in groups.items() if not group.resources]
+    named = frozenset[str]().union(*same_subtrees)
+    if len(resourceless) == len(groups):
+        raise MissingQueryValue(message="There must be at least one resources or resources[$S] parameter.")
+    unnamed = [suffix for suffix in resourceless if suffix not in named]
+    if unnamed:
+        raise BadQueryValue(
+            message="Resourceless suffixed group request should be specified in `same_subtree` query param: "
+            f"bad group(s) - {unnamed}."
+        )
+    unreal = sorted(named - groups.keys())
+    if unreal:
+        raise BadQueryValue(
+            message=f"Real suffixes should be specified in `same_subtree`: {unreal} not found in {list(groups)}."
+        )
+
+
 def _check_complete(groups: dict[str, RequestGroup]) -> None:
+    """Before ``same_subtree`` every group had to ask for resources."""
     orphaned = [group for group in groups.values() if not group.resources]
-    traits = [f"required{group.suffix}" for group in orphaned if group.traits.names()]
+    traits = [f"required{group.suffix}" for group in orphaned if group.traits.required]
     if traits:
         raise BadQuery(
             message="All traits parameters must be associated with resources.  Found the following orphaned traits "
-            f"keys: {', '.join(sorted(traits))}"
+            f"keys: {', '.join(traits)}"
         )
     aggregates = [
         f"member_of{group.suffix}" for group in orphaned if group.aggregates.member_of or group.aggregates.forbidden
@@ -103,7 +173,7 @@ def _check_complete(groups: dict[str, RequestGroup]) -> None:
     if aggregates:
         raise BadQuery(
             message="All member_of parameters must be associated with resources. Found the following orphaned "
-            f"member_of keys: {', '.join(sorted(aggregates))}"
+            f"member_of keys: {', '.join(aggregates)}"
         )
     if orphaned:
         raise BadQuery(message="All request groups must specify resources.")
@@ -111,14 +181,15 @@ def _check_complete(groups: dict[str, RequestGroup]) -> None:
         raise BadQuery(message="At least one request group (`resources` or `resources{$S}`) is required.")
 
 
-def _check_contradictions(groups: dict[str, RequestGroup], version: int) -> None:
-    found = {
-        f"required{group.suffix}": sorted(group.traits.contradictions())
+def _check_contradictions(groups: dict[str, RequestGroup]) -> None:
+    found = [
+        f"required{group.suffix}: ({', '.join(sorted(wanted))})"
         for group in groups.values()
-        if group.traits.contradictions()
-    }
-    if found and version >= CONTRADICTIONS_REFUSED_SINCE:
-        listed = ", ".join(f"{name}: ({', '.join(traits)})" for name, traits in sorted(found.items()))
+        for wanted in group.traits.required
+        if wanted <= group.traits.forbidden
+    ]
+    if found:
         raise BadQuery(
-            message=f"Conflicting required and forbidden traits found in the following traits keys: {listed}"
+            message="Conflicting required and forbidden traits found in the following traits keys: "
+            + ", ".join(sorted(found))
         )

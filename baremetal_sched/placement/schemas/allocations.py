@@ -27,7 +27,7 @@ _LISTED: dict[str, Any] = {
 _MAPPINGS: dict[str, Any] = {
     "type": "object",
     "minProperties": 1,
-    "patternProperties": {"^[a-zA-Z0-9_-]{0,64}": {"type": "array", "minItems": 1, "items": UUID}},
+    "patternProperties": {"[a-zA-Z0-9_-]{1,64}": {"type": "array", "minItems": 1, "items": UUID}},
 }
 
 

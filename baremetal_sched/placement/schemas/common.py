@@ -21,7 +21,8 @@ RESOURCES: dict[str, Any] = {
 
 def closed(properties: dict[str, Any], required: tuple[str, ...] = ()) -> dict[str, Any]:
     """An object with just these properties."""
-    schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+    # Of two complaints of equal weight the validator reports the first, so the order of keywords shows.
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
     if required:
         schema["required"] = list(required)
-    return schema
+    return schema | {"additionalProperties": False}

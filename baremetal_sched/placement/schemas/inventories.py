@@ -29,11 +29,17 @@ CREATE = closed(
 #: PUT …/inventories/{class}
 UPDATE = closed(_INVENTORY, ("total", "resource_provider_generation"))
 
+_STOCK = closed(_INVENTORY, ("total",))
+
 #: PUT …/inventories. Names of classes are looked up, not checked here.
 REPLACE = closed(
     {
         "resource_provider_generation": _GENERATION,
-        "inventories": {"type": "object", "additionalProperties": closed(_INVENTORY, ("total",))},
+        "inventories": {
+            "type": "object",
+            "patternProperties": {CLASS_NAME: _STOCK},
+            "additionalProperties": _STOCK,
+        },
     },
     ("resource_provider_generation", "inventories"),
 )

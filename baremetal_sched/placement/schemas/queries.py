@@ -14,7 +14,7 @@ _GROUP_POLICY: dict[str, Any] = {"type": "string", "enum": list(GROUP_POLICIES)}
 #: Suffixes of request groups: numbers first, names from 1.33.
 SUFFIX = {25: "[1-9][0-9]*", 33: "[a-zA-Z0-9_-]{1,64}"}
 
-TRAITS = closed({"name": {"type": "string", "minLength": 1}, "associated": _TEXT})
+TRAITS = closed({"name": _TEXT, "associated": _TEXT})
 
 
 #: A type of consumers, or a word for a group of them.

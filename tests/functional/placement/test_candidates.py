@@ -1,7 +1,10 @@
-"""GET /allocation_candidates for requests without suffixed groups."""
+"""GET /allocation_candidates: machines that stand alone, and what cannot be asked."""
+
+from urllib.parse import parse_qsl
 
 import pytest
 
+from baremetal_sched.placement.candidates.query import BadQueryValue, DuplicateQueryKey, MissingQueryValue, parse
 from tests.service import Service
 
 UUID = "aaaaaaaa-0000-4000-8000-000000000001"
@@ -95,20 +98,20 @@ def test_nothing_found_is_an_answer(service: Service) -> None:
 
 def test_as_many_statements_for_many_as_for_one(service: Service, fleet: dict[str, str]) -> None:
     counts = set()
-    for limit in (1, 4):
+    for limit in (2, 4):
         with service.statements() as statements:
             service.placement(
                 "GET", f"/allocation_candidates?resources=CUSTOM_GOLD:1&required=!HW_CPU_X86_AVX&limit={limit}"
             )
         counts.add(len(statements))
-    assert counts == {5}
+    assert counts == {4}
 
 
 @pytest.mark.parametrize(
     ("query", "version", "message"),
     [
         ("", "1.24", "'resources' is a required property"),
-        ("", "1.39", "At least one request group"),
+        ("", "1.35", "At least one request group"),
         ("resources=", "1.39", "Got: empty string"),
         ("resources=NOSUCH:1", "1.39", "Invalid resource class in resources parameter"),
         ("resources=VCPU:1&required=NOSUCH", "1.39", "No such trait(s): NOSUCH."),
@@ -129,13 +132,45 @@ def test_as_many_statements_for_many_as_for_one(service: Service, fleet: dict[st
         ("member_of=" + UUID, "1.35", "orphaned member_of keys: member_of"),
         ("in_tree=" + UUID, "1.35", "All request groups must specify resources."),
         ("resources=VCPU:1&nosuch=1", "1.39", "'nosuch' does not match any of the regexes"),
-        ("resources1=VCPU:1", "1.39", "does not search by resources1 yet"),
-        ("resources=VCPU:1&root_required=HW_CPU_X86_VMX", "1.39", "does not search by root_required yet"),
+        ("resources=VCPU:1&root_required=HW_CPU_X86_VMX", "1.34", "'root_required' does not match any of the regexes"),
+        ("resources=VCPU:1&same_subtree=1", "1.35", "'same_subtree' does not match any of the regexes"),
+        ("resources1=VCPU:1&required2=NOSUCH&resources2=VCPU:1&group_policy=none", "1.39", "No such trait(s): NOSUCH."),
+        ("resources1=VCPU:1&resources2=NOSUCH:1&group_policy=none", "1.39", "No such resource class NOSUCH."),
+        ("resources=VCPU:1&limit=abc&limit=3", "1.39", "'abc' is not a value of 'limit'"),
+        ("resources=VCPU:1&group_policy=some&group_policy=none", "1.39", "'some' is not a value of 'group_policy'"),
+        ("resources1=VCPU:1&resources2=VCPU:1", "1.39", 'The "group_policy" parameter is required'),
+        ("resources=VCPU:1&member_of=x", "1.39", "Expected 'member_of' parameter to contain valid UUID(s). Got: x"),
+        ("resources=VCPU:1&root_required=in:A,B", "1.39", "only supported since microversion 1.39. Got: in:A,B"),
+        ("required=A&required1=B", "1.35", "orphaned traits keys: required, required1"),
     ],
 )
 def test_what_cannot_be_asked(service: Service, query: str, version: str, message: str) -> None:
     response = service.placement("GET", f"/allocation_candidates?{query}", version=version, status=400)
     assert message in response.json["errors"][0]["detail"]
+
+
+@pytest.mark.parametrize(
+    ("query", "error", "message"),
+    [
+        ("root_required=A&root_required=B", DuplicateQueryKey, "'root_required' may be specified only once"),
+        ("root_required=A,!A", BadQueryValue, "forbidden traits found in root_required: A"),
+        ("same_subtree=1,", BadQueryValue, "Empty string (unsuffixed group) can not be specified in `same_subtree`"),
+        ("required1=A", BadQueryValue, "`same_subtree` query param: bad group(s) - ['1']."),
+        ("resources1=VCPU:1&same_subtree=2", BadQueryValue, "in `same_subtree`: ['2'] not found in ['', '1']."),
+        ("resources=&same_subtree=", BadQueryValue, "Empty string"),
+    ],
+)
+def test_parameters_that_contradict_each_other(query: str, error: type[Exception], message: str) -> None:
+    pairs = parse_qsl("resources=VCPU:1&" + query, keep_blank_values=True)
+    with pytest.raises(error) as caught:
+        parse(pairs, 39)
+    assert message in str(caught.value)
+
+
+def test_something_has_to_be_asked_for() -> None:
+    for query in ("", "required1=A&same_subtree=1"):
+        with pytest.raises(MissingQueryValue, match=r"There must be at least one resources or resources\[\$S\] param"):
+            parse(parse_qsl(query), 39)
 
 
 def test_a_node_that_is_held_is_not_offered(service: Service, fleet: dict[str, str]) -> None:

@@ -1,0 +1,165 @@
+"""Finding the roots of trees that may have candidates, without looking into every tree.
+
+A tree is looked into if, for each thing that one provider has to give, somebody in it or somebody who shares with it
+can give that thing. What providers can give together is decided later, in ``choosing``.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, literal, or_, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.db.types import Query
+from baremetal_sched.placement.candidates import conditions
+from baremetal_sched.placement.candidates.conditions import Column, Conditions, Source
+from baremetal_sched.placement.candidates.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDERS
+from baremetal_sched.placement.candidates.trees import Group, Provider, Wanted, serves
+
+#: Each page of roots is so many times the one before: few pages, however many roots there are.
+_GROWTH = 4
+
+
+@dataclass
+class Need:
+    """What one provider has to give: all of a group with a suffix, or one class of the group without.
+
+    ``aggregates`` are those of the sharing providers that could.
+    """
+
+    group: Group
+    resources: dict[int, int]
+    aggregates: set[int]
+    shareable: bool
+
+
+def batches(session: Session, wanted: Wanted, sharing: Sequence[Provider], size: int) -> Iterator[list[int]]:
+    """Ids of roots, each once, in batches that grow from ``size``; always the same order for the same data."""
+    needs = _needs(wanted, sharing)
+    pinned = {need.group.tree for need in needs if need.group.tree is not None and not need.shareable}
+    if pinned:
+        if len(pinned) == 1:
+            yield [root for root in pinned if root is not None]
+        return
+    local = [(need, name) for need in needs if not need.shareable for name in need.resources]
+    if local:
+        driver = min(local, key=lambda pair: pair[1] not in wanted.few_classes)
+        yield from _by_inventory(session, wanted, needs, *driver, size)
+    else:
+        yield from _by_root(session, wanted, needs, size)
+
+
+def _needs(wanted: Wanted, sharing: Sequence[Provider]) -> list[Need]:
+    needs = []
+    for group in wanted.groups:
+        if group.suffix:
+            able = [provider for provider in sharing if serves(group, provider)]
+            needs.append(Need(group, group.resources, _aggregates(able), bool(able)))
+            continue
+        for item in group.resources.items():
+            able = [] if group.tree is not None else [provider for provider in sharing if provider.gives(*item)]
+            needs.append(Need(group, dict([item]), _aggregates(able), bool(able)))
+    return needs
+
+
+def _aggregates(providers: Sequence[Provider]) -> set[int]:
+    return set[int]().union(*(provider.aggregates for provider in providers))
+
+
+def _by_inventory(
+    session: Session, wanted: Wanted, needs: list[Need], need: Need, name: int, size: int
+) -> Iterator[list[int]]:
+    """SELECT i.free, i.provider_id, p.root_id FROM inventories i JOIN resource_providers p ON p.id = i.provider_id
+    WHERE i.resource_class_id = :c AND i.free >= :n AND … AND p is able to serve the rest of the need
+    AND (for every other need: somebody in p's tree, or sharing)
+    AND (i.free, i.provider_id) comes after the last row seen
+    ORDER BY i.free, i.provider_id LIMIT :size
+    """
+    provider, inventory = PROVIDERS.alias(), INVENTORIES.alias()
+    rest = Need(need.group, {key: value for key, value in need.resources.items() if key != name}, set(), False)
+    query: Query = (
+        select(inventory.c.free, inventory.c.provider_id, provider.c.root_id)
+        .select_from(inventory.join(provider, provider.c.id == inventory.c.provider_id))
+        .where(*conditions.fits(inventory, name, need.resources[name]))
+        .where(*_able(provider, rest))
+        .where(*_on_root(provider.c.root_id, wanted))
+        .where(*(_somebody(provider.c.root_id, other) for other in needs if other is not need))
+    )
+    page = query = conditions.in_order_of_index(query, inventory)
+    seen: set[int] = set()
+    while True:
+        rows = session.execute(page.limit(size)).all()
+        fresh = dict.fromkeys(root_id for _, _, root_id in rows if root_id not in seen)
+        seen.update(fresh)
+        if fresh:
+            yield list(fresh)
+        if len(rows) < size:
+            return
+        free, row_id, _ = rows[-1]
+        after = or_(inventory.c.free > free, inventory.c.provider_id > row_id)
+        page = query.where(inventory.c.free >= free, after)
+        size *= _GROWTH
+
+
+def _by_root(session: Session, wanted: Wanted, needs: list[Need], size: int) -> Iterator[list[int]]:
+    """SELECT r.id FROM resource_providers r
+    WHERE r.parent_id IS NULL AND (for every need: somebody in r's tree, or sharing) AND r.id > :last
+    ORDER BY r.id LIMIT :size
+    """
+    root = PROVIDERS.alias()
+    query = (
+        select(root.c.id)
+        .where(root.c.parent_id.is_(None), *_on_root(root.c.id, wanted))
+        .where(*(_somebody(root.c.id, need) for need in needs))
+        .order_by(root.c.id)
+    )
+    last = 0
+    while True:
+        roots = list(session.scalars(query.where(root.c.id > last).limit(size)))
+        if roots:
+            yield roots
+        if len(roots) < size:
+            return
+        last = roots[-1]
+        size *= _GROWTH
+
+
+def _on_root(root_id: Column, wanted: Wanted) -> Conditions:
+    return conditions.has_traits(root_id, wanted.root_required, wanted.root_forbidden)
+
+
+def _somebody(root_id: Column, need: Need) -> ColumnElement[bool]:
+    """EXISTS (SELECT 1 FROM resource_providers m WHERE m.root_id = … AND m is able)
+    OR EXISTS (SELECT 1 FROM resource_providers m JOIN provider_aggregates a ON a.provider_id = m.id
+               WHERE m.root_id = … AND a.aggregate_id IN (those of who shares))
+    """
+    member, row = PROVIDERS.alias(), PROVIDER_AGGREGATES.alias()
+    local = (
+        select(literal(1))
+        .select_from(member)
+        .where(member.c.root_id == root_id, *_able(member, need))
+        .correlate_except(member)
+        .exists()
+    )
+    if not need.aggregates:
+        return local
+    shared = (
+        select(literal(1))
+        .select_from(member.join(row, row.c.provider_id == member.c.id))
+        .where(member.c.root_id == root_id, conditions.one_of(row.c.aggregate_id, need.aggregates))
+        .correlate_except(member, row)
+        .exists()
+    )
+    return or_(local, shared)
+
+
+def _able(provider: Source, need: Need) -> Conditions:
+    """What a provider of the tree has to be to serve the need, as far as that depends on itself."""
+    group = need.group
+    able: Conditions = [conditions.gives(provider.c.id, *item) for item in need.resources.items()]
+    able += conditions.has_traits(provider.c.id, group.required if group.suffix else (), group.forbidden)
+    if group.suffix:
+        able += conditions.in_aggregates(provider.c.id, group)
+    if group.tree is not None:
+        able.append(provider.c.root_id == group.tree)
+    return able

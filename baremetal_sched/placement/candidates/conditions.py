@@ -1,0 +1,92 @@
+"""What a request asks of one provider, as SQL conditions on the column that holds the provider's id."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, bindparam, literal, select
+
+from baremetal_sched.db.types import Query
+from baremetal_sched.placement.candidates.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDER_TRAITS
+from baremetal_sched.placement.candidates.trees import Group
+
+#: A column, or an attribute of an entity; a table, or an alias of one.
+Column = Any
+Source = Any
+Conditions = list[ColumnElement[bool]]
+
+
+def hinted(query: Query, source: Source, hint: str) -> Query:
+    """The query with an index hint for MariaDB and MySQL, whose optimizers do not see what LIMIT saves."""
+    return query.with_hint(source, hint, "mysql").with_hint(source, hint, "mariadb")
+
+
+def in_order_of_index(query: Query, inventory: Source) -> Query:
+    """The query, from the inventory on, in the order in which the index over free capacity finds the rows."""
+    for dialect in ("mysql", "mariadb"):
+        query = query.prefix_with("STRAIGHT_JOIN", dialect=dialect)
+    query = hinted(query, inventory, "FORCE INDEX (ix_inventories_free)")
+    return query.order_by(inventory.c.free, inventory.c.provider_id)
+
+
+def one_of(column: Column, ids: Iterable[int]) -> ColumnElement[bool]:
+    """``column IN (…)`` for many ids: they become part of the statement, which is cheaper than so many parameters."""
+    found: ColumnElement[bool] = column.in_(bindparam(None, sorted(ids), expanding=True, literal_execute=True))
+    return found
+
+
+def fits(inventory: Source, resource_class: int, amount: int) -> Conditions:
+    """The inventory is of the class and can give the amount, which an INT holds."""
+    return [
+        inventory.c.resource_class_id == resource_class,
+        inventory.c.free >= amount,
+        inventory.c.min_unit <= amount,
+        inventory.c.max_unit >= amount,
+        literal(amount) % inventory.c.step_size == 0,
+    ]
+
+
+def gives(provider_id: Column, resource_class: int, amount: int) -> ColumnElement[bool]:
+    """EXISTS (SELECT 1 FROM inventories i WHERE i.provider_id = … AND it fits)"""
+    row = INVENTORIES.alias()
+    return _exists(row, row.c.provider_id == provider_id, *fits(row, resource_class, amount))
+
+
+def has_trait(provider_id: Column, traits: Iterable[int]) -> ColumnElement[bool]:
+    """EXISTS (SELECT 1 FROM provider_traits t WHERE t.provider_id = … AND t.trait_id IN (…))
+
+    The index by trait holds the providers of one trait side by side: many questions after one trait read few pages.
+    """
+    row, ids = PROVIDER_TRAITS.alias(), sorted(traits)
+    if len(ids) > 1:
+        return _exists(row, row.c.provider_id == provider_id, row.c.trait_id.in_(ids))
+    return _exists(
+        row, row.c.provider_id == provider_id, row.c.trait_id == ids[0], hint="USE INDEX (ix_provider_traits_trait_id)"
+    )
+
+
+def in_aggregate(provider_id: Column, aggregates: Iterable[int]) -> ColumnElement[bool]:
+    """EXISTS (SELECT 1 FROM provider_aggregates a WHERE a.provider_id = … AND a.aggregate_id IN (…))"""
+    row = PROVIDER_AGGREGATES.alias()
+    return _exists(row, row.c.provider_id == provider_id, row.c.aggregate_id.in_(sorted(aggregates)))
+
+
+def _exists(source: Source, *where: ColumnElement[bool], hint: str | None = None) -> ColumnElement[bool]:
+    query: Query = select(literal(1)).select_from(source).where(*where).correlate_except(source)
+    found: ColumnElement[bool] = (hinted(query, source, hint) if hint else query).exists()
+    return found
+
+
+def has_traits(provider_id: Column, required: Sequence[frozenset[int]], forbidden: frozenset[int]) -> Conditions:
+    """A trait of each set, and none that is forbidden."""
+    return [
+        *(has_trait(provider_id, wanted) for wanted in required),
+        *(~has_trait(provider_id, [trait]) for trait in sorted(forbidden)),
+    ]
+
+
+def in_aggregates(provider_id: Column, group: Group) -> Conditions:
+    """In an aggregate of each set, and in none that is forbidden."""
+    conditions = [in_aggregate(provider_id, wanted) for wanted in group.member_of]
+    if group.not_member_of:
+        conditions.append(~in_aggregate(provider_id, group.not_member_of))
+    return conditions

@@ -1,0 +1,133 @@
+"""A request as ids of the database, by one statement."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Table, literal, null, select, union_all
+from sqlalchemy.orm import Session
+
+from baremetal_sched.db.types import Query
+from baremetal_sched.errors import BadQuery, TraitNotFound
+from baremetal_sched.placement.candidates.query import CandidateRequest, RequestGroup
+from baremetal_sched.placement.candidates.tables import (
+    AGGREGATES,
+    CLASSES,
+    INVENTORIES,
+    PROVIDER_AGGREGATES,
+    PROVIDER_TRAITS,
+    PROVIDERS,
+    TRAITS,
+)
+from baremetal_sched.placement.candidates.trees import Group, Wanted
+from baremetal_sched.placement.query_values import TraitConditions
+from baremetal_sched.placement.schemas.common import INT32
+
+TREES_SINCE = 29
+
+#: So many rows are few; a search had better start from them.
+_FEW = 1000
+
+
+@dataclass
+class Ids:
+    """Ids by name, and the ids of those that few providers have."""
+
+    classes: dict[str, int] = field(default_factory=dict)
+    traits: dict[str, int] = field(default_factory=dict)
+    aggregates: dict[str, int] = field(default_factory=dict)
+    roots: dict[str, int] = field(default_factory=dict)
+    few: dict[str, set[int]] = field(default_factory=lambda: {"class": set(), "trait": set(), "aggregate": set()})
+
+
+def resolve(session: Session, request: CandidateRequest, version: int) -> Wanted | None:
+    """The request by ids; None if nothing can fit: an unknown aggregate or tree, an amount beyond every inventory.
+
+    Raises BadQuery and TraitNotFound for unknown classes and traits, in whatever group they are.
+    """
+    groups = request.groups.values()
+    resources = list(dict.fromkeys(name for group in groups for name in group.resources))
+    conditions = [request.root_required, *(group.traits for group in groups)]
+    traits = set[str]().union(*(condition.names() for condition in conditions))
+    ids = _look_up(session, request, resources, traits)
+    for name in resources:
+        if name not in ids.classes:
+            raise BadQuery(message=f"Invalid resource class in resources parameter: No such resource class {name}.")
+    unknown = sorted(traits - ids.traits.keys())
+    if unknown:
+        raise TraitNotFound(traits=", ".join(unknown))
+    resolved = [_group(group, ids) for group in groups]
+    possible = [group for group in resolved if group is not None]
+    if len(possible) < len(resolved):
+        return None
+    root = request.root_required
+    return Wanted(
+        groups=tuple(possible),
+        class_names={row_id: name for name, row_id in ids.classes.items()},
+        isolate=request.group_policy == "isolate",
+        same_subtrees=tuple(request.same_subtrees),
+        root_required=_required(root, ids),
+        root_forbidden=frozenset(ids.traits[name] for name in root.forbidden),
+        one_per_tree=version < TREES_SINCE,
+        few_classes=frozenset(ids.few["class"]),
+        few_traits=frozenset(ids.few["trait"]),
+        few_aggregates=frozenset(ids.few["aggregate"]),
+    )
+
+
+def _group(group: RequestGroup, ids: Ids) -> Group | None:
+    aggregates = ids.aggregates
+    member_of = tuple(
+        frozenset(aggregates[uuid] for uuid in wanted if uuid in aggregates) for wanted in group.aggregates.member_of
+    )
+    possible = all(member_of) and all(amount <= INT32 for amount in group.resources.values())
+    if not possible or group.in_tree not in (None, *ids.roots):
+        return None
+    return Group(
+        suffix=group.suffix,
+        resources={ids.classes[name]: amount for name, amount in group.resources.items()},
+        required=_required(group.traits, ids),
+        forbidden=frozenset(ids.traits[name] for name in group.traits.forbidden),
+        member_of=member_of,
+        not_member_of=frozenset(aggregates[uuid] for uuid in group.aggregates.forbidden if uuid in aggregates),
+        tree=None if group.in_tree is None else ids.roots[group.in_tree],
+    )
+
+
+def _required(conditions: TraitConditions, ids: Ids) -> tuple[frozenset[int], ...]:
+    return tuple(frozenset(ids.traits[name] for name in wanted) for wanted in conditions.required)
+
+
+def _look_up(session: Session, request: CandidateRequest, classes: Collection[str], traits: Collection[str]) -> Ids:
+    """SELECT 'class', c.name, c.id, (SELECT 1 FROM inventories i WHERE i.resource_class_id = c.id AND i.free > 0
+                                      LIMIT 1 OFFSET 1000) FROM resource_classes c WHERE c.name IN (…)
+    UNION ALL the same for traits, aggregates (by UUID) and trees (by the UUID of a member)
+    """
+    groups = request.groups.values()
+    aggregates = set[str]().union(*(group.aggregates.forbidden.union(*group.aggregates.member_of) for group in groups))
+    trees = {group.in_tree for group in groups if group.in_tree is not None}
+    of_class, of_trait, of_aggregate = INVENTORIES.c, PROVIDER_TRAITS.c, PROVIDER_AGGREGATES.c
+    queries = [
+        _named(
+            "class", CLASSES, CLASSES.c.name, classes, (of_class.resource_class_id == CLASSES.c.id, of_class.free > 0)
+        ),
+        _named("trait", TRAITS, TRAITS.c.name, traits, (of_trait.trait_id == TRAITS.c.id,)),
+        _named("aggregate", AGGREGATES, AGGREGATES.c.uuid, aggregates, (of_aggregate.aggregate_id == AGGREGATES.c.id,)),
+        select(literal("tree"), PROVIDERS.c.uuid, PROVIDERS.c.root_id, null()).where(PROVIDERS.c.uuid.in_(trees))
+        if trees
+        else None,
+    ]
+    ids = Ids()
+    found = {"class": ids.classes, "trait": ids.traits, "aggregate": ids.aggregates, "tree": ids.roots}
+    for kind, name, row_id, many in session.execute(union_all(*(query for query in queries if query is not None))):
+        found[kind][name] = row_id
+        if not many and kind in ids.few:
+            ids.few[kind].add(row_id)
+    return ids
+
+
+def _named(kind: str, table: Table, name: Any, names: Collection[str], has: tuple[Any, ...]) -> Query | None:
+    if not names:
+        return None
+    many = select(literal(1)).where(*has).limit(1).offset(_FEW).correlate(table).scalar_subquery()
+    return select(literal(kind), name, table.c.id, many).where(name.in_(sorted(names)))

@@ -1,0 +1,85 @@
+"""The whole search: which way to go, and where to stop."""
+
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from sqlalchemy.orm import Session
+
+from baremetal_sched.placement.candidates import flat
+from baremetal_sched.placement.candidates.choosing import candidates
+from baremetal_sched.placement.candidates.query import CandidateRequest
+from baremetal_sched.placement.candidates.resolve import resolve
+from baremetal_sched.placement.candidates.trees import Candidate, Wanted
+from baremetal_sched.placement.candidates.world import World
+from baremetal_sched.settings import Settings
+
+
+@dataclass(frozen=True)
+class Options:
+    """``maximum``: how many candidates are made at most, whatever the request's limit; then, maybe, in random order."""
+
+    maximum: int | None = None
+    randomize: bool = False
+    breadth_first: bool = False
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Options":
+        """Those that the settings hold."""
+        options = settings.placement
+        maximum = options.max_allocation_candidates
+        return cls(
+            maximum=maximum if maximum >= 0 else None,
+            randomize=options.randomize_allocation_candidates,
+            breadth_first=options.allocation_candidates_generation_strategy == "breadth-first",
+        )
+
+
+DEFAULTS = Options()
+
+
+def find(session: Session, request: CandidateRequest, version: int, options: Options = DEFAULTS) -> list[Candidate]:
+    """Candidates, no two the same, at most as many as the request and the options allow.
+
+    Raises BadQuery and TraitNotFound for names that do not exist.
+    """
+    wanted = resolve(session, request, version)
+    if wanted is None:
+        return []
+    limits = [limit for limit in (request.limit, options.maximum) if limit is not None]
+    if not options.randomize:
+        return _first(session, wanted, min(limits, default=None), options)
+    return _some(_all(session, wanted, options.maximum, options), request.limit)
+
+
+def _first(session: Session, wanted: Wanted, limit: int | None, options: Options) -> list[Candidate]:
+    return list(_all(session, wanted, limit, options))
+
+
+def _all(session: Session, wanted: Wanted, limit: int | None, options: Options) -> Iterator[Candidate]:
+    """Candidates one by one, at most ``limit``."""
+    if flat.applies(session, wanted):
+        return iter(flat.search(session, wanted, limit))
+    return general(session, wanted, limit, breadth_first=options.breadth_first)
+
+
+def general(session: Session, wanted: Wanted, limit: int | None, *, breadth_first: bool = False) -> Iterator[Candidate]:
+    """The search that knows trees, sharing and groups; it answers every request."""
+    world = World(session, wanted, limit)
+    # Without a limit both strategies find the same, and depth first keeps less.
+    return islice(candidates(wanted, world, breadth_first=breadth_first and limit is not None), limit)
+
+
+def _some(found: Iterable[Candidate], count: int | None) -> list[Candidate]:
+    """``count`` of them (or all), each as likely as any other, in random order; keeps no more than these."""
+    kept: list[Candidate] = []
+    for place, candidate in enumerate(found):
+        if count is None or len(kept) < count:
+            kept.append(candidate)
+        else:
+            other = random.randrange(place + 1)  # noqa: S311 - a sample, not a secret
+            if other < count:
+                kept[other] = candidate
+    random.shuffle(kept)
+    return kept

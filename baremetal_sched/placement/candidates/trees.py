@@ -1,0 +1,149 @@
+"""What is wanted and who could give it: the rules for one provider in one tree, as plain Python without SQL."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import NamedTuple
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A request group by ids; without a suffix its classes may come from different providers.
+
+    ``required`` and ``member_of`` are sets of which one each is needed; ``tree`` is the id of a root.
+    """
+
+    suffix: str
+    resources: dict[int, int]
+    required: tuple[frozenset[int], ...] = ()
+    forbidden: frozenset[int] = frozenset()
+    member_of: tuple[frozenset[int], ...] = ()
+    not_member_of: frozenset[int] = frozenset()
+    tree: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A request by ids. ``one_per_tree``: no two providers of one tree may give (before 1.29).
+
+    ``few_…`` are those of its classes, traits and aggregates that few providers have: a search starts from them.
+    """
+
+    groups: tuple[Group, ...]
+    class_names: dict[int, str]
+    isolate: bool = False
+    same_subtrees: tuple[frozenset[str], ...] = ()
+    root_required: tuple[frozenset[int], ...] = ()
+    root_forbidden: frozenset[int] = frozenset()
+    one_per_tree: bool = False
+    few_classes: frozenset[int] = frozenset()
+    few_traits: frozenset[int] = frozenset()
+    few_aggregates: frozenset[int] = frozenset()
+
+
+class Inventory(NamedTuple):
+    """What a provider has of a class."""
+
+    free: int
+    min_unit: int
+    max_unit: int
+    step_size: int
+
+    def fits(self, amount: int) -> bool:
+        """Can it give ``amount`` at once?"""
+        return amount <= self.free and self.min_unit <= amount <= self.max_unit and not amount % self.step_size
+
+
+@dataclass(slots=True, eq=False)
+class Provider:
+    """A provider, as far as a request asks about it. ``shares``: it serves trees other than its own."""
+
+    id: int
+    root_id: int
+    parent_id: int | None = None
+    shares: bool = False
+    traits: set[int] = field(default_factory=set)
+    aggregates: set[int] = field(default_factory=set)
+    inventories: dict[int, Inventory] = field(default_factory=dict)
+
+    def gives(self, resource_class: int, amount: int) -> bool:
+        """Can it give ``amount`` of the class?"""
+        inventory = self.inventories.get(resource_class)
+        return inventory is not None and inventory.fits(amount)
+
+    def has(self, required: Sequence[frozenset[int]], forbidden: frozenset[int]) -> bool:
+        """Has it a trait of each set, and none that is forbidden?"""
+        return forbidden.isdisjoint(self.traits) and all(not wanted.isdisjoint(self.traits) for wanted in required)
+
+    def is_in(self, member_of: Sequence[frozenset[int]]) -> bool:
+        """Is it in an aggregate of each set?"""
+        return all(not wanted.isdisjoint(self.aggregates) for wanted in member_of)
+
+
+@dataclass(slots=True)
+class Anchor:
+    """A tree with the providers that share with it (its own are just ``local``). ``parents``: of all of them, by id."""
+
+    root: Provider
+    local: list[Provider]
+    sharing: list[Provider]
+    parents: dict[int, int | None]
+
+
+class Candidate(NamedTuple):
+    """Amounts by provider and class name; providers by suffix; roots of the trees of those that give something."""
+
+    allocations: dict[int, dict[str, int]]
+    mappings: dict[str, list[int]]
+    roots: set[int]
+
+
+@dataclass(slots=True)
+class Slot:
+    """What one provider has to give, and who could: a group with a suffix, or one class of the group without."""
+
+    place: int
+    group: Group
+    amounts: list[tuple[int, int]]
+    options: list[Provider]
+
+
+def serves(group: Group, provider: Provider) -> bool:
+    """Can the provider give all that a group with a suffix asks for? All conditions are on the provider itself."""
+    return (
+        all(provider.gives(*item) for item in group.resources.items())
+        and provider.has(group.required, group.forbidden)
+        and provider.is_in(group.member_of)
+        and group.not_member_of.isdisjoint(provider.aggregates)
+        and group.tree in (None, provider.root_id)
+    )
+
+
+def helps(group: Group, anchor: Anchor, provider: Provider, resource_class: int, amount: int) -> bool:
+    """Can the provider give the amount to the group without suffix? An aggregate of the root spans the tree."""
+    if not provider.gives(resource_class, amount) or not group.forbidden.isdisjoint(provider.traits):
+        return False
+    local = provider.root_id == anchor.root.id
+    if not (group.tree is None or (local and group.tree == anchor.root.id)):
+        return False
+    if not (provider.is_in(group.member_of) or (local and anchor.root.is_in(group.member_of))):
+        return False
+    return group.not_member_of.isdisjoint(provider.aggregates) and group.not_member_of.isdisjoint(
+        anchor.root.aggregates
+    )
+
+
+def slots_of(wanted: Wanted, anchor: Anchor) -> list[Slot]:
+    """What is to be given and who could, in the order of the request."""
+    slots: list[Slot] = []
+    for group in wanted.groups:
+        if group.suffix:
+            options = [provider for provider in chain(anchor.local, anchor.sharing) if serves(group, provider)]
+            slots.append(Slot(len(slots), group, list(group.resources.items()), options))
+            continue
+        for item in group.resources.items():
+            options = [
+                provider for provider in chain(anchor.local, anchor.sharing) if helps(group, anchor, provider, *item)
+            ]
+            slots.append(Slot(len(slots), group, [item], options))
+    return slots

@@ -1,0 +1,157 @@
+"""Loading trees, and the providers that share with them: a constant number of statements for a batch of trees."""
+
+from collections.abc import Iterator, Sequence
+
+from sqlalchemy import ColumnElement, and_, or_, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.placement.candidates import anchors
+from baremetal_sched.placement.candidates.conditions import one_of
+from baremetal_sched.placement.candidates.flat import SHARING_TRAIT
+from baremetal_sched.placement.candidates.tables import (
+    INVENTORIES,
+    PROVIDER_AGGREGATES,
+    PROVIDER_TRAITS,
+    PROVIDERS,
+    TRAITS,
+)
+from baremetal_sched.placement.candidates.trees import Anchor, Inventory, Provider, Wanted
+
+#: Trees in one batch.
+_BATCH = 200
+
+
+class World:
+    """What of the database matters to a request. Iterating yields anchors, as far as they are asked for."""
+
+    def __init__(self, session: Session, wanted: Wanted, limit: int | None) -> None:
+        self._session = session
+        self._wanted = wanted
+        self._limit = limit
+        groups = wanted.groups
+        #: Providers without the classes matter to groups without resources, and as ancestors.
+        self._whole_trees = bool(wanted.same_subtrees) or not all(group.resources for group in groups)
+        self._classes = sorted(wanted.class_names)
+        self._traits = sorted(
+            wanted.root_forbidden.union(
+                *wanted.root_required, *(group.forbidden.union(*group.required) for group in groups)
+            )
+        )
+        self._aggregates = {aggregate for group in groups for aggregate in group.not_member_of.union(*group.member_of)}
+        self._sharing = self._load_sharing()
+        self._ancestors = self._load_ancestors()
+
+    def __iter__(self) -> Iterator[Anchor]:
+        size = min(max(self._limit or _BATCH, 10), _BATCH)
+        for roots in anchors.batches(self._session, self._wanted, list(self._sharing.values()), size):
+            for start in range(0, len(roots), _BATCH):
+                yield from self._load_trees(roots[start : start + _BATCH])
+
+    def _load_sharing(self) -> dict[int, Provider]:
+        """Those who share and have a requested class (or just exist, if a group asks for none), and where they do."""
+        sharing: ColumnElement[bool] = PROVIDERS.c.id.in_(
+            select(PROVIDER_TRAITS.c.provider_id).where(
+                PROVIDER_TRAITS.c.trait_id == TRAITS.c.id, TRAITS.c.name == SHARING_TRAIT
+            )
+        )
+        if all(group.resources for group in self._wanted.groups):
+            has_class = select(INVENTORIES.c.provider_id).where(
+                INVENTORIES.c.provider_id == PROVIDERS.c.id, INVENTORIES.c.resource_class_id.in_(self._classes)
+            )
+            sharing &= has_class.exists()
+        found = self._providers(sharing)
+        if found:
+            self._add_traits(found, sharing)
+            self._add_aggregates(found, None, sharing)
+        for provider in found.values():
+            provider.shares = True
+        return found
+
+    def _load_ancestors(self) -> dict[int, int | None]:
+        """Parents in the trees that those who share are in, if anybody asks for subtrees."""
+        roots = {provider.root_id for provider in self._sharing.values()}
+        if not roots or not self._wanted.same_subtrees:
+            return {}
+        query = select(PROVIDERS.c.id, PROVIDERS.c.parent_id).where(_in_trees(sorted(roots)))
+        return {row_id: parent_id for row_id, parent_id in self._session.execute(query)}
+
+    def _load_trees(self, roots: Sequence[int]) -> list[Anchor]:
+        of_these = _in_trees(roots)
+        found = self._providers(of_these)
+        self._add_traits(found, of_these)
+        served: dict[int, set[int]] = {}
+        sharing_in: dict[int, list[Provider]] = {}
+        for provider in self._sharing.values():
+            for aggregate in provider.aggregates:
+                sharing_in.setdefault(aggregate, []).append(provider)
+        mentioned = self._aggregates | sharing_in.keys()
+        if mentioned:
+            served = self._add_aggregates(found, mentioned, of_these)
+        local: dict[int, list[Provider]] = {root: [] for root in roots}
+        for provider in found.values():
+            provider.shares = provider.id in self._sharing
+            local[provider.root_id].append(provider)
+        result = []
+        for root in roots:
+            if root in found:
+                guests = {p.id: p for aggregate in served.get(root, ()) for p in sharing_in.get(aggregate, ())}
+                sharing = [guest for guest in guests.values() if guest.root_id != root]
+                parents = {provider.id: provider.parent_id for provider in local[root]} | self._ancestors
+                result.append(Anchor(found[root], local[root], sharing, parents))
+        return result
+
+    def _providers(self, which: ColumnElement[bool]) -> dict[int, Provider]:
+        """SELECT p.…, i.… FROM resource_providers p
+        LEFT JOIN inventories i ON i.provider_id = p.id AND i.resource_class_id IN (requested) WHERE …
+        """
+        p, i = PROVIDERS.c, INVENTORIES.c
+        query = (
+            select(p.id, p.root_id, p.parent_id, i.resource_class_id, i.free, i.min_unit, i.max_unit, i.step_size)
+            .select_from(
+                PROVIDERS.outerjoin(INVENTORIES, and_(i.provider_id == p.id, i.resource_class_id.in_(self._classes)))
+            )
+            .where(which)
+            .order_by(p.id)
+        )
+        if not self._whole_trees:
+            query = query.where(or_(i.provider_id.is_not(None), p.parent_id.is_(None)))
+        found: dict[int, Provider] = {}
+        for row_id, root_id, parent_id, resource_class, *inventory in self._session.execute(query).all():
+            provider = found.get(row_id)
+            if provider is None:
+                provider = found[row_id] = Provider(row_id, root_id, parent_id)
+            if resource_class is not None:
+                provider.inventories[resource_class] = Inventory(*inventory)
+        return found
+
+    def _add_traits(self, found: dict[int, Provider], which: ColumnElement[bool]) -> None:
+        """Those of the request's traits that the providers have."""
+        if not self._traits:
+            return
+        query = select(PROVIDER_TRAITS.c.provider_id, PROVIDER_TRAITS.c.trait_id).where(
+            PROVIDERS.c.id == PROVIDER_TRAITS.c.provider_id, which, PROVIDER_TRAITS.c.trait_id.in_(self._traits)
+        )
+        for row_id, trait in self._session.execute(query):
+            if row_id in found:
+                found[row_id].traits.add(trait)
+
+    def _add_aggregates(
+        self, found: dict[int, Provider], mentioned: set[int] | None, which: ColumnElement[bool]
+    ) -> dict[int, set[int]]:
+        """The aggregates that the providers are in (only those ``mentioned``, if given); returns them by root."""
+        row = PROVIDER_AGGREGATES.c
+        query = select(PROVIDERS.c.root_id, row.provider_id, row.aggregate_id).where(
+            PROVIDERS.c.id == row.provider_id, which
+        )
+        if mentioned is not None:
+            query = query.where(one_of(row.aggregate_id, mentioned))
+        by_root: dict[int, set[int]] = {}
+        for root_id, row_id, aggregate in self._session.execute(query):
+            by_root.setdefault(root_id, set()).add(aggregate)
+            if row_id in found:
+                found[row_id].aggregates.add(aggregate)
+        return by_root
+
+
+def _in_trees(roots: Sequence[int]) -> ColumnElement[bool]:
+    return one_of(PROVIDERS.c.root_id, roots)

@@ -1,0 +1,98 @@
+"""Who may do what: noauth2, both sets of defaults, an operator's own policy file, scopes."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.service import Service
+
+LIST = "/placement/resource_providers"
+
+
+@pytest.fixture
+def secured(database_url: str) -> Any:
+    def start(**oslo_policy: Any) -> Service:
+        running = Service(database_url, api={"auth_strategy": "noauth2"}, oslo_policy=oslo_policy)
+        started.append(running)
+        return running
+
+    started: list[Service] = []
+    yield start
+    for running in started:
+        running.database.dispose()
+
+
+def caller(token: str = "u:p", **headers: str) -> dict[str, str]:
+    return {"X-Auth-Token": token, "OpenStack-API-Version": "placement 1.39", **headers}
+
+
+def test_without_a_token(secured: Any) -> None:
+    service = secured()
+    service.http.get("/placement/", status=200)
+    for path in (LIST, "/placement/nosuch"):
+        response = service.http.get(path, status=401)
+        assert response.json["code"] == "401 Unauthorized"
+        assert "openstack-api-version" not in response.headers
+        assert response.headers["x-openstack-request-id"]
+
+
+@pytest.mark.parametrize(
+    ("new_defaults", "roles", "reshaper", "providers"),
+    [
+        (False, "admin", 400, 200),
+        (False, "Service", 400, 200),
+        (False, "reader,member", 403, 403),
+        (True, "admin", 403, 200),
+        (True, "service", 400, 200),
+        (True, "reader, member", 403, 403),
+    ],
+)
+def test_defaults(secured: Any, new_defaults: bool, roles: str, reshaper: int, providers: int) -> None:
+    service = secured(enforce_new_defaults=new_defaults)
+    headers = caller(**{"X-Roles": roles})
+    service.http.get(LIST, headers=headers, status=providers)
+    service.http.post_json("/placement/reshaper", {}, headers=headers, status=reshaper)
+
+
+def test_a_refusal_names_the_policy(secured: Any) -> None:
+    response = secured().http.get(LIST, headers=caller(), status=403)
+    (error,) = response.json["errors"]
+    assert "Policy does not allow placement:resource_providers:list to be performed." in error["detail"]
+    assert error["code"] == "placement.undefined_code"
+
+
+def test_the_system_as_a_whole_is_another_scope(secured: Any) -> None:
+    headers = caller("admin", **{"OpenStack-System-Scope": "all", "X-Roles": "admin"})
+    response = secured().http.get(LIST, headers=headers, status=403)
+    assert "placement:resource_providers:list" in response.json["errors"][0]["detail"]
+
+
+def test_readers_see_the_usages_of_their_own_project(secured: Any) -> None:
+    service = secured(enforce_new_defaults=True)
+    headers = caller("u:p", **{"X-Roles": "reader"})
+    service.http.get("/placement/usages?project_id=p", headers=headers, status=200)
+    service.http.get("/placement/usages?project_id=q", headers=headers, status=403)
+    headers["X-Project-Id"] = "q"
+    service.http.get("/placement/usages?project_id=q", headers=headers, status=200)
+
+
+def test_an_operators_own_rules(secured: Any, tmp_path: Path) -> None:
+    rules = {
+        "placement:resource_providers:list": "role:auditor",
+        "placement:traits:list": "@",
+        "placement:resource_classes:list": "!",
+    }
+    file = tmp_path / "policy.yaml"
+    file.write_text(yaml.safe_dump(rules))
+    service = secured(policy_file=str(file))
+    service.http.get(LIST, headers=caller(**{"X-Roles": "auditor"}), status=200)
+    service.http.get(LIST, headers=caller("admin"), status=403)
+    service.http.get("/placement/traits", headers=caller(), status=200)
+    service.http.get("/placement/resource_classes", headers=caller("admin"), status=403)
+
+
+def test_nobody_is_asked_without_authentication(service: Service) -> None:
+    service.placement("POST", "/reshaper", {}, status=400)
+    service.http.get(LIST, status=200)

@@ -1,0 +1,103 @@
+"""Worlds of providers for tests of candidates, written straight into the tables."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import NAMESPACE_OID, uuid5
+
+from sqlalchemy import insert, update
+from sqlalchemy.orm import Session
+
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models import Aggregate, Inventory, ProviderAggregate, ProviderTrait, ResourceProvider
+from baremetal_sched.placement.names import ensure_class, ensure_traits
+
+SHARES = "MISC_SHARES_VIA_AGGREGATE"
+INT32 = 2147483647
+
+
+def uuid_of(name: str) -> str:
+    """The UUID of the provider or aggregate that tests call so."""
+    return str(uuid5(NAMESPACE_OID, name))
+
+
+@dataclass(frozen=True)
+class Stock:
+    """What a provider has of a class."""
+
+    total: int
+    used: int = 0
+    reserved: int = 0
+    min_unit: int = 1
+    max_unit: int = INT32
+    step_size: int = 1
+    ratio: float = 1.0
+
+    @property
+    def capacity(self) -> int:
+        return int((self.total - self.reserved) * self.ratio)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A provider; parents come before their children."""
+
+    name: str
+    parent: str | None = None
+    has: Mapping[str, Stock] = field(default_factory=dict)
+    traits: frozenset[str] = frozenset()
+    aggregates: frozenset[str] = frozenset()
+
+
+def spec(name: str, parent: str | None = None, traits: str = "", aggregates: str = "", **has: int | Stock) -> Spec:
+    """``spec("cell", "host", VCPU=4)``: names of traits and aggregates are separated by blanks."""
+    stocks = {key: value if isinstance(value, Stock) else Stock(value) for key, value in has.items()}
+    return Spec(name, parent, stocks, frozenset(traits.split()), frozenset(aggregates.split()))
+
+
+def build(session: Session, specs: Iterable[Spec]) -> dict[str, int]:
+    """Insert the providers; returns their ids by name."""
+    now, specs = utcnow(), list(specs)
+    aggregates = {name: i for i, name in enumerate(sorted({name for one in specs for name in one.aggregates}), 1)}
+    classes = {name: ensure_class(session, name) for name in sorted({name for one in specs for name in one.has})}
+    traits = ensure_traits(session, sorted({name for one in specs for name in one.traits}))
+    ids: dict[str, int] = {}
+    roots: dict[str, int] = {}
+    for one in specs:
+        values = {"uuid": uuid_of(one.name), "name": one.name, "generation": 0, "created_at": now}
+        row = session.execute(insert(ResourceProvider).values(parent_id=ids.get(one.parent or ""), **values))
+        assert row.inserted_primary_key is not None
+        ids[one.name] = row.inserted_primary_key[0]
+        roots[one.name] = roots[one.parent] if one.parent else ids[one.name]
+        session.execute(
+            update(ResourceProvider).where(ResourceProvider.id == ids[one.name]).values(root_id=roots[one.name])
+        )
+    rows = [{"id": i, "uuid": uuid_of(name), "created_at": now} for name, i in aggregates.items()]
+    _insert(session, Aggregate, rows)
+    members = [(ids[one.name], aggregates[name]) for one in specs for name in one.aggregates]
+    _insert(session, ProviderAggregate, [{"provider_id": row, "aggregate_id": other} for row, other in members])
+    marks = [(ids[one.name], traits[name]) for one in specs for name in one.traits]
+    _insert(session, ProviderTrait, [{"provider_id": row, "trait_id": other} for row, other in marks])
+    _insert(session, Inventory, [_row(ids[one.name], classes[k], v) for one in specs for k, v in one.has.items()])
+    return ids
+
+
+def _row(provider_id: int, class_id: int, stock: Stock) -> dict[str, Any]:
+    return {
+        "provider_id": provider_id,
+        "resource_class_id": class_id,
+        "total": stock.total,
+        "reserved": stock.reserved,
+        "min_unit": stock.min_unit,
+        "max_unit": stock.max_unit,
+        "step_size": stock.step_size,
+        "allocation_ratio": stock.ratio,
+        "capacity": stock.capacity,
+        "used": stock.used,
+        "created_at": utcnow(),
+    }
+
+
+def _insert(session: Session, model: type[Any], rows: list[dict[str, Any]]) -> None:
+    if rows:
+        session.execute(insert(model), rows)
