@@ -1,14 +1,16 @@
 """Placement's own test suite against our service.
 
 The YAML files come with the openstack-placement package; nothing else of it is used. Their data is made through our API
-(``placement_seeds``). Tests that cannot pass are listed here, with a reason each.
+(``placement_seeds``).
 """
 
 import copy
 import importlib.util
 import os
+import threading
 import unittest
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,18 @@ import pytest
 import yaml
 from gabbi import handlers, suitemaker
 from gabbi.handlers.base import ContentHandler
+from werkzeug.serving import make_server
 
 from tests.conformance import placement_seeds as seeds
 from tests.conformance.placement_app import make_app
 
-#: (file, test) -> why not. Empty: everything passes.
-EXCLUDED: dict[tuple[str, str], str] = {}
+#: CONFORMANCE_HTTP=1: through a real socket instead of calling the application.
+OVER_HTTP = os.environ.get("CONFORMANCE_HTTP") == "1"
+
+#: (file, test) -> why it cannot be sent through a socket.
+ONLY_IN_PROCESS = {
+    ("basic-http.yaml", "bad content length not int"): "no HTTP client sends it, and no HTTP server would pass it on"
+}
 
 
 def suite_folder() -> Path:
@@ -65,7 +73,11 @@ def test_file(file: Path, database_url: str, tmp_path: Path, clean_environment: 
             seed(seeds.World(client, "admin", environment))
         os.environ.update(environment)
         outcome = unittest.TestResult()
-        suite_of(file, document, app).run(outcome)
+        if OVER_HTTP:
+            with listening(app) as port:
+                suite_of(file, document, port=port).run(outcome)
+        else:
+            suite_of(file, document, app=app).run(outcome)
     finally:
         close()
     assert outcome.testsRun == len(document["tests"])
@@ -81,13 +93,27 @@ def config_of(flavour: str, database_url: str, folder: Path) -> dict[str, Any]:
     return config | {"db_url": database_url, "policy_file": str(policy_file) if config["policy_rules"] else ""}
 
 
-def suite_of(file: Path, document: dict[str, Any], app: Any) -> unittest.TestSuite:
-    """The tests of one file, in order."""
+@contextmanager
+def listening(app: Any) -> Iterator[int]:
+    """The application behind a real socket; yields the port."""
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def suite_of(file: Path, document: dict[str, Any], *, app: Any = None, port: int | None = None) -> unittest.TestSuite:
+    """The tests of one file, in order, for an application in this process or one that listens on a port."""
     document = copy.deepcopy(document)
     # No certificates are needed, and loading them for every test would take longer than the test.
     document.setdefault("defaults", {})["cert_validate"] = False
     for test in document["tests"]:
-        reason = EXCLUDED.get((file.name, test["name"]))
+        reason = ONLY_IN_PROCESS.get((file.name, test["name"])) if port is not None else None
         if reason:
             test["skip"] = reason
     response_handlers: list[ContentHandler] = [handler() for handler in handlers.RESPONSE_HANDLERS]
@@ -96,10 +122,10 @@ def suite_of(file: Path, document: dict[str, Any], app: Any) -> unittest.TestSui
         file.stem,
         document,
         str(file.parent),
-        "localhost",
+        "localhost" if port is None else "127.0.0.1",
+        port,
         None,
-        None,
-        lambda: app,
+        None if app is None else lambda: app,
         prefix="",
         handlers=response_handlers,
     )

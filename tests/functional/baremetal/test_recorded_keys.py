@@ -1,0 +1,51 @@
+"""At every microversion the documents have the keys that a running Ironic 39.0.0 gave them (recorded)."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.service import Service
+
+RECORDED: dict[str, list[dict[str, Any]]] = json.loads(
+    (Path(__file__).parents[2] / "data" / "keys_by_version.json").read_text()
+)
+PATHS = {
+    "node": "/nodes/{uuid}",
+    "node_list": "/nodes",
+    "node_states": "/nodes/{uuid}/states",
+    "driver": "/drivers/fake-hardware",
+    "conductor": "/conductors/c1",
+}
+
+
+def keys_at(name: str) -> dict[int, set[str] | None]:
+    """The recorded keys by microversion (minor); None where there was an error."""
+    keys: set[str] | None = None
+    by_version: dict[int, set[str] | None] = {}
+    changes = {int(entry["from"].split(".")[1]): entry for entry in RECORDED[name]}
+    for version in range(1, 116):
+        entry = changes.get(version)
+        if entry is not None:
+            if entry.get("keys") is not None:
+                keys = set(entry["keys"])
+            elif "added" in entry or "removed" in entry:
+                keys = (keys or set()) | set(entry.get("added") or ()) - set(entry.get("removed") or ())
+            else:
+                keys = None
+        by_version[version] = set(keys) if keys is not None else None
+    return by_version
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_keys(service: Service, name: str) -> None:
+    uuid = service.add_node("n1", power=False)
+    for version, keys in keys_at(name).items():
+        path = PATHS[name].format(uuid=uuid)
+        response = service.baremetal("GET", path, version=f"1.{version}", status="*")
+        document = response.json["nodes"][0] if name == "node_list" else response.json
+        if keys is None:
+            assert response.status_code >= 400, version
+        else:
+            assert set(document) == keys, version
