@@ -1,0 +1,290 @@
+"""The API reference says all that the code has: routes, parameters and fields, with the microversion of each."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from baremetal_sched.baremetal.api import conductors, drivers, node_filters
+from baremetal_sched.baremetal.api import versions as baremetal_versions
+from baremetal_sched.baremetal.api.query import PAGING
+from baremetal_sched.baremetal.api.routes import ROUTES as BAREMETAL_ROUTES
+from baremetal_sched.baremetal.node_fields import FIELDS, LIST_DEFAULT, STATES
+from baremetal_sched.baremetal.schemas.nodes import MAINTENANCE, NODE_CREATE, NODE_UPDATE, POWER
+from baremetal_sched.baremetal.states import FAULTS, POWER_TARGETS
+from baremetal_sched.db.transaction import Database
+from baremetal_sched.placement import inventories
+from baremetal_sched.placement.api import versions as placement_versions
+from baremetal_sched.placement.api.errors import CODES, UNDEFINED
+from baremetal_sched.placement.api.routes import ROUTES as PLACEMENT_ROUTES
+from baremetal_sched.placement.schemas import associations, queries
+from baremetal_sched.placement.schemas import inventories as inventory_schemas
+from baremetal_sched.placement.schemas import providers as provider_schemas
+from baremetal_sched.placement.schemas.allocations import put_schema, reshape_schema
+from baremetal_sched.settings import load
+from baremetal_sched.web.application import Route
+from baremetal_sched.web.health import RootApi
+
+API_REF = Path(__file__).parents[2] / "api-ref"
+FIRST = {"baremetal": baremetal_versions.MINIMUM, "placement": placement_versions.MINIMUM}
+
+_TABLE = re.compile(r"^\.\. rest_parameters:: (\S+)\n\n((?:   - .+\n)+)", re.MULTILINE)
+_METHOD = re.compile(r"^\.\. rest_method:: (\S+) (\S+)(?:\n   min_version: 1\.(\d+))?", re.MULTILINE)
+_STATUS = re.compile(r"^   - (\d{3})(?:: (\w+))?$", re.MULTILINE)
+
+
+Entries = dict[str, Mapping[str, Any]]
+
+
+@dataclass
+class Method:
+    """What one section of the reference says: parameters and fields by name, by where they are."""
+
+    since: int | None
+    header: Entries = field(default_factory=dict)
+    path: Entries = field(default_factory=dict)
+    query: Entries = field(default_factory=dict)
+    body: Entries = field(default_factory=dict)
+
+
+class Page:
+    """One file of the reference, by method and path (with ``{}`` for each path parameter)."""
+
+    def __init__(self, path: Path) -> None:
+        self.text = path.read_text()
+        self.methods: dict[tuple[str, str], Method] = {}
+        starts = [*_METHOD.finditer(self.text)]
+        for start, following in zip_longest(starts, starts[1:]):
+            section = Method(int(start[3]) if start[3] else None)
+            for file, lines in _TABLE.findall(self.text[start.start() : following and following.start()]):
+                known = entries(path.parent / file)
+                for line in lines.splitlines():
+                    name, _, key = line.removeprefix("   - ").partition(": ")
+                    getattr(section, known[key]["in"])[name] = known[key]
+            self.methods[start[1], _shape(start[2])] = section
+
+    def mentions(self, route: Route) -> bool:
+        """Is the route described, or at least named in the text?"""
+        return (route.method, _shape(route.path)) in self.methods or f"``{route.method} {route.path}``" in self.text
+
+
+@cache
+def entries(file: Path) -> Any:
+    """A YAML file of the reference."""
+    return yaml.safe_load(file.read_text())
+
+
+def _shape(path: str) -> str:
+    return re.sub(r"<\w+>|\{\w+\}", "{}", path)
+
+
+@cache
+def page(api: str, resource: str) -> Page:
+    return Page(API_REF / api / f"{resource}.rst")
+
+
+def method(api: str, resource: str, verb: str, path: str) -> Method:
+    return page(api, resource).methods[verb, path]
+
+
+def assert_since(api: str, name: str, entry: Mapping[str, Any], since: int) -> None:
+    """The documented first microversion is the real one; the API's first is not mentioned."""
+    expected = f"1.{since}" if since > FIRST[api] else None
+    assert entry.get("min_version") == expected, name
+
+
+ROUTES = [("baremetal", route) for route in BAREMETAL_ROUTES] + [("placement", route) for route in PLACEMENT_ROUTES]
+
+
+@pytest.mark.parametrize(("api", "route"), ROUTES, ids=[f"{api}: {r.method} {r.path}" for api, r in ROUTES])
+def test_route(api: str, route: Route) -> None:
+    """Each route is in the file that is called like the module of its view, with its first microversion."""
+    described = page(api, route.view.__module__.rpartition(".")[2])
+    assert described.mentions(route)
+    section = described.methods.get((route.method, _shape(route.path)))
+    if section and route.since > FIRST[api]:
+        assert section.since == route.since
+    if section:
+        assert len(section.path) == route.path.count("<")
+
+
+@pytest.mark.parametrize("api", ["baremetal", "placement"])
+def test_no_route_is_invented(api: str) -> None:
+    routes = {(route.method, _shape(route.path)) for each, route in ROUTES if each == api}
+    for path in (API_REF / api).glob("*.rst"):
+        assert set(Page(path).methods) <= routes, path
+
+
+def test_the_services_own_paths(tmp_path: Path) -> None:
+    settings = load(overrides={"database": {"connection": f"sqlite:///{tmp_path}/unused.sqlite"}})
+    described = Page(API_REF / "service.rst")
+    assert set(described.methods) == {(r.method, r.path) for r in RootApi(settings, Database(settings)).routes}
+
+
+def test_all_tables_and_statuses_are_defined() -> None:
+    for path in API_REF.rglob("*.rst"):
+        text = path.read_text()
+        for file, lines in _TABLE.findall(text):
+            known = entries(path.parent / file)
+            assert {line.partition(": ")[2] for line in lines.splitlines()} <= set(known), path
+        statuses = entries(path.parent / "status.yaml")
+        for code, reason in _STATUS.findall(text):
+            assert (reason or "default") in statuses[int(code)], (path, code, reason)
+
+
+@pytest.mark.parametrize("name", ["baremetal", "placement", "."])
+def test_no_entry_is_left_over(name: str) -> None:
+    folder = API_REF / name
+    tables = [lines for path in folder.glob("*.rst") for _, lines in _TABLE.findall(path.read_text())]
+    used = {line.partition(": ")[2] for lines in tables for line in lines.splitlines()}
+    assert used == set(entries(folder / "parameters.yaml"))
+
+
+# -- bare metal --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/v1/nodes", "/v1/nodes/detail"])
+def test_filters_of_nodes(path: str) -> None:
+    section = method("baremetal", "nodes", "GET", path)
+    own = {"fields", "detail"} if path == "/v1/nodes" else set()
+    assert set(section.query) == {*node_filters.PARAMETERS, *own}
+    for name, since in node_filters.FILTERS.items():
+        assert_since("baremetal", name, section.query[name], since)
+
+
+def test_fields_of_nodes() -> None:
+    section = method("baremetal", "nodes", "GET", "/v1/nodes/{}")
+    assert set(section.body) == set(FIELDS)
+    for name, known in FIELDS.items():
+        assert_since("baremetal", name, section.body[name], known.since)
+
+
+@pytest.mark.parametrize(
+    ("resource", "verb", "path", "expected"),
+    [
+        ("nodes", "POST", "/v1/nodes", NODE_CREATE.fields),
+        ("nodes", "PATCH", "/v1/nodes/{}", {*NODE_UPDATE.fields, "op", "path", "value"}),
+        ("nodes", "PUT", "/v1/nodes/{}/maintenance", MAINTENANCE.fields),
+        ("states", "PUT", "/v1/nodes/{}/states/power", POWER.fields),
+        ("states", "GET", "/v1/nodes/{}/states", STATES),
+        ("conductors", "GET", "/v1/conductors/{}", conductors._FIELDS),
+        ("drivers", "GET", "/v1/drivers/{}", drivers._FIELDS),
+    ],
+)
+def test_bodies_of_the_bare_metal_api(resource: str, verb: str, path: str, expected: Iterable[str]) -> None:
+    section = method("baremetal", resource, verb, path)
+    assert set(section.body) == set(expected)
+
+
+@pytest.mark.parametrize(
+    ("resource", "verb", "path", "expected"),
+    [
+        ("nodes", "GET", "/v1/nodes/{}", {"fields"}),
+        ("nodes", "PATCH", "/v1/nodes/{}", {"reset_interfaces"}),
+        ("conductors", "GET", "/v1/conductors", {*PAGING, "fields", "detail"}),
+        ("conductors", "GET", "/v1/conductors/{}", {"fields"}),
+        ("drivers", "GET", "/v1/drivers", {"type", "detail", "fields"}),
+        ("drivers", "GET", "/v1/drivers/{}", {"fields"}),
+    ],
+)
+def test_queries_of_the_bare_metal_api(resource: str, verb: str, path: str, expected: set[str]) -> None:
+    assert set(method("baremetal", resource, verb, path).query) == expected
+
+
+def test_interfaces_of_drivers_have_their_microversions() -> None:
+    section = method("baremetal", "drivers", "GET", "/v1/drivers/{}")
+    for kind, since in drivers._INTERFACES_SINCE.items():
+        for name in (f"default_{kind}_interface", f"enabled_{kind}_interfaces"):
+            assert_since("baremetal", name, section.body[name], since)
+
+
+def test_words_of_the_bare_metal_api() -> None:
+    nodes, states = page("baremetal", "nodes").text, method("baremetal", "states", "PUT", "/v1/nodes/{}/states/power")
+    for name in LIST_DEFAULT:
+        assert f"``{name}``" in nodes
+    for target in POWER_TARGETS:
+        assert f"``{target}``" in states.body["target"]["description"]
+    for fault in FAULTS:
+        assert f"``{fault}``" in method("baremetal", "nodes", "GET", "/v1/nodes").query["fault"]["description"]
+
+
+# -- placement ---------------------------------------------------------------------------------------------------------
+
+
+def test_queries_of_the_placement_api() -> None:
+    latest = placement_versions.MAXIMUM
+    patterns = queries.candidates(latest)["patternProperties"]
+    grouped = {re.sub(r"\W.*", "", pattern.lstrip("^")) for pattern in patterns}
+    for resource, path, expected in (
+        ("resource_providers", "/resource_providers", set(queries.providers(latest)["properties"])),
+        ("traits", "/traits", set(queries.TRAITS["properties"])),
+        ("allocation_candidates", "/allocation_candidates", {*queries.candidates(latest)["properties"], *grouped}),
+        ("usages", "/usages", set(queries.usages(latest)["properties"])),
+    ):
+        section = method("placement", resource, "GET", path)
+        assert set(section.query) == expected
+        for name, entry in section.query.items():
+            since = int(entry.get("min_version", "1.0").partition(".")[2])
+            assert _is_first(resource, name, since), name
+
+
+def _is_first(resource: str, name: str, since: int) -> bool:
+    """Is ``since`` the first microversion whose schema has the parameter (or the first that has the list)?"""
+    schemas = {
+        "resource_providers": queries.providers,
+        "allocation_candidates": queries.candidates,
+        "usages": queries.usages,
+    }
+    if resource not in schemas:
+        return since == 0
+
+    def has(version: int) -> bool:
+        schema = schemas[resource](version)
+        patterns = schema.get("patternProperties", {})
+        return name in schema["properties"] or any(re.match(pattern, name) for pattern in patterns)
+
+    return has(since) and (since == 0 or not has(since - 1))
+
+
+@pytest.mark.parametrize(
+    ("resource", "verb", "path", "schema"),
+    [
+        ("resource_providers", "POST", "/resource_providers", provider_schemas.create(placement_versions.MAXIMUM)),
+        ("resource_providers", "PUT", "/resource_providers/{}", provider_schemas.update(placement_versions.MAXIMUM)),
+        ("inventories", "POST", "/resource_providers/{}/inventories", inventory_schemas.CREATE),
+        ("inventories", "PUT", "/resource_providers/{}/inventories", inventory_schemas.REPLACE),
+        ("inventories", "PUT", "/resource_providers/{}/inventories/{}", inventory_schemas.UPDATE),
+        ("aggregates", "PUT", "/resource_providers/{}/aggregates", associations.AGGREGATES),
+        ("traits", "PUT", "/resource_providers/{}/traits", associations.TRAITS),
+        ("reshaper", "POST", "/reshaper", reshape_schema(placement_versions.MAXIMUM)),
+    ],
+)
+def test_bodies_of_the_placement_api(resource: str, verb: str, path: str, schema: Mapping[str, Any]) -> None:
+    assert set(schema["properties"]) <= set(method("placement", resource, verb, path).body)
+
+
+def test_what_a_claim_takes() -> None:
+    section = method("placement", "allocations", "PUT", "/allocations/{}")
+    latest = put_schema(placement_versions.MAXIMUM)
+    assert set(section.body) == set(latest["properties"])
+    for name in latest["properties"]:
+        entry = section.body[name]
+        assert entry["required"] == (name in latest["required"]), name
+        first = min(
+            version for version in range(placement_versions.MAXIMUM + 1) if name in put_schema(version)["properties"]
+        )
+        assert_since("placement", name, entry, first)
+    inventory = method("placement", "inventories", "GET", "/resource_providers/{}/inventories/{}")
+    assert set(inventory.body) == {*inventories.PARTS, "resource_provider_generation"}
+
+
+def test_codes_of_the_placement_api() -> None:
+    text = page("placement", "index").text
+    for code in (*CODES.values(), UNDEFINED):
+        assert f"``{code}``" in text

@@ -1,0 +1,130 @@
+"""What the documentation says about options, commands and files is true, and complete."""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from oslo_config import cfg
+
+from baremetal_sched.cli import cli
+from baremetal_sched.settings import OPTIONS, load
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+CONFIGURATION = (ROOT / "api-ref" / "configuration.rst").read_text()
+
+#: How the page writes defaults that are no plain text.
+_WORDS = {None: "none", "": "empty"}
+_PAGES = {"README.md": README, "CONTRIBUTING.md": CONTRIBUTING}
+
+
+def documented_options() -> dict[str, dict[str, str]]:
+    """The options of the configuration page by group: each with what it says after "Default: "."""
+    groups: dict[str, dict[str, str]] = {}
+    sections = re.split(r"^\[(\w+)\]\n=+\n", CONFIGURATION, flags=re.MULTILINE)[1:]
+    for group, text in zip(sections[::2], sections[1::2], strict=True):
+        groups[group] = dict(re.findall(r"^``(\w+)``\n    Default: (.+)\n\n    \S", text, re.MULTILINE))
+    return groups
+
+
+OPTIONS_BY_NAME = [(group, option) for group, options in OPTIONS.items() for option in options]
+
+
+@pytest.mark.parametrize(("group", "option"), OPTIONS_BY_NAME, ids=[f"{g}.{o.dest}" for g, o in OPTIONS_BY_NAME])
+def test_every_option_is_documented(group: str, option: cfg.Opt) -> None:
+    """With its default; the default of ``host`` is the name of whatever machine this is."""
+    said = documented_options()[group][option.dest]
+    default = option.default
+    if isinstance(default, bool):
+        default = str(default).lower()
+    elif isinstance(default, list):
+        default = ",".join(default)
+    expected = "the name of this machine." if option.dest == "host" else _WORDS.get(default, f"``{default}``")
+    assert said == expected
+
+
+def test_no_option_is_invented() -> None:
+    settings = load()
+    for group, options in documented_options().items():
+        section = settings if group == "DEFAULT" else settings[group]
+        for option in options:
+            assert option in section
+
+
+def code(text: str, language: str) -> list[str]:
+    """The blocks of code in a page of Markdown."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def test_the_readme_begins_with_its_two_commands() -> None:
+    """One line each: .ci/run takes them from there."""
+    first, second = code(README, "sh")[:2]
+    assert first == "python3 -m venv .venv && .venv/bin/pip install . && .venv/bin/baremetal-sched demo\n"
+    assert second == "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/pytest\n"
+    assert README.index("```sh") < 200
+
+
+def calls() -> Iterator[tuple[str, list[str]]]:
+    """Every call of our command in the pages, as the words after its name."""
+    for page, text in _PAGES.items():
+        for block in code(text, "sh"):
+            for call in re.findall(r"(?:^|/| )baremetal-sched ([^&|;#>\n]*)", block, re.MULTILINE):
+                yield f"{page}: {call.strip()}", call.split()
+
+
+CALLS = list(calls())
+
+
+@pytest.mark.parametrize("words", [words for _, words in CALLS], ids=[name for name, _ in CALLS])
+def test_commands_and_their_options_exist(words: list[str]) -> None:
+    context = click.Context(cli)
+    command: click.Command | None = cli
+    words = [*words]
+    while isinstance(command, click.Group):
+        command = command.get_command(context, words.pop(0))
+    assert command is not None
+    options = {name: option for option in command.params for name in option.opts}
+    for word in words:
+        if word.startswith("--"):
+            assert word in options
+
+
+@pytest.mark.parametrize("command", ["serve", "demo", "conductor", "db upgrade", "db check"])
+def test_commands_are_in_the_readme(command: str) -> None:
+    assert f"baremetal-sched {command}" in README
+
+
+def test_variables_of_the_environment_name_options() -> None:
+    for group, option in re.findall(r"OS_([A-Z_]+?)__([A-Z_]+)", README + CONTRIBUTING + CONFIGURATION):
+        assert option.lower() in {known.dest for known in OPTIONS[group if group == "DEFAULT" else group.lower()]}
+
+
+@pytest.mark.parametrize("page", sorted(_PAGES))
+def test_links_lead_to_files(page: str) -> None:
+    links = re.findall(r"\]\((?!https?://)([^)#]+)\)", _PAGES[page])
+    assert links
+    for link in links:
+        assert (ROOT / link).exists(), link
+
+
+@pytest.mark.parametrize("page", sorted(_PAGES))
+def test_folders_exist(page: str) -> None:
+    for path in re.findall(r"`((?:baremetal_sched|tests|migrations|api-ref|\.ci)/[\w./-]*)`", _PAGES[page]):
+        assert (ROOT / path).exists(), path
+
+
+def test_linters_are_the_same_everywhere() -> None:
+    """.ci/run, tox.ini and the page for contributors call the same ones."""
+    for name in ("ruff check", "ruff format --check", "mypy", "lint-imports"):
+        assert name in CONTRIBUTING
+        assert name in (ROOT / "tox.ini").read_text()
+        assert name.split()[-1] in (ROOT / ".ci" / "run").read_text()
+
+
+def test_the_version_is_in_the_changelog() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text()
