@@ -1,0 +1,128 @@
+"""Databases of the benchmark's own on a server: made, filled in bulk, dropped."""
+
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, create_engine, make_url, text
+from sqlalchemy.pool import NullPool
+
+_CHUNK = 250_000
+
+DEFAULT_URLS = {
+    "mariadb": "mariadb://root@127.0.0.1",
+    "postgresql": "postgresql://postgres@127.0.0.1",
+    "sqlite": "sqlite://",
+}
+_DRIVERS = {"mariadb": "mysql+pymysql", "postgresql": "postgresql+psycopg", "sqlite": "sqlite"}
+
+Row = Sequence[Any]
+
+
+class Store:
+    """One database. ``url`` is that of our driver; ``load`` is how this kind of server likes to be filled."""
+
+    def __init__(self, kind: str, server: str, name: str, folder: Path) -> None:
+        self.kind = kind
+        self.name = name
+        self.folder = folder
+        url = make_url(server).set(drivername=_DRIVERS[kind])
+        database = str(folder / f"{name}.sqlite") if kind == "sqlite" else name
+        self._server = url.set(database="postgres" if kind == "postgresql" else None)
+        self.url: URL = url.set(database=database)
+        options = {"connect_args": {"local_infile": True}} if kind == "mariadb" else {}
+        self.engine = create_engine(self.url, poolclass=NullPool, **options)
+
+    def url_of(self, driver: str | None = None) -> str:
+        """The URL, with its password; ``driver`` is another one to use with PostgreSQL."""
+        url = self.url
+        if driver and self.kind == "postgresql":
+            url = url.set(drivername=f"postgresql+{driver}")
+        return url.render_as_string(hide_password=False)
+
+    def create(self) -> None:
+        """An empty database, whatever was there."""
+        self.drop()
+        if self.kind != "sqlite":
+            self._on_server(f"CREATE DATABASE {self.name}")
+
+    def drop(self) -> None:
+        if self.kind == "sqlite":
+            for path in self.folder.glob(f"{self.name}.sqlite*"):
+                path.unlink()
+            return
+        force = " WITH (FORCE)" if self.kind == "postgresql" else ""
+        self._on_server(f"DROP DATABASE IF EXISTS {self.name}{force}")
+
+    def _on_server(self, statement: str) -> None:
+        engine = create_engine(self._server, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            connection.execute(text(statement))
+
+    def version(self) -> str:
+        """What the server calls itself."""
+        call = "sqlite_version()" if self.kind == "sqlite" else "version()"
+        return " ".join(str(self.rows(f"SELECT {call}")[0][0]).split()[:2])
+
+    def rows(self, statement: str) -> list[Any]:
+        with self.engine.connect() as connection:
+            return list(connection.execute(text(statement)))
+
+    def execute(self, statement: str) -> None:
+        with self.engine.begin() as connection:
+            connection.execute(text(statement))
+
+    def load(self, table: str, columns: str, rows: Iterable[Row]) -> None:
+        """Append ``rows``, of ``columns`` (separated by commas), without checking foreign keys."""
+        append = {"mariadb": self._load_mariadb, "postgresql": self._load_postgresql, "sqlite": self._load_sqlite}
+        source = iter(rows)
+        with self.engine.connect() as connection:
+            raw: Any = connection.connection.dbapi_connection
+            while chunk := list(islice(source, _CHUNK)):
+                append[self.kind](raw, table, columns, chunk)
+                raw.commit()
+        if self.kind == "postgresql" and re.match(r"id\b", columns):
+            self.execute(
+                f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), (SELECT coalesce(max(id), 1) FROM {table}))"
+            )
+
+    def _load_mariadb(self, raw: Any, table: str, columns: str, rows: list[Row]) -> None:
+        with tempfile.NamedTemporaryFile("w", dir=self.folder, suffix=".tsv") as file, raw.cursor() as cursor:
+            file.writelines(_lines(rows))
+            file.flush()
+            cursor.execute("SET SESSION foreign_key_checks = 0, unique_checks = 0")
+            count = cursor.execute(
+                f"LOAD DATA LOCAL INFILE '{file.name}' INTO TABLE {table} CHARACTER SET utf8mb4 ({columns})"
+            )
+        if count != len(rows):
+            raise RuntimeError(f"{self.name}.{table} took {count} of {len(rows)} rows")
+
+    def _load_postgresql(self, raw: Any, table: str, columns: str, rows: list[Row]) -> None:
+        with raw.cursor() as cursor:
+            cursor.execute("SET session_replication_role = replica")
+            with cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
+                lines = _lines(rows)
+                while part := "".join(islice(lines, 1000)):
+                    copy.write(part)
+
+    def _load_sqlite(self, raw: Any, table: str, columns: str, rows: list[Row]) -> None:
+        places = ", ".join("?" * len(rows[0]))
+        raw.executemany(f"INSERT INTO {table} ({columns}) VALUES ({places})", rows)
+
+    def analyze(self) -> None:
+        """Let the planner know what is there now."""
+        if self.kind == "mariadb":
+            for (table,) in self.rows("SHOW TABLES"):
+                self.rows(f"ANALYZE TABLE {table}")
+        else:
+            statement = "VACUUM ANALYZE" if self.kind == "postgresql" else "ANALYZE"
+            with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                connection.execute(text(statement))
+
+
+def _lines(rows: Iterable[Row]) -> Iterator[str]:
+    for row in rows:
+        yield "\t".join(["\\N" if value is None else str(value) for value in row]) + "\n"
