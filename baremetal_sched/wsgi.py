@@ -6,9 +6,10 @@ Settings come from the environment, and from the files that ``BAREMETAL_SCHED_CO
 import os
 
 from baremetal_sched import logs
-from baremetal_sched.app import create_app
+from baremetal_sched.app import create_app, settle
 from baremetal_sched.settings import load
 
 _settings = load([path for path in os.environ.get("BAREMETAL_SCHED_CONFIG", "").split(":") if path])
 logs.configure(_settings)
 app = create_app(_settings)
+settle()

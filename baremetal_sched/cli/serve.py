@@ -12,7 +12,7 @@ from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 from gunicorn.errors import HaltServer
 
-from baremetal_sched.app import create_app
+from baremetal_sched.app import create_app, settle
 from baremetal_sched.cli import conductor as conductor_command
 from baremetal_sched.cli.conductor import check_registration
 from baremetal_sched.cli.db import prepare
@@ -181,7 +181,9 @@ class _Server(BaseApplication):  # type: ignore[misc]
                 self.cfg.set(name, value)
 
     def load(self) -> Any:
-        return create_app(self._settings)
+        app = create_app(self._settings)
+        settle()
+        return app
 
     def run(self) -> None:
         master = _Master(self)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
-from sqlalchemy import delete, exists, insert, select
+from sqlalchemy import delete, exists, func, insert, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import utcnow
@@ -28,7 +28,7 @@ def list_traits(
     if names is not None:
         query = query.where(Trait.name.in_(names))
     if prefix is not None:
-        query = query.where(Trait.name.startswith(prefix, autoescape=True))
+        query = query.where(func.substr(Trait.name, 1, len(prefix)) == prefix)
     if associated is not None:
         has = exists().where(ProviderTrait.trait_id == Trait.id)
         query = query.where(has if associated else ~has)
