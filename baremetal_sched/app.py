@@ -42,8 +42,8 @@ def create_app(settings: Settings | Mapping[str, Mapping[str, Any]] | None = Non
 
 
 def settle() -> None:
-    """Call when everything is imported: what is there now stays, so the garbage collector need not look at it again. And
-    it looks less often: a list of thousands of nodes is garbage only once it is sent."""
+    """Call when everything is imported: what is there now stays, so the garbage collector need not look at it again.
+    And it looks less often: a list of thousands of nodes is garbage only once it is sent."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)

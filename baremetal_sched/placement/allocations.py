@@ -32,8 +32,6 @@ def write(session: Session, requests: Sequence[ConsumerWrite], unknown_class: st
     edge runs it again.
     """
     consumers = _lock_consumers(session, requests)
-    for request in requests:
-        _check_generation(request, consumers.get(request.uuid))
     stocks = stock.find(session, requests, unknown_class)
     wanted = {request.uuid: _wanted(request, stocks) for request in requests}
     held = _held(session, [consumer.id for consumer in consumers.values()])
@@ -48,26 +46,23 @@ def write(session: Session, requests: Sequence[ConsumerWrite], unknown_class: st
 
 
 def check(session: Session, requests: Sequence[ConsumerWrite]) -> None:
-    """The first checks of ``write``, for who does something else before it. Raises ConsumerConflict, UnknownProvider."""
-    _look_up(session, requests)
-
-
-def _look_up(session: Session, requests: Sequence[ConsumerWrite]) -> tuple[dict[str, Any], dict[str, int]]:
-    """The consumers, locked and at the generations that they should have, and ids of the providers, all by UUID."""
-    consumers = _lock_consumers(session, requests)
-    for request in requests:
-        _check_generation(request, consumers.get(request.uuid))
-    return consumers, _provider_ids(session, requests)
+    """The first checks of ``write``, for who has others after them. Raises ConsumerConflict, UnknownProvider."""
+    _lock_consumers(session, requests)
+    stock.require_providers(session, requests)
 
 
 def _lock_consumers(session: Session, requests: Sequence[ConsumerWrite]) -> dict[str, Any]:
+    """Those that exist, by UUID. Raises ConsumerConflict if one is not at the generation that it should have."""
     rows = session.execute(
         select(_CONSUMERS.c.uuid, _CONSUMERS.c.id, _CONSUMERS.c.generation)
         .where(_CONSUMERS.c.uuid.in_([request.uuid for request in requests]))
         .order_by(_CONSUMERS.c.id)
         .with_for_update()
     )
-    return {row.uuid: row for row in rows}
+    consumers = {row.uuid: row for row in rows}
+    for request in requests:
+        _check_generation(request, consumers.get(request.uuid))
+    return consumers
 
 
 def _check_generation(request: ConsumerWrite, consumer: Any) -> None:

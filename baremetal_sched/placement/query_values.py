@@ -93,7 +93,10 @@ def parse_traits(text: str, conditions: TraitConditions, *, forbidden_allowed: b
         if not all(wanted):
             raise BadQuery(message=f"{expected}in:HW_CPU_X86_VMX,CUSTOM_MAGIC. Got an empty trait in: {text}")
         if any(name.startswith("!") for name in wanted):
-            raise BadQuery(message=f"{PREFIX}The format 'in:' does not support forbidden traits. Got: {text}")
+            raise BadQuery(
+                message=f"{PREFIX}The format 'in:HW_CPU_X86_VMX,CUSTOM_MAGIC' does not support forbidden traits. "
+                f"Got: {text}"
+            )
         conditions.required.append(frozenset(wanted))
         return
     for name in (item.strip() for item in text.split(",")):

@@ -40,7 +40,7 @@ def find(session: Session, requests: Sequence[ConsumerWrite], unknown_class: str
     SELECT … FROM inventories i JOIN resource_providers p … JOIN resource_classes c …
     WHERE p.uuid IN (…) AND c.name IN (…): one statement where everything exists, which is nearly always.
     """
-    uuids = list(dict.fromkeys(uuid for request in requests for uuid in request.allocations))
+    uuids = _uuids(requests)
     wanted = {name for request in requests for amounts in request.allocations.values() for name in amounts}
     stocks = Stocks()
     if not uuids:
@@ -55,6 +55,15 @@ def find(session: Session, requests: Sequence[ConsumerWrite], unknown_class: str
         _find_classes(session, stocks, requests, unknown_class)
     stocks.providers = {uuid: stocks.providers[uuid] for uuid in uuids}
     return stocks
+
+
+def require_providers(session: Session, requests: Sequence[ConsumerWrite]) -> None:
+    """Raises UnknownProvider if the requests name a provider that does not exist."""
+    _find_providers(session, Stocks(), _uuids(requests))
+
+
+def _uuids(requests: Sequence[ConsumerWrite]) -> list[str]:
+    return list(dict.fromkeys(uuid for request in requests for uuid in request.allocations))
 
 
 def _query(uuids: Sequence[str], names: set[str]) -> Query:

@@ -44,12 +44,12 @@ def list_providers(call: PlacementCall, session: Session) -> Response:
     values = call.checked_query(queries.providers(call.version))
     repeated = query_values.all_values(call.query)
     group = RequestGroup("", in_tree=values.get("in_tree"))
-    if "resources" in values:
-        group.resources = query_values.parse_resources(values["resources"])
-    if "required" in values:
-        group.traits = query_values.parse_required(repeated["required"], call.version)
     if "member_of" in values:
         group.aggregates = query_values.parse_member_of("member_of", repeated["member_of"], call.version)
+    if "required" in values:
+        group.traits = query_values.parse_required(repeated["required"], call.version)
+    if "resources" in values:
+        group.resources = query_values.parse_resources(values["resources"])
     filters = ProviderFilters(values.get("name"), values.get("uuid"), group)
     try:
         rows, modified = providers.list_providers(session, filters)

@@ -7,7 +7,7 @@ can give that thing. What providers can give together is decided later, in ``cho
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, literal, or_, select
+from sqlalchemy import ColumnElement, literal_column, or_, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.types import Query
@@ -134,23 +134,17 @@ def _somebody(root_id: Column, need: Need) -> ColumnElement[bool]:
                WHERE m.root_id = … AND a.aggregate_id IN (those of who shares))
     """
     member, row = PROVIDERS.alias(), PROVIDER_AGGREGATES.alias()
-    local = (
-        select(literal(1))
-        .select_from(member)
-        .where(member.c.root_id == root_id, *_able(member, need))
-        .correlate_except(member)
-        .exists()
-    )
+    one: Column = literal_column("1")
+    able = select(one).select_from(member).where(member.c.root_id == root_id, *_able(member, need))
+    local = conditions.looked_up(able.correlate_except(member))
     if not need.aggregates:
         return local
-    shared = (
-        select(literal(1))
+    guests = (
+        select(one)
         .select_from(member.join(row, row.c.provider_id == member.c.id))
         .where(member.c.root_id == root_id, conditions.one_of(row.c.aggregate_id, need.aggregates))
-        .correlate_except(member, row)
-        .exists()
     )
-    return or_(local, shared)
+    return or_(local, conditions.looked_up(guests.correlate_except(member, row)))
 
 
 def _able(provider: Source, need: Need) -> Conditions:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, literal, select
+from sqlalchemy import ColumnElement, bindparam, literal, literal_column, select
 
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDER_TRAITS
@@ -41,18 +41,24 @@ def fits(inventory: Source, resource_class: int, amount: int) -> Conditions:
         inventory.c.free >= amount,
         inventory.c.min_unit <= amount,
         inventory.c.max_unit >= amount,
-        literal(amount) % inventory.c.step_size == 0,
+        literal(amount) % inventory.c.step_size < literal_column("1"),
     ]
 
 
 def gives(provider_id: Column, resource_class: int, amount: int) -> ColumnElement[bool]:
-    """EXISTS (SELECT 1 FROM inventories i WHERE i.provider_id = … AND it fits)"""
+    """Is there an inventory of the provider that fits?"""
     row = INVENTORIES.alias()
     return _exists(row, row.c.provider_id == provider_id, *fits(row, resource_class, amount))
 
 
+def has_class(provider_id: Column, classes: Iterable[int]) -> ColumnElement[bool]:
+    """Has the provider one of the classes?"""
+    row = INVENTORIES.alias()
+    return _exists(row, row.c.provider_id == provider_id, row.c.resource_class_id.in_(sorted(classes)))
+
+
 def has_trait(provider_id: Column, traits: Iterable[int]) -> ColumnElement[bool]:
-    """EXISTS (SELECT 1 FROM provider_traits t WHERE t.provider_id = … AND t.trait_id IN (…))
+    """Has the provider one of the traits?
 
     The index by trait holds the providers of one trait side by side: many questions after one trait read few pages.
     """
@@ -65,15 +71,20 @@ def has_trait(provider_id: Column, traits: Iterable[int]) -> ColumnElement[bool]
 
 
 def in_aggregate(provider_id: Column, aggregates: Iterable[int]) -> ColumnElement[bool]:
-    """EXISTS (SELECT 1 FROM provider_aggregates a WHERE a.provider_id = … AND a.aggregate_id IN (…))"""
+    """Is the provider in one of the aggregates?"""
     row = PROVIDER_AGGREGATES.alias()
     return _exists(row, row.c.provider_id == provider_id, row.c.aggregate_id.in_(sorted(aggregates)))
 
 
-def _exists(source: Source, *where: ColumnElement[bool], hint: str | None = None) -> ColumnElement[bool]:
-    query: Query = select(literal(1)).select_from(source).where(*where).correlate_except(source)
-    found: ColumnElement[bool] = (hinted(query, source, hint) if hint else query).exists()
+def looked_up(query: Query) -> ColumnElement[bool]:
+    """EXISTS (SELECT 1 FROM …), for the rows at hand: ``engine`` keeps MariaDB from collecting everybody first."""
+    found: ColumnElement[bool] = query.exists()
     return found
+
+
+def _exists(source: Source, *where: ColumnElement[bool], hint: str | None = None) -> ColumnElement[bool]:
+    query: Query = select(literal_column("1")).select_from(source).where(*where).correlate_except(source)
+    return looked_up(hinted(query, source, hint) if hint else query)
 
 
 def has_traits(provider_id: Column, required: Sequence[frozenset[int]], forbidden: frozenset[int]) -> Conditions:

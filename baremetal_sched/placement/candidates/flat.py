@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, exists, false, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from baremetal_sched.db.models import Aggregate, ProviderAggregate, ResourceProvider
+from baremetal_sched.db.models import Aggregate, ProviderAggregate, ProviderTrait, ResourceProvider
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors import BadQuery, TraitNotFound
 from baremetal_sched.placement import names
@@ -63,8 +63,17 @@ def with_inventory(query: Query, class_id: int, amount: int) -> Query:
 
 def trait_clauses(wanted: TraitConditions, ids: dict[str, int]) -> Conditions:
     """The provider has the required traits and none of the forbidden ones."""
-    required = [frozenset(ids[name] for name in some) for some in wanted.required]
-    return conditions.has_traits(ResourceProvider.id, required, frozenset(ids[name] for name in wanted.forbidden))
+
+    def has(traits: set[str] | frozenset[str]) -> ColumnElement[bool]:
+        return exists().where(
+            ProviderTrait.provider_id == ResourceProvider.id,
+            ProviderTrait.trait_id.in_(sorted(ids[name] for name in traits)),
+        )
+
+    clauses = [has(traits) for traits in wanted.required]
+    if wanted.forbidden:
+        clauses.append(~has(wanted.forbidden))
+    return clauses
 
 
 def aggregate_clauses(wanted: AggregateConditions) -> Conditions:

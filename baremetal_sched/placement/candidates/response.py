@@ -130,7 +130,8 @@ class _Summaries:
             names = self._trait_names()
             for row_id, summary in self._summaries.items():
                 traits = self._traits.get(row_id, ())
-                summary["traits"] = sorted([names[trait] for trait in traits if trait in names])
+                # In the order of their ids: the standard ones first, as the original has them.
+                summary["traits"] = [names[trait] for trait in sorted(traits, key=int) if trait in names]
         uuids = self.uuids
         for summary, parent_id, root_id in self._relations:
             summary["parent_provider_uuid"] = None if parent_id is None else uuids.get(parent_id)

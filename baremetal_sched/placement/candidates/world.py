@@ -6,7 +6,7 @@ from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.placement.candidates import anchors
-from baremetal_sched.placement.candidates.conditions import one_of
+from baremetal_sched.placement.candidates.conditions import has_class, one_of
 from baremetal_sched.placement.candidates.flat import SHARING_TRAIT
 from baremetal_sched.placement.candidates.tables import (
     INVENTORIES,
@@ -49,16 +49,13 @@ class World:
 
     def _load_sharing(self) -> dict[int, Provider]:
         """Those who share and have a requested class (or just exist, if a group asks for none), and where they do."""
+        # An alias: the condition is used in statements that read the same table for something else.
+        row = PROVIDER_TRAITS.alias()
         sharing: ColumnElement[bool] = PROVIDERS.c.id.in_(
-            select(PROVIDER_TRAITS.c.provider_id).where(
-                PROVIDER_TRAITS.c.trait_id == TRAITS.c.id, TRAITS.c.name == SHARING_TRAIT
-            )
+            select(row.c.provider_id).where(row.c.trait_id == TRAITS.c.id, TRAITS.c.name == SHARING_TRAIT)
         )
         if all(group.resources for group in self._wanted.groups):
-            has_class = select(INVENTORIES.c.provider_id).where(
-                INVENTORIES.c.provider_id == PROVIDERS.c.id, INVENTORIES.c.resource_class_id.in_(self._classes)
-            )
-            sharing &= has_class.exists()
+            sharing &= has_class(PROVIDERS.c.id, self._classes)
         found = self._providers(sharing)
         if found:
             self._add_traits(found, sharing)

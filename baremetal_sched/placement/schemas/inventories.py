@@ -23,7 +23,7 @@ _INVENTORY: dict[str, Any] = {
 
 #: POST …/inventories
 CREATE = closed(
-    {**_INVENTORY, "resource_class": {"type": "string", "pattern": CLASS_NAME}}, ("resource_class", "total")
+    {**_INVENTORY, "resource_class": {"type": "string", "pattern": CLASS_NAME}}, ("total", "resource_class")
 )
 
 #: PUT …/inventories/{class}
