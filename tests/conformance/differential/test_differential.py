@@ -1,0 +1,54 @@
+"""A short run of the differential test. The long one: ``python -m tests.conformance.differential``."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.differential.calls import Answer, Call, Generation, Known
+from tests.conformance.differential.comparison import compare
+from tests.conformance.differential.generator import Generator
+from tests.conformance.differential.runner import Finding, Runner
+from tests.conformance.differential.sides import original, ours
+
+PYTHON = os.environ.get("PLACEMENT_PYTHON", "")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not PYTHON, reason="PLACEMENT_PYTHON names no interpreter that has openstack-placement")
+def test_both_answer_the_same(tmp_path: Path) -> None:
+    """300 random calls are answered alike by us and by the original."""
+    findings: list[Finding] = []
+    with ours(tmp_path) as our_side, original(PYTHON, tmp_path) as original_side:
+        report = Runner(our_side, original_side, tell=findings.append).run(seed=1, calls=300)
+    assert not findings, "\n".join(map(str, findings))
+    assert report.calls >= 300
+    # Calls that are only refused show little.
+    assert sum(count for (_, status), count in report.statuses.items() if status < 300) > 150
+
+
+def test_calls_depend_on_the_seed_alone() -> None:
+    """What was found can be found again."""
+    one, same, other = (Generator(seed) for seed in ("1.0", "1.0", "1.1"))
+    calls = [[str(call) for _ in range(100) for call in generator.next()] for generator in (one, same, other)]
+    assert calls[0] == calls[1] != calls[2]
+
+
+def test_generations_are_those_of_the_latest_answers() -> None:
+    known = Known()
+    body = {"resource_provider_generation": Generation("provider", "p"), "later": [Generation("provider", "p", 2)]}
+    assert known.fill(body) == {"resource_provider_generation": 0, "later": [2]}
+    known.learn(
+        Call("GET", "/resource_providers/p/traits", "1.39"), Answer(200, {}, '{"resource_provider_generation": 5}')
+    )
+    assert known.fill(body) == {"resource_provider_generation": 5, "later": [7]}
+    assert known.fill(Generation("consumer", "c")) is None
+
+
+def test_what_counts_as_a_difference() -> None:
+    """The order of a list does not, nor the host of a location; a value does."""
+    call = Call("GET", "/traits", "1.39")
+    one = Answer(200, {"location": "http://a/x"}, '{"traits": ["A", "B"]}')
+    assert not compare(call, one, Answer(200, {"location": "http://b:1/x"}, '{"traits": ["B", "A"]}'))
+    other = Answer(200, {"location": "http://b/y"}, '{"traits": ["B"]}')
+    assert {difference.aspect for difference in compare(call, one, other)} == {"body", "header:location"}
