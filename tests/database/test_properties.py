@@ -13,11 +13,11 @@ from baremetal_sched.baremetal import nodes, traits
 from baremetal_sched.baremetal.node_list import NodeFilters, Page, select_nodes
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.baremetal.projection import is_reserved, resource_class_of
-from baremetal_sched.db.models import Node
+from baremetal_sched.db.models import Node, ResourceProvider
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.placement import allocations
-from baremetal_sched.placement.candidates import flat
-from baremetal_sched.placement.candidates.query import RequestGroup
+from baremetal_sched.placement.candidates import search
+from baremetal_sched.placement.candidates.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.consumers import ConsumerWrite
 from baremetal_sched.placement.names import ensure_class, ensure_traits
 from baremetal_sched.placement.query_values import TraitConditions
@@ -155,7 +155,11 @@ def test_allocation_candidates(
     def check(session: Session, world: dict[str, Machine]) -> None:
         amounts = {resource_class_of(name): amount for name, amount in resources.items()}
         group = RequestGroup("", amounts, TraitConditions(required, forbidden))
-        found = [uuid for _, uuid in flat.search(session, group, limit)]
-        assert found == [uuid for uuid, machine in world.items() if fits(machine)][:limit]
+        found = search.find(session, CandidateRequest({"": group}, limit), 39)
+        uuids = {row.id: row.uuid for row in session.query(ResourceProvider)}
+        offered = [uuids[row_id] for candidate in found for row_id in candidate.allocations]
+        fitting = {uuid for uuid, machine in world.items() if fits(machine)}
+        assert len(offered) == len(set(offered)) == min(len(fitting), limit or len(fitting))
+        assert set(offered) <= fitting
 
     in_a_world(database, fleet, check)
