@@ -17,7 +17,8 @@ _LISTED: dict[str, Any] = {
     "minItems": 1,
     "items": closed(
         {
-            "resource_provider": closed({"uuid": UUID}, ("uuid",)),
+            # Unlike the others, this one complains of the unknown before the missing, as the original does.
+            "resource_provider": {**closed({"uuid": UUID}), "required": ["uuid"]},
             "resources": RESOURCES,
         },
         ("resource_provider", "resources"),

@@ -249,7 +249,11 @@ class Generator:
             return str(
                 self._one(["", "VCPU", "VCPU:0", "VCPU:-1", "VCPU:x", "VCPU:1:1", "VCPU:1,", "NO:1", "VCPU:%201"])
             )
-        return ",".join(f"{name}:{self._amount()}" for name in {self._class() for _ in range(self._one([1, 1, 2]))})
+        return ",".join(f"{name}:{self._amount()}" for name in self._class_names(1, 1, 2))
+
+    def _class_names(self, *numbers: int) -> list[str]:
+        """Some names, without repetitions, as often as one of ``numbers`` says."""
+        return list(dict.fromkeys(self._class() for _ in range(self._one(numbers))))
 
     def _amount(self) -> int:
         return int(self._one([1, 1, 1, 2, 2, 3, 4, 5, 8, 10, 16, 32]))

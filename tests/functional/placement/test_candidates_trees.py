@@ -125,6 +125,18 @@ def test_no_candidate_of_another_anchor_is_lost(hosts: Service) -> None:
     assert count(hosts, "resources=DISK_GB:5&resources1=VCPU:1") == 4
 
 
+def test_what_sharing_providers_give_alone_is_offered_once(hosts: Service) -> None:
+    seed(hosts, [spec("net", traits=SHARES, IPV4_ADDRESS=9)])
+    hosts.placement("PUT", f"/resource_providers/{uuid_of('net')}/aggregates", in_rack(), status=200)
+    both = "resources1=DISK_GB:5&resources2=IPV4_ADDRESS:1&group_policy=none"
+    assert offered(hosts, both) == ["array DISK_GB:5, net IPV4_ADDRESS:1"]
+    assert offered(hosts, "resources=DISK_GB:5,IPV4_ADDRESS:1") == ["array DISK_GB:5, net IPV4_ADDRESS:1"]
+
+
+def in_rack() -> dict[str, Any]:
+    return {"aggregates": [uuid_of("rack")], "resource_provider_generation": 0}
+
+
 def test_equal_groups_may_swap(service: Service) -> None:
     seed(service, [spec("root"), spec("a", "root", VCPU=1), spec("b", "root", VCPU=1)])
     query = "resources1=VCPU:1&resources2=VCPU:1&group_policy=isolate"
