@@ -13,6 +13,7 @@ from sqlalchemy import create_engine, text
 
 from baremetal_sched.db import schema
 from baremetal_sched.db.engine import database_url as normal_url
+from baremetal_sched.db.models import Base
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.placement.names import sync_standard_names
 from baremetal_sched.settings import load
@@ -65,26 +66,11 @@ def _make_empty(url: str) -> None:
 
 
 def _delete_rows(database: Database) -> None:
+    kept = {"traits", "resource_classes"}  # the standard names stay
     statements = [
-        *(
-            f"DELETE FROM {table}"
-            for table in (
-                "allocations",
-                "consumers",
-                "inventories",
-                "provider_traits",
-                "provider_aggregates",
-                "aggregates",
-            )
-        ),
         "UPDATE resource_providers SET parent_id = NULL, root_id = NULL",
-        "DELETE FROM resource_providers",
-        *(
-            f"DELETE FROM {table}"
-            for table in ("node_work", "node_traits", "nodes", "chassis", "conductor_interfaces", "conductors")
-        ),
-        "DELETE FROM traits WHERE name LIKE 'CUSTOM!_%' ESCAPE '!'",
-        "DELETE FROM resource_classes WHERE name LIKE 'CUSTOM!_%' ESCAPE '!'",
+        *(f"DELETE FROM {table.name}" for table in reversed(Base.metadata.sorted_tables) if table.name not in kept),
+        *(f"DELETE FROM {table} WHERE name LIKE 'CUSTOM!_%' ESCAPE '!'" for table in sorted(kept)),
     ]
     with database.engine.begin() as connection:
         for statement in statements:

@@ -12,7 +12,8 @@ from baremetal_sched.baremetal.identifiers import is_conductor_group
 from baremetal_sched.baremetal.ownership import alive
 from baremetal_sched.db.clock import epoch, utcnow
 from baremetal_sched.db.models import Conductor, ConductorInterface
-from baremetal_sched.errors import ConductorNotFound, InvalidValue
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.baremetal import ConductorNotFound
 
 _HOST_NAME = re.compile(r"[^\s/]{1,255}")
 

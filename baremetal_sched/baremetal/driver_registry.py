@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.ownership import alive
 from baremetal_sched.db.models import Conductor, ConductorInterface
-from baremetal_sched.errors import DriverNotFound
+from baremetal_sched.errors.baremetal import DriverNotFound
 
 
 @dataclass

@@ -11,7 +11,8 @@ from sqlalchemy.orm.attributes import InstrumentedAttribute
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.db.models import Chassis, Node, NodeTrait
 from baremetal_sched.db.types import Json, Query, Rows
-from baremetal_sched.errors import ChassisNotFound, InvalidValue, NodeNotFound
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.baremetal import ChassisNotFound, NodeNotFound
 
 #: Columns that are ours, or that Ironic works out.
 _NOT_SORTABLE = ("revision", "allocation_uuid")

@@ -18,7 +18,8 @@ from baremetal_sched.baremetal.schemas.base import load
 from baremetal_sched.baremetal.schemas.nodes import NODE_UPDATE
 from baremetal_sched.db.models import Chassis, Node
 from baremetal_sched.db.types import dump_json
-from baremetal_sched.errors import InvalidNodeState, InvalidValue, NodeAssociated
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.baremetal import InvalidNodeState, NodeAssociated
 
 _DEFAULTS = {name: FIELDS[name].default for name in PATCHABLE}
 _INTERFACES = tuple(f"{kind}_interface" for kind in INTERFACE_TYPES)

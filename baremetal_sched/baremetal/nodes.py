@@ -18,12 +18,12 @@ from baremetal_sched.baremetal.identifiers import (
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Chassis, Node, NodeTrait
-from baremetal_sched.errors import (
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.baremetal import (
     ChassisNotFound,
     DuplicateNodeName,
     InstanceAssociated,
     InvalidNodeState,
-    InvalidValue,
     NodeAlreadyExists,
     NodeAssociated,
     NodeLocked,

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Conductor, ConductorInterface
-from baremetal_sched.errors import NoConductors, NoValidHost
+from baremetal_sched.errors.baremetal import NoConductors, NoValidHost
 from baremetal_sched.hashring import ring_of
 from baremetal_sched.settings import Settings
 

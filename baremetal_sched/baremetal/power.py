@@ -1,13 +1,12 @@
-"""Power: requested here, done by the conductor that owns the node (``conductor.work``)."""
+"""Power: requested here, done by the conductor that owns the node (``conductor.power``)."""
 
-from sqlalchemy import delete, insert
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import nodes, projection, states
+from baremetal_sched.baremetal import nodes, projection, states, work
 from baremetal_sched.baremetal.ownership import Membership
-from baremetal_sched.db.clock import epoch
-from baremetal_sched.db.models import Node, NodeWork
-from baremetal_sched.errors import InvalidPowerTarget, InvalidValue, PowerRefused
+from baremetal_sched.db.models import Node
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.baremetal import InvalidPowerTarget, PowerRefused
 
 #: The kind of work that this is.
 KIND = "power"
@@ -33,15 +32,9 @@ def request(session: Session, ident: str, target: str, timeout: int | None, memb
     nodes.require_unlocked(node)
     if node.disable_power_off and states.POWER_TARGETS[target] == states.POWER_OFF:
         raise PowerRefused(target="power off")
-    node.reservation = owner
     node.target_power_state = states.POWER_TARGETS[target]
     node.last_error = None
-    node.touch()
-    session.flush()
-    arguments = {"target": target, "timeout": timeout}
-    session.execute(
-        insert(NodeWork).values(node_id=node.id, conductor=owner, kind=KIND, arguments=arguments, requested_at=epoch())
-    )
+    work.request(session, node, owner, KIND, {"target": target, "timeout": timeout})
     return node
 
 
@@ -51,18 +44,12 @@ def finish(session: Session, work_id: int, conductor: str, power_state: str | No
     ``power_state`` is the state that the machine is in now; with ``error`` it stays what it was. False, and nothing is
     written, if the work was taken from this conductor meanwhile.
     """
-    work = session.get(NodeWork, work_id, with_for_update=True)
-    if work is None or work.conductor != conductor:
+    node = work.finish(session, work_id, conductor)
+    if node is None:
         return False
-    removed = session.execute(delete(NodeWork).where(NodeWork.id == work_id, NodeWork.conductor == conductor))
-    if not removed.rowcount:  # type: ignore[attr-defined]
-        return False
-    node = session.get_one(Node, work.node_id, with_for_update=True)
     if error is None:
         node.power_state = power_state
     node.target_power_state = None
     node.last_error = error
-    node.reservation = None
-    node.touch()
     projection.project(session, node)
     return True

@@ -10,7 +10,8 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import states
 from baremetal_sched.db.models import Node, NodeTrait
-from baremetal_sched.errors import InventoryInUse, NodeAllocated
+from baremetal_sched.errors.baremetal import NodeAllocated
+from baremetal_sched.errors.placement import InventoryInUse
 from baremetal_sched.placement import projected
 
 _NOT_ALPHANUMERIC = re.compile(r"[^0-9A-Za-z]+")

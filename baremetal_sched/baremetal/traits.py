@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import projection
 from baremetal_sched.baremetal.identifiers import TRAITS_PER_NODE
 from baremetal_sched.db.models import Node, NodeTrait
-from baremetal_sched.errors import NodeTraitNotFound, TooManyTraits
+from baremetal_sched.errors.baremetal import NodeTraitNotFound, TooManyTraits
 
 
 def list_traits(session: Session, node_id: int) -> list[str]:

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import structlog
 
 from baremetal_sched.baremetal import conductors
-from baremetal_sched.conductor import work
+from baremetal_sched.conductor import job, work
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import UnavailableError
 from baremetal_sched.settings import Settings
@@ -48,9 +48,9 @@ class Conductor:
     def work_once(self) -> list[Future[None]]:
         """Start on whatever work is pending; returns what is being done."""
         self._doing = {work_id: future for work_id, future in self._doing.items() if not future.done()}
-        for item in self._database.read(lambda session: work.pending(session, self._hostname)):
+        for item in job.pending(self._database, self._settings, self._hostname):
             if item.id not in self._doing:
-                self._doing[item.id] = self._pool.submit(work.do, self._database, self._settings, self._hostname, item)
+                self._doing[item.id] = self._pool.submit(work.do, item)
         return list(self._doing.values())
 
     def sign_off(self) -> None:

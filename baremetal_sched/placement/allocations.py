@@ -10,7 +10,7 @@ from sqlalchemy.orm.exc import StaleDataError
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Allocation, Consumer, ResourceClass, ResourceProvider, table_of
 from baremetal_sched.db.types import Rows
-from baremetal_sched.errors import ConsumerConflict, NoAllocations
+from baremetal_sched.errors.placement import ConsumerConflict, NoAllocations
 from baremetal_sched.placement import stock
 from baremetal_sched.placement.consumers import ConsumerWrite, Unset
 from baremetal_sched.placement.stock import Stocks

@@ -11,7 +11,7 @@ from sqlalchemy.orm.exc import StaleDataError
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Inventory, ResourceClass
 from baremetal_sched.db.types import Rows
-from baremetal_sched.errors import (
+from baremetal_sched.errors.placement import (
     InventoryExists,
     InventoryInUse,
     InventoryInUseOnDelete,

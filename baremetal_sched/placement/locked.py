@@ -8,7 +8,7 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import ResourceProvider
-from baremetal_sched.errors import GenerationConflict, ProviderNotFound
+from baremetal_sched.errors.placement import GenerationConflict, ProviderNotFound
 
 
 @dataclass

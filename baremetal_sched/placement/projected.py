@@ -20,7 +20,7 @@ from baremetal_sched.db.models import (
     ResourceProvider,
     Trait,
 )
-from baremetal_sched.errors import InventoryInUse
+from baremetal_sched.errors.placement import InventoryInUse
 from baremetal_sched.placement import names
 
 

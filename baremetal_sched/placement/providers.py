@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session, aliased
 
 from baremetal_sched.db.models import ResourceProvider
 from baremetal_sched.db.types import Query, Rows
-from baremetal_sched.errors import ProviderNotFound
+from baremetal_sched.errors.placement import ProviderNotFound
 from baremetal_sched.placement.candidates import flat
 from baremetal_sched.placement.candidates.query import RequestGroup
 

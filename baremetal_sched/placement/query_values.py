@@ -6,7 +6,7 @@ The texts of the errors are those of Placement; clients and its test suite look 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from baremetal_sched.errors import BadQuery
+from baremetal_sched.errors.placement import BadQuery
 from baremetal_sched.placement.schemas.validation import is_tolerant_uuid
 
 FORBIDDEN_TRAITS_SINCE = 22

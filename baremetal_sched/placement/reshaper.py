@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.errors import (
+from baremetal_sched.errors.placement import (
     GenerationConflict,
     ProviderNotFound,
     ReshapedProviderNotFound,

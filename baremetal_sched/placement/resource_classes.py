@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Inventory, ResourceClass
 from baremetal_sched.db.types import Rows
-from baremetal_sched.errors import (
+from baremetal_sched.errors.placement import (
     ResourceClassExists,
     ResourceClassInUse,
     ResourceClassNameTaken,

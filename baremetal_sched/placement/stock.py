@@ -10,7 +10,7 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.models import Inventory, ResourceClass, ResourceProvider, table_of
 from baremetal_sched.db.types import Query
-from baremetal_sched.errors import (
+from baremetal_sched.errors.placement import (
     CapacityExceeded,
     InvalidInventory,
     InventoryConstraint,

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import ProviderTrait, Trait
 from baremetal_sched.db.types import Rows
-from baremetal_sched.errors import InvalidTrait, StandardTrait, TraitInUse, TraitNotFound, UnknownTraits
+from baremetal_sched.errors.placement import InvalidTrait, StandardTrait, TraitInUse, TraitNotFound, UnknownTraits
 from baremetal_sched.placement import names as all_names
 from baremetal_sched.placement.locked import LockedProvider
 

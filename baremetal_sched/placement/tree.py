@@ -8,7 +8,7 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Allocation, Inventory, ProviderAggregate, ProviderTrait, ResourceProvider
-from baremetal_sched.errors import (
+from baremetal_sched.errors.placement import (
     DuplicateProvider,
     ProviderHasChildren,
     ProviderInUse,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from baremetal_sched.errors import BadQuery
+from baremetal_sched.errors.placement import BadQuery
 from baremetal_sched.placement.query_values import parse_member_of, parse_required, parse_resources
 
 UUID = "aaaaaaaa-0000-4000-8000-000000000001"

@@ -12,7 +12,8 @@ from baremetal_sched.baremetal.api.links import links
 from baremetal_sched.baremetal.api.query import Query
 from baremetal_sched.baremetal.driver_registry import Driver
 from baremetal_sched.baremetal.drivers import HARDWARE_TYPES, INTERFACE_TYPES
-from baremetal_sched.errors import DriverNotFound, InvalidValue, NotFoundError
+from baremetal_sched.errors import InvalidValue, NotFoundError
+from baremetal_sched.errors.baremetal import DriverNotFound
 from baremetal_sched.web.responses import json_response
 
 PROPERTIES_SINCE = 14

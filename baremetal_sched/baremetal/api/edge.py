@@ -10,7 +10,7 @@ from baremetal_sched.baremetal.api import errors, paths, versions
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.routes import ROUTES
 from baremetal_sched.baremetal.api.versions import VersionOutOfRange
-from baremetal_sched.errors import NodeLocked
+from baremetal_sched.errors.baremetal import NodeLocked
 from baremetal_sched.settings import Settings
 from baremetal_sched.web.application import Api, Route
 from baremetal_sched.web.call import Call

@@ -16,7 +16,7 @@ from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.db.aggregate import joined
 from baremetal_sched.db.models import Chassis, Node, NodeTrait
 from baremetal_sched.db.types import as_text, dump_json
-from baremetal_sched.errors import NodeNotFound
+from baremetal_sched.errors.baremetal import NodeNotFound
 
 Render = Callable[[Any], Any]
 

@@ -19,7 +19,8 @@ from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.baremetal.schemas.base import load
 from baremetal_sched.baremetal.schemas.nodes import MAINTENANCE, NODE_CREATE
 from baremetal_sched.db.models import Node
-from baremetal_sched.errors import ChassisNotFound, InvalidValue, NodeNotFound, NoValidHost
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.baremetal import ChassisNotFound, NodeNotFound, NoValidHost
 from baremetal_sched.web.responses import empty_response, json_response
 
 FIELDS_SINCE = 8

@@ -3,7 +3,7 @@
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.errors import TraitNotFound
+from baremetal_sched.errors.placement import TraitNotFound
 from baremetal_sched.placement.api.call import PlacementCall
 from baremetal_sched.placement.api.errors import UnknownTraitInQuery
 from baremetal_sched.placement.candidates import query, response, search

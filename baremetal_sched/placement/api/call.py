@@ -7,7 +7,7 @@ from typing import Any
 from flask import Response
 
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.errors import BadQuery
+from baremetal_sched.errors.placement import BadQuery
 from baremetal_sched.placement.query_values import last_values
 from baremetal_sched.placement.schemas.validation import complaint
 from baremetal_sched.web.call import Call

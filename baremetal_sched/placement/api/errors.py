@@ -8,21 +8,23 @@ from flask import Response
 
 from baremetal_sched.errors import (
     ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    SchedulerError,
+    UnavailableError,
+)
+from baremetal_sched.errors.placement import (
     ConsumerConflict,
     DuplicateProvider,
-    ForbiddenError,
     GenerationConflict,
-    InvalidError,
     InventoryExists,
     InventoryInUse,
     InventoryInUseOnDelete,
-    NotFoundError,
     OneInventoryInUse,
     ProviderHasChildren,
     ProviderInUse,
     ReshapedProviderNotFound,
-    SchedulerError,
-    UnavailableError,
 )
 from baremetal_sched.placement.candidates.query import BadQueryValue, DuplicateQueryKey, MissingQueryValue
 from baremetal_sched.web.problems import MethodNotAllowed, NotAcceptable, PathNotFound, Problem

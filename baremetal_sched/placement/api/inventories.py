@@ -6,7 +6,7 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.errors import InventoryNotFound
+from baremetal_sched.errors.placement import InventoryNotFound
 from baremetal_sched.placement import inventories, providers
 from baremetal_sched.placement.api.call import PlacementCall
 from baremetal_sched.placement.inventories import Stock

@@ -5,7 +5,7 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.errors import ResourceClassNotFound
+from baremetal_sched.errors.placement import ResourceClassNotFound
 from baremetal_sched.placement import resource_classes
 from baremetal_sched.placement.api.call import PlacementCall
 from baremetal_sched.placement.schemas import associations

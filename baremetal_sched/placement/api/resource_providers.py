@@ -9,7 +9,7 @@ from flask import Response
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.types import Rows
-from baremetal_sched.errors import TraitNotFound
+from baremetal_sched.errors.placement import TraitNotFound
 from baremetal_sched.placement import providers, query_values, tree
 from baremetal_sched.placement.api.call import PlacementCall
 from baremetal_sched.placement.api.errors import UnknownTraitInQuery

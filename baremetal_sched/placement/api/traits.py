@@ -8,7 +8,7 @@ from flask import Response
 from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
-from baremetal_sched.errors import BadQuery, TraitNotFound
+from baremetal_sched.errors.placement import BadQuery, TraitNotFound
 from baremetal_sched.placement import providers, traits
 from baremetal_sched.placement.api.call import PlacementCall
 from baremetal_sched.placement.locked import lock

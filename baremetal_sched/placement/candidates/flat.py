@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session, aliased
 
 from baremetal_sched.db.models import Aggregate, ProviderAggregate, ProviderTrait, ResourceProvider
 from baremetal_sched.db.types import Query
-from baremetal_sched.errors import BadQuery, TraitNotFound
+from baremetal_sched.errors.placement import BadQuery, TraitNotFound
 from baremetal_sched.placement import names
 from baremetal_sched.placement.candidates import conditions
 from baremetal_sched.placement.candidates.conditions import Conditions

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from baremetal_sched.errors import BadQuery
+from baremetal_sched.errors.placement import BadQuery
 from baremetal_sched.placement.query_values import (
     PREFIX,
     AggregateConditions,

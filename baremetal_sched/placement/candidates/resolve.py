@@ -8,7 +8,7 @@ from sqlalchemy import Table, literal, null, select, union_all
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.types import Query
-from baremetal_sched.errors import BadQuery, TraitNotFound
+from baremetal_sched.errors.placement import BadQuery, TraitNotFound
 from baremetal_sched.placement.candidates.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.candidates.tables import (
     AGGREGATES,

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import delete, select
 
-from baremetal_sched.conductor import work
+from baremetal_sched.conductor import job, work
 from baremetal_sched.db.models import NodeWork
 from tests.service import Service, fault
 
@@ -107,9 +107,9 @@ def test_a_driver_that_fails_says_so_and_frees_the_node(service: Service) -> Non
 
 def test_work_that_was_taken_away_writes_nothing(service: Service, uuid: str) -> None:
     power(service, "power on", status=202)
-    (item,) = service.database.read(lambda session: work.pending(session, "c1"))
+    (item,) = job.pending(service.database, service.app.extensions["settings"], "c1")
     service.database.write(lambda session: session.execute(delete(NodeWork)))
-    work.do(service.database, service.app.extensions["settings"], "c1", item)
+    work.do(item)
     assert service.node(uuid)["power_state"] is None
     assert service.node(uuid)["reservation"] == "c1"
 
@@ -120,7 +120,7 @@ def test_only_the_owner_finds_the_work(service: Service, uuid: str) -> None:
     owner = service.node(uuid)["reservation"]
     assert service.database.read(lambda session: session.scalars(select(NodeWork.conductor)).all()) == [owner]
     other = ({"c1", "c2"} - {owner}).pop()
-    assert service.database.read(lambda session: work.pending(session, other)) == []
+    assert job.pending(service.database, service.app.extensions["settings"], other) == []
 
 
 def test_a_locked_node_is_tried_again_before_it_is_refused(service: Service, uuid: str) -> None:

@@ -1,0 +1,88 @@
+"""Errors of the bare metal side: nodes and what belongs to them, conductors, drivers."""
+
+from baremetal_sched.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError, UnavailableError
+
+
+class NodeNotFound(NotFoundError):
+    template = "Node {node} could not be found."
+
+
+class ChassisNotFound(NotFoundError):
+    template = "Chassis {chassis} could not be found."
+
+
+class NodeAlreadyExists(ConflictError):
+    template = "A node with UUID {uuid} already exists."
+
+
+class DuplicateNodeName(ConflictError):
+    template = "A node with name {name} already exists."
+
+
+class InstanceAssociated(ConflictError):
+    template = (
+        "Instance {instance} is already associated with a node, it cannot be associated with this other node {node}"
+    )
+
+
+class NodeAssociated(ConflictError):
+    template = "Node {node} is associated with instance {instance}."
+
+
+class NodeAllocated(ConflictError):
+    template = "Node {node} is allocated to consumer {consumer}; release that allocation first."
+
+
+class NodeLocked(ConflictError):
+    template = "Node {node} is locked by host {host}, please retry after the current operation is completed."
+
+
+class NodeProtected(ForbiddenError):
+    template = "Node {node} is protected and cannot be undeployed, rebuilt or deleted"
+
+
+class InvalidNodeState(ConflictError):
+    """The node's provision state does not allow the change; the caller says why."""
+
+    template = "{message}"
+
+
+class TooManyTraits(InvalidError):
+    template = (
+        "Could not modify traits for node {node} as it would exceed the maximum number of traits per node "
+        "({count} vs. {limit})"
+    )
+
+
+class NodeTraitNotFound(NotFoundError):
+    template = "Node {node} doesn't have a trait '{trait}'"
+
+
+class InvalidPowerTarget(InvalidError):
+    template = (
+        'The requested action "{target}" can not be performed on node "{node}" while it is in state "{state}". '
+        "Power targets are: {known}."
+    )
+
+
+class PowerRefused(ConflictError):
+    template = "Failed to set node power state to {target}."
+
+
+class ConductorNotFound(NotFoundError):
+    template = "Conductor {conductor} could not be found."
+
+
+class DriverNotFound(NotFoundError):
+    template = "Could not find the following driver(s) or hardware type(s): {driver}."
+
+
+class NoValidHost(NotFoundError):
+    template = (
+        "No valid host was found. Reason: No conductor service registered which supports driver {driver} for conductor "
+        'group "{group}". Ensure the driver is valid and enabled. {known}'
+    )
+
+
+class NoConductors(UnavailableError):
+    template = "Resource temporarily unavailable, please retry."
