@@ -5,7 +5,6 @@ POWER_OFF = "power off"
 REBOOT = "rebooting"
 SOFT_POWER_OFF = "soft power off"
 SOFT_REBOOT = "soft rebooting"
-ERROR = "error"
 
 #: What a client may ask for, with the state that it leads to.
 POWER_TARGETS = {
@@ -21,51 +20,51 @@ VERIFYING = "verifying"
 MANAGEABLE = "manageable"
 AVAILABLE = "available"
 ACTIVE = "active"
+#: A power state as well.
+ERROR = "error"
 RESCUE = "rescue"
 CLEANING = "cleaning"
 CLEANWAIT = "clean wait"
+CLEANHOLD = "clean hold"
+CLEANFAIL = "clean failed"
 INSPECTING = "inspecting"
 INSPECTWAIT = "inspect wait"
+INSPECTFAIL = "inspect failed"
+ADOPTING = "adopting"
 ADOPTFAIL = "adopt failed"
+DEPLOYING = "deploying"
+DEPLOYWAIT = "wait call-back"
+DEPLOYHOLD = "deploy hold"
+DEPLOYFAIL = "deploy failed"
+DELETING = "deleting"
+RESCUING = "rescuing"
+RESCUEWAIT = "rescue wait"
+RESCUEFAIL = "rescue failed"
+UNRESCUING = "unrescuing"
+UNRESCUEFAIL = "unrescue failed"
+SERVICING = "servicing"
+SERVICEWAIT = "service wait"
+SERVICEHOLD = "service hold"
+SERVICEFAIL = "service failed"
 
 PROVISION_STATES = frozenset(
     {
-        ACTIVE,
-        "adopting",
-        ADOPTFAIL,
-        AVAILABLE,
-        "clean failed",
-        "clean hold",
-        CLEANWAIT,
-        CLEANING,
-        "deleted",
-        "deleting",
-        "deploy failed",
-        "deploy hold",
-        "deploying",
-        ENROLL,
-        ERROR,
-        "inspect failed",
-        INSPECTWAIT,
-        INSPECTING,
-        MANAGEABLE,
-        "rebuild",
-        RESCUE,
-        "rescue failed",
-        "rescue wait",
-        "rescuing",
-        "service failed",
-        "service hold",
-        "service wait",
-        "servicing",
-        "unrescue failed",
-        "unrescuing",
-        VERIFYING,
-        "wait call-back",
+        *(ENROLL, VERIFYING, MANAGEABLE, AVAILABLE, ACTIVE, ERROR),
+        *(CLEANING, CLEANWAIT, CLEANHOLD, CLEANFAIL),
+        *(INSPECTING, INSPECTWAIT, INSPECTFAIL),
+        *(ADOPTING, ADOPTFAIL),
+        *(DEPLOYING, DEPLOYWAIT, DEPLOYHOLD, DEPLOYFAIL),
+        *(DELETING, "deleted", "rebuild"),
+        *(RESCUE, RESCUING, RESCUEWAIT, RESCUEFAIL, UNRESCUING, UNRESCUEFAIL),
+        *(SERVICING, SERVICEWAIT, SERVICEHOLD, SERVICEFAIL),
     }
 )
 
-FAULTS = ("power failure", "clean failure", "rescue abort failure", "service failure")
+POWER_FAILURE = "power failure"
+CLEAN_FAILURE = "clean failure"
+RESCUE_ABORT_FAILURE = "rescue abort failure"
+SERVICE_FAILURE = "service failure"
+FAULTS = (POWER_FAILURE, CLEAN_FAILURE, RESCUE_ABORT_FAILURE, SERVICE_FAILURE)
 
 #: States in which interfaces and the resource class may change.
 UPDATE_ALLOWED = (ENROLL, INSPECTING, INSPECTWAIT, MANAGEABLE, AVAILABLE)
@@ -73,19 +72,8 @@ UPDATE_ALLOWED = (ENROLL, INSPECTING, INSPECTWAIT, MANAGEABLE, AVAILABLE)
 #: States with a target in which a node may be changed all the same.
 UPDATE_IN_TRANSITION = frozenset(
     {
-        "deploy failed",
-        INSPECTING,
-        "inspect failed",
-        INSPECTWAIT,
-        "clean failed",
-        ERROR,
-        VERIFYING,
-        ADOPTFAIL,
-        "rescue failed",
-        "unrescue failed",
-        "servicing",
-        "service hold",
-        "service failed",
+        *(DEPLOYFAIL, INSPECTING, INSPECTFAIL, INSPECTWAIT, CLEANFAIL, ERROR, VERIFYING, ADOPTFAIL),
+        *(RESCUEFAIL, UNRESCUEFAIL, SERVICING, SERVICEHOLD, SERVICEFAIL),
     }
 )
 

@@ -1,0 +1,218 @@
+"""How a node gets from one provision state to another.
+
+The table is Ironic's (common/states.py). What a client asks for is a verb, which stands for an event; other events come
+from the conductor that works on the node: ``done``, ``wait`` (for an agent on the machine), ``resume``, ``hold``,
+``fail``.
+"""
+
+from dataclasses import dataclass
+
+from automaton.machines import FiniteMachine
+
+from baremetal_sched.baremetal import states
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models import Node
+
+DONE = "done"
+WAIT = "wait"
+RESUME = "resume"
+HOLD = "hold"
+FAIL = "fail"
+#: Cleaning ends, and the node is not to be available: it was cleaned on request, or it is retired.
+KEEP = "keep"
+#: Deleting ends, and cleaning begins.
+CLEAN = "clean"
+
+
+@dataclass(frozen=True)
+class Verb:
+    """What a client may ask for: the event that it is, and the minor of the first microversion that has it."""
+
+    event: str
+    since: int = 1
+
+
+VERBS: dict[str, Verb] = {
+    "active": Verb("deploy"),
+    "deploy": Verb("deploy", 73),
+    "deleted": Verb("delete"),
+    # Ironic does not look at the version of this alias.
+    "undeploy": Verb("delete"),
+    "rebuild": Verb("rebuild"),
+    "manage": Verb("manage", 4),
+    "provide": Verb("provide", 4),
+    "inspect": Verb("inspect", 6),
+    "abort": Verb("abort", 13),
+    "clean": Verb(CLEAN, 15),
+    "adopt": Verb("adopt", 17),
+    "rescue": Verb("rescue", 38),
+    "unrescue": Verb("unrescue", 38),
+    "unhold": Verb("unhold", 85),
+    "service": Verb("service", 87),
+}
+
+#: Where nodes stay, with nothing to be done.
+STABLE = frozenset({states.ENROLL, states.MANAGEABLE, states.AVAILABLE, states.ACTIVE, states.ERROR, states.RESCUE})
+
+#: Where a conductor is at work, with the state that it works towards unless it is told otherwise. If the conductor is
+#: lost there, nobody knows how far it came: the node fails.
+TRANSIENT: dict[str, str] = {
+    states.VERIFYING: states.MANAGEABLE,
+    states.CLEANING: states.AVAILABLE,
+    states.INSPECTING: states.MANAGEABLE,
+    states.ADOPTING: states.ACTIVE,
+    states.DEPLOYING: states.ACTIVE,
+    states.DELETING: states.AVAILABLE,
+    states.RESCUING: states.RESCUE,
+    states.UNRESCUING: states.ACTIVE,
+    states.SERVICING: states.ACTIVE,
+}
+
+#: Where the machine is at work, until an agent that runs on it reports or the time is up.
+WAITING = frozenset({states.CLEANWAIT, states.INSPECTWAIT, states.DEPLOYWAIT, states.RESCUEWAIT, states.SERVICEWAIT})
+
+#: Where somebody asked to stop for a look, until somebody says ``unhold``.
+HELD = frozenset({states.CLEANHOLD, states.DEPLOYHOLD, states.SERVICEHOLD})
+
+#: state: {event: next state}
+TABLE: dict[str, dict[str, str]] = {
+    states.ENROLL: {"manage": states.VERIFYING},
+    states.VERIFYING: {DONE: states.MANAGEABLE, FAIL: states.ENROLL},
+    states.MANAGEABLE: {
+        "provide": states.CLEANING,
+        CLEAN: states.CLEANING,
+        "inspect": states.INSPECTING,
+        "adopt": states.ADOPTING,
+    },
+    states.CLEANING: {
+        DONE: states.AVAILABLE,
+        KEEP: states.MANAGEABLE,
+        WAIT: states.CLEANWAIT,
+        HOLD: states.CLEANHOLD,
+        FAIL: states.CLEANFAIL,
+    },
+    states.CLEANWAIT: {
+        RESUME: states.CLEANING,
+        HOLD: states.CLEANHOLD,
+        FAIL: states.CLEANFAIL,
+        "abort": states.CLEANFAIL,
+    },
+    states.CLEANHOLD: {"unhold": states.CLEANWAIT, FAIL: states.CLEANFAIL, "abort": states.CLEANFAIL},
+    states.CLEANFAIL: {"manage": states.MANAGEABLE},
+    states.INSPECTING: {DONE: states.MANAGEABLE, WAIT: states.INSPECTWAIT, FAIL: states.INSPECTFAIL},
+    states.INSPECTWAIT: {
+        DONE: states.MANAGEABLE,
+        RESUME: states.INSPECTING,
+        FAIL: states.INSPECTFAIL,
+        "abort": states.INSPECTFAIL,
+    },
+    states.INSPECTFAIL: {"manage": states.MANAGEABLE, "inspect": states.INSPECTING},
+    states.ADOPTING: {DONE: states.ACTIVE, FAIL: states.ADOPTFAIL},
+    states.ADOPTFAIL: {"adopt": states.ADOPTING, "manage": states.MANAGEABLE},
+    states.AVAILABLE: {"deploy": states.DEPLOYING, "manage": states.MANAGEABLE},
+    states.DEPLOYING: {
+        DONE: states.ACTIVE,
+        WAIT: states.DEPLOYWAIT,
+        HOLD: states.DEPLOYHOLD,
+        FAIL: states.DEPLOYFAIL,
+    },
+    states.DEPLOYWAIT: {
+        RESUME: states.DEPLOYING,
+        HOLD: states.DEPLOYHOLD,
+        FAIL: states.DEPLOYFAIL,
+        "abort": states.DEPLOYFAIL,
+        "delete": states.DELETING,
+    },
+    states.DEPLOYHOLD: {"unhold": states.DEPLOYWAIT, FAIL: states.DEPLOYFAIL, "abort": states.DEPLOYFAIL},
+    states.DEPLOYFAIL: {"deploy": states.DEPLOYING, "rebuild": states.DEPLOYING, "delete": states.DELETING},
+    states.ACTIVE: {
+        "rebuild": states.DEPLOYING,
+        "delete": states.DELETING,
+        "rescue": states.RESCUING,
+        "service": states.SERVICING,
+    },
+    states.ERROR: {"rebuild": states.DEPLOYING, "delete": states.DELETING},
+    states.DELETING: {CLEAN: states.CLEANING, FAIL: states.ERROR},
+    states.RESCUING: {DONE: states.RESCUE, WAIT: states.RESCUEWAIT, FAIL: states.RESCUEFAIL},
+    states.RESCUEWAIT: {
+        RESUME: states.RESCUING,
+        FAIL: states.RESCUEFAIL,
+        "abort": states.RESCUEFAIL,
+        "delete": states.DELETING,
+    },
+    states.RESCUE: {"rescue": states.RESCUING, "unrescue": states.UNRESCUING, "delete": states.DELETING},
+    states.RESCUEFAIL: {"rescue": states.RESCUING, "unrescue": states.UNRESCUING, "delete": states.DELETING},
+    states.UNRESCUING: {DONE: states.ACTIVE, FAIL: states.UNRESCUEFAIL},
+    states.UNRESCUEFAIL: {"rescue": states.RESCUING, "unrescue": states.UNRESCUING, "delete": states.DELETING},
+    states.SERVICING: {
+        DONE: states.ACTIVE,
+        WAIT: states.SERVICEWAIT,
+        HOLD: states.SERVICEHOLD,
+        FAIL: states.SERVICEFAIL,
+    },
+    states.SERVICEWAIT: {
+        RESUME: states.SERVICING,
+        HOLD: states.SERVICEHOLD,
+        FAIL: states.SERVICEFAIL,
+        "abort": states.SERVICEFAIL,
+        "delete": states.DELETING,
+    },
+    states.SERVICEFAIL: {
+        "service": states.SERVICING,
+        "rescue": states.RESCUING,
+        "abort": states.ACTIVE,
+        "delete": states.DELETING,
+    },
+    states.SERVICEHOLD: {
+        "service": states.SERVICING,
+        "unhold": states.SERVICEWAIT,
+        FAIL: states.SERVICEFAIL,
+        "abort": states.SERVICEFAIL,
+    },
+}
+
+_MACHINE = FiniteMachine.build([{"name": state, "next_states": events} for state, events in TABLE.items()])
+_MACHINE.freeze()
+
+
+def _machine(state: str) -> FiniteMachine:
+    machine = _MACHINE.copy(shallow=True)
+    machine.initialize(state)
+    return machine
+
+
+def accepts(state: str, event: str) -> bool:
+    """Does ``event`` lead anywhere from ``state``?"""
+    return state in _MACHINE and _machine(state).is_actionable_event(event)
+
+
+def move(node: Node, event: str, target: str | None = None) -> None:
+    """Bring ``node`` to the state that ``event`` leads to.
+
+    In a stable state it has no target. On entering a transient one its target is ``target``, or what that state works
+    towards; while it stays in the same activity (waiting, held, failed) it keeps the target that it has.
+    Raises automaton's NotFound if the event leads nowhere: ask ``accepts`` about what a client wants.
+    """
+    machine = _machine(node.provision_state)
+    machine.process_event(event)
+    after = machine.current_state
+    assert after is not None  # noqa: S101 - the machine is initialized
+    if after in STABLE:
+        node.target_provision_state = None
+    elif target is not None:
+        node.target_provision_state = target
+    elif after in TRANSIENT and event != RESUME:
+        node.target_provision_state = TRANSIENT[after]
+    node.provision_state = after
+    node.provision_updated_at = utcnow()
+
+
+def can_fail(state: str) -> bool:
+    """Is somebody at work in ``state``, so that a node there can fail?"""
+    return accepts(state, FAIL)
+
+
+def fail(node: Node, reason: str) -> None:
+    """The work on ``node`` came to nothing: move it to the state that its state fails to, and say why."""
+    move(node, FAIL)
+    node.last_error = reason
