@@ -52,7 +52,9 @@ class Database:
 
     def _run(self, sessions: sessionmaker[Session], work: Callable[[Session], T], *, commit: bool) -> T:
         reconnected = False
-        for attempt in range(1, self._attempts + 1):
+        attempt = 0
+        while True:
+            attempt += 1
             committing = False
             try:
                 with sessions() as session:
@@ -67,14 +69,15 @@ class Database:
                 if fault is Fault.BUG:
                     raise
                 log.info("transaction failed", attempt=attempt, fault=fault.value, error=str(error).split("\n")[0])
+                is_last = attempt >= self._attempts
                 if fault is Fault.AWAY:
                     # Connections of the pool die when the database restarts: try a new one, once. Not after a commit
                     # whose answer was lost, which may have happened.
-                    if reconnected or committing:
+                    if is_last or reconnected or committing:
                         raise DatabaseAway from error
                     reconnected = True
                     continue
-                lost = error
+                if is_last:
+                    raise TooManyConflicts(attempts=self._attempts) from error
             pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**attempt)
             time.sleep(random.uniform(0, pause))  # noqa: S311 - jitter, not a secret
-        raise TooManyConflicts(attempts=self._attempts) from lost

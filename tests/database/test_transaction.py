@@ -1,25 +1,35 @@
 """The transaction runner: races are run again, everything else is not; nothing of a failure stays."""
 
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from sqlalchemy import insert, select, update
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import epoch, utcnow
 from baremetal_sched.db.models import Conductor, ResourceClass
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.errors import ConflictError, TooManyConflicts
+from baremetal_sched.errors import ConflictError, DatabaseAway, TooManyConflicts
 from baremetal_sched.settings import load
 
 
+@contextmanager
+def opened(url: str, attempts: int) -> Iterator[Database]:
+    database = Database(load(overrides={"database": {"connection": url, "transaction_retries": attempts}}))
+    yield database
+    database.dispose()
+
+
 @pytest.fixture
-def database(database_url: str) -> Database:
-    opened = Database(load(overrides={"database": {"connection": database_url, "transaction_retries": 5}}))
-    yield opened
-    opened.dispose()
+def database(database_url: str) -> Iterator[Database]:
+    with opened(database_url, attempts=5) as database:
+        yield database
 
 
 def add(session: Session, name: str) -> None:
@@ -85,6 +95,37 @@ def test_who_always_loses_gives_up_in_words(database: Database) -> None:
         database.write(lose)
 
 
+def test_who_gives_up_does_not_wait_before(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lose(session: Session) -> None:
+        raise StaleDataError
+
+    pauses = []
+    monkeypatch.setattr("baremetal_sched.db.transaction.time.sleep", pauses.append)
+    with pytest.raises(TooManyConflicts):
+        database.write(lose)
+    assert len(pauses) == 4
+
+
+def test_a_database_that_is_away_is_looked_for_once_more(database: Database) -> None:
+    attempts = []
+
+    def find_nobody(session: Session) -> None:
+        attempts.append(1)
+        raise PoolTimeout
+
+    with pytest.raises(DatabaseAway):
+        database.write(find_nobody)
+    assert len(attempts) == 2
+
+
+def test_a_database_that_is_away_in_the_last_attempt(database_url: str) -> None:
+    def find_nobody(session: Session) -> None:
+        raise PoolTimeout
+
+    with opened(database_url, attempts=1) as database, pytest.raises(DatabaseAway):
+        database.read(find_nobody)
+
+
 def test_a_mistake_of_ours_is_not_tried_again(database: Database) -> None:
     attempts = []
 
@@ -126,8 +167,6 @@ def test_two_who_lock_in_opposite_order_both_finish(database: Database) -> None:
 
 
 def test_the_clock_of_the_database_runs(database: Database) -> None:
-    import time
-
     values = database.read(lambda session: session.scalar(select(epoch())))
     assert abs(values - time.time()) < 5
     later = database.read(lambda session: session.scalar(select(epoch())))
