@@ -14,14 +14,13 @@ from baremetal_sched.db.models import (
     Allocation,
     Consumer,
     Inventory,
-    ProviderAggregate,
     ProviderTrait,
     ResourceClass,
     ResourceProvider,
     Trait,
 )
 from baremetal_sched.errors.placement import InventoryInUse
-from baremetal_sched.placement import names
+from baremetal_sched.placement import names, tree
 
 
 @dataclass(frozen=True)
@@ -32,24 +31,17 @@ class Unit:
     reserved: bool
 
 
-def create(session: Session, uuid: str) -> int:
-    """A new root provider, named by its UUID. Returns its id."""
-    session.execute(insert(ResourceProvider).values(uuid=uuid, name=uuid, generation=0, created_at=utcnow()))
-    provider_id = session.scalars(select(ResourceProvider.id).where(ResourceProvider.uuid == uuid)).one()
-    session.execute(update(ResourceProvider).where(ResourceProvider.id == provider_id).values(root_id=provider_id))
-    return provider_id
-
-
 def conform(session: Session, uuid: str, unit: Unit | None, traits: Collection[str]) -> list[str]:
     """Make provider ``uuid`` have just ``unit`` (None: no inventory) and ``traits``; it comes into being if need be.
 
-    Returns what had to change, in words; the provider's generation grows if anything did. Raises InventoryInUse if
-    a class that has to go is allocated.
+    A new one is a root, and its UUID is its name too. Returns what had to change, in words; the provider's generation
+    grows if anything did. Raises InventoryInUse if a class that has to go is allocated, DuplicateProvider if the name
+    of a new one is taken.
     """
     provider_id = session.scalar(select(ResourceProvider.id).where(ResourceProvider.uuid == uuid).with_for_update())
     changes = []
     if provider_id is None:
-        provider_id = create(session, uuid)
+        provider_id = tree.create(session, uuid, name=uuid)
         changes.append("provider created")
     changes += _conform_inventory(session, provider_id, uuid, unit)
     changes += _conform_traits(session, provider_id, traits)
@@ -76,13 +68,13 @@ def consumers_of(session: Session, uuid: str) -> list[str]:
 
 
 def remove(session: Session, uuid: str) -> None:
-    """Remove provider ``uuid`` with everything that hangs on it, allocations included."""
+    """Remove provider ``uuid`` with everything that hangs on it, allocations included. Raises ProviderHasChildren."""
     provider_id = session.scalar(select(ResourceProvider.id).where(ResourceProvider.uuid == uuid).with_for_update())
     if provider_id is None:
         return
+    tree.require_childless(session, provider_id, uuid)
     consumer_ids = session.scalars(select(Allocation.consumer_id).where(Allocation.provider_id == provider_id)).all()
-    for model in (Allocation, Inventory, ProviderTrait, ProviderAggregate):
-        session.execute(delete(model).where(model.provider_id == provider_id))
+    session.execute(delete(Allocation).where(Allocation.provider_id == provider_id))
     if consumer_ids:
         # A consumer goes with its last allocation.
         session.execute(
@@ -91,9 +83,7 @@ def remove(session: Session, uuid: str) -> None:
                 ~select(Allocation.consumer_id).where(Allocation.consumer_id == Consumer.id).exists(),
             )
         )
-    # The root of the tree points to itself.
-    session.execute(update(ResourceProvider).where(ResourceProvider.id == provider_id).values(root_id=None))
-    session.execute(delete(ResourceProvider).where(ResourceProvider.id == provider_id))
+    tree.erase(session, provider_id)
 
 
 def _conform_inventory(session: Session, provider_id: int, uuid: str, unit: Unit | None) -> list[str]:

@@ -165,14 +165,25 @@ def remove(session: Session, uuid: str) -> None:
         provider = lock(session, uuid)
     except ProviderNotFound:
         raise ProviderNotFoundForDelete(provider=uuid) from None
-    if session.scalar(select(ResourceProvider.id).where(ResourceProvider.parent_id == provider.id).limit(1)):
-        raise ProviderHasChildren(provider=uuid)
+    require_childless(session, provider.id, uuid)
     if session.scalar(select(Allocation.consumer_id).where(Allocation.provider_id == provider.id).limit(1)):
         raise ProviderInUse(provider=uuid)
+    erase(session, provider.id)
+
+
+def require_childless(session: Session, provider_id: int, uuid: str) -> None:
+    """Raise ProviderHasChildren if other providers are below it."""
+    if session.scalar(select(ResourceProvider.id).where(ResourceProvider.parent_id == provider_id).limit(1)):
+        raise ProviderHasChildren(provider=uuid)
+
+
+def erase(session: Session, provider_id: int) -> None:
+    """Delete a provider that has neither children nor allocations, and what hangs on it."""
     for model in (Inventory, ProviderTrait, ProviderAggregate):
-        session.execute(delete(model).where(model.provider_id == provider.id))
-    session.execute(update(ResourceProvider).where(ResourceProvider.id == provider.id).values(root_id=None))
-    session.execute(delete(ResourceProvider).where(ResourceProvider.id == provider.id))
+        session.execute(delete(model).where(model.provider_id == provider_id))
+    # The root of a tree points to itself.
+    session.execute(update(ResourceProvider).where(ResourceProvider.id == provider_id).values(root_id=None))
+    session.execute(delete(ResourceProvider).where(ResourceProvider.id == provider_id))
 
 
 class ProviderNotFoundForDelete(ProviderNotFound):

@@ -138,3 +138,21 @@ def test_a_change_that_fails_changes_neither(service: Service) -> None:
     service.patch(uuid, ("replace", "/maintenance", True), ("replace", "/retired", True), status=409)
     service.baremetal("PUT", f"/nodes/{uuid}/traits", {"traits": ["CUSTOM_B", "bad"]}, status=400)
     assert (service.node(uuid), service.inventory(uuid), service.provider_traits(uuid)) == before
+
+
+def test_a_node_cannot_have_the_uuid_that_another_provider_has_for_a_name(service: Service) -> None:
+    service.placement("POST", "/resource_providers", {"name": UUID})
+    body = {"driver": "fake-hardware", "resource_class": "gold", "uuid": UUID}
+    assert f"name: {UUID} already exists" in fault(service.baremetal("POST", "/nodes", body, status=409))
+    service.baremetal("GET", f"/nodes/{UUID}", status=404)
+    service.placement("GET", f"/resource_providers/{UUID}", status=404)
+
+
+def test_a_node_whose_provider_has_children_stays(service: Service) -> None:
+    uuid = service.add_node("n1")
+    child = service.placement("POST", "/resource_providers", {"name": "child", "parent_provider_uuid": uuid}).json
+    assert "It has child resource providers." in fault(service.baremetal("DELETE", f"/nodes/{uuid}", status=409))
+    assert offered(service, uuid)
+    service.placement("DELETE", f"/resource_providers/{child['uuid']}")
+    service.baremetal("DELETE", f"/nodes/{uuid}")
+    service.placement("GET", f"/resource_providers/{uuid}", status=404)
