@@ -2,6 +2,7 @@
 
 from baremetal_sched.db.models.base import Base, table_of
 from baremetal_sched.db.models.conductors import Conductor, ConductorInterface
+from baremetal_sched.db.models.history import NodeHistory
 from baremetal_sched.db.models.nodes import Chassis, Node, NodeTrait, NodeWork
 from baremetal_sched.db.models.placement import (
     Aggregate,
@@ -25,6 +26,7 @@ __all__ = [
     "Consumer",
     "Inventory",
     "Node",
+    "NodeHistory",
     "NodeTrait",
     "NodeWork",
     "ProviderAggregate",

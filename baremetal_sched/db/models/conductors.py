@@ -23,6 +23,8 @@ class Conductor(Base):
     online: Mapped[bool] = mapped_column(server_default=false())
     heartbeat_at: Mapped[float] = mapped_column(Double)
     created_at: Mapped[datetime] = mapped_column(DateTime)
+    #: The release that it behaves like while a rolling upgrade is under way.
+    pin_release_version: Mapped[str | None] = mapped_column(String(32))
 
 
 class ConductorInterface(Base):

@@ -29,7 +29,8 @@ class Node(Base):
     """A machine. Fields and their meaning are those of Ironic's node, in the order of the API reference.
 
     ``revision`` grows with every change: an update of a row that somebody else changed meanwhile matches nothing and is
-    run again. ``reservation`` is the host name of the conductor that is working on the node.
+    run again. ``reservation`` is the host name of the conductor that is working on the node, ``conductor_affinity``
+    that of the one that is set up for the node's instance.
     """
 
     __tablename__ = "nodes"
@@ -78,6 +79,7 @@ class Node(Base):
     provision_updated_at: Mapped[datetime | None] = mapped_column(DateTime)
     last_error: Mapped[str | None] = mapped_column(Text)
     reservation: Mapped[str | None] = mapped_column(String(255))
+    conductor_affinity: Mapped[str | None] = mapped_column(String(255))
     maintenance: Mapped[bool] = mapped_column(server_default=false())
     maintenance_reason: Mapped[str | None] = mapped_column(Text)
     fault: Mapped[str | None] = mapped_column(String(64))

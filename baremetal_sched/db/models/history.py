@@ -1,0 +1,32 @@
+"""What happened to nodes."""
+
+from datetime import datetime
+
+from sqlalchemy import DateTime, Double, ForeignKey, Index, String, Text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from baremetal_sched.db.models.base import Base, table_args
+
+
+class NodeHistory(Base):
+    """One thing that happened to a node, with the states that the node was in. It goes with the node.
+
+    Within a node the order of ``id`` is the order of events; ``created_at`` has whole seconds only.
+    """
+
+    __tablename__ = "node_history"
+    __table_args__ = table_args(Index("ix_node_history_node_id", "node_id", "id"))
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(String(36), unique=True)
+    node_id: Mapped[int] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"))
+    created_at: Mapped[datetime] = mapped_column(DateTime)
+    severity: Mapped[str] = mapped_column(String(16))
+    event: Mapped[str] = mapped_column(Text)
+    event_type: Mapped[str] = mapped_column(String(64))
+    conductor: Mapped[str | None] = mapped_column(String(255))
+    user: Mapped[str | None] = mapped_column(String(255))
+    project: Mapped[str | None] = mapped_column(String(255))
+    provision_state: Mapped[str | None] = mapped_column(String(32))
+    target_provision_state: Mapped[str | None] = mapped_column(String(32))
+    duration_seconds: Mapped[float | None] = mapped_column(Double)
