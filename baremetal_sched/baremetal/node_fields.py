@@ -1,111 +1,72 @@
-"""The fields of a node: since which microversion each is shown, and who may set it.
-
-This table is what the schema, the views, the PATCH rules and the API reference go by.
-"""
-
-from dataclasses import dataclass
-from enum import Enum
+"""The fields of a node."""
 
 from baremetal_sched.baremetal.drivers import INTERFACE_TYPES
-
-
-class Kind(Enum):
-    """How a field is kept and shown."""
-
-    TEXT = "a column, shown as it is"
-    JSON = "a column with a JSON object, passed through"
-    MASKED = "a column with a JSON object, some values of which are masked"
-    TIME = "a column with a time stamp"
-    LINKS = "links to sub-resources"
-    COMPUTED = "worked out from other rows"
-
-
-@dataclass(frozen=True)
-class Field:
-    """One field. ``since`` is the minor part of the first microversion that shows it.
-
-    ``post`` and ``patch``: may a client set it on creation, or change it. ``default`` is what removing it sets.
-    ``selectable``: may ``?fields=`` name it.
-    """
-
-    name: str
-    since: int = 1
-    kind: Kind = Kind.TEXT
-    post: bool = False
-    patch: bool = False
-    default: object = None
-    selectable: bool = True
+from baremetal_sched.baremetal.fields import Field, Fields, Kind
 
 
 def _interface(kind: str) -> Field:
     return Field(f"{kind}_interface", INTERFACE_TYPES[kind], post=True, patch=True)
 
 
-FIELDS: dict[str, Field] = {
-    field.name: field
-    for field in (
-        Field("uuid", post=True),
-        Field("created_at", kind=Kind.TIME, selectable=False),
-        Field("updated_at", kind=Kind.TIME, selectable=False),
-        Field("links", kind=Kind.LINKS, selectable=False),
-        Field("ports", kind=Kind.LINKS, selectable=False),
-        Field("driver", post=True, patch=True),
-        Field("driver_info", kind=Kind.MASKED, post=True, patch=True, default={}),
-        Field("instance_info", kind=Kind.MASKED, post=True, patch=True, default={}),
-        Field("extra", kind=Kind.JSON, post=True, patch=True, default={}),
-        Field("properties", kind=Kind.JSON, post=True, patch=True, default={}),
-        Field("chassis_uuid", kind=Kind.COMPUTED, post=True, patch=True),
-        Field("instance_uuid", post=True, patch=True),
-        Field("console_enabled", post=True, default=False),
-        Field("maintenance", post=True, patch=True, default=False),
-        Field("maintenance_reason"),
-        Field("power_state"),
-        Field("target_power_state"),
-        Field("provision_state", kind=Kind.COMPUTED),
-        Field("target_provision_state"),
-        Field("provision_updated_at", kind=Kind.TIME),
-        Field("last_error"),
-        Field("reservation"),
-        Field("driver_internal_info", 3, Kind.MASKED),
-        Field("name", 5, post=True, patch=True),
-        Field("inspection_started_at", 6, Kind.TIME),
-        Field("inspection_finished_at", 6, Kind.TIME),
-        Field("clean_step", 7, Kind.JSON),
-        Field("raid_config", 12, Kind.JSON),
-        Field("target_raid_config", 12, Kind.JSON),
-        Field("states", 14, Kind.LINKS, selectable=False),
-        Field("resource_class", 21, post=True, patch=True),
-        Field("portgroups", 24, Kind.LINKS, selectable=False),
-        *(_interface(kind) for kind in INTERFACE_TYPES),
-        Field("volume", 32, Kind.LINKS, selectable=False),
-        Field("traits", 37, Kind.COMPUTED),
-        Field("fault", 42),
-        Field("deploy_step", 44, Kind.JSON),
-        Field("conductor_group", 46, post=True, patch=True, default=""),
-        Field("automated_clean", 47, post=True, patch=True),
-        Field("protected", 48, patch=True, default=False),
-        Field("protected_reason", 48, patch=True),
-        Field("conductor", 49, Kind.COMPUTED),
-        Field("owner", 50, post=True, patch=True),
-        Field("description", 51, post=True, patch=True),
-        Field("allocation_uuid", 52),
-        Field("retired", 61, post=True, patch=True, default=False),
-        Field("retired_reason", 61, post=True, patch=True),
-        Field("lessee", 65, post=True, patch=True),
-        Field("network_data", 66, Kind.JSON, post=True, patch=True, default={}),
-        Field("boot_mode", 75, post=True),
-        Field("secure_boot", 75, post=True),
-        Field("shard", 82, post=True, patch=True),
-        Field("parent_node", 83, post=True, patch=True),
-        Field("service_step", 87, Kind.JSON),
-        Field("disable_power_off", 95, post=True, patch=True, default=False),
-        Field("instance_name", 104, post=True, patch=True),
-        Field("health", 109),
-    )
-}
-
-#: Fields that a PATCH may touch.
-PATCHABLE = tuple(sorted(field.name for field in FIELDS.values() if field.patch))
+FIELDS = Fields(
+    Field("uuid", post=True),
+    Field("created_at", kind=Kind.TIME, selectable=False),
+    Field("updated_at", kind=Kind.TIME, selectable=False),
+    Field("links", kind=Kind.LINKS, selectable=False),
+    Field("ports", kind=Kind.LINKS, selectable=False),
+    Field("driver", post=True, patch=True),
+    Field("driver_info", kind=Kind.MASKED, post=True, patch=True, default={}),
+    Field("instance_info", kind=Kind.MASKED, post=True, patch=True, default={}),
+    Field("extra", kind=Kind.JSON, post=True, patch=True, default={}),
+    Field("properties", kind=Kind.JSON, post=True, patch=True, default={}),
+    Field("chassis_uuid", kind=Kind.COMPUTED, post=True, patch=True),
+    Field("instance_uuid", post=True, patch=True),
+    Field("console_enabled", post=True, default=False),
+    Field("maintenance", post=True, patch=True, default=False),
+    Field("maintenance_reason"),
+    Field("power_state"),
+    Field("target_power_state"),
+    Field("provision_state", kind=Kind.COMPUTED),
+    Field("target_provision_state"),
+    Field("provision_updated_at", kind=Kind.TIME),
+    Field("last_error"),
+    Field("reservation"),
+    Field("driver_internal_info", 3, Kind.MASKED),
+    Field("name", 5, post=True, patch=True),
+    Field("inspection_started_at", 6, Kind.TIME),
+    Field("inspection_finished_at", 6, Kind.TIME),
+    Field("clean_step", 7, Kind.JSON),
+    Field("raid_config", 12, Kind.JSON),
+    Field("target_raid_config", 12, Kind.JSON),
+    Field("states", 14, Kind.LINKS, selectable=False),
+    Field("resource_class", 21, post=True, patch=True),
+    Field("portgroups", 24, Kind.LINKS, selectable=False),
+    *(_interface(kind) for kind in INTERFACE_TYPES),
+    Field("volume", 32, Kind.LINKS, selectable=False),
+    Field("traits", 37, Kind.COMPUTED),
+    Field("fault", 42),
+    Field("deploy_step", 44, Kind.JSON),
+    Field("conductor_group", 46, post=True, patch=True, default=""),
+    Field("automated_clean", 47, post=True, patch=True),
+    Field("protected", 48, patch=True, default=False),
+    Field("protected_reason", 48, patch=True),
+    Field("conductor", 49, Kind.COMPUTED),
+    Field("owner", 50, post=True, patch=True),
+    Field("description", 51, post=True, patch=True),
+    Field("allocation_uuid", 52),
+    Field("retired", 61, post=True, patch=True, default=False),
+    Field("retired_reason", 61, post=True, patch=True),
+    Field("lessee", 65, post=True, patch=True),
+    Field("network_data", 66, Kind.JSON, post=True, patch=True, default={}),
+    Field("boot_mode", 75, post=True),
+    Field("secure_boot", 75, post=True),
+    Field("shard", 82, post=True, patch=True),
+    Field("parent_node", 83, post=True, patch=True),
+    Field("service_step", 87, Kind.JSON),
+    Field("disable_power_off", 95, post=True, patch=True, default=False),
+    Field("instance_name", 104, post=True, patch=True),
+    Field("health", 109),
+)
 
 #: What ``GET /v1/nodes`` shows of each node.
 LIST_DEFAULT = ("instance_uuid", "maintenance", "power_state", "provision_state", "uuid", "name")
@@ -124,8 +85,3 @@ STATES = (
     "boot_mode",
     "secure_boot",
 )
-
-
-def visible(version: int) -> tuple[str, ...]:
-    """Names of the fields that microversion 1.``version`` shows."""
-    return tuple(name for name, field in FIELDS.items() if field.since <= version)

@@ -4,18 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, case, exists, false, func, literal, not_, or_, select
+from sqlalchemy import ColumnElement, and_, exists, func, not_, or_, select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.attributes import InstrumentedAttribute
 
+from baremetal_sched.baremetal import chassis, paging
 from baremetal_sched.baremetal.ownership import Membership
-from baremetal_sched.db.models import Chassis, Node, NodeTrait
-from baremetal_sched.db.types import Json, Query, Rows
-from baremetal_sched.errors import InvalidValue
-from baremetal_sched.errors.baremetal import ChassisNotFound, NodeNotFound
-
-#: Columns that are ours, or that Ironic works out.
-_NOT_SORTABLE = ("revision", "allocation_uuid")
+from baremetal_sched.baremetal.paging import Page
+from baremetal_sched.db.models import Node, NodeTrait
+from baremetal_sched.db.types import Query, Rows
+from baremetal_sched.errors.baremetal import NodeNotFound
 
 #: How many nodes the search for those of one conductor reads at a time.
 _CHUNK = 2000
@@ -52,16 +50,6 @@ class NodeFilters:
     not_traits_any: Sequence[str] = field(default_factory=list)
 
 
-@dataclass
-class Page:
-    """Which part of the list: at most ``limit`` nodes after the node with UUID ``marker``, in this order."""
-
-    limit: int
-    marker: str | None = None
-    sort_key: str = "id"
-    descending: bool = False
-
-
 def select_nodes(
     session: Session, filters: NodeFilters, page: Page, columns: Sequence[ColumnElement[Any]], membership: Membership
 ) -> Rows:
@@ -71,8 +59,8 @@ def select_nodes(
     that cannot be one.
     """
     query = _filtered(session, select(*columns), filters)
-    query = _after_marker(session, query, page)
-    order = _order(page)
+    query = paging.after_marker(session, query, Node, page, missing)
+    order = paging.order(Node, page)
     if filters.conductor is None:
         return session.execute(query.order_by(*order).limit(page.limit)).all()
     ids = _ids_owned_by(session, query, order, filters.conductor, membership, page.limit)
@@ -80,13 +68,15 @@ def select_nodes(
     return list(rows)
 
 
+def missing(node: str) -> NodeNotFound:
+    """The error that says that there is no such node."""
+    return NodeNotFound(node=node)
+
+
 def _filtered(session: Session, query: Query, filters: NodeFilters) -> Query:
     conditions: list[ColumnElement[bool]] = [*_plain(filters), *_trait_conditions(filters)]
     if filters.chassis_uuid is not None:
-        chassis_id = session.scalar(select(Chassis.id).where(Chassis.uuid == filters.chassis_uuid))
-        if chassis_id is None:
-            raise ChassisNotFound(chassis=filters.chassis_uuid)
-        conditions.append(Node.chassis_id == chassis_id)
+        conditions.append(Node.chassis_id == chassis.id_of(session, filters.chassis_uuid))
     return query.where(*conditions)
 
 
@@ -145,56 +135,6 @@ def _has(*traits: str) -> ColumnElement[bool]:
     matches = NodeTrait.trait == traits[0] if len(traits) == 1 else NodeTrait.trait.in_(traits)
     found: ColumnElement[bool] = exists().where(NodeTrait.node_id == Node.id, matches)
     return found
-
-
-def _sort_column(name: str) -> InstrumentedAttribute[Any]:
-    column = Node.__mapper__.attrs.get(name)
-    if column is None or name in _NOT_SORTABLE or isinstance(Node.__table__.c[column.columns[0].name].type, Json):
-        raise InvalidValue(message=f'The sort_key value "{name}" is an invalid field for sorting')
-    attribute: InstrumentedAttribute[Any] = getattr(Node, name)
-    return attribute
-
-
-def _order(page: Page) -> list[ColumnElement[Any]]:
-    """Nulls first, ties by id; the other way round when descending. The same on every database."""
-    column = _sort_column(page.sort_key)
-    terms: list[ColumnElement[Any]] = []
-    if column.nullable:
-        terms.append(_not_null(column))
-    if page.sort_key != "id":
-        terms.append(column.expression)
-    terms.append(Node.id.expression)
-    return [term.desc() if page.descending else term.asc() for term in terms]
-
-
-def _not_null(column: InstrumentedAttribute[Any]) -> ColumnElement[int]:
-    return case((column.is_(None), 0), else_=1)
-
-
-def _after_marker(session: Session, query: Query, page: Page) -> Query:
-    if page.marker is None:
-        return query
-    column = _sort_column(page.sort_key)
-    marker = session.execute(select(Node.id, column).where(Node.uuid == page.marker)).first()
-    if marker is None:
-        raise NodeNotFound(node=page.marker)
-    marker_id, value = marker
-    later_id = Node.id < marker_id if page.descending else Node.id > marker_id
-    if page.sort_key == "id":
-        return query.where(later_id)
-    return query.where(or_(_later(column, value, page.descending), and_(column.is_not_distinct_from(value), later_id)))
-
-
-def _later(column: InstrumentedAttribute[Any], value: Any, descending: bool) -> ColumnElement[bool]:
-    if value is None:
-        # Nulls come first; when descending they come last, and only other nulls follow.
-        return false() if descending else column.is_not(None)
-    bound = literal(value, column.type)
-    if descending:
-        earlier: ColumnElement[bool] = column < bound
-        return or_(earlier, column.is_(None)) if column.nullable else earlier
-    later: ColumnElement[bool] = column > bound
-    return later
 
 
 def _ids_owned_by(

@@ -4,24 +4,20 @@ The rules are Ironic's (contract: node PATCH); where that answers 500, here stan
 """
 
 from collections.abc import Mapping
-from copy import deepcopy
 from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import nodes, patch, projection, states
+from baremetal_sched.baremetal import chassis, nodes, patch, projection, states
 from baremetal_sched.baremetal.drivers import INTERFACE_TYPES
-from baremetal_sched.baremetal.node_fields import FIELDS, PATCHABLE
+from baremetal_sched.baremetal.node_fields import FIELDS
 from baremetal_sched.baremetal.ownership import Membership
-from baremetal_sched.baremetal.schemas.base import load
 from baremetal_sched.baremetal.schemas.nodes import NODE_UPDATE
 from baremetal_sched.db.models import Chassis, Node
-from baremetal_sched.db.types import dump_json
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import InvalidNodeState, NodeAssociated
 
-_DEFAULTS = {name: FIELDS[name].default for name in PATCHABLE}
 _INTERFACES = tuple(f"{kind}_interface" for kind in INTERFACE_TYPES)
 
 
@@ -42,10 +38,10 @@ def update(
     """
     node = nodes.find_for_change(session, ident)
     _require_settled(node, operations, hides_inspect_wait)
-    before = _document(session, node)
-    after = load(NODE_UPDATE, patch.apply(before, operations, _DEFAULTS), "patch")
+    before = FIELDS.values_of(node, chassis_uuid=_chassis_uuid(session, node))
+    after = FIELDS.patched(before, operations, NODE_UPDATE)
     after["conductor_group"] = nodes.normal_group(after["conductor_group"])
-    changed = {name: after[name] for name in PATCHABLE if dump_json(after[name]) != dump_json(before[name])}
+    changed = FIELDS.changes(before, after)
     membership.require(after["conductor_group"], after["driver"])
     nodes.check_conductor_group(after["conductor_group"])
     nodes.require_unlocked(node)
@@ -59,14 +55,10 @@ def update(
     return node
 
 
-def _document(session: Session, node: Node) -> dict[str, Any]:
-    document = {name: getattr(node, name) for name in PATCHABLE if name != "chassis_uuid"}
-    for name, default in _DEFAULTS.items():
-        if document.get(name) is None:
-            document[name] = deepcopy(default)
-    if node.chassis_id is not None:
-        document["chassis_uuid"] = session.scalar(select(Chassis.uuid).where(Chassis.id == node.chassis_id))
-    return document
+def _chassis_uuid(session: Session, node: Node) -> str | None:
+    if node.chassis_id is None:
+        return None
+    return session.scalar(select(Chassis.uuid).where(Chassis.id == node.chassis_id))
 
 
 def _require_settled(node: Node, operations: patch.Patch, hides_inspect_wait: bool) -> None:
@@ -165,7 +157,7 @@ def _settle_interfaces(
 
 def _store(session: Session, node: Node, changed: dict[str, Any]) -> None:
     if "chassis_uuid" in changed:
-        node.chassis_id = nodes.find_chassis(session, changed.pop("chassis_uuid"))
+        node.chassis_id = chassis.id_of(session, changed.pop("chassis_uuid"))
     for name, value in changed.items():
         setattr(node, name, value)
     node.touch()

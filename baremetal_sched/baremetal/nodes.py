@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import projection, states
+from baremetal_sched.baremetal import chassis, projection, states
 from baremetal_sched.baremetal.drivers import HARDWARE_TYPES, INTERFACE_TYPES
 from baremetal_sched.baremetal.identifiers import (
     RESERVED_NODE_NAMES,
@@ -17,10 +17,9 @@ from baremetal_sched.baremetal.identifiers import (
 )
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.models import Chassis, Node, NodeTrait
+from baremetal_sched.db.models import Node, NodeTrait
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import (
-    ChassisNotFound,
     DuplicateNodeName,
     InstanceAssociated,
     InvalidNodeState,
@@ -84,7 +83,7 @@ def create(
     membership.require(group, driver)
     check_conductor_group(group)
     check_properties(uuid, fields.get("properties") or {})
-    chassis_id = find_chassis(session, fields.pop("chassis_uuid", None))
+    chassis_id = chassis.id_of(session, fields.pop("chassis_uuid", None))
     parent = find_parent(session, fields.pop("parent_node", None), fields.get("owner"))
     fields["resource_class"] = fields.get("resource_class") or settings.default_resource_class
     fields |= interfaces(driver, fields)
@@ -162,16 +161,6 @@ def _is_count(value: Any) -> bool:
     if isinstance(value, str):
         return value.strip().isdecimal()
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def find_chassis(session: Session, chassis_uuid: str | None) -> int | None:
-    """The id of a chassis. Raises ChassisNotFound."""
-    if chassis_uuid is None:
-        return None
-    chassis_id = session.scalar(select(Chassis.id).where(Chassis.uuid == chassis_uuid))
-    if chassis_id is None:
-        raise ChassisNotFound(chassis=chassis_uuid)
-    return chassis_id
 
 
 def find_parent(session: Session, ident: str | None, owner: str | None) -> str | None:

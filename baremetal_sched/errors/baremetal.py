@@ -11,6 +11,14 @@ class ChassisNotFound(NotFoundError):
     template = "Chassis {chassis} could not be found."
 
 
+class ChassisAlreadyExists(ConflictError):
+    template = "A chassis with UUID {uuid} already exists."
+
+
+class ChassisNotEmpty(InvalidError):
+    template = "Cannot complete the requested action because chassis {chassis} contains nodes."
+
+
 class NodeAlreadyExists(ConflictError):
     template = "A node with UUID {uuid} already exists."
 

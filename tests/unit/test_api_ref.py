@@ -10,12 +10,16 @@ from typing import Any
 
 import pytest
 import yaml
+from marshmallow import Schema
 
+from baremetal_sched.baremetal import chassis
 from baremetal_sched.baremetal.api import conductors, drivers, node_filters
 from baremetal_sched.baremetal.api import versions as baremetal_versions
 from baremetal_sched.baremetal.api.query import PAGING
 from baremetal_sched.baremetal.api.routes import ROUTES as BAREMETAL_ROUTES
+from baremetal_sched.baremetal.fields import Fields
 from baremetal_sched.baremetal.node_fields import FIELDS, LIST_DEFAULT, STATES
+from baremetal_sched.baremetal.schemas.chassis import CHASSIS_CREATE, CHASSIS_UPDATE
 from baremetal_sched.baremetal.schemas.nodes import MAINTENANCE, NODE_CREATE, NODE_UPDATE, POWER
 from baremetal_sched.baremetal.states import FAULTS, POWER_TARGETS
 from baremetal_sched.db.transaction import Database
@@ -163,6 +167,28 @@ def test_fields_of_nodes() -> None:
     assert set(section.body) == set(FIELDS)
     for name, known in FIELDS.items():
         assert_since("baremetal", name, section.body[name], known.since)
+
+
+#: File and path of each resource that is a plain collection, its fields, and what POST and PATCH take.
+COLLECTIONS: list[tuple[str, str, Fields, Schema, Schema]] = [
+    ("chassis", "/v1/chassis", chassis.FIELDS, CHASSIS_CREATE, CHASSIS_UPDATE),
+]
+
+
+@pytest.mark.parametrize(
+    ("resource", "path", "fields", "create", "update"), COLLECTIONS, ids=[c[0] for c in COLLECTIONS]
+)
+def test_collections(resource: str, path: str, fields: Fields, create: Schema, update: Schema) -> None:
+    one = path + "/{}"
+    shown = method("baremetal", resource, "GET", one)
+    assert set(shown.body) == set(fields)
+    for name, known in fields.items():
+        assert_since("baremetal", name, shown.body[name], known.since)
+    assert set(shown.query) == {"fields"}
+    assert set(method("baremetal", resource, "GET", path).query) >= {*PAGING, "fields", "detail"}
+    assert set(method("baremetal", resource, "POST", path).body) == set(create.fields)
+    changed = set(method("baremetal", resource, "PATCH", one).body) - {"op", "path", "value"}
+    assert changed == set(fields.patchable) <= set(update.fields)
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,13 @@ class BaremetalCall(Call):
         """Are names of nodes host names still?"""
         return self.version < LOGICAL_NAMES
 
+    def uuid(self, text: str, name: str) -> str:
+        """``text`` from the path as a UUID; InvalidValue, which calls it ``name``, if it is none."""
+        canonical = canonical_uuid(text)
+        if canonical is None:
+            raise InvalidValue(message=f"Expected UUID for {name}: {text}")
+        return canonical
+
     def node_ident(self, ident: str) -> str:
         """``ident`` from the path, if it can be that of a node at all; else RoutingError or InvalidValue."""
         if ident in _SUB_COLLECTIONS:

@@ -5,8 +5,7 @@ from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import TooNew
 from baremetal_sched.baremetal.api.query import PAGING, Query
 from baremetal_sched.baremetal.identifiers import is_trait
-from baremetal_sched.baremetal.node_fields import FIELDS
-from baremetal_sched.baremetal.node_list import NodeFilters, Page
+from baremetal_sched.baremetal.node_list import NodeFilters
 from baremetal_sched.errors import InvalidValue
 
 #: Trait filters, with the attribute of NodeFilters that each fills. Specified (node-traits), never built by Ironic.
@@ -82,14 +81,6 @@ def parse_filters(call: BaremetalCall, query: Query, *, detailed: bool = False) 
     for name, attribute in TRAIT_FILTERS.items():
         setattr(filters, attribute, _traits(query, name))
     return filters
-
-
-def parse_page(call: BaremetalCall, query: Query) -> Page:
-    """The page that the request asks for."""
-    sort_key = query.text("sort_key") or "id"
-    if sort_key in FIELDS and FIELDS[sort_key].since > call.version:
-        raise TooNew
-    return Page(query.limit(), query.uuid("marker"), sort_key, query.descending())
 
 
 def _one_of(query: Query, name: str, known: frozenset[str] | tuple[str, ...], refusal: str) -> str | None:

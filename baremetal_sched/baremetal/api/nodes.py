@@ -1,6 +1,6 @@
 """/v1/nodes"""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from flask import Response
@@ -8,12 +8,20 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import node_update, nodes, patch, states
 from baremetal_sched.baremetal.api.call import NAMES, BaremetalCall
+from baremetal_sched.baremetal.api.collection import (
+    Selection,
+    load_patch,
+    page_response,
+    parse_page,
+    select_fields,
+    selected_fields,
+)
 from baremetal_sched.baremetal.api.errors import TooNew
-from baremetal_sched.baremetal.api.node_filters import PARAMETERS, parse_filters, parse_page
-from baremetal_sched.baremetal.api.node_view import INSPECT_WAIT_SINCE, NodeView
+from baremetal_sched.baremetal.api.node_filters import PARAMETERS, parse_filters
+from baremetal_sched.baremetal.api.node_view import INSPECT_WAIT_SINCE, NODES, NodeView
 from baremetal_sched.baremetal.api.query import Query
 from baremetal_sched.baremetal.identifiers import canonical_uuid
-from baremetal_sched.baremetal.node_fields import FIELDS, LIST_DEFAULT, PATCHABLE, visible
+from baremetal_sched.baremetal.node_fields import FIELDS
 from baremetal_sched.baremetal.node_list import select_nodes
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.baremetal.schemas.base import load
@@ -23,78 +31,75 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import ChassisNotFound, NodeNotFound, NoValidHost
 from baremetal_sched.web.responses import empty_response, json_response
 
-FIELDS_SINCE = 8
-DETAIL_SINCE = 43
 ENROLL_SINCE = 11
 RESET_INTERFACES_SINCE = 45
 CHASSIS_REMOVAL_SINCE = 25
-PATCH_ESCAPES_SINCE = 98
 CONDUCTOR_GROUP = "conductor_group"
 
 
 def list_nodes(call: BaremetalCall, session: Session) -> Response:
     """GET /v1/nodes"""
     query = Query(call, (*PARAMETERS, "fields", "detail"))
-    names = query.names("fields")
-    detail = query.flag("detail")
-    if query.has("detail") and call.version < DETAIL_SINCE:
-        raise InvalidValue(message=f"Invalid query parameter ?detail={detail} received.")
-    if detail and names:
-        raise InvalidValue(message="Can not specify ?detail=True and fields in the same request.")
-    if names:
-        _check_fields(call, names)
-    shown = visible(call.version) if detail else names or [f for f in LIST_DEFAULT if FIELDS[f].since <= call.version]
-    return _page(call, session, query, shown, f"{call.base_url}/v1/nodes", None if detail else shown)
+    return _page(call, session, query, select_fields(call, query, NODES), "nodes")
 
 
 def list_nodes_in_detail(call: BaremetalCall, session: Session) -> Response:
     """GET /v1/nodes/detail"""
-    query = Query(call, PARAMETERS)
-    return _page(call, session, query, visible(call.version), f"{call.base_url}/v1/nodes/detail", None)
+    return _page(call, session, Query(call, PARAMETERS), Selection(FIELDS.visible(call.version)), "nodes/detail")
+
+
+def list_nodes_of_chassis(call: BaremetalCall, session: Session, uuid: str) -> Response:
+    """GET /v1/chassis/{uuid}/nodes"""
+    query = Query(call, (*PARAMETERS, "fields", "detail"))
+    chassis_uuid = call.uuid(uuid, "chassis_uuid")
+    selection = select_fields(call, query, NODES)
+    return _page(call, session, query, selection, f"chassis/{chassis_uuid}/nodes", chassis_uuid)
+
+
+def list_nodes_of_chassis_in_detail(call: BaremetalCall, session: Session, uuid: str) -> Response:
+    """GET /v1/chassis/{uuid}/nodes/detail"""
+    chassis_uuid = call.uuid(uuid, "chassis_uuid")
+    selection = Selection(FIELDS.visible(call.version))
+    return _page(
+        call, session, Query(call, PARAMETERS), selection, f"chassis/{chassis_uuid}/nodes/detail", chassis_uuid
+    )
 
 
 def _page(
     call: BaremetalCall,
     session: Session,
     query: Query,
-    shown: Iterable[str],
-    url: str,
-    next_fields: Sequence[str] | None,
+    selection: Selection,
+    path: str,
+    chassis_uuid: str | None = None,
 ) -> Response:
-    filters = parse_filters(call, query, detailed=url.endswith("/detail"))
-    page = parse_page(call, query)
-    view = NodeView(shown, call.version, call.base_url)
-    membership = _membership_if(view.needs_membership or filters.conductor is not None, call, session)
+    """A page of the nodes; with ``chassis_uuid`` only of those in that chassis."""
+    filters = parse_filters(call, query, detailed=path.endswith("/detail"))
+    if chassis_uuid is not None:
+        filters.chassis_uuid = chassis_uuid
+    page = parse_page(call, query, FIELDS)
+    membership = _membership_if(filters.conductor is not None or "conductor" in selection.shown, call, session)
+    view = NodeView(NODES, selection.shown, call.version, call.base_url, membership)
     rows = select_nodes(session, filters, page, view.columns, membership)
-    document: dict[str, Any] = {"nodes": [view.render(row, membership) for row in rows]}
-    if len(rows) == page.limit and filters.instance_uuid is None:
-        document["next"] = query.next_url(url, rows[-1][0], page.limit, next_fields)
-    return json_response(document)
+    only = filters.instance_uuid is not None
+    return page_response(call, query, view, rows, page, path, selection, only=only)
 
 
 def _membership_if(needed: bool, call: BaremetalCall, session: Session) -> Membership:
     return call.membership(session) if needed else Membership({}, 0)
 
 
-def _check_fields(call: BaremetalCall, names: Iterable[str]) -> None:
-    if call.version < FIELDS_SINCE:
-        raise TooNew
-    for name in names:
-        if name not in FIELDS or not FIELDS[name].selectable:
-            raise InvalidValue(message=f"Field {name} is not a valid field.")
-        if FIELDS[name].since > call.version:
-            raise TooNew
-
-
 def show_node(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}"""
-    query = Query(call, ("fields",))
-    names = query.names("fields")
-    if query.has("fields"):
-        _check_fields(call, names)
+    shown = selected_fields(call, NODES)
     node_uuid = uuid_of(call, session, ident)
-    view = NodeView(names or visible(call.version), call.version, call.base_url)
-    return json_response(view.fetch(session, node_uuid, _membership_if(view.needs_membership, call, session)))
+    membership = _membership_if("conductor" in shown, call, session)
+    return json_response(NodeView(NODES, shown, call.version, call.base_url, membership).fetch(session, node_uuid))
+
+
+def whole_view(call: BaremetalCall, membership: Membership) -> NodeView:
+    """All that the client knows of a node."""
+    return NodeView(NODES, FIELDS.visible(call.version), call.version, call.base_url, membership)
 
 
 def create_node(call: BaremetalCall, session: Session) -> Response:
@@ -111,7 +116,7 @@ def create_node(call: BaremetalCall, session: Session) -> Response:
         )
     )
     session.flush()
-    document = NodeView(visible(call.version), call.version, call.base_url).fetch(session, node.uuid, membership)
+    document = whole_view(call, membership).fetch(session, node.uuid)
     return json_response(document, 201, {"Location": f"{call.base_url}/v1/nodes/{node.uuid}"})
 
 
@@ -136,8 +141,7 @@ def update_node(call: BaremetalCall, session: Session, ident: str) -> Response:
     query_reset = query.flag("reset_interfaces")
     if query.has("reset_interfaces") and call.version < RESET_INTERFACES_SINCE:
         raise TooNew
-    operations = patch.parse(call.body(), escapes=call.version >= PATCH_ESCAPES_SINCE)
-    patch.require_roots(operations, PATCHABLE)
+    operations = load_patch(call, FIELDS)
     if query_reset and not any(patch.root(operation) == "driver" for operation in operations):
         raise InvalidValue(message="The reset_interfaces parameter can only be used when changing the node's driver.")
     _check_patch(call, ident, operations)
@@ -154,7 +158,7 @@ def update_node(call: BaremetalCall, session: Session, ident: str) -> Response:
         )
     )
     session.flush()
-    document = NodeView(visible(call.version), call.version, call.base_url).fetch(session, node.uuid, membership)
+    document = whole_view(call, membership).fetch(session, node.uuid)
     return json_response(document)
 
 
@@ -164,8 +168,6 @@ def _check_patch(call: BaremetalCall, ident: str, operations: patch.Patch) -> No
         if not patch.is_whole(operation):
             continue
         removes = operation["op"] == "remove"
-        if FIELDS[name].since > call.version and not removes:
-            raise TooNew
         if name == "chassis_uuid" and removes and call.version < CHASSIS_REMOVAL_SINCE:
             raise TooNew
         if name == "name" and not removes:

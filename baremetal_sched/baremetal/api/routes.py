@@ -1,6 +1,6 @@
 """The bare metal API on one screen. ``since`` is the minor part of the first microversion that has a route."""
 
-from baremetal_sched.baremetal.api import conductors, drivers, nodes, root, states, traits
+from baremetal_sched.baremetal.api import chassis, conductors, drivers, nodes, root, states, traits
 from baremetal_sched.web.application import Route
 
 ROUTES = (
@@ -28,6 +28,14 @@ ROUTES = (
     Route("DELETE", "/v1/nodes/<ident>/traits", traits.remove_all_traits, transaction="write"),
     Route("PUT", "/v1/nodes/<ident>/traits/<trait>", traits.add_trait, transaction="write"),
     Route("DELETE", "/v1/nodes/<ident>/traits/<trait>", traits.remove_trait, transaction="write"),
+    Route("GET", "/v1/chassis", chassis.list_chassis),
+    Route("POST", "/v1/chassis", chassis.create_chassis, transaction="write"),
+    Route("GET", "/v1/chassis/detail", chassis.list_chassis_in_detail),
+    Route("GET", "/v1/chassis/<uuid>", chassis.show_chassis),
+    Route("PATCH", "/v1/chassis/<uuid>", chassis.update_chassis, transaction="write"),
+    Route("DELETE", "/v1/chassis/<uuid>", chassis.delete_chassis, transaction="write"),
+    Route("GET", "/v1/chassis/<uuid>/nodes", nodes.list_nodes_of_chassis),
+    Route("GET", "/v1/chassis/<uuid>/nodes/detail", nodes.list_nodes_of_chassis_in_detail),
     Route("GET", "/v1/conductors", conductors.list_conductors, since=49),
     Route("GET", "/v1/conductors/<hostname>", conductors.show_conductor, since=49),
     Route("GET", "/v1/drivers", drivers.list_drivers),

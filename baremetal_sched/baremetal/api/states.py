@@ -6,10 +6,9 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import power, states
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import TooNew
-from baremetal_sched.baremetal.api.node_view import NodeView
+from baremetal_sched.baremetal.api.node_view import NODES, NodeView
 from baremetal_sched.baremetal.api.nodes import uuid_of
 from baremetal_sched.baremetal.node_fields import FIELDS, STATES
-from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.baremetal.schemas.base import load
 from baremetal_sched.baremetal.schemas.nodes import POWER
 from baremetal_sched.web.responses import empty_response, json_response
@@ -21,8 +20,8 @@ def show_states(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/states"""
     call.refuse_query()
     shown = [name for name in STATES if FIELDS[name].since <= call.version]
-    view = NodeView(shown, call.version, call.base_url, with_links=False)
-    return json_response(view.fetch(session, uuid_of(call, session, ident), Membership({}, 0)))
+    view = NodeView(NODES, shown, call.version, call.base_url, with_links=False)
+    return json_response(view.fetch(session, uuid_of(call, session, ident)))
 
 
 def set_power(call: BaremetalCall, session: Session, ident: str) -> Response:

@@ -17,7 +17,12 @@ PATHS = {
     "node_states": "/nodes/{uuid}/states",
     "driver": "/drivers/fake-hardware",
     "conductor": "/conductors/c1",
+    "chassis": "/chassis/{chassis}",
+    "chassis_list": "/chassis",
+    "chassis_nodes": "/chassis/{chassis}/nodes",
 }
+#: Lists, with what they are called in the body; the first item is looked at.
+LISTS = {"node_list": "nodes", "chassis_list": "chassis", "chassis_nodes": "nodes"}
 
 
 def keys_at(name: str) -> dict[int, set[str] | None]:
@@ -40,11 +45,12 @@ def keys_at(name: str) -> dict[int, set[str] | None]:
 
 @pytest.mark.parametrize("name", PATHS)
 def test_keys(service: Service, name: str) -> None:
-    uuid = service.add_node("n1", power=False)
+    chassis = service.baremetal("POST", "/chassis", {}).json["uuid"]
+    uuid = service.add_node("n1", power=False, chassis_uuid=chassis)
     for version, keys in keys_at(name).items():
-        path = PATHS[name].format(uuid=uuid)
+        path = PATHS[name].format(uuid=uuid, chassis=chassis)
         response = service.baremetal("GET", path, version=f"1.{version}", status="*")
-        document = response.json["nodes"][0] if name == "node_list" else response.json
+        document = response.json.get(LISTS.get(name), [response.json])[0]
         if keys is None:
             assert response.status_code >= 400, version
         else:

@@ -1,0 +1,180 @@
+"""What requests about the resources of this API have in common: lists, single things, creation and PATCH."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Response
+from marshmallow import Schema
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import paging, patch
+from baremetal_sched.baremetal.api.call import BaremetalCall
+from baremetal_sched.baremetal.api.errors import TooNew
+from baremetal_sched.baremetal.api.query import PAGING, Query
+from baremetal_sched.baremetal.api.view import Resource, View
+from baremetal_sched.baremetal.fields import Fields
+from baremetal_sched.baremetal.paging import Page
+from baremetal_sched.baremetal.schemas.base import load
+from baremetal_sched.db.types import Rows
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.web.responses import json_response
+
+FIELDS_SINCE = 8
+DETAIL_SINCE = 43
+PATCH_ESCAPES_SINCE = 98
+
+#: The conditions that the filters in a query string stand for.
+Narrow = Callable[[Query], Sequence[ColumnElement[bool]]]
+
+
+@dataclass
+class Selection:
+    """The fields that a request asks for; ``named`` are those that its ``next`` has to name."""
+
+    shown: Sequence[str]
+    named: Sequence[str] | None = None
+
+
+def list_all(
+    call: BaremetalCall,
+    session: Session,
+    resource: Resource,
+    *,
+    detailed: bool = False,
+    path: str | None = None,
+    filters: Mapping[str, int] | None = None,
+    narrow: Narrow = lambda query: (),
+) -> Response:
+    """A page of a collection, at ``path`` (that of the resource if not given).
+
+    ``detailed``: this is the address ending in /detail. ``filters``: the parameters of the filters with the first
+    microversion of each; ``narrow`` makes conditions of them. The order of checks: versions, fields, page, filters.
+    """
+    filters = filters or {}
+    query = Query(call, (*filters, *PAGING, *(() if detailed else ("fields", "detail"))))
+    selection = Selection(resource.fields.visible(call.version)) if detailed else select_fields(call, query, resource)
+    for name, since in filters.items():
+        query.require(since, name)
+    page = parse_page(call, query, resource.fields)
+    view = resource.view(resource, selection.shown, call.version, call.base_url)
+    statement = select(*view.columns).where(*narrow(query))
+    rows = paging.select_page(session, statement, resource.model, page, resource.missing)
+    return page_response(call, query, view, rows, page, path or resource.path, selection)
+
+
+def select_fields(call: BaremetalCall, query: Query, resource: Resource) -> Selection:
+    """The fields that ``fields`` and ``detail`` of a list ask for. Raises TooNew, InvalidValue."""
+    names = query.names("fields")
+    detail = query.flag("detail")
+    if query.has("detail") and call.version < DETAIL_SINCE:
+        raise InvalidValue(message=f"Invalid query parameter ?detail={detail} received.")
+    if detail and names:
+        raise InvalidValue(message="Can not specify ?detail=True and fields in the same request.")
+    if detail:
+        return Selection(resource.fields.visible(call.version))
+    if names:
+        check_fields(call, names, resource)
+    shown = names or [name for name in resource.list_default if resource.fields[name].since <= call.version]
+    return Selection(shown, shown)
+
+
+def check_fields(call: BaremetalCall, names: Iterable[str], resource: Resource) -> None:
+    """Raise InvalidValue for a name that cannot be selected, TooNew for one that the client cannot know."""
+    if call.version < FIELDS_SINCE:
+        raise TooNew
+    for name in names:
+        if name not in resource.fields or not resource.fields[name].selectable:
+            raise InvalidValue(message=resource.invalid_field.format(name))
+        if resource.fields[name].since > call.version:
+            raise TooNew
+
+
+def parse_page(call: BaremetalCall, query: Query, fields: Fields) -> Page:
+    """The page that the request asks for."""
+    sort_key = query.text("sort_key") or "id"
+    if sort_key in fields and fields[sort_key].since > call.version:
+        raise TooNew
+    return Page(query.limit(), query.uuid("marker"), sort_key, query.descending())
+
+
+def page_response(
+    call: BaremetalCall,
+    query: Query,
+    view: View,
+    rows: Rows,
+    page: Page,
+    path: str,
+    selection: Selection,
+    *,
+    only: bool = False,
+) -> Response:
+    """The rows, which ``view`` selected, as a list that says where it goes on if it is full (and not ``only`` one can
+    match)."""
+    document: dict[str, Any] = {view.resource.plural: [view.render(row) for row in rows]}
+    if len(rows) == page.limit and not only:
+        url = f"{call.base_url}/v1/{path}"
+        document["next"] = query.next_url(url, rows[-1][0], page.limit, selection.named)
+    return json_response(document)
+
+
+def selected_fields(call: BaremetalCall, resource: Resource) -> Sequence[str]:
+    """The fields that a request for one thing, which may have ``fields`` and nothing else, asks for."""
+    query = Query(call, ("fields",))
+    names = query.names("fields")
+    if query.has("fields"):
+        check_fields(call, names, resource)
+    return names or resource.fields.visible(call.version)
+
+
+def show(call: BaremetalCall, session: Session, resource: Resource, uuid: str) -> Response:
+    """One thing, or the ``fields`` of it that are asked for."""
+    view = resource.view(resource, selected_fields(call, resource), call.version, call.base_url)
+    return json_response(view.fetch(session, uuid))
+
+
+def load_creation(call: BaremetalCall, resource: Resource, schema: Schema, argument: str) -> dict[str, Any]:
+    """The body of a POST as ``schema`` loads it. Raises InvalidValue; TooNew for fields that the client cannot know."""
+    call.refuse_query()
+    body = call.body()
+    values = load(schema, body, argument)
+    require_known(call, resource.fields, values)
+    return values
+
+
+def require_known(call: BaremetalCall, fields: Fields, values: Mapping[str, Any]) -> None:
+    """Raise TooNew if one of ``values`` is for a field that the client cannot know; null is forgiven."""
+    if any(
+        value is not None and name in fields and fields[name].since > call.version for name, value in values.items()
+    ):
+        raise TooNew
+
+
+def load_patch(call: BaremetalCall, fields: Fields) -> patch.Patch:
+    """The body as a patch of these fields. Raises InvalidValue; TooNew if it sets what the client cannot know."""
+    operations = patch.parse(call.body(), escapes=call.version >= PATCH_ESCAPES_SINCE)
+    patch.require_roots(operations, fields.patchable)
+    for operation in operations:
+        sets = patch.is_whole(operation) and operation["op"] != "remove"
+        if sets and fields[patch.root(operation)].since > call.version:
+            raise TooNew
+    return operations
+
+
+def created(call: BaremetalCall, session: Session, resource: Resource, uuid: str) -> Response:
+    """The answer to a POST that made the thing with this UUID."""
+    session.flush()
+    document = whole(call, resource).fetch(session, uuid)
+    return json_response(document, 201, {"Location": f"{call.base_url}/v1/{resource.path}/{uuid}"})
+
+
+def updated(call: BaremetalCall, session: Session, resource: Resource, uuid: str) -> Response:
+    """The answer to a PATCH of the thing with this UUID."""
+    session.flush()
+    return json_response(whole(call, resource).fetch(session, uuid))
+
+
+def whole(call: BaremetalCall, resource: Resource) -> View:
+    """The view with all fields that the client knows."""
+    return resource.view(resource, resource.fields.visible(call.version), call.version, call.base_url)

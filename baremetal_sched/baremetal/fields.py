@@ -1,0 +1,86 @@
+"""Tables of fields: since which microversion each field of a resource is shown, and who may set it.
+
+A resource has one such table. Its schema, its views, the rules of PATCH and the API reference go by it.
+"""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from marshmallow import Schema
+
+from baremetal_sched.baremetal import patch
+from baremetal_sched.baremetal.schemas.base import load
+from baremetal_sched.db.types import dump_json
+
+
+class Kind(Enum):
+    """How a field is kept and shown."""
+
+    TEXT = "a column, shown as it is"
+    JSON = "a column with a JSON object, passed through"
+    ARRAY = "a column with a JSON array, passed through"
+    MASKED = "a column with a JSON object, some values of which are masked"
+    TIME = "a column with a time stamp"
+    LINKS = "links to a sub-resource, or to the thing itself"
+    NESTED_LINKS = "links to a sub-resource, within a list of their own"
+    COMPUTED = "worked out by the view"
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field. ``since`` is the minor part of the first microversion that shows it.
+
+    ``post`` and ``patch``: may a client set it on creation, or change it. ``default`` is what removing it sets.
+    ``selectable``: may ``?fields=`` name it.
+    """
+
+    name: str
+    since: int = 1
+    kind: Kind = Kind.TEXT
+    post: bool = False
+    patch: bool = False
+    default: object = None
+    selectable: bool = True
+
+
+class Fields(dict[str, Field]):
+    """The fields of a resource by name, in the order in which they are shown."""
+
+    def __init__(self, *fields: Field) -> None:
+        super().__init__((field.name, field) for field in fields)
+        #: Names of the fields that a PATCH may touch.
+        self.patchable = tuple(sorted(field.name for field in fields if field.patch))
+        #: What removing one of these sets.
+        self.defaults = {name: self[name].default for name in self.patchable}
+
+    def visible(self, version: int) -> tuple[str, ...]:
+        """Names of the fields that microversion 1.``version`` shows."""
+        return tuple(name for name, field in self.items() if field.since <= version)
+
+    def values_of(self, entity: Any, **computed: Any) -> dict[str, Any]:
+        """The patchable fields of ``entity`` as a document to patch; ``computed`` has those that are no columns."""
+        values = {name: computed[name] if name in computed else getattr(entity, name) for name in self.patchable}
+        return {name: deepcopy(self.defaults[name]) if value is None else value for name, value in values.items()}
+
+    def patched(self, before: Mapping[str, Any], operations: patch.Patch, schema: Schema) -> dict[str, Any]:
+        """The document ``before`` with the patch applied, as ``schema`` loads it. Raises InvalidValue."""
+        return load(schema, patch.apply(before, operations, self.defaults), "patch")
+
+    def changes(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+        """What is different in ``after``; to JSON, 1 and True are."""
+        return {
+            name: after[name]
+            for name in self.patchable
+            if name in after and dump_json(after[name]) != dump_json(before[name])
+        }
+
+
+#: What every resource has.
+COMMON = (
+    Field("created_at", kind=Kind.TIME),
+    Field("updated_at", kind=Kind.TIME),
+    Field("links", kind=Kind.LINKS),
+)
