@@ -9,8 +9,28 @@ class BadQuery(InvalidError):
     template = "{message}"
 
 
+class DuplicateQueryKey(BadQuery):
+    """A parameter is given twice that may be given once."""
+
+
+class BadQueryValue(BadQuery):
+    """Parameters that contradict themselves or each other."""
+
+
+class MissingQueryValue(BadQuery):
+    """Nothing is asked for."""
+
+
+class UnknownClassInQuery(InvalidError):
+    template = "Invalid resource class in resources parameter: No such resource class {resource_class}."
+
+
 class ProviderNotFound(NotFoundError):
     template = "No resource provider with uuid {provider} found"
+
+
+class ProviderNotFoundForDelete(ProviderNotFound):
+    template = "No resource provider with uuid {provider} found for delete"
 
 
 class DuplicateProvider(ConflictError):

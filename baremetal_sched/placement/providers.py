@@ -57,7 +57,7 @@ def find(session: Session, uuid: str) -> Any:
 
 def list_providers(session: Session, filters: ProviderFilters) -> tuple[Rows, datetime | None]:
     """The providers that fit: rows of uuid, name, generation, parent uuid, root uuid; and when the newest of them was
-    changed. Lists are long, so they carry nothing else. Raises BadQuery and TraitNotFound for unknown names."""
+    changed. Lists are long, so they carry nothing else. Raises UnknownClassInQuery, TraitNotFound."""
     group = filters.group
     traits = flat.trait_ids(session, group.traits)
     classes = flat.class_ids(session, group.resources)

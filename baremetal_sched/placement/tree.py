@@ -14,6 +14,7 @@ from baremetal_sched.errors.placement import (
     ProviderInUse,
     ProviderNotCreated,
     ProviderNotFound,
+    ProviderNotFoundForDelete,
     ProviderNotSaved,
 )
 from baremetal_sched.placement.locked import lock
@@ -159,7 +160,7 @@ def _subtree(session: Session, provider_id: int, root_id: int) -> set[int]:
 def remove(session: Session, uuid: str) -> None:
     """Delete a provider with its inventories and associations.
 
-    Raises ProviderNotFound, ProviderHasChildren, ProviderInUse.
+    Raises ProviderNotFoundForDelete, ProviderHasChildren, ProviderInUse.
     """
     try:
         provider = lock(session, uuid)
@@ -184,7 +185,3 @@ def erase(session: Session, provider_id: int) -> None:
     # The root of a tree points to itself.
     session.execute(update(ResourceProvider).where(ResourceProvider.id == provider_id).values(root_id=None))
     session.execute(delete(ResourceProvider).where(ResourceProvider.id == provider_id))
-
-
-class ProviderNotFoundForDelete(ProviderNotFound):
-    template = "No resource provider with uuid {provider} found for delete"

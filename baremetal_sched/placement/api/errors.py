@@ -15,18 +15,20 @@ from baremetal_sched.errors import (
     UnavailableError,
 )
 from baremetal_sched.errors.placement import (
+    BadQueryValue,
     ConsumerConflict,
     DuplicateProvider,
+    DuplicateQueryKey,
     GenerationConflict,
     InventoryExists,
     InventoryInUse,
     InventoryInUseOnDelete,
+    MissingQueryValue,
     OneInventoryInUse,
     ProviderHasChildren,
     ProviderInUse,
     ReshapedProviderNotFound,
 )
-from baremetal_sched.placement.candidates.query import BadQueryValue, DuplicateQueryKey, MissingQueryValue
 from baremetal_sched.web.problems import MethodNotAllowed, NotAcceptable, PathNotFound, Problem
 
 CODES_SINCE = 23

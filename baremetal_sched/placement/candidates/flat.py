@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session, aliased
 
 from baremetal_sched.db.models import Aggregate, ProviderAggregate, ProviderTrait, ResourceProvider
 from baremetal_sched.db.types import Query
-from baremetal_sched.errors.placement import BadQuery, TraitNotFound
+from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
 from baremetal_sched.placement import names
 from baremetal_sched.placement.candidates import conditions
 from baremetal_sched.placement.candidates.conditions import Conditions
@@ -33,11 +33,11 @@ _CHILDREN = 1000
 
 
 def class_ids(session: Session, resources: dict[str, int]) -> dict[str, int]:
-    """Ids of the classes of a request. Raises BadQuery, naming one that does not exist."""
+    """Ids of the classes of a request. Raises UnknownClassInQuery, naming one that does not exist."""
     ids = names.ids_of_classes(session, resources)
     unknown = [name for name in resources if name not in ids]
     if unknown:
-        raise BadQuery(message=f"Invalid resource class in resources parameter: No such resource class {unknown[0]}.")
+        raise UnknownClassInQuery(resource_class=unknown[0])
     return ids
 
 

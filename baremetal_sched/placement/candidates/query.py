@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from baremetal_sched.errors.placement import BadQuery
+from baremetal_sched.errors.placement import BadQuery, BadQueryValue, DuplicateQueryKey, MissingQueryValue
 from baremetal_sched.placement.query_values import (
     PREFIX,
     AggregateConditions,
@@ -24,18 +24,6 @@ _GROUPED = re.compile(r"(resources|required|member_of|in_tree)(.*)", re.DOTALL)
 CONTRADICTIONS_REFUSED_SINCE = 22
 GROUP_POLICY_SINCE = 25
 SAME_SUBTREE_SINCE = 36
-
-
-class DuplicateQueryKey(BadQuery):
-    """A parameter is given twice that may be given once."""
-
-
-class BadQueryValue(BadQuery):
-    """Parameters that contradict themselves or each other."""
-
-
-class MissingQueryValue(BadQuery):
-    """Nothing is asked for."""
 
 
 @dataclass

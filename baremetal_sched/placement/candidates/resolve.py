@@ -8,7 +8,7 @@ from sqlalchemy import Table, literal, null, select, union_all
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.types import Query
-from baremetal_sched.errors.placement import BadQuery, TraitNotFound
+from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
 from baremetal_sched.placement.candidates.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.candidates.tables import (
     AGGREGATES,
@@ -43,7 +43,7 @@ class Ids:
 def resolve(session: Session, request: CandidateRequest, version: int) -> Wanted | None:
     """The request by ids; None if nothing can fit: an unknown aggregate or tree, an amount beyond every inventory.
 
-    Raises BadQuery and TraitNotFound for unknown classes and traits, in whatever group they are.
+    Raises UnknownClassInQuery and TraitNotFound for unknown classes and traits, in whatever group they are.
     """
     groups = request.groups.values()
     resources = list(dict.fromkeys(name for group in groups for name in group.resources))
@@ -52,7 +52,7 @@ def resolve(session: Session, request: CandidateRequest, version: int) -> Wanted
     ids = _look_up(session, request, resources, traits)
     for name in resources:
         if name not in ids.classes:
-            raise BadQuery(message=f"Invalid resource class in resources parameter: No such resource class {name}.")
+            raise UnknownClassInQuery(resource_class=name)
     unknown = sorted(traits - ids.traits.keys())
     if unknown:
         raise TraitNotFound(traits=", ".join(unknown))

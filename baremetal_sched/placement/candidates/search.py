@@ -42,7 +42,7 @@ DEFAULTS = Options()
 def find(session: Session, request: CandidateRequest, version: int, options: Options = DEFAULTS) -> list[Candidate]:
     """Candidates, no two the same, at most as many as the request and the options allow.
 
-    Raises BadQuery and TraitNotFound for names that do not exist.
+    Raises UnknownClassInQuery and TraitNotFound for names that do not exist.
     """
     wanted = resolve(session, request, version)
     if wanted is None:

@@ -4,7 +4,8 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from baremetal_sched.placement.candidates.query import BadQueryValue, DuplicateQueryKey, MissingQueryValue, parse
+from baremetal_sched.errors.placement import BadQueryValue, DuplicateQueryKey, MissingQueryValue
+from baremetal_sched.placement.candidates.query import parse
 from tests.service import Service
 
 UUID = "aaaaaaaa-0000-4000-8000-000000000001"
