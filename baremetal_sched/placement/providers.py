@@ -4,14 +4,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, and_, exists, false, func, select
 from sqlalchemy.orm import Session, aliased
 
-from baremetal_sched.db.models import ResourceProvider
+from baremetal_sched.db.models import Aggregate, Inventory, ProviderAggregate, ResourceProvider, table_of
 from baremetal_sched.db.types import Query, Rows
-from baremetal_sched.errors.placement import ProviderNotFound
-from baremetal_sched.placement.candidates import flat
+from baremetal_sched.errors.placement import ProviderNotFound, TraitNotFound, UnknownClassInQuery
+from baremetal_sched.placement import names
+from baremetal_sched.placement.candidates import conditions
+from baremetal_sched.placement.candidates.conditions import Conditions
 from baremetal_sched.placement.candidates.query import RequestGroup
+from baremetal_sched.placement.query_values import AggregateConditions, TraitConditions
+from baremetal_sched.placement.schemas.common import INT32
 
 _Parent = aliased(ResourceProvider)
 _Root = aliased(ResourceProvider)
@@ -58,20 +62,7 @@ def find(session: Session, uuid: str) -> Any:
 def list_providers(session: Session, filters: ProviderFilters) -> tuple[Rows, datetime | None]:
     """The providers that fit: rows of uuid, name, generation, parent uuid, root uuid; and when the newest of them was
     changed. Lists are long, so they carry nothing else. Raises UnknownClassInQuery, TraitNotFound."""
-    group = filters.group
-    traits = flat.trait_ids(session, group.traits)
-    classes = flat.class_ids(session, group.resources)
-    fitting: Query = select(ResourceProvider.id).where(
-        *flat.trait_clauses(group.traits, traits), *flat.aggregate_clauses(group.aggregates)
-    )
-    for name, amount in group.resources.items():
-        fitting = flat.with_inventory(fitting, classes[name], amount)
-    if filters.name:
-        fitting = fitting.where(ResourceProvider.name == filters.name)
-    if filters.uuid is not None:
-        fitting = fitting.where(ResourceProvider.uuid == filters.uuid)
-    if group.in_tree is not None:
-        fitting = fitting.where(flat.in_tree_of(group.in_tree))
+    fitting = _fitting(session, filters)
     rows = session.execute(
         fitting.with_only_columns(
             ResourceProvider.uuid, ResourceProvider.name, ResourceProvider.generation, _Parent.uuid, _Root.uuid
@@ -82,3 +73,66 @@ def list_providers(session: Session, filters: ProviderFilters) -> tuple[Rows, da
     ).all()
     modified = func.max(func.coalesce(ResourceProvider.updated_at, ResourceProvider.created_at))
     return rows, session.scalar(fitting.with_only_columns(modified)) if rows else None
+
+
+def _fitting(session: Session, filters: ProviderFilters) -> Query:
+    group = filters.group
+    traits = _traits(session, group.traits)
+    classes = _class_ids(session, group.resources)
+    fitting: Query = select(ResourceProvider.id).where(*traits, *_aggregates(group.aggregates))
+    for name, amount in group.resources.items():
+        fitting = _with_inventory(fitting, classes[name], amount)
+    if filters.name:
+        fitting = fitting.where(ResourceProvider.name == filters.name)
+    if filters.uuid is not None:
+        fitting = fitting.where(ResourceProvider.uuid == filters.uuid)
+    if group.in_tree is not None:
+        member = aliased(ResourceProvider)
+        fitting = fitting.where(
+            ResourceProvider.root_id.in_(select(member.root_id).where(member.uuid == group.in_tree))
+        )
+    return fitting
+
+
+def _class_ids(session: Session, resources: dict[str, int]) -> dict[str, int]:
+    ids = names.ids_of_classes(session, resources)
+    for name in resources:
+        if name not in ids:
+            raise UnknownClassInQuery(resource_class=name)
+    return ids
+
+
+def _with_inventory(query: Query, class_id: int, amount: int) -> Query:
+    """The query, only for providers that can give ``amount`` of the class."""
+    if amount > INT32:
+        return query.where(false())  # nothing is that large, and no column could be compared
+    inventory = table_of(Inventory).alias()
+    return query.join(
+        inventory, and_(inventory.c.provider_id == ResourceProvider.id, *conditions.fits(inventory, class_id, amount))
+    )
+
+
+def _traits(session: Session, wanted: TraitConditions) -> Conditions:
+    """The provider has the required traits and none of the forbidden ones."""
+    mentioned = wanted.names()
+    ids = names.ids_of_traits(session, mentioned)
+    unknown = sorted(mentioned - ids.keys())
+    if unknown:
+        raise TraitNotFound(traits=", ".join(unknown))
+    required = [frozenset(ids[name] for name in traits) for traits in wanted.required]
+    return conditions.has_traits(ResourceProvider.id, required, frozenset(ids[name] for name in wanted.forbidden))
+
+
+def _aggregates(wanted: AggregateConditions) -> Conditions:
+    """The provider is itself in an aggregate of each set and in none of the forbidden ones."""
+
+    def member(uuids: set[str] | frozenset[str]) -> ColumnElement[bool]:
+        known = select(Aggregate.id).where(Aggregate.uuid.in_(sorted(uuids)))
+        return exists().where(
+            ProviderAggregate.provider_id == ResourceProvider.id, ProviderAggregate.aggregate_id.in_(known)
+        )
+
+    clauses = [member(uuids) for uuids in wanted.member_of]
+    if wanted.forbidden:
+        clauses.append(~member(wanted.forbidden))
+    return clauses

@@ -2,13 +2,10 @@
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, exists, false, func, or_, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import and_, exists, func, or_, select
+from sqlalchemy.orm import Session
 
-from baremetal_sched.db.models import Aggregate, ProviderAggregate, ProviderTrait, ResourceProvider
 from baremetal_sched.db.types import Query
-from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
-from baremetal_sched.placement import names
 from baremetal_sched.placement.candidates import conditions
 from baremetal_sched.placement.candidates.conditions import Conditions
 from baremetal_sched.placement.candidates.tables import (
@@ -19,85 +16,12 @@ from baremetal_sched.placement.candidates.tables import (
     TRAITS,
 )
 from baremetal_sched.placement.candidates.trees import Candidate, Group, Wanted
-from baremetal_sched.placement.query_values import AggregateConditions, TraitConditions
-from baremetal_sched.placement.schemas.common import INT32
 
 #: Who has this trait gives to every tree that has a provider in an aggregate with it.
 SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
 
 #: How many children are looked at to find out whether anybody below a root has a class.
 _CHILDREN = 1000
-
-
-# -- conditions on ResourceProvider, for lists of providers ------------------------------------------------------------
-
-
-def class_ids(session: Session, resources: dict[str, int]) -> dict[str, int]:
-    """Ids of the classes of a request. Raises UnknownClassInQuery, naming one that does not exist."""
-    ids = names.ids_of_classes(session, resources)
-    unknown = [name for name in resources if name not in ids]
-    if unknown:
-        raise UnknownClassInQuery(resource_class=unknown[0])
-    return ids
-
-
-def trait_ids(session: Session, wanted: TraitConditions) -> dict[str, int]:
-    """Ids of the traits of a request. Raises TraitNotFound, naming those that do not exist."""
-    mentioned = wanted.names()
-    ids = names.ids_of_traits(session, mentioned)
-    unknown = sorted(mentioned - ids.keys())
-    if unknown:
-        raise TraitNotFound(traits=", ".join(unknown))
-    return ids
-
-
-def with_inventory(query: Query, class_id: int, amount: int) -> Query:
-    """The query, only for providers that can give ``amount`` of the class."""
-    if amount > INT32:
-        return query.where(false())  # nothing is that large, and no column could be compared
-    inventory = INVENTORIES.alias()
-    return query.join(
-        inventory, and_(inventory.c.provider_id == ResourceProvider.id, *conditions.fits(inventory, class_id, amount))
-    )
-
-
-def trait_clauses(wanted: TraitConditions, ids: dict[str, int]) -> Conditions:
-    """The provider has the required traits and none of the forbidden ones."""
-
-    def has(traits: set[str] | frozenset[str]) -> ColumnElement[bool]:
-        return exists().where(
-            ProviderTrait.provider_id == ResourceProvider.id,
-            ProviderTrait.trait_id.in_(sorted(ids[name] for name in traits)),
-        )
-
-    clauses = [has(traits) for traits in wanted.required]
-    if wanted.forbidden:
-        clauses.append(~has(wanted.forbidden))
-    return clauses
-
-
-def aggregate_clauses(wanted: AggregateConditions) -> Conditions:
-    """The provider is itself in an aggregate of each set and in none of the forbidden ones."""
-
-    def member(uuids: set[str] | frozenset[str]) -> ColumnElement[bool]:
-        known = select(Aggregate.id).where(Aggregate.uuid.in_(sorted(uuids)))
-        return exists().where(
-            ProviderAggregate.provider_id == ResourceProvider.id, ProviderAggregate.aggregate_id.in_(known)
-        )
-
-    clauses = [member(uuids) for uuids in wanted.member_of]
-    if wanted.forbidden:
-        clauses.append(~member(wanted.forbidden))
-    return clauses
-
-
-def in_tree_of(uuid: str) -> ColumnElement[bool]:
-    """The provider is in the tree of provider ``uuid``."""
-    member = aliased(ResourceProvider)
-    return ResourceProvider.root_id.in_(select(member.root_id).where(member.uuid == uuid))
-
-
-# -- candidates --------------------------------------------------------------------------------------------------------
 
 
 def applies(session: Session, wanted: Wanted) -> bool:
