@@ -12,6 +12,7 @@ from baremetal_sched.baremetal.identifiers import is_conductor_group
 from baremetal_sched.baremetal.ownership import alive
 from baremetal_sched.db.clock import epoch, utcnow
 from baremetal_sched.db.models import Conductor, ConductorInterface
+from baremetal_sched.db.results import rows_changed
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import ConductorNotFound
 
@@ -76,7 +77,7 @@ def heartbeat(session: Session, hostname: str) -> bool:
     result = session.execute(
         update(Conductor).where(Conductor.hostname == hostname).values(heartbeat_at=epoch(), online=True)
     )
-    return bool(result.rowcount)  # type: ignore[attr-defined]
+    return bool(rows_changed(result))
 
 
 def sign_off(session: Session, hostname: str) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import and_, select, true
+from sqlalchemy import ColumnElement, and_, select, true
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import epoch
@@ -47,7 +47,7 @@ class Membership:
         return "Drivers that are served: {}.".format(", ".join(drivers))
 
 
-def alive(timeout: float):  # type: ignore[no-untyped-def]
+def alive(timeout: float) -> ColumnElement[bool]:
     """SQL condition: the conductor is online and has sent a heartbeat within ``timeout`` seconds."""
     return and_(Conductor.online == true(), Conductor.heartbeat_at > epoch() - timeout)
 

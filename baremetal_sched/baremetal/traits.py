@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import projection
 from baremetal_sched.baremetal.identifiers import TRAITS_PER_NODE
 from baremetal_sched.db.models import Node, NodeTrait
+from baremetal_sched.db.results import rows_changed
 from baremetal_sched.errors.baremetal import NodeTraitNotFound, TooManyTraits
 
 
@@ -50,7 +51,7 @@ def add_trait(session: Session, node: Node, trait: str) -> None:
 def remove_trait(session: Session, node: Node, trait: str) -> None:
     """Remove one trait. Raises NodeTraitNotFound if the node does not have it."""
     removed = session.execute(delete(NodeTrait).where(NodeTrait.node_id == node.id, NodeTrait.trait == trait))
-    if not removed.rowcount:  # type: ignore[attr-defined]
+    if not rows_changed(removed):
         raise NodeTraitNotFound(node=node.uuid, trait=trait)
     _changed(session, node)
 

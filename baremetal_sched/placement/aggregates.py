@@ -7,8 +7,9 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.insert import insert_missing
-from baremetal_sched.db.models import Aggregate, ProviderAggregate, table_of
+from baremetal_sched.db.models import Aggregate, ProviderAggregate
 from baremetal_sched.placement.locked import LockedProvider
+from baremetal_sched.placement.tables import AGGREGATES
 
 _CONFLICT = "Resource provider's generation already changed. Please update the generation and try again."
 
@@ -53,6 +54,6 @@ def replace(session: Session, provider: LockedProvider, uuids: Sequence[str], ge
 def _ensure(session: Session, uuids: Sequence[str]) -> dict[str, int]:
     if not uuids:
         return {}
-    insert_missing(session, table_of(Aggregate), [{"uuid": uuid, "created_at": utcnow()} for uuid in uuids])
+    insert_missing(session, AGGREGATES, [{"uuid": uuid, "created_at": utcnow()} for uuid in uuids])
     rows = session.execute(select(Aggregate.uuid, Aggregate.id).where(Aggregate.uuid.in_(uuids)))
     return {uuid: aggregate_id for uuid, aggregate_id in rows}

@@ -8,16 +8,14 @@ from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.models import Allocation, Consumer, ResourceClass, ResourceProvider, table_of
+from baremetal_sched.db.models import Allocation, Consumer, ResourceClass, ResourceProvider
+from baremetal_sched.db.results import new_id, rows_changed
 from baremetal_sched.db.types import Rows
 from baremetal_sched.errors.placement import ConsumerConflict, NoAllocations
 from baremetal_sched.placement import stock
 from baremetal_sched.placement.consumers import ConsumerWrite, Unset
 from baremetal_sched.placement.stock import Stocks
-
-_CONSUMERS = table_of(Consumer)
-_ALLOCATIONS = table_of(Allocation)
-_PROVIDERS = table_of(ResourceProvider)
+from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, PROVIDERS
 
 #: Amounts by provider id and class id.
 _Amounts = dict[tuple[int, int], int]
@@ -54,9 +52,9 @@ def check(session: Session, requests: Sequence[ConsumerWrite]) -> None:
 def _lock_consumers(session: Session, requests: Sequence[ConsumerWrite]) -> dict[str, Any]:
     """Those that exist, by UUID. Raises ConsumerConflict if one is not at the generation that it should have."""
     rows = session.execute(
-        select(_CONSUMERS.c.uuid, _CONSUMERS.c.id, _CONSUMERS.c.generation)
-        .where(_CONSUMERS.c.uuid.in_([request.uuid for request in requests]))
-        .order_by(_CONSUMERS.c.id)
+        select(CONSUMERS.c.uuid, CONSUMERS.c.id, CONSUMERS.c.generation)
+        .where(CONSUMERS.c.uuid.in_([request.uuid for request in requests]))
+        .order_by(CONSUMERS.c.id)
         .with_for_update()
     )
     consumers = {row.uuid: row for row in rows}
@@ -87,11 +85,11 @@ def _held(session: Session, consumer_ids: Sequence[int]) -> dict[int, _Amounts]:
     if consumer_ids:
         rows = session.execute(
             select(
-                _ALLOCATIONS.c.consumer_id,
-                _ALLOCATIONS.c.provider_id,
-                _ALLOCATIONS.c.resource_class_id,
-                _ALLOCATIONS.c.used,
-            ).where(_ALLOCATIONS.c.consumer_id.in_(consumer_ids))
+                ALLOCATIONS.c.consumer_id,
+                ALLOCATIONS.c.provider_id,
+                ALLOCATIONS.c.resource_class_id,
+                ALLOCATIONS.c.used,
+            ).where(ALLOCATIONS.c.consumer_id.in_(consumer_ids))
         )
         for consumer_id, provider_id, class_id, used in rows:
             held.setdefault(consumer_id, {})[provider_id, class_id] = used
@@ -124,7 +122,7 @@ def _touched(
 def _bump_providers(session: Session, provider_ids: Iterable[int]) -> None:
     for provider_id in sorted(provider_ids):
         session.execute(
-            update(_PROVIDERS).where(_PROVIDERS.c.id == provider_id).values(generation=_PROVIDERS.c.generation + 1)
+            update(PROVIDERS).where(PROVIDERS.c.id == provider_id).values(generation=PROVIDERS.c.generation + 1)
         )
 
 
@@ -136,13 +134,13 @@ def _replace_rows(
     held: Mapping[int, _Amounts],
 ) -> None:
     if held:
-        session.execute(delete(_ALLOCATIONS).where(_ALLOCATIONS.c.consumer_id.in_(held)))
+        session.execute(delete(ALLOCATIONS).where(ALLOCATIONS.c.consumer_id.in_(held)))
     rows: list[dict[str, Any]] = []
     for request in requests:
         consumer = consumers.get(request.uuid)
         if not wanted[request.uuid]:
             if consumer is not None:
-                session.execute(delete(_CONSUMERS).where(_CONSUMERS.c.id == consumer.id))
+                session.execute(delete(CONSUMERS).where(CONSUMERS.c.id == consumer.id))
             continue
         consumer_id = _save_consumer(session, request, consumer)
         rows += [
@@ -156,7 +154,7 @@ def _replace_rows(
             for (provider_id, class_id), amount in wanted[request.uuid].items()
         ]
     if rows:
-        session.execute(insert(_ALLOCATIONS), rows)
+        session.execute(insert(ALLOCATIONS), rows)
 
 
 def _save_consumer(session: Session, request: ConsumerWrite, consumer: Any) -> int:
@@ -164,17 +162,15 @@ def _save_consumer(session: Session, request: ConsumerWrite, consumer: Any) -> i
     if not isinstance(request.consumer_type, Unset):
         values["consumer_type"] = request.consumer_type
     if consumer is None:
-        result = session.execute(
-            insert(_CONSUMERS).values(uuid=request.uuid, generation=1, created_at=utcnow(), **values)
+        return new_id(
+            session.execute(insert(CONSUMERS).values(uuid=request.uuid, generation=1, created_at=utcnow(), **values))
         )
-        consumer_id: int = result.inserted_primary_key[0]  # type: ignore[attr-defined]
-        return consumer_id
     saved = session.execute(
-        update(_CONSUMERS)
-        .where(_CONSUMERS.c.id == consumer.id, _CONSUMERS.c.generation == consumer.generation)
+        update(CONSUMERS)
+        .where(CONSUMERS.c.id == consumer.id, CONSUMERS.c.generation == consumer.generation)
         .values(generation=consumer.generation + 1, updated_at=utcnow(), **values)
     )
-    if not saved.rowcount:  # type: ignore[attr-defined]
+    if not rows_changed(saved):
         raise StaleDataError("the consumer was changed meanwhile")
     row_id: int = consumer.id
     return row_id
@@ -182,13 +178,13 @@ def _save_consumer(session: Session, request: ConsumerWrite, consumer: Any) -> i
 
 def release(session: Session, consumer_uuid: str) -> None:
     """Remove all that the consumer holds, and the consumer. Generations of providers stay. Raises NoAllocations."""
-    consumer_id = session.scalar(select(_CONSUMERS.c.id).where(_CONSUMERS.c.uuid == consumer_uuid).with_for_update())
+    consumer_id = session.scalar(select(CONSUMERS.c.id).where(CONSUMERS.c.uuid == consumer_uuid).with_for_update())
     held = _held(session, [consumer_id]).get(consumer_id, {}) if consumer_id is not None else {}
     if not held:
         raise NoAllocations(consumer=consumer_uuid)
     stock.move(session, {key: -amount for key, amount in held.items()})
-    session.execute(delete(_ALLOCATIONS).where(_ALLOCATIONS.c.consumer_id == consumer_id))
-    session.execute(delete(_CONSUMERS).where(_CONSUMERS.c.id == consumer_id))
+    session.execute(delete(ALLOCATIONS).where(ALLOCATIONS.c.consumer_id == consumer_id))
+    session.execute(delete(CONSUMERS).where(CONSUMERS.c.id == consumer_id))
 
 
 def held_by(session: Session, consumer_uuid: str) -> Rows:

@@ -10,6 +10,7 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Inventory, ResourceClass
+from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.types import Rows
 from baremetal_sched.errors.placement import (
     InventoryExists,
@@ -230,5 +231,5 @@ def _delete(session: Session, provider_id: int, class_ids: Iterable[int]) -> Non
             Inventory.provider_id == provider_id, Inventory.resource_class_id.in_(wanted), Inventory.used == 0
         )
     )
-    if deleted.rowcount != len(wanted):  # type: ignore[attr-defined]
+    if rows_changed(deleted) != len(wanted):
         raise StaleDataError("somebody claimed what was to be removed")

@@ -8,6 +8,7 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import ResourceProvider
+from baremetal_sched.db.results import rows_changed
 from baremetal_sched.errors.placement import GenerationConflict, ProviderNotFound
 
 
@@ -31,7 +32,7 @@ class LockedProvider:
             .where(ResourceProvider.id == self.id, ResourceProvider.generation == self.generation)
             .values(generation=self.generation + 1, updated_at=utcnow())
         )
-        if not changed.rowcount:  # type: ignore[attr-defined]
+        if not rows_changed(changed):
             raise StaleDataError("the provider was changed meanwhile")
         self.generation += 1
 

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, exists, false, func, select
 from sqlalchemy.orm import Session, aliased
 
-from baremetal_sched.db.models import Aggregate, Inventory, ProviderAggregate, ResourceProvider, table_of
+from baremetal_sched.db.models import Aggregate, ProviderAggregate, ResourceProvider
 from baremetal_sched.db.types import Query, Rows
 from baremetal_sched.errors.placement import ProviderNotFound, TraitNotFound, UnknownClassInQuery
 from baremetal_sched.placement import names
@@ -16,6 +16,7 @@ from baremetal_sched.placement.candidates.conditions import Conditions
 from baremetal_sched.placement.candidates.query import RequestGroup
 from baremetal_sched.placement.query_values import AggregateConditions, TraitConditions
 from baremetal_sched.placement.schemas.common import INT32
+from baremetal_sched.placement.tables import INVENTORIES
 
 _Parent = aliased(ResourceProvider)
 _Root = aliased(ResourceProvider)
@@ -106,7 +107,7 @@ def _with_inventory(query: Query, class_id: int, amount: int) -> Query:
     """The query, only for providers that can give ``amount`` of the class."""
     if amount > INT32:
         return query.where(false())  # nothing is that large, and no column could be compared
-    inventory = table_of(Inventory).alias()
+    inventory = INVENTORIES.alias()
     return query.join(
         inventory, and_(inventory.c.provider_id == ResourceProvider.id, *conditions.fits(inventory, class_id, amount))
     )

@@ -8,7 +8,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.db.models import Inventory, ResourceClass, ResourceProvider, table_of
+from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.placement import (
     CapacityExceeded,
@@ -19,10 +19,7 @@ from baremetal_sched.errors.placement import (
 )
 from baremetal_sched.placement import names
 from baremetal_sched.placement.consumers import ConsumerWrite
-
-_INVENTORIES = table_of(Inventory)
-_PROVIDERS = table_of(ResourceProvider)
-_CLASSES = table_of(ResourceClass)
+from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDERS
 
 
 @dataclass
@@ -69,23 +66,23 @@ def _uuids(requests: Sequence[ConsumerWrite]) -> list[str]:
 def _query(uuids: Sequence[str], names: set[str]) -> Query:
     return (
         select(
-            _PROVIDERS.c.uuid,
-            _CLASSES.c.name,
-            _INVENTORIES.c.provider_id,
-            _INVENTORIES.c.resource_class_id,
-            _INVENTORIES.c.min_unit,
-            _INVENTORIES.c.max_unit,
-            _INVENTORIES.c.step_size,
-            _INVENTORIES.c.free,
+            PROVIDERS.c.uuid,
+            CLASSES.c.name,
+            INVENTORIES.c.provider_id,
+            INVENTORIES.c.resource_class_id,
+            INVENTORIES.c.min_unit,
+            INVENTORIES.c.max_unit,
+            INVENTORIES.c.step_size,
+            INVENTORIES.c.free,
         )
-        .join_from(_INVENTORIES, _PROVIDERS, _PROVIDERS.c.id == _INVENTORIES.c.provider_id)
-        .join(_CLASSES, _CLASSES.c.id == _INVENTORIES.c.resource_class_id)
-        .where(_PROVIDERS.c.uuid.in_(uuids), _CLASSES.c.name.in_(sorted(names)))
+        .join_from(INVENTORIES, PROVIDERS, PROVIDERS.c.id == INVENTORIES.c.provider_id)
+        .join(CLASSES, CLASSES.c.id == INVENTORIES.c.resource_class_id)
+        .where(PROVIDERS.c.uuid.in_(uuids), CLASSES.c.name.in_(sorted(names)))
     )
 
 
 def _find_providers(session: Session, stocks: Stocks, uuids: Sequence[str]) -> None:
-    rows = session.execute(select(_PROVIDERS.c.uuid, _PROVIDERS.c.id).where(_PROVIDERS.c.uuid.in_(uuids)))
+    rows = session.execute(select(PROVIDERS.c.uuid, PROVIDERS.c.id).where(PROVIDERS.c.uuid.in_(uuids)))
     stocks.providers.update({uuid: provider_id for uuid, provider_id in rows})
     for uuid in uuids:
         if uuid not in stocks.providers:
@@ -141,11 +138,11 @@ def move(session: Session, growth: Mapping[tuple[int, int], int]) -> None:
         if not amount:
             continue
         statement = (
-            update(_INVENTORIES)
-            .where(_INVENTORIES.c.provider_id == key[0], _INVENTORIES.c.resource_class_id == key[1])
-            .values(used=_INVENTORIES.c.used + amount)
+            update(INVENTORIES)
+            .where(INVENTORIES.c.provider_id == key[0], INVENTORIES.c.resource_class_id == key[1])
+            .values(used=INVENTORIES.c.used + amount)
         )
         if amount > 0:
-            statement = statement.where(_INVENTORIES.c.capacity - _INVENTORIES.c.used >= amount)
-        if not session.execute(statement).rowcount:  # type: ignore[attr-defined]
+            statement = statement.where(INVENTORIES.c.capacity - INVENTORIES.c.used >= amount)
+        if not rows_changed(session.execute(statement)):
             raise StaleDataError("another claim was faster")

@@ -8,6 +8,7 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Allocation, Inventory, ProviderAggregate, ProviderTrait, ResourceProvider
+from baremetal_sched.db.results import new_id
 from baremetal_sched.errors.placement import (
     DuplicateProvider,
     ProviderHasChildren,
@@ -52,7 +53,7 @@ def create(session: Session, uuid: str, name: str, parent_uuid: str | None = Non
     values = {"uuid": uuid, "name": name, "generation": 0, "created_at": utcnow(), "updated_at": utcnow()}
     if parent is not None:
         values |= {"parent_id": parent.id, "root_id": parent.root_id}
-    provider_id: int = session.execute(insert(ResourceProvider).values(**values)).inserted_primary_key[0]  # type: ignore[attr-defined]
+    provider_id = new_id(session.execute(insert(ResourceProvider).values(**values)))
     if parent is None:
         session.execute(update(ResourceProvider).where(ResourceProvider.id == provider_id).values(root_id=provider_id))
     return provider_id

@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates import conditions
 from baremetal_sched.placement.candidates.conditions import Column, Conditions, Source
-from baremetal_sched.placement.candidates.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDERS
 from baremetal_sched.placement.candidates.trees import Group, Provider, Wanted, serves
+from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDERS
 
 #: Each page of roots is so many times the one before: few pages, however many roots there are.
 _GROWTH = 4

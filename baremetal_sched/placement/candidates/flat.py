@@ -8,14 +8,8 @@ from sqlalchemy.orm import Session
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates import conditions
 from baremetal_sched.placement.candidates.conditions import Conditions
-from baremetal_sched.placement.candidates.tables import (
-    INVENTORIES,
-    PROVIDER_AGGREGATES,
-    PROVIDER_TRAITS,
-    PROVIDERS,
-    TRAITS,
-)
 from baremetal_sched.placement.candidates.trees import Candidate, Group, Wanted
+from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDER_TRAITS, PROVIDERS, TRAITS
 
 #: Who has this trait gives to every tree that has a provider in an aggregate with it.
 SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"

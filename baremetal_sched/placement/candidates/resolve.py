@@ -10,7 +10,10 @@ from sqlalchemy.orm import Session
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
 from baremetal_sched.placement.candidates.query import CandidateRequest, RequestGroup
-from baremetal_sched.placement.candidates.tables import (
+from baremetal_sched.placement.candidates.trees import Group, Wanted
+from baremetal_sched.placement.query_values import TraitConditions
+from baremetal_sched.placement.schemas.common import INT32
+from baremetal_sched.placement.tables import (
     AGGREGATES,
     CLASSES,
     INVENTORIES,
@@ -19,9 +22,6 @@ from baremetal_sched.placement.candidates.tables import (
     PROVIDERS,
     TRAITS,
 )
-from baremetal_sched.placement.candidates.trees import Group, Wanted
-from baremetal_sched.placement.query_values import TraitConditions
-from baremetal_sched.placement.schemas.common import INT32
 
 TREES_SINCE = 29
 

@@ -11,9 +11,9 @@ from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates.conditions import one_of
 from baremetal_sched.placement.candidates.query import CandidateRequest
 from baremetal_sched.placement.candidates.resolve import TREES_SINCE
-from baremetal_sched.placement.candidates.tables import CLASSES, INVENTORIES, PROVIDER_TRAITS, PROVIDERS, TRAITS
 from baremetal_sched.placement.candidates.trees import Candidate
 from baremetal_sched.placement.schemas.allocations import KEYED_SINCE, MAPPINGS_SINCE
+from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDER_TRAITS, PROVIDERS, TRAITS
 
 SUMMARY_TRAITS_SINCE = 17
 ALL_CLASSES_SINCE = 27

@@ -8,14 +8,8 @@ from sqlalchemy.orm import Session
 from baremetal_sched.placement.candidates import anchors
 from baremetal_sched.placement.candidates.conditions import has_class, one_of
 from baremetal_sched.placement.candidates.flat import SHARING_TRAIT
-from baremetal_sched.placement.candidates.tables import (
-    INVENTORIES,
-    PROVIDER_AGGREGATES,
-    PROVIDER_TRAITS,
-    PROVIDERS,
-    TRAITS,
-)
 from baremetal_sched.placement.candidates.trees import Anchor, Inventory, Provider, Wanted
+from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDER_TRAITS, PROVIDERS, TRAITS
 
 #: Trees in one batch.
 _BATCH = 200
