@@ -10,11 +10,11 @@ from sqlalchemy.orm import Session
 from baremetal_sched import __version__
 from baremetal_sched.db import schema
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.errors import SchedulerError, UnavailableError
+from baremetal_sched.errors import SchedulerError
 from baremetal_sched.settings import Settings
 from baremetal_sched.web.application import Api, Route
 from baremetal_sched.web.call import Call
-from baremetal_sched.web.problems import MethodNotAllowed, Problem
+from baremetal_sched.web.problems import MethodNotAllowed, status_of
 from baremetal_sched.web.responses import json_response
 
 log = structlog.get_logger(__name__)
@@ -39,7 +39,7 @@ class RootApi(Api):
         return Call(http, request_id, self._settings)
 
     def failure(self, call: Call, error: Exception) -> Response:
-        status = error.status if isinstance(error, Problem) else 503 if isinstance(error, UnavailableError) else 500
+        status = status_of(error)
         message = str(error) if isinstance(error, SchedulerError) else "An internal error occurred; see the log."
         response = json_response({"error": {"status": status, "message": message}}, status)
         if isinstance(error, MethodNotAllowed):

@@ -1,14 +1,19 @@
 """What can be wrong with a request before any domain function sees it. Each API renders these in its own format."""
 
-from typing import ClassVar
-
-from baremetal_sched.errors import SchedulerError
+from baremetal_sched.errors import (
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    SchedulerError,
+    UnavailableError,
+)
 
 
 class Problem(SchedulerError):
     """Base: ``status`` is the HTTP status of the answer."""
 
-    status: ClassVar[int]
+    status: int
     template = "{message}"
 
 
@@ -50,3 +55,22 @@ class BodyTooDeep(Problem):
 
 class UnsupportedMediaType(Problem):
     status = 415
+
+
+_STATUSES: tuple[tuple[type[SchedulerError], int], ...] = (
+    (NotFoundError, 404),
+    (ConflictError, 409),
+    (InvalidError, 400),
+    (ForbiddenError, 403),
+    (UnavailableError, 503),
+)
+
+
+def status_of(error: Exception) -> int:
+    """The HTTP status that the error is answered with, whatever the API."""
+    if isinstance(error, Problem):
+        return error.status
+    for kind, status in _STATUSES:
+        if isinstance(error, kind):
+            return status
+    return 500

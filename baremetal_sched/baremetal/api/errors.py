@@ -12,14 +12,7 @@ import orjson
 from flask import Response
 
 from baremetal_sched.baremetal.api.versions import VersionRefused
-from baremetal_sched.errors import (
-    ConflictError,
-    ForbiddenError,
-    InvalidError,
-    NotFoundError,
-    SchedulerError,
-    UnavailableError,
-)
+from baremetal_sched.errors import NotFoundError, SchedulerError
 from baremetal_sched.web.problems import (
     BodyTooDeep,
     BodyTooLarge,
@@ -27,17 +20,9 @@ from baremetal_sched.web.problems import (
     NotAcceptable,
     PathNotFound,
     Problem,
+    status_of,
 )
 from baremetal_sched.web.responses import json_response
-
-_KINDS: tuple[tuple[type[SchedulerError], int], ...] = (
-    (NotFoundError, 404),
-    (ConflictError, 409),
-    (InvalidError, 400),
-    (ForbiddenError, 403),
-    (UnavailableError, 503),
-    (VersionRefused, 406),
-)
 
 
 class CollectionTooNew(NotFoundError):
@@ -68,17 +53,7 @@ class RoutingError(Problem):
 
     def __init__(self, status: int, description: str = "") -> None:
         super().__init__(message=description)
-        self.status = status  # type: ignore[misc]
-
-
-def status_of(error: Exception) -> int:
-    """The HTTP status that the error is answered with."""
-    if isinstance(error, Problem):
-        return error.status
-    for kind, status in _KINDS:
-        if isinstance(error, kind):
-            return status
-    return 500
+        self.status = status
 
 
 def render(error: Exception, *, at_root: bool) -> Response:

@@ -4,7 +4,7 @@ import re
 
 from werkzeug.datastructures import Headers
 
-from baremetal_sched.errors import SchedulerError
+from baremetal_sched.web.problems import Problem
 
 SERVICE = "baremetal"
 MINIMUM = 1
@@ -14,10 +14,10 @@ HEADER = "X-OpenStack-Ironic-API-Version"
 _VERSION = re.compile(r"(-?\d+)\.(-?\d+)", re.ASCII)
 
 
-class VersionRefused(SchedulerError):
+class VersionRefused(Problem):
     """The client asks for a version that is not served, or that is none."""
 
-    template = "{message}"
+    status = 406
 
 
 class VersionOutOfRange(VersionRefused):

@@ -6,14 +6,7 @@ import re
 
 from flask import Response
 
-from baremetal_sched.errors import (
-    ConflictError,
-    ForbiddenError,
-    InvalidError,
-    NotFoundError,
-    SchedulerError,
-    UnavailableError,
-)
+from baremetal_sched.errors import InvalidError, SchedulerError
 from baremetal_sched.errors.placement import (
     BadQueryValue,
     ConsumerConflict,
@@ -29,7 +22,7 @@ from baremetal_sched.errors.placement import (
     ProviderInUse,
     ReshapedProviderNotFound,
 )
-from baremetal_sched.web.problems import MethodNotAllowed, NotAcceptable, PathNotFound, Problem
+from baremetal_sched.web.problems import MethodNotAllowed, NotAcceptable, PathNotFound, Problem, status_of
 
 CODES_SINCE = 23
 UNDEFINED = "placement.undefined_code"
@@ -50,14 +43,6 @@ CODES: dict[type[SchedulerError], str] = {
     ProviderInUse: "placement.resource_provider.inuse",
     ReshapedProviderNotFound: "placement.resource_provider.not_found",
 }
-
-_KINDS: tuple[tuple[type[SchedulerError], int], ...] = (
-    (NotFoundError, 404),
-    (ConflictError, 409),
-    (InvalidError, 400),
-    (ForbiddenError, 403),
-    (UnavailableError, 503),
-)
 
 #: What stands in front of the message, and the title, by status.
 _EXPLANATIONS = {
@@ -90,23 +75,13 @@ class VersionRefused(Problem):
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message=message)
-        self.status = status  # type: ignore[misc]
+        self.status = status
 
 
 class UnknownTraitInQuery(InvalidError):
     """A TraitNotFound that is the client's mistake: 400 instead of 404."""
 
     template = "{message}"
-
-
-def status_of(error: Exception) -> int:
-    """The HTTP status that the error is answered with."""
-    if isinstance(error, Problem):
-        return error.status
-    for kind, status in _KINDS:
-        if isinstance(error, kind):
-            return status
-    return 500
 
 
 def message_of(error: Exception) -> str:
