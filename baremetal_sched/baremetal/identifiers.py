@@ -3,22 +3,18 @@
 import re
 import uuid
 
-import os_traits
+from baremetal_sched.placement import names
 
 _LOGICAL_NAME = re.compile(r"[A-Za-z0-9\-._~]{1,255}")
 _HOST_NAME = re.compile(
     r"(?=.{1,255}\Z)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*"
 )
 _CONDUCTOR_GROUP = re.compile(r"[A-Za-z0-9_\-.]{0,255}")
-_CUSTOM_TRAIT = re.compile(r"CUSTOM_[A-Z0-9_]+")
 
-#: Longest trait, and most of them on a node (specification node-traits).
-TRAIT_LENGTH = 255
+#: Most traits on a node (specification node-traits).
 TRAITS_PER_NODE = 50
 
 RESERVED_NODE_NAMES = ("maintenance", "management", "states", "vendor_passthru", "detail", "validate")
-
-STANDARD_TRAITS = frozenset(os_traits.get_traits())
 
 
 def canonical_uuid(text: str) -> str | None:
@@ -43,4 +39,4 @@ def is_conductor_group(text: str) -> bool:
 
 def is_trait(name: str) -> bool:
     """Is ``name`` a trait: one of os-traits, or ``CUSTOM_`` and then ``A-Z 0-9 _``; at most 255 characters?"""
-    return len(name) <= TRAIT_LENGTH and (name in STANDARD_TRAITS or _CUSTOM_TRAIT.fullmatch(name) is not None)
+    return name in names.STANDARD_TRAITS or names.is_custom(name)

@@ -12,11 +12,13 @@ from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.insert import insert_missing
 from baremetal_sched.db.models import ResourceClass, Trait, table_of
 
-_CUSTOM = re.compile(r"CUSTOM_[A-Z0-9_]+")
+#: The longest name of a trait or a resource class.
 NAME_LENGTH = 255
 
+_CUSTOM = re.compile(r"CUSTOM_[A-Z0-9_]+")
+
 STANDARD_CLASSES = tuple(os_resource_classes.STANDARDS)
-STANDARD_TRAITS = tuple(sorted(os_traits.get_traits()))
+STANDARD_TRAITS = frozenset(os_traits.get_traits())
 
 
 def is_custom(name: str) -> bool:
@@ -27,7 +29,7 @@ def is_custom(name: str) -> bool:
 def sync_standard_names(session: Session) -> None:
     """Enter the standard traits and resource classes of the installed libraries that the database does not know."""
     _insert(session, ResourceClass, STANDARD_CLASSES, ids_of_classes(session, STANDARD_CLASSES))
-    _insert(session, Trait, STANDARD_TRAITS, ids_of_traits(session, STANDARD_TRAITS))
+    _insert(session, Trait, sorted(STANDARD_TRAITS), ids_of_traits(session, STANDARD_TRAITS))
 
 
 def ids_of_traits(session: Session, names: Collection[str]) -> dict[str, int]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from marshmallow import EXCLUDE, RAISE, Schema, ValidationError, fields, validate
+from marshmallow import RAISE, Schema, ValidationError, fields, validate
 
 from baremetal_sched.baremetal.identifiers import canonical_uuid
 from baremetal_sched.errors import InvalidValue
@@ -28,7 +28,7 @@ class StrictSchema(Schema):
 def load(schema: Schema, body: Any, argument: str) -> dict[str, Any]:
     """``body`` checked and converted. Raises InvalidValue ("Schema error for <argument>: …")."""
     try:
-        loaded: dict[str, Any] = schema.load(body, unknown=None if schema.unknown != EXCLUDE else EXCLUDE)
+        loaded: dict[str, Any] = schema.load(body)
     except ValidationError as error:
         raise InvalidValue(message=f"Schema error for {argument}: {describe(error.messages)}") from None
     return loaded

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from baremetal_sched.baremetal.identifiers import TRAIT_LENGTH, is_trait
+from baremetal_sched.baremetal.identifiers import is_trait
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.placement.names import NAME_LENGTH
 
 _USAGE = (
     "A single node trait may be added via PUT /v1/nodes/<node identifier>/traits/<trait> with no body, or all node "
@@ -18,7 +19,7 @@ def check_trait(name: Any, argument: str) -> str:
         raise _refused(argument, f"{name!r} is not of type 'string'")
     if not name:
         raise _refused(argument, "'' should be non-empty")
-    if len(name) > TRAIT_LENGTH:
+    if len(name) > NAME_LENGTH:
         raise _refused(argument, f"'{name}' is too long")
     if not is_trait(name):
         raise _refused(
