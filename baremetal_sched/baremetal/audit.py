@@ -24,7 +24,8 @@ def audit(session: Session) -> list[str]:
 
 
 def _usage(session: Session) -> Iterator[str]:
-    """inventories.used against the sum of allocations, and against capacity."""
+    """inventories.used against the sum of allocations. More than the capacity may well be used: the reserved unit of a
+    node that somebody is on, or an inventory that was made smaller."""
     total = func.coalesce(
         select(func.sum(Allocation.used))
         .where(

@@ -8,10 +8,8 @@ from sqlalchemy.orm import Session
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.insert import insert_missing
 from baremetal_sched.db.models import Aggregate, ProviderAggregate
-from baremetal_sched.placement.locked import LockedProvider
+from baremetal_sched.placement.locked import GENERATION_CHANGED, LockedProvider
 from baremetal_sched.placement.tables import AGGREGATES
-
-_CONFLICT = "Resource provider's generation already changed. Please update the generation and try again."
 
 
 def list_aggregates(session: Session, provider_id: int) -> list[str]:
@@ -33,7 +31,7 @@ def replace(session: Session, provider: LockedProvider, uuids: Sequence[str], ge
     clients before 1.19 do it, neither.
     """
     if generation is not None:
-        provider.require_generation(generation, _CONFLICT)
+        provider.require_generation(generation, GENERATION_CHANGED)
     wanted = set(_ensure(session, uuids).values())
     present = set(
         session.scalars(select(ProviderAggregate.aggregate_id).where(ProviderAggregate.provider_id == provider.id))

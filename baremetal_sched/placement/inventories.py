@@ -94,7 +94,7 @@ def add(session: Session, provider: LockedProvider, resource_class: str, stock: 
         class_id = _class_id(session, resource_class)
     except ResourceClassNotFound as error:
         raise InventoryInvalid(doing="create", provider=provider.uuid, reason=str(error)) from None
-    if class_id in _used(session, provider.id):
+    if class_id in used_by_class(session, provider.id):
         raise InventoryExists(resource_class=resource_class, provider=provider.uuid)
     _insert(session, provider.id, class_id, stock)
     provider.bump(session)
@@ -104,7 +104,7 @@ def change(session: Session, provider: LockedProvider, resource_class: str, stoc
     """Change one inventory (PUT). Raises GenerationConflict, ResourceClassNotFound, NoInventoryRecord."""
     provider.require_generation(generation, GENERATION_CONFLICT)
     class_id = _class_id(session, resource_class)
-    if class_id not in _used(session, provider.id):
+    if class_id not in used_by_class(session, provider.id):
         raise NoInventoryRecord(provider=provider.uuid, resource_class=resource_class)
     _update(session, provider.id, class_id, stock)
     provider.bump(session)
@@ -126,7 +126,7 @@ def replace(session: Session, provider: LockedProvider, stocks: Mapping[str, Sto
 
 def set_exactly(session: Session, provider: LockedProvider, stocks: Mapping[int, Stock]) -> None:
     """Make ``stocks``, by class id, all that the provider has. Raises InventoryInUse."""
-    used = _used(session, provider.id)
+    used = used_by_class(session, provider.id)
     surplus = used.keys() - stocks.keys()
     in_use = [class_id for class_id in surplus if used[class_id]]
     if in_use:
@@ -146,7 +146,7 @@ def put(session: Session, provider_id: int, class_id: int, stock: Stock, *, exis
 
 def remove_one(session: Session, provider: LockedProvider, resource_class: str) -> None:
     """Delete one inventory. Raises InventoryNotFoundForDelete, OneInventoryInUse."""
-    used = _used(session, provider.id)
+    used = used_by_class(session, provider.id)
     try:
         class_id = _class_id(session, resource_class)
     except ResourceClassNotFound as error:
@@ -163,7 +163,7 @@ def remove_one(session: Session, provider: LockedProvider, resource_class: str) 
 
 def remove_all(session: Session, provider: LockedProvider) -> None:
     """Delete all inventories. Raises InventoryInUseOnDelete."""
-    used = _used(session, provider.id)
+    used = used_by_class(session, provider.id)
     in_use = [class_id for class_id, amount in used.items() if amount]
     if in_use:
         raise InventoryInUseOnDelete(resource_classes=_names(session, in_use), provider=provider.uuid)
@@ -173,7 +173,10 @@ def remove_all(session: Session, provider: LockedProvider) -> None:
 
 def used_by_class(session: Session, provider_id: int) -> dict[int, int]:
     """How much is used of each class that the provider has, by class id."""
-    return _used(session, provider_id)
+    rows = session.execute(
+        select(Inventory.resource_class_id, Inventory.used).where(Inventory.provider_id == provider_id)
+    )
+    return {class_id: used for class_id, used in rows}
 
 
 def _class_id(session: Session, name: str) -> int:
@@ -187,13 +190,6 @@ def _names(session: Session, class_ids: Iterable[int]) -> str:
     """Names of the classes in the order of their ids: the standard order."""
     query = select(ResourceClass.name).where(ResourceClass.id.in_(class_ids)).order_by(ResourceClass.id)
     return ", ".join(session.scalars(query))
-
-
-def _used(session: Session, provider_id: int) -> dict[int, int]:
-    rows = session.execute(
-        select(Inventory.resource_class_id, Inventory.used).where(Inventory.provider_id == provider_id)
-    )
-    return {class_id: used for class_id, used in rows}
 
 
 def _values(stock: Stock) -> dict[str, Any]:

@@ -11,6 +11,9 @@ from baremetal_sched.db.models import ResourceProvider
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.errors.placement import GenerationConflict, ProviderNotFound
 
+#: What is said of a generation that is not the client's, where what hangs on the provider is replaced.
+GENERATION_CHANGED = "Resource provider's generation already changed. Please update the generation and try again."
+
 
 @dataclass
 class LockedProvider:

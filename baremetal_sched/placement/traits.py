@@ -10,9 +10,7 @@ from baremetal_sched.db.models import ProviderTrait, Trait
 from baremetal_sched.db.types import Rows
 from baremetal_sched.errors.placement import InvalidTrait, StandardTrait, TraitInUse, TraitNotFound, UnknownTraits
 from baremetal_sched.placement import names as all_names
-from baremetal_sched.placement.locked import LockedProvider
-
-_CONFLICT = "Resource provider's generation already changed. Please update the generation and try again."
+from baremetal_sched.placement.locked import GENERATION_CHANGED, LockedProvider
 
 
 def list_traits(
@@ -72,7 +70,7 @@ def replace(session: Session, provider: LockedProvider, names: Iterable[str], ge
 
     Raises GenerationConflict, UnknownTraits.
     """
-    provider.require_generation(generation, _CONFLICT)
+    provider.require_generation(generation, GENERATION_CHANGED)
     wanted = set(names)
     ids = all_names.ids_of_traits(session, wanted)
     unknown = sorted(wanted - ids.keys())

@@ -136,7 +136,7 @@ def _somebody(root_id: Column, need: Need) -> ColumnElement[bool]:
     member, row = PROVIDERS.alias(), PROVIDER_AGGREGATES.alias()
     one: Column = literal_column("1")
     able = select(one).select_from(member).where(member.c.root_id == root_id, *_able(member, need))
-    local = conditions.looked_up(able.correlate_except(member))
+    local = able.correlate_except(member).exists()
     if not need.aggregates:
         return local
     guests = (
@@ -144,7 +144,7 @@ def _somebody(root_id: Column, need: Need) -> ColumnElement[bool]:
         .select_from(member.join(row, row.c.provider_id == member.c.id))
         .where(member.c.root_id == root_id, conditions.one_of(row.c.aggregate_id, need.aggregates))
     )
-    return or_(local, conditions.looked_up(guests.correlate_except(member, row)))
+    return or_(local, guests.correlate_except(member, row).exists())
 
 
 def _able(provider: Source, need: Need) -> Conditions:

@@ -76,15 +76,11 @@ def in_aggregate(provider_id: Column, aggregates: Iterable[int]) -> ColumnElemen
     return _exists(row, row.c.provider_id == provider_id, row.c.aggregate_id.in_(sorted(aggregates)))
 
 
-def looked_up(query: Query) -> ColumnElement[bool]:
-    """EXISTS (SELECT 1 FROM …), for the rows at hand: ``engine`` keeps MariaDB from collecting everybody first."""
-    found: ColumnElement[bool] = query.exists()
-    return found
-
-
 def _exists(source: Source, *where: ColumnElement[bool], hint: str | None = None) -> ColumnElement[bool]:
+    """EXISTS (SELECT 1 FROM …), for the rows at hand: ``engine`` keeps MariaDB from collecting everybody first."""
     query: Query = select(literal_column("1")).select_from(source).where(*where).correlate_except(source)
-    return looked_up(hinted(query, source, hint) if hint else query)
+    found: ColumnElement[bool] = (hinted(query, source, hint) if hint else query).exists()
+    return found
 
 
 def has_traits(provider_id: Column, required: Sequence[frozenset[int]], forbidden: frozenset[int]) -> Conditions:

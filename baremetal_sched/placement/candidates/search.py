@@ -49,15 +49,11 @@ def find(session: Session, request: CandidateRequest, version: int, options: Opt
         return []
     limits = [limit for limit in (request.limit, options.maximum) if limit is not None]
     if not options.randomize:
-        return _first(session, wanted, min(limits, default=None), options)
-    return _some(_all(session, wanted, options.maximum, options), request.limit)
+        return list(_first(session, wanted, min(limits, default=None), options))
+    return _some(_first(session, wanted, options.maximum, options), request.limit)
 
 
-def _first(session: Session, wanted: Wanted, limit: int | None, options: Options) -> list[Candidate]:
-    return list(_all(session, wanted, limit, options))
-
-
-def _all(session: Session, wanted: Wanted, limit: int | None, options: Options) -> Iterator[Candidate]:
+def _first(session: Session, wanted: Wanted, limit: int | None, options: Options) -> Iterator[Candidate]:
     """Candidates one by one, at most ``limit``."""
     if flat.applies(session, wanted):
         return iter(flat.search(session, wanted, limit))
