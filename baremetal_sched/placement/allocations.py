@@ -33,10 +33,10 @@ def write(session: Session, requests: Sequence[ConsumerWrite], unknown_class: st
     stocks = stock.find(session, requests, unknown_class)
     wanted = {request.uuid: _wanted(request, stocks) for request in requests}
     held = _held(session, [consumer.id for consumer in consumers.values()])
-    growth = _sum(wanted.values())
-    for key, amount in _sum(held.values()).items():
+    released, growth = _sum(held.values()), _sum(wanted.values())
+    stock.check(stocks, requests, released)
+    for key, amount in released.items():
         growth[key] = growth.get(key, 0) - amount
-    stock.check(stocks, requests, growth)
     # Providers first, then inventories, each in the order of their ids: the same order everywhere, so few deadlocks.
     _bump_providers(session, _touched(requests, wanted, held, consumers))
     stock.move(session, growth)

@@ -53,7 +53,7 @@ def reshape(session: Session, shapes: Mapping[str, Shape], writes: Sequence[Cons
 
 
 def _lock(session: Session, shapes: Mapping[str, Shape]) -> list[tuple[LockedProvider, Shape]]:
-    """The providers, locked in the order of their UUIDs, which is the same for everybody; refused in the client's."""
+    """The providers in the client's order; locked in the order of their UUIDs, which is the same for everybody."""
     locked: dict[str, LockedProvider] = {}
     for uuid in sorted(shapes):
         with suppress(ProviderNotFound):
@@ -66,7 +66,7 @@ def _lock(session: Session, shapes: Mapping[str, Shape]) -> list[tuple[LockedPro
                 message=f"resource provider generation conflict for provider {uuid}: "
                 f"actual: {locked[uuid].generation}, given: {shape.generation}"
             )
-    return [(provider, shapes[uuid]) for uuid, provider in locked.items()]
+    return [(locked[uuid], shape) for uuid, shape in shapes.items()]
 
 
 def _class_ids(session: Session, shapes: Mapping[str, Shape]) -> dict[str, int]:

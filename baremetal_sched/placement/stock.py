@@ -100,22 +100,24 @@ def _find_classes(session: Session, stocks: Stocks, requests: Sequence[ConsumerW
             )
 
 
-def check(stocks: Stocks, requests: Sequence[ConsumerWrite], growth: Mapping[tuple[int, int], int]) -> None:
+def check(stocks: Stocks, requests: Sequence[ConsumerWrite], held: Mapping[tuple[int, int], int]) -> None:
     """Every amount against its inventory: there is one, the amount suits it, and there is enough left of it.
 
-    ``growth`` is by how much usage grows in all, by provider id and class id. Raises InvalidInventory,
-    InventoryConstraint, CapacityExceeded.
+    ``held`` is what the consumers give back, by provider id and class id. Amounts add up in the order of the requests,
+    which decides what is complained of. Raises InvalidInventory, InventoryConstraint, CapacityExceeded.
     """
     stocked = {provider_id for provider_id, _ in stocks.rows}
     missing = [uuid for uuid, provider_id in stocks.providers.items() if provider_id not in stocked]
     if missing:
         raise InvalidInventory(resource_classes=", ".join(sorted(stocks.classes)), providers=", ".join(missing))
+    growth = {key: -amount for key, amount in held.items()}
     for request in requests:
         for provider, amounts in request.allocations.items():
             for name, amount in amounts.items():
                 key = (stocks.providers[provider], stocks.classes[name])
                 if key not in stocks.rows:
                     raise InvalidInventory(resource_classes=name, providers=provider)
+                growth[key] = growth.get(key, 0) + amount
                 _check_amount(stocks.rows[key], amount, growth[key], name, provider)
 
 

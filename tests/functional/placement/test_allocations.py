@@ -215,3 +215,24 @@ def test_a_consumer_may_hold_several_nodes(service: Service, node: str) -> None:
     service.placement("DELETE", f"/allocations/{taken}")
     service.placement("PUT", f"/allocations/{CONSUMER}", both, status=204)
     assert set(service.placement("GET", f"/allocations/{CONSUMER}").json["allocations"]) == {node, other}
+
+
+def test_of_several_amounts_that_cannot_be_the_first_is_complained_of(service: Service) -> None:
+    """What consumers ask for adds up in the order of the request."""
+    small, odd = service.add_node("small"), service.add_node("odd")
+
+    def write(**amounts: int) -> dict[str, Any]:
+        return body("", **OWNER, consumer_generation=None, consumer_type="X") | {
+            "allocations": {uuid: {"resources": {"CUSTOM_GOLD": amount}} for uuid, amount in amounts.items()}
+        }
+
+    def complaint(*writes: dict[str, Any]) -> str:
+        consumers = [CONSUMER, OTHER, small]
+        return detail(service.placement("POST", "/allocations", dict(zip(consumers, writes, strict=False)), status=409))
+
+    assert f"'{odd}'. The requested amount would violate" in complaint(
+        write(**{small: 1}), write(**{odd: 2}), write(**{small: 1})
+    )
+    assert f"'{small}'. The requested amount would exceed" in complaint(
+        write(**{small: 1}), write(**{small: 1}), write(**{odd: 2})
+    )
