@@ -1,7 +1,7 @@
 """A call, with generations that each side fills in as it knows them; and an answer."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 
@@ -44,6 +44,17 @@ class Call:
     def shows_generation(self) -> bool:
         """Is it a look at one provider or consumer?"""
         return self.path.count("/") == 2 and self.path.startswith(("/resource_providers/", "/allocations/"))
+
+    @property
+    def has_limit(self) -> bool:
+        """Does it ask for some candidates only?"""
+        return self.path.startswith("/allocation_candidates?") and "limit=" in self.path
+
+    def unlimited(self) -> "Call":
+        """The same call without its limit."""
+        path, _, query = self.path.partition("?")
+        parts = [part for part in query.split("&") if not part.startswith("limit=")]
+        return replace(self, path=f"{path}?{'&'.join(parts)}")
 
     def text(self, known: "Known") -> str | None:
         """The body as it is sent."""

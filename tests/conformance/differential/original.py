@@ -3,8 +3,10 @@
 Says ``ready PORT``, and again after each line that it reads, for which it starts anew from an empty database.
 """
 
+import copy
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +18,39 @@ from oslo_policy import opts as policy_opts  # noqa: E402
 from placement import conf as placement_conf  # noqa: E402
 from placement import db_api, deploy, policy  # noqa: E402
 from placement.db.sqlalchemy import migration  # noqa: E402
-from placement.objects import resource_class, trait  # noqa: E402
+from placement.objects import allocation_candidate, research_context, resource_class, trait  # noqa: E402
 from serving import Served  # noqa: E402
 from sqlalchemy import text  # noqa: E402
 
 #: Consumers without allocations, which the original leaves behind when a write is refused or empty.
 _LEFT_BEHIND = text("DELETE FROM consumers WHERE uuid NOT IN (SELECT consumer_id FROM allocations)")
+
+
+def without_oddities() -> None:
+    """Oddities 24.1 and 24.2 out of the way: they would hide everything else about requests that mix groups."""
+    # Groups add up what they ask for in objects that other candidates have too.
+    research_context.RequestWideSearchContext.copy_arr_if_needed = lambda self, resource: copy.copy(resource)
+    # Of the same providers for the anchors of several trees, one is kept.
+    allocation_candidate._alloc_candidates_multiple_providers = _telling_anchors_apart(
+        allocation_candidate._alloc_candidates_multiple_providers
+    )
+
+
+def _telling_anchors_apart(search: Callable[..., Any]) -> Callable[..., Any]:
+    request = allocation_candidate.AllocationRequest
+    same = request.__eq__
+
+    def with_anchor(one: Any, other: Any) -> bool:
+        return one.anchor_root_provider_uuid == other.anchor_root_provider_uuid and same(one, other)
+
+    def searching(*arguments: Any) -> Any:
+        request.__eq__ = with_anchor
+        try:
+            return search(*arguments)
+        finally:
+            request.__eq__ = same
+
+    return searching
 
 
 class Original:
@@ -80,6 +109,7 @@ class Original:
 
 
 def main() -> None:
+    without_oddities()
     original = Original(Path(sys.argv[1]))
     served = Served()
     while True:
