@@ -15,6 +15,8 @@ from oslo_config import cfg
 from oslo_middleware import cors
 from oslo_policy import opts as policy_opts
 
+from baremetal_sched.releases import RELEASES
+
 #: The settings as everybody sees them: ``settings.api.max_limit``.
 Settings = cfg.ConfigOpts
 
@@ -38,6 +40,17 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             min=0,
             max=12,
             help="A conductor has 2 to this power points on the hash ring. The same everywhere, or owners differ.",
+        ),
+        cfg.StrOpt(
+            "pin_release_version",
+            choices=RELEASES,
+            help="Behave like this release of Ironic, while others of it are still running.",
+        ),
+        cfg.FloatOpt(
+            "graceful_shutdown_timeout",
+            default=60,
+            min=0,
+            help="Seconds that a conductor may take to finish its work when it is stopped.",
         ),
         cfg.StrOpt(
             "log_level", default="INFO", choices=["DEBUG", "INFO", "WARNING", "ERROR"], help="Least level logged."
@@ -89,6 +102,47 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         ),
         cfg.FloatOpt("work_interval", default=0.2, min=0.01, help="Seconds between two looks for requested work."),
         cfg.IntOpt("workers_pool_size", default=16, min=1, help="Pieces of work done at the same time."),
+        *(
+            cfg.FloatOpt(name, default=default, min=0, help=f"Seconds between two times of {what}; 0: never.")
+            for name, default, what in (
+                ("check_provision_state_interval", 60, "looking for work that nobody does any more"),
+                ("sync_local_state_interval", 180, "taking over active nodes from other conductors"),
+                ("sync_power_state_interval", 60, "comparing power states with the machines"),
+                ("power_failure_recovery_interval", 300, "trying machines whose power state could not be read"),
+                ("sync_providers_interval", 60, "comparing resource providers with nodes"),
+                ("conductor_cleanup_interval", 86400, "deleting conductors that are gone"),
+                ("node_history_cleanup_interval", 86400, "deleting old history of nodes"),
+            )
+        ),
+        *(
+            cfg.FloatOpt(name, default=1800, min=0, help=f"Seconds that a node may be in '{state}'; 0: for ever.")
+            for name, state in (
+                ("deploy_callback_timeout", "wait call-back"),
+                ("clean_callback_timeout", "clean wait"),
+                ("inspect_wait_timeout", "inspect wait"),
+                ("rescue_callback_timeout", "rescue wait"),
+                ("service_callback_timeout", "service wait"),
+            )
+        ),
+        cfg.BoolOpt(
+            "force_power_state_during_sync",
+            default=True,
+            help="Switch a machine whose power changed by itself back, instead of noting its new state.",
+        ),
+        cfg.IntOpt(
+            "power_state_sync_max_retries",
+            default=3,
+            min=0,
+            help="How often to try that, or to read a power state, until the node is put into maintenance.",
+        ),
+        cfg.IntOpt("sync_power_state_workers", default=8, min=1, help="Power states that are read at the same time."),
+        cfg.FloatOpt(
+            "conductor_cleanup_timeout",
+            default=1209600,
+            min=0,
+            help="Seconds without a heartbeat until a conductor is deleted.",
+        ),
+        cfg.IntOpt("node_history_max_entries", default=300, min=0, help="Entries of its history that a node keeps."),
         cfg.IntOpt("node_locked_retry_attempts", default=10, min=1, help="How often a request tries a locked node."),
         cfg.FloatOpt("node_locked_retry_interval", default=0.2, min=0, help="Seconds between two such attempts."),
     ],
@@ -149,3 +203,5 @@ def _check(settings: Settings) -> None:
             getattr(section, option.dest)
     if settings.conductor.heartbeat_timeout <= settings.conductor.heartbeat_interval:
         raise cfg.Error("[conductor] heartbeat_timeout has to be longer than heartbeat_interval")
+    if settings.conductor.conductor_cleanup_timeout < 3 * settings.conductor.heartbeat_timeout:
+        raise cfg.Error("[conductor] conductor_cleanup_timeout has to be at least three times heartbeat_timeout")

@@ -58,8 +58,9 @@ class Service:
     def work(self) -> None:
         """Let every conductor do all that is pending."""
         for conductor in self.conductors.values():
-            for done in wait(conductor.work_once()).done:
-                done.result()
+            while doing := conductor.work_once():
+                for done in wait(doing).done:
+                    done.result()
 
     def baremetal(
         self,

@@ -38,14 +38,22 @@ def check_registration(hostname: str, group: str, hardware_types: Iterable[str])
         )
 
 
-def register(session: Session, hostname: str, group: str, hardware_types: Iterable[str]) -> int:
+def register(
+    session: Session, hostname: str, group: str, hardware_types: Iterable[str], pin_release_version: str | None = None
+) -> int:
     """Enter a conductor, or take up its old entry, as online from now on. Returns its id.
 
+    ``pin_release_version`` is one of ``releases.RELEASES`` while it is to behave like that release.
     Raises InvalidValue like ``check_registration``.
     """
     types = list(hardware_types)
     check_registration(hostname, group, types)
-    values: dict[str, Any] = {"conductor_group": group.lower(), "online": True, "heartbeat_at": epoch()}
+    values: dict[str, Any] = {
+        "conductor_group": group.lower(),
+        "online": True,
+        "heartbeat_at": epoch(),
+        "pin_release_version": pin_release_version,
+    }
     conductor_id = session.scalar(select(Conductor.id).where(Conductor.hostname == hostname).with_for_update())
     if conductor_id is None:
         session.execute(insert(Conductor).values(hostname=hostname, created_at=utcnow(), **values))
@@ -72,12 +80,31 @@ def _interface_rows(conductor_id: int, hardware_types: Iterable[str]) -> list[di
     ]
 
 
-def heartbeat(session: Session, hostname: str) -> bool:
-    """Note that the conductor lives. False if it has no entry any more and has to register again."""
+def heartbeat(session: Session, hostname: str, *, online: bool = True) -> bool:
+    """Note that the conductor lives. False if it has no entry any more and has to register again.
+
+    One that is not ``online`` gets nothing new to do, and finishes what it has.
+    """
     result = session.execute(
-        update(Conductor).where(Conductor.hostname == hostname).values(heartbeat_at=epoch(), online=True)
+        update(Conductor).where(Conductor.hostname == hostname).values(heartbeat_at=epoch(), online=online)
     )
     return bool(rows_changed(result))
+
+
+def is_alive(session: Session, hostname: str, timeout: float) -> bool:
+    """Is there a conductor of this name that is alive now?"""
+    return session.scalar(select(Conductor.id).where(Conductor.hostname == hostname, alive(timeout))) is not None
+
+
+def forget_gone(session: Session, after: float) -> list[str]:
+    """Delete conductors that have sent no heartbeat for ``after`` seconds; returns their host names."""
+    rows = session.execute(
+        select(Conductor.id, Conductor.hostname).where(Conductor.heartbeat_at <= epoch() - after).with_for_update()
+    ).all()
+    ids = [conductor_id for conductor_id, _ in rows]
+    session.execute(delete(ConductorInterface).where(ConductorInterface.conductor_id.in_(ids)))
+    session.execute(delete(Conductor).where(Conductor.id.in_(ids)))
+    return [hostname for _, hostname in rows]
 
 
 def sign_off(session: Session, hostname: str) -> None:

@@ -147,11 +147,8 @@ def _ids_owned_by(
 ) -> list[int]:
     """Ids of the first ``limit`` nodes of the query that the conductor owns. Ownership is no column: read on, in
     chunks and only nodes of groups and drivers that it serves, until there are enough."""
-    served = [key for key, hosts in membership.members.items() if conductor in hosts]
-    if not served:
-        return []
-    keys = or_(*(and_(Node.conductor_group == group, Node.driver == driver) for group, driver in served))
-    query = query.with_only_columns(Node.id, Node.uuid, Node.conductor_group, Node.driver).where(keys)
+    query = query.with_only_columns(Node.id, Node.uuid, Node.conductor_group, Node.driver)
+    query = query.where(membership.served_by(conductor))
     found: list[int] = []
     offset = 0
     while len(found) < limit:

@@ -1,35 +1,41 @@
 """Which conductor owns which node: the hash ring over the live conductors of the node's group and driver."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, and_, select, true
+from sqlalchemy import ColumnElement, and_, false, or_, select, true
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import epoch
-from baremetal_sched.db.models import Conductor, ConductorInterface
+from baremetal_sched.db.models import Conductor, ConductorInterface, Node
 from baremetal_sched.errors.baremetal import NoConductors, NoValidHost
 from baremetal_sched.hashring import ring_of
+from baremetal_sched.releases import has_groups
 from baremetal_sched.settings import Settings
 
 
 @dataclass(frozen=True)
 class Membership:
-    """The live conductors (host names) by conductor group, in lower case, and hardware type."""
+    """The live conductors (host names) by conductor group, in lower case, and hardware type.
+
+    Unless it is ``grouped`` groups do not count: some conductor is pinned to a release that has none, and all have to
+    agree with it. The group in the keys is empty then.
+    """
 
     members: Mapping[tuple[str, str], frozenset[str]]
     exponent: int
+    grouped: bool = True
 
     def owner(self, node_uuid: str, group: str, driver: str) -> str | None:
         """Host name of the conductor that owns the node, None if nobody serves its group and driver."""
-        hosts = self.members.get((group.lower(), driver))
+        hosts = self.members.get(self._key(group, driver))
         return ring_of(hosts, self.exponent).owner(node_uuid) if hosts else None
 
     def require(self, group: str, driver: str) -> None:
         """Raise NoConductors if there is no live conductor at all, NoValidHost if none serves group and driver."""
         if not self.members:
             raise NoConductors
-        if (group.lower(), driver) not in self.members:
+        if self._key(group, driver) not in self.members:
             raise NoValidHost(driver=driver, group=group, known=self._known(driver))
 
     def require_owner(self, node_uuid: str, group: str, driver: str) -> str:
@@ -38,6 +44,24 @@ class Membership:
         owner = self.owner(node_uuid, group, driver)
         assert owner is not None  # noqa: S101 - require() has just said so
         return owner
+
+    def served_by(self, conductor: str) -> ColumnElement[bool]:
+        """SQL condition: the node is of a group and driver that ``conductor`` serves. It may still be another's."""
+        return self._of_keys(key for key, hosts in self.members.items() if conductor in hosts)
+
+    def served(self) -> ColumnElement[bool]:
+        """SQL condition: the node has an owner."""
+        return self._of_keys(self.members)
+
+    def _of_keys(self, keys: Iterable[tuple[str, str]]) -> ColumnElement[bool]:
+        conditions = [
+            and_(Node.conductor_group == group, Node.driver == driver) if self.grouped else Node.driver == driver
+            for group, driver in keys
+        ]
+        return or_(false(), *conditions)
+
+    def _key(self, group: str, driver: str) -> tuple[str, str]:
+        return (group.lower() if self.grouped else "", driver)
 
     def _known(self, driver: str) -> str:
         groups = sorted(group for group, served in self.members if served == driver)
@@ -55,16 +79,23 @@ def alive(timeout: float) -> ColumnElement[bool]:
 def live_members(session: Session, settings: Settings) -> Membership:
     """The membership as it is now, by the clock of the database.
 
-    SELECT DISTINCT hostname, conductor_group, hardware_type FROM conductors JOIN conductor_interfaces …
-    WHERE online AND heartbeat_at > now - timeout
+    SELECT DISTINCT hostname, conductor_group, pin_release_version, hardware_type
+    FROM conductors JOIN conductor_interfaces … WHERE online AND heartbeat_at > now - timeout
     """
     rows = session.execute(
-        select(Conductor.hostname, Conductor.conductor_group, ConductorInterface.hardware_type)
+        select(
+            Conductor.hostname,
+            Conductor.conductor_group,
+            Conductor.pin_release_version,
+            ConductorInterface.hardware_type,
+        )
         .join(ConductorInterface, ConductorInterface.conductor_id == Conductor.id)
         .where(alive(settings.conductor.heartbeat_timeout))
         .distinct()
-    )
+    ).all()
+    grouped = all(has_groups(pin) for _, _, pin, _ in rows)
     members: dict[tuple[str, str], set[str]] = {}
-    for hostname, group, hardware_type in rows:
-        members.setdefault((group.lower(), hardware_type), set()).add(hostname)
-    return Membership({key: frozenset(hosts) for key, hosts in members.items()}, settings.hash_partition_exponent)
+    for hostname, group, _, hardware_type in rows:
+        members.setdefault((group.lower() if grouped else "", hardware_type), set()).add(hostname)
+    by_key = {key: frozenset(hosts) for key, hosts in members.items()}
+    return Membership(by_key, settings.hash_partition_exponent, grouped)

@@ -8,11 +8,17 @@ transaction; so one that lost its work, however late it wakes up, writes nothing
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import delete, insert
+from sqlalchemy import ColumnElement, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Node, NodeWork
+
+#: Where conductors hear of work at once, on PostgreSQL: what is said there is the host name of who has to do it.
+CHANNEL = "baremetal_sched_work"
+
+#: In ``session.info``: how often the held work has written, with this transaction.
+WRITES = "work_writes"
 
 
 def request(session: Session, node: Node, conductor: str, kind: str, arguments: Mapping[str, Any]) -> None:
@@ -28,6 +34,22 @@ def request(session: Session, node: Node, conductor: str, kind: str, arguments: 
             node_id=node.id, conductor=conductor, kind=kind, arguments=dict(arguments), requested_at=epoch()
         )
     )
+    _tell(session, conductor)
+
+
+def hand_over(session: Session, work_id: int, conductor: str) -> bool:
+    """Give work that nobody has begun to another conductor. False if somebody has, or it is gone."""
+    node_id = session.scalar(
+        select(NodeWork.node_id).where(NodeWork.id == work_id, NodeWork.claimed_by.is_(None)).with_for_update()
+    )
+    if node_id is None:
+        return False
+    session.execute(update(NodeWork).where(NodeWork.id == work_id).values(conductor=conductor))
+    node = session.get_one(Node, node_id, with_for_update=True)
+    node.reservation = conductor
+    node.touch()
+    _tell(session, conductor)
+    return True
 
 
 def hold(session: Session, work_id: int, conductor: str) -> Node | None:
@@ -35,6 +57,8 @@ def hold(session: Session, work_id: int, conductor: str) -> Node | None:
     work = session.get(NodeWork, work_id, with_for_update=True)
     if work is None or work.conductor != conductor:
         return None
+    work.writes += 1
+    session.info[WRITES] = work.writes
     return session.get_one(Node, work.node_id, with_for_update=True)
 
 
@@ -42,7 +66,35 @@ def finish(session: Session, work_id: int, conductor: str) -> Node | None:
     """Like ``hold``, and the work is done: its row and the node's reservation go."""
     node = hold(session, work_id, conductor)
     if node is not None:
+        session.flush()
         session.execute(delete(NodeWork).where(NodeWork.id == work_id))
         node.reservation = None
         node.touch()
     return node
+
+
+def has_written(session: Session, work_id: int, writes: int) -> bool:
+    """Has the work written so often? If it is gone: whatever was to be written was, or may not be any more."""
+    found = session.scalar(select(NodeWork.writes).where(NodeWork.id == work_id))
+    return found is None or found >= writes
+
+
+def take_away(session: Session, node_id: int, condition: ColumnElement[bool]) -> Node | None:
+    """The node, its row locked, with no work on it and reserved for nobody: whoever was at work there is fenced off.
+
+    None, and nothing is changed, if ``condition`` (on the node) does not hold.
+    """
+    # In the order in which ``hold`` locks them.
+    session.execute(select(NodeWork.id).where(NodeWork.node_id == node_id).with_for_update())
+    node = session.scalars(select(Node).where(Node.id == node_id, condition).with_for_update()).first()
+    if node is not None:
+        session.execute(delete(NodeWork).where(NodeWork.node_id == node_id))
+        node.reservation = None
+        node.touch()
+    return node
+
+
+def _tell(session: Session, conductor: str) -> None:
+    """Wake the conductor when the transaction commits."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(select(func.pg_notify(CHANNEL, conductor)))

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 
 import click
@@ -45,8 +46,14 @@ def run(settings: Settings, parent: int | None = None) -> None:
     if parent is not None:
         threading.Thread(target=_watch, args=(parent, stop), daemon=True).start()
     _await_schema(database, stop, settings.conductor.work_interval)
-    Conductor(database, settings).run(stop)
+    conductor = Conductor(database, settings)
+    conductor.run(stop)
     database.dispose()
+    if not conductor.is_idle:
+        # What is going on there does not count any more, and must not keep the process.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 def _await_schema(database: Database, stop: threading.Event, interval: float) -> None:

@@ -23,8 +23,8 @@ from baremetal_sched.settings import Settings
 #: Clients keep idle connections for a while and take it ill when they find them closed.
 KEEP_ALIVE_SECONDS = 75
 
-#: How long the embedded conductor may take to finish its work when the service is stopped.
-CONDUCTOR_STOP_SECONDS = 60
+#: How long the embedded conductor may take to end, on top of ``graceful_shutdown_timeout``.
+CONDUCTOR_STOP_SECONDS = 10
 
 
 @click.command()
@@ -89,6 +89,7 @@ class _Child:
 
     def __init__(self, settings: Settings) -> None:
         parent = os.getpid()
+        self._stop_seconds = settings.graceful_shutdown_timeout + CONDUCTOR_STOP_SECONDS
         self._pid = os.fork()
         if self._pid == 0:
             _be_the_conductor(settings, parent)
@@ -107,7 +108,7 @@ class _Child:
 
     def stop(self) -> None:
         """Let it finish its work and sign off; not for ever."""
-        deadline = time.monotonic() + CONDUCTOR_STOP_SECONDS
+        deadline = time.monotonic() + self._stop_seconds
         if not self.is_gone():
             os.kill(self._pid, signal.SIGTERM)
         while not self.is_gone():

@@ -1,15 +1,21 @@
 """A piece of work as the conductor that does it sees it."""
 
+import time
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
-from sqlalchemy import select
+from sqlalchemy import or_, select, update
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal import work
 from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.db.transaction import Database
+from baremetal_sched.errors import CommitUnknown, DatabaseAway, TooManyConflicts
 from baremetal_sched.settings import Settings
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -17,6 +23,7 @@ class Job:
     """What to do on which node, and what it takes to do it. ``id`` is the fence: see ``baremetal.work``."""
 
     id: int
+    node_id: int
     node_uuid: str
     kind: str
     arguments: dict[str, Any]
@@ -25,22 +32,91 @@ class Job:
     settings: Settings
     log: Any = field(compare=False)
 
+    def read(self, query: Callable[[Session], T]) -> T:
+        """``Database.read``, repeated until the database is there."""
+        while True:
+            try:
+                return self.database.read(query)
+            except DatabaseAway as error:
+                self._wait(error)
 
-def pending(database: Database, settings: Settings, conductor: str) -> list[Job]:
-    """All work that ``conductor`` (a host name) has been asked to do and has not finished, oldest first."""
+    def write(self, transaction: Callable[[Session], T]) -> T:
+        """``Database.write``, repeated until it is through: what was done to a machine has to be written down.
+
+        ``transaction`` begins with ``work.hold`` or ``work.finish``. It is not repeated if it was committed and only
+        the answer to that was lost.
+        """
+        writes: int | None = None
+        outcome: Any = None
+
+        def attempt(session: Session) -> T:
+            nonlocal writes, outcome
+            outcome = transaction(session)
+            writes = session.info.get(work.WRITES)
+            return outcome  # type: ignore[no-any-return]
+
+        while True:
+            try:
+                return self.database.write(attempt)
+            except CommitUnknown as error:
+                self._wait(error)
+                if writes is not None and self.read(lambda session: work.has_written(session, self.id, writes)):
+                    return outcome  # type: ignore[no-any-return]
+            except (DatabaseAway, TooManyConflicts) as error:
+                self._wait(error)
+
+    def _wait(self, error: Exception) -> None:
+        self.log.warning("work has to wait", reason=str(error))
+        time.sleep(self.settings.conductor.work_interval)
+
+
+def take(
+    database: Database,
+    settings: Settings,
+    conductor: str,
+    process: str,
+    *,
+    most: int | None = None,
+    doing: Collection[int] = (),
+) -> list[Job]:
+    """Work that ``conductor`` (a host name) has been asked to do, claimed for ``process``, oldest first.
+
+    At most ``most`` pieces, and none of those in ``doing``. What a process claimed stays its own: another one under the
+    same host name does not find it.
+    """
 
     def select_work(session: Session) -> list[Any]:
+        # SELECT … FROM node_work JOIN nodes … WHERE conductor = … AND (claimed_by IS NULL OR claimed_by = …)
         return list(
             session.execute(
-                select(NodeWork.id, Node.uuid, NodeWork.kind, NodeWork.arguments)
+                select(NodeWork.id, Node.id.label("node_id"), Node.uuid, NodeWork.kind, NodeWork.arguments)
                 .join(Node, Node.id == NodeWork.node_id)
-                .where(NodeWork.conductor == conductor)
+                .where(
+                    NodeWork.conductor == conductor,
+                    or_(NodeWork.claimed_by.is_(None), NodeWork.claimed_by == process),
+                    NodeWork.id.not_in(list(doing)),
+                )
                 .order_by(NodeWork.id)
+                .limit(most)
             )
         )
 
+    def claim(session: Session) -> set[int]:
+        ids = [row.id for row in rows]
+        session.execute(
+            update(NodeWork)
+            .where(NodeWork.id.in_(ids), NodeWork.conductor == conductor, NodeWork.claimed_by.is_(None))
+            .values(claimed_by=process)
+        )
+        return set(session.scalars(select(NodeWork.id).where(NodeWork.id.in_(ids), NodeWork.claimed_by == process)))
+
+    rows = database.read(select_work)
+    if not rows:
+        return []
+    claimed = database.write(claim)
     log = structlog.get_logger(__name__)
     return [
-        Job(id_, uuid, kind, arguments, conductor, database, settings, log.bind(node=uuid, work=id_, kind=kind))
-        for id_, uuid, kind, arguments in database.read(select_work)
+        Job(id_, node_id, uuid, kind, arguments, conductor, database, settings, log.bind(node=uuid, work=id_))
+        for id_, node_id, uuid, kind, arguments in rows
+        if id_ in claimed
     ]

@@ -2,14 +2,32 @@
 
 from collections.abc import Callable
 
+from sqlalchemy import exists
+
+from baremetal_sched.baremetal import releasing
 from baremetal_sched.baremetal.power import KIND as POWER
+from baremetal_sched.baremetal.releasing import Why
 from baremetal_sched.conductor import power
 from baremetal_sched.conductor.job import Job
+from baremetal_sched.db.models import Node, NodeWork
+from baremetal_sched.errors import UnavailableError
 
 #: What does each kind of work: it does all of it, and ends with ``baremetal.work.finish``, whatever happens.
 HANDLERS: dict[str, Callable[[Job], None]] = {POWER: power.do}
 
 
 def do(job: Job) -> None:
-    """Do a piece of work."""
-    HANDLERS[job.kind](job)
+    """Do a piece of work. Whatever happens, the node is not left reserved for work that nobody does.
+
+    If the database is away the work stays requested, and is begun again when it is back.
+    """
+    try:
+        HANDLERS[job.kind](job)
+    except UnavailableError as error:
+        job.log.warning("work has to wait", reason=str(error))
+    except Exception as error:  # a bug of ours, or work of another release
+        job.log.exception("work failed")
+        reason = f"Unexpected failure of work of the kind '{job.kind}': {error!r}"
+        mine = exists().where(NodeWork.node_id == Node.id, NodeWork.id == job.id)
+        why = Why(power=reason, provisioning=reason, event_type=job.kind)
+        job.write(lambda session: releasing.release(session, job.node_id, mine, job.conductor, why))

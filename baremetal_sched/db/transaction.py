@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from baremetal_sched.db.engine import WRITES, make_engine
 from baremetal_sched.db.faults import Fault, classify
-from baremetal_sched.errors import DatabaseAway, TooManyConflicts
+from baremetal_sched.errors import CommitUnknown, DatabaseAway, TooManyConflicts
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -27,7 +27,8 @@ class Database:
     several times, so it must have no effect outside its session. An error that it raises rolls everything back and is
     passed on; whoever lost a deadlock, a serialization or a race on a key is run again.
 
-    Raises DatabaseAway if the database cannot be reached, TooManyConflicts if every attempt lost.
+    Raises DatabaseAway if the database cannot be reached (CommitUnknown: lost while it committed, which may have
+    happened), TooManyConflicts if every attempt lost.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -73,7 +74,9 @@ class Database:
                 if fault is Fault.AWAY:
                     # Connections of the pool die when the database restarts: try a new one, once. Not after a commit
                     # whose answer was lost, which may have happened.
-                    if is_last or reconnected or committing:
+                    if committing:
+                        raise CommitUnknown from error
+                    if is_last or reconnected:
                         raise DatabaseAway from error
                     reconnected = True
                     continue

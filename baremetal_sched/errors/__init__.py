@@ -43,6 +43,10 @@ class DatabaseAway(UnavailableError):
     template = "The database cannot be reached. Try again in a moment."
 
 
+class CommitUnknown(DatabaseAway):
+    template = "The database went away before it confirmed the change. Look whether it was made, and try again if not."
+
+
 class TooManyConflicts(UnavailableError):
     template = "The request lost {attempts} races against others for the same rows. Try again in a moment."
 

@@ -26,6 +26,7 @@ class BaremetalApi(Api):
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._newest = versions.newest(settings)
 
     def new_call(self, http: Request, request_id: str) -> Call:
         call = BaremetalCall(http, request_id, self._settings)
@@ -39,7 +40,7 @@ class BaremetalApi(Api):
         return empty_response(200) if call.http.method == "OPTIONS" else None
 
     def before_view(self, call: Call, route: Route) -> None:
-        call.version = versions.negotiate(call.http.headers)
+        call.version = versions.negotiate(call.http.headers, self._newest)
         call.negotiated = True
         if call.version < route.since:
             raise errors.CollectionTooNew
@@ -62,17 +63,16 @@ class BaremetalApi(Api):
         if errors.is_unversioned(error):
             call.negotiated = False
         if isinstance(error, VersionOutOfRange):
-            _say_range(response)
+            self._say_range(response)
         return response
 
     def finish(self, call: Call, response: Response) -> None:
         headers = response.headers
         headers["x-openstack-request-id"] = headers["openstack-request-id"] = call.request_id
         if call.negotiated:
-            _say_range(response)
+            self._say_range(response)
             headers[versions.HEADER] = f"1.{call.version}"
 
-
-def _say_range(response: Response) -> None:
-    response.headers["X-OpenStack-Ironic-API-Minimum-Version"] = f"1.{versions.MINIMUM}"
-    response.headers["X-OpenStack-Ironic-API-Maximum-Version"] = f"1.{versions.MAXIMUM}"
+    def _say_range(self, response: Response) -> None:
+        response.headers["X-OpenStack-Ironic-API-Minimum-Version"] = f"1.{versions.MINIMUM}"
+        response.headers["X-OpenStack-Ironic-API-Maximum-Version"] = f"1.{self._newest}"

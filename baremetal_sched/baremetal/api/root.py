@@ -6,7 +6,7 @@ from flask import Response
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import MethodRefused
-from baremetal_sched.baremetal.api.versions import MAXIMUM, MINIMUM
+from baremetal_sched.baremetal.api.versions import MINIMUM, newest
 from baremetal_sched.web.responses import json_response
 
 #: Collections that /v1 points to, with the microversion that has each.
@@ -62,5 +62,5 @@ def _version(call: BaremetalCall) -> dict[str, Any]:
         "links": [{"href": f"{call.base_url}/v1/", "rel": "self"}],
         "status": "CURRENT",
         "min_version": f"1.{MINIMUM}",
-        "version": f"1.{MAXIMUM}",
+        "version": f"1.{newest(call.settings)}",
     }

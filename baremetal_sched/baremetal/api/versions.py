@@ -4,6 +4,8 @@ import re
 
 from werkzeug.datastructures import Headers
 
+from baremetal_sched.releases import newest_microversion
+from baremetal_sched.settings import Settings
 from baremetal_sched.web.problems import Problem
 
 SERVICE = "baremetal"
@@ -24,8 +26,13 @@ class VersionOutOfRange(VersionRefused):
     """It is one, but not served."""
 
 
-def negotiate(headers: Headers) -> int:
-    """The minor version that the request headers ask for; 1 if they ask for none.
+def newest(settings: Settings) -> int:
+    """The newest minor version that is offered: that of the release to which the service is pinned, if it is."""
+    return newest_microversion(settings.pin_release_version, MAXIMUM)
+
+
+def negotiate(headers: Headers, maximum: int = MAXIMUM) -> int:
+    """The minor version that the request headers ask for; 1 if they ask for none. ``maximum`` is the newest on offer.
 
     The generic ``OpenStack-API-Version: baremetal 1.n`` wins over Ironic's own header. Raises VersionRefused.
     """
@@ -33,18 +40,18 @@ def negotiate(headers: Headers) -> int:
     if not wanted:
         return MINIMUM
     if wanted.lower() == "latest":
-        return MAXIMUM
+        return maximum
     match = _VERSION.fullmatch(wanted)
     if match is None:
         raise VersionRefused(message=f"Invalid value for {HEADER} header")
     major, minor = int(match[1]), int(match[2])
-    supported = f"The supported version range is: [1.{MINIMUM}, 1.{MAXIMUM}]."
+    supported = f"The supported version range is: [1.{MINIMUM}, 1.{maximum}]."
     if major != 1:
         raise VersionOutOfRange(
             message=f"Mutually exclusive versions requested. Version {major}.{minor} requested but not supported by "
             f"this service. {supported}"
         )
-    if not MINIMUM <= minor <= MAXIMUM:
+    if not MINIMUM <= minor <= maximum:
         raise VersionOutOfRange(
             message=f"Version 1.{minor} was requested but the minor version is not supported by this service. "
             f"{supported}"

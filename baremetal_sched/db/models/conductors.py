@@ -25,6 +25,8 @@ class Conductor(Base):
     created_at: Mapped[datetime] = mapped_column(DateTime)
     #: The release that it behaves like while a rolling upgrade is under way.
     pin_release_version: Mapped[str | None] = mapped_column(String(32))
+    #: How often it found a provider changed behind its node's back, and undid that.
+    undone_changes: Mapped[int] = mapped_column(server_default="0")
 
 
 class ConductorInterface(Base):

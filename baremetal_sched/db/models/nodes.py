@@ -137,7 +137,9 @@ class NodeTrait(Base):
 class NodeWork(Base):
     """Work that somebody requested on a node and that ``conductor`` (a host name) does; at most one a node.
 
-    Its id is the fence of the reservation: what a conductor writes when it is done counts only while the row is there.
+    Its id is the fence of the reservation: what a conductor writes counts only while the row is there. Only one process
+    ever works on a row, the one that claimed it; ``writes`` says how often it has written, so that it can find out
+    whether it did when the answer to a commit was lost.
     """
 
     __tablename__ = "node_work"
@@ -153,3 +155,5 @@ class NodeWork(Base):
     kind: Mapped[str] = mapped_column(String(32))
     arguments: Mapped[Any] = mapped_column(Json)
     requested_at: Mapped[float] = mapped_column(Double)
+    claimed_by: Mapped[str | None] = mapped_column(String(36))
+    writes: Mapped[int] = mapped_column(server_default="0")

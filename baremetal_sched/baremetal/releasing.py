@@ -1,0 +1,74 @@
+"""Freeing nodes of work that nobody does any more, and failing what cannot be resumed."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, and_, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import history, projection, state_machine, work
+from baremetal_sched.db.clock import epoch
+from baremetal_sched.db.models import Conductor, Node
+
+
+@dataclass(frozen=True)
+class Why:
+    """Why work has failed: in the words of ``last_error`` for power actions and for provisioning ("{state}" is that of
+    the node), and as a type of events."""
+
+    power: str
+    provisioning: str
+    event_type: str
+
+
+def is_orphan(timeout: float) -> ColumnElement[bool]:
+    """SQL condition: the node is reserved for a conductor that has sent no heartbeat for ``timeout`` seconds.
+
+    reservation IS NOT NULL AND NOT EXISTS (SELECT … FROM conductors
+                                            WHERE hostname = reservation AND heartbeat_at > now - timeout)
+
+    Whether that conductor is online does not matter: one that was told to stop sends heartbeats until it is done.
+    """
+    lives = select(Conductor.id).where(
+        Conductor.hostname == Node.reservation, Conductor.heartbeat_at > epoch() - timeout
+    )
+    return and_(Node.reservation.is_not(None), ~lives.exists())
+
+
+def release(session: Session, node_id: int, condition: ColumnElement[bool], conductor: str, why: Why) -> bool:
+    """Free the node of its reservation if ``condition`` (still) holds: what its conductor was doing has failed.
+
+    ``conductor`` is who says so. False, and nothing is changed, if the condition does not hold.
+    """
+    node = work.take_away(session, node_id, condition)
+    if node is None:
+        return False
+    if node.target_power_state is not None:
+        node.target_power_state = None
+        _note(session, node, why.power, conductor, why.event_type)
+    if node.provision_state in state_machine.TRANSIENT:
+        reason = why.provisioning.format(state=node.provision_state)
+        _note(session, node, reason, conductor, why.event_type)
+        state_machine.fail(node, reason)
+    projection.project(session, node)
+    return True
+
+
+def fail(session: Session, node_id: int, condition: ColumnElement[bool], *, conductor: str, reason: str) -> bool:
+    """Fail a node that nobody works on, if ``condition`` (still) holds and its state can fail.
+
+    False, and nothing is changed, if not.
+    """
+    node = session.scalars(
+        select(Node).where(Node.id == node_id, Node.reservation.is_(None), condition).with_for_update()
+    ).first()
+    if node is None or not state_machine.can_fail(node.provision_state):
+        return False
+    _note(session, node, reason, conductor, node.provision_state)
+    state_machine.fail(node, reason)
+    projection.project(session, node)
+    return True
+
+
+def _note(session: Session, node: Node, reason: str, conductor: str, event_type: str) -> None:
+    node.last_error = reason
+    history.record(session, node, reason, event_type=event_type, severity="ERROR", conductor=conductor)

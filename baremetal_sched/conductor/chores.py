@@ -1,0 +1,30 @@
+"""What a conductor does again and again, and how often."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from baremetal_sched.conductor import housekeeping, local_state, orphans, waiting
+from baremetal_sched.conductor.host import Host
+
+
+@dataclass(frozen=True)
+class Chore:
+    """Something to do every so often: ``interval`` is the option in [conductor] that says how often.
+
+    One that ``trusts_heartbeats`` is left out while this conductor's own were interrupted: then those of others may
+    have been too.
+    """
+
+    name: str
+    interval: str
+    do: Callable[[Host], None]
+    trusts_heartbeats: bool = False
+
+
+CHORES = (
+    Chore("orphans", "check_provision_state_interval", orphans.release, trusts_heartbeats=True),
+    Chore("waiting", "check_provision_state_interval", waiting.fail_late),
+    Chore("local state", "sync_local_state_interval", local_state.take_over),
+    Chore("conductors", "conductor_cleanup_interval", housekeeping.forget_conductors, trusts_heartbeats=True),
+    Chore("history", "node_history_cleanup_interval", housekeeping.trim_history),
+)

@@ -1,0 +1,38 @@
+"""Active nodes that came from another conductor: this one prepares its own host for them."""
+
+from functools import partial
+
+import structlog
+from sqlalchemy import and_, false, func, update
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import states
+from baremetal_sched.conductor.host import Host
+from baremetal_sched.db.models import Node
+
+log = structlog.get_logger(__name__)
+
+#: How many nodes are taken over in one transaction.
+_CHUNK = 1000
+
+
+def take_over(host: Host) -> None:
+    """Take over the active nodes that the ring gives this conductor now, and that another has looked after so far.
+
+    No interface of this release keeps anything on a conductor's own host, so there is nothing to prepare; what remains
+    is to note who looks after the node.
+    """
+    foreign = and_(
+        Node.provision_state == states.ACTIVE,
+        Node.maintenance == false(),
+        Node.reservation.is_(None),
+        func.coalesce(Node.conductor_affinity, "") != host.name,
+    )
+    node_ids = host.own(foreign)
+    for start in range(0, len(node_ids), _CHUNK):
+        chunk = node_ids[start : start + _CHUNK]
+        # UPDATE nodes SET conductor_affinity = … WHERE id IN (…) AND (still so)
+        statement = update(Node).where(Node.id.in_(chunk), foreign).values(conductor_affinity=host.name)
+        host.database.write(partial(Session.execute, statement=statement))
+    if node_ids:
+        log.info("took over active nodes", conductor=host.name, nodes=len(node_ids))

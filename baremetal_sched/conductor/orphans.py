@@ -1,0 +1,78 @@
+"""Nodes that somebody was working on who does no more: they are freed, and what was going on has failed."""
+
+from functools import partial
+
+import structlog
+from sqlalchemy import ColumnElement, and_, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import releasing, state_machine
+from baremetal_sched.baremetal.releasing import Why
+from baremetal_sched.conductor.host import Host
+from baremetal_sched.db.models import Node, NodeWork
+
+log = structlog.get_logger(__name__)
+
+
+_CAN_NOT_BE_RESUMED = "The {state} state can't be resumed by conductor %s. Moving to fail state."
+
+_TAKE_OVER = Why(
+    power="Pending power operation was aborted due to conductor take over",
+    provisioning="Operation was aborted due to conductor take over",
+    event_type="takeover",
+)
+
+
+def release(host: Host) -> None:
+    """Free the nodes of this conductor that are reserved for one that is dead, be they in maintenance or not."""
+    orphan = releasing.is_orphan(host.settings.conductor.heartbeat_timeout)
+    _release(host, host.own(orphan), orphan, _TAKE_OVER)
+
+
+def release_before_start(host: Host) -> None:
+    """Free all nodes that are reserved for this conductor's name: whoever worked on them under it does no more."""
+    why = Why(
+        power="Pending power operation was aborted due to conductor restart",
+        provisioning=_CAN_NOT_BE_RESUMED % host.name,
+        event_type="conductor",
+    )
+    _release_reserved(host, Node.reservation == host.name, why)
+
+
+def release_after_stop(host: Host, process: str) -> None:
+    """Free the nodes that this conductor, which is ``process``, leaves unfinished; not those of one that has been
+    started under the same name already."""
+    of_another = select(NodeWork.id).where(NodeWork.node_id == Node.id, NodeWork.claimed_by != process)
+    why = Why(
+        power="Pending power operation was aborted because the conductor was stopped",
+        provisioning="Operation was aborted because the conductor was stopped",
+        event_type="conductor",
+    )
+    _release_reserved(host, and_(Node.reservation == host.name, ~of_another.exists()), why)
+
+
+def _release_reserved(host: Host, reserved: ColumnElement[bool], why: Why) -> None:
+    def select_reserved(session: Session) -> list[int]:
+        return list(session.scalars(select(Node.id).where(reserved).order_by(Node.id)))
+
+    _release(host, host.database.read(select_reserved), reserved, why)
+
+
+def _release(host: Host, node_ids: list[int], condition: ColumnElement[bool], why: Why) -> None:
+    for node_id in node_ids:
+        if host.database.write(
+            partial(releasing.release, node_id=node_id, condition=condition, conductor=host.name, why=why)
+        ):
+            log.warning("released a node", conductor=host.name, node_id=node_id, because=why.event_type)
+
+
+def fail_unfinished(host: Host) -> None:
+    """Fail the nodes of this conductor that somebody should be working on and nobody is."""
+    for state in sorted(state_machine.TRANSIENT):
+        unfinished = and_(Node.reservation.is_(None), Node.provision_state == state)
+        reason = (_CAN_NOT_BE_RESUMED % host.name).format(state=state)
+        for node_id in host.own(unfinished):
+            host.database.write(
+                partial(releasing.fail, node_id=node_id, condition=unfinished, conductor=host.name, reason=reason)
+            )
+            log.warning("failed a node that nobody works on", conductor=host.name, node_id=node_id, state=state)
