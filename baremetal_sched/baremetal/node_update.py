@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import chassis, nodes, patch, projection, states
+from baremetal_sched.baremetal import allocations, chassis, nodes, patch, projection, states
 from baremetal_sched.baremetal.drivers import INTERFACE_TYPES
 from baremetal_sched.baremetal.node_fields import FIELDS
 from baremetal_sched.baremetal.ownership import Membership
@@ -120,6 +120,8 @@ def _check_values(session: Session, node: Node, after: Mapping[str, Any], change
         if node.instance_uuid is not None:
             raise NodeAssociated(node=node.uuid, instance=node.instance_uuid)
         nodes.require_instance_free(session, changed["instance_uuid"], node.uuid)
+    if "owner" in changed:
+        allocations.require_ownerless(session, node)
     if "properties" in changed:
         nodes.check_properties(node.uuid, after["properties"])
     if "parent_node" in changed:
@@ -158,6 +160,8 @@ def _settle_interfaces(
 def _store(session: Session, node: Node, changed: dict[str, Any]) -> None:
     if "chassis_uuid" in changed:
         node.chassis_id = chassis.id_of(session, changed.pop("chassis_uuid"))
+    if "instance_uuid" in changed and changed["instance_uuid"] is None:
+        allocations.release(session, node)
     for name, value in changed.items():
         setattr(node, name, value)
     node.touch()

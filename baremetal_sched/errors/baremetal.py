@@ -45,6 +45,10 @@ class NodeLocked(ConflictError):
     template = "Node {node} is locked by host {host}, please retry after the current operation is completed."
 
 
+class SuitableNodesLocked(NodeLocked):
+    template = "Could not reserve any of {count} suitable nodes: conductors are working on them. Try again in a moment."
+
+
 class NodeProtected(ForbiddenError):
     template = "Node {node} is protected and cannot be undeployed, rebuilt or deleted"
 
@@ -94,3 +98,37 @@ class NoValidHost(NotFoundError):
 
 class NoConductors(UnavailableError):
     template = "Resource temporarily unavailable, please retry."
+
+
+class AllocationNotFound(NotFoundError):
+    template = "Allocation {allocation} could not be found."
+
+
+class NodeAllocationNotFound(NotFoundError):
+    template = "Allocation for node {node} was not found"
+
+
+class AllocationAlreadyExists(ConflictError):
+    template = "An allocation with UUID {uuid} already exists."
+
+
+class DuplicateAllocationName(ConflictError):
+    template = "An allocation with name {name} already exists."
+
+
+class ConsumerHoldsOthers(ConflictError):
+    template = "The consumer {uuid} holds allocations in placement already; an allocation needs a UUID of its own."
+
+
+class BackfillRefused(ConflictError):
+    template = "Failed to process allocation {uuid}: Cannot backfill an allocation for node {node}: {reasons}."
+
+
+class AllocationInUse(ConflictError):
+    template = (
+        "Cannot remove allocation {uuid} for node {node}, because the node is {state} (and maintenance mode is off)"
+    )
+
+
+class AllocationOwned(ConflictError):
+    template = "Cannot change the owner of node {node} while its allocation {uuid} has the owner {owner}."

@@ -4,7 +4,7 @@ For whoever owns the truth (``baremetal.projection``). Everything here is the pr
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.orm import Session
@@ -52,6 +52,12 @@ def conform(session: Session, uuid: str, unit: Unit | None, traits: Collection[s
             .values(generation=ResourceProvider.generation + 1, updated_at=utcnow())
         )
     return changes
+
+
+def offer(session: Session, uuid: str, unit: Unit) -> None:
+    """Make provider ``uuid`` offer its unit until ``conform`` says otherwise, so that it can be claimed meanwhile."""
+    provider_id = session.scalars(select(ResourceProvider.id).where(ResourceProvider.uuid == uuid)).one()
+    _conform_inventory(session, provider_id, uuid, replace(unit, reserved=False))
 
 
 def consumers_of(session: Session, uuid: str) -> list[str]:

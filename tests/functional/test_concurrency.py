@@ -77,3 +77,51 @@ def test_changes_and_claims_of_one_node_do_not_break_each_other(busy: Service) -
     assert set(statuses) <= {200, 204, 404, 409}
     assert len(busy.node(node)["extra"]) == len(busy.node(node)["traits"]) == 6
     assert busy.database.read(audit) == []
+
+
+def test_no_node_is_given_twice_by_allocations_and_placement(busy: Service) -> None:
+    fleet = [busy.add_node(f"n{number}") for number in range(12)]
+    service = busy
+
+    def race(number: int) -> int:
+        if number % 2:
+            made = service.baremetal("POST", "/allocations", {"resource_class": "gold", "extra": {"n": number}})
+            return made.status_code
+        # A scheduler: it claims what it is offered until it has something, or nothing is offered any more.
+        while offered := sorted(service.candidates("resources=CUSTOM_GOLD:1")):
+            claimed = service.claim(str(uuid.uuid4()), offered[number % len(offered)], status="*").status_code
+            if claimed == 204:
+                return claimed
+        return 409
+
+    statuses = at_once(24, race)
+    assert statuses[201] == 12
+    allocations = service.baremetal("GET", "/allocations").json["allocations"]
+    given = [item["node_uuid"] for item in allocations if item["state"] == "active"]
+    assert len(given) + statuses[204] == len(fleet)
+    assert {item["state"] for item in allocations} <= {"active", "error"}
+    held = [
+        node
+        for node in fleet
+        if service.placement("GET", f"/resource_providers/{node}/usages").json["usages"] == {"CUSTOM_GOLD": 1}
+    ]
+    assert held == fleet
+    assert len(set(given)) == len(given)
+    assert busy.database.read(audit) == []
+
+
+def test_allocations_and_their_deletion_do_not_break_each_other(busy: Service) -> None:
+    fleet = [busy.add_node(f"n{number}") for number in range(3)]
+
+    def meddle(number: int) -> int:
+        made = busy.baremetal("POST", "/allocations", {"resource_class": "gold"}).json["uuid"]
+        if number % 3 == 0:
+            node = fleet[number % len(fleet)]
+            busy.patch(node, ("remove", "/instance_uuid"), status="*")
+        return busy.baremetal("DELETE", f"/allocations/{made}", status="*").status_code
+
+    statuses = at_once(12, meddle)
+    assert set(statuses) <= {204, 404}
+    assert busy.baremetal("GET", "/allocations").json["allocations"] == []
+    assert busy.candidates("resources=CUSTOM_GOLD:1") == set(fleet)
+    assert busy.database.read(audit) == []

@@ -12,13 +12,15 @@ import pytest
 import yaml
 from marshmallow import Schema
 
-from baremetal_sched.baremetal import chassis
+from baremetal_sched.baremetal import allocations, chassis
+from baremetal_sched.baremetal.api import allocations as allocations_api
 from baremetal_sched.baremetal.api import conductors, drivers, node_filters
 from baremetal_sched.baremetal.api import versions as baremetal_versions
 from baremetal_sched.baremetal.api.query import PAGING
 from baremetal_sched.baremetal.api.routes import ROUTES as BAREMETAL_ROUTES
 from baremetal_sched.baremetal.fields import Fields
 from baremetal_sched.baremetal.node_fields import FIELDS, LIST_DEFAULT, STATES
+from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE, ALLOCATION_UPDATE
 from baremetal_sched.baremetal.schemas.chassis import CHASSIS_CREATE, CHASSIS_UPDATE
 from baremetal_sched.baremetal.schemas.nodes import MAINTENANCE, NODE_CREATE, NODE_UPDATE, POWER
 from baremetal_sched.baremetal.states import FAULTS, POWER_TARGETS
@@ -171,6 +173,7 @@ def test_fields_of_nodes() -> None:
 
 #: File and path of each resource that is a plain collection, its fields, and what POST and PATCH take.
 COLLECTIONS: list[tuple[str, str, Fields, Schema, Schema]] = [
+    ("allocations", "/v1/allocations", allocations.FIELDS, ALLOCATION_CREATE, ALLOCATION_UPDATE),
     ("chassis", "/v1/chassis", chassis.FIELDS, CHASSIS_CREATE, CHASSIS_UPDATE),
 ]
 
@@ -185,7 +188,7 @@ def test_collections(resource: str, path: str, fields: Fields, create: Schema, u
     for name, known in fields.items():
         assert_since("baremetal", name, shown.body[name], known.since)
     assert set(shown.query) == {"fields"}
-    assert set(method("baremetal", resource, "GET", path).query) >= {*PAGING, "fields", "detail"}
+    assert set(method("baremetal", resource, "GET", path).query) >= {*PAGING, "fields"}
     assert set(method("baremetal", resource, "POST", path).body) == set(create.fields)
     changed = set(method("baremetal", resource, "PATCH", one).body) - {"op", "path", "value"}
     assert changed == set(fields.patchable) <= set(update.fields)
@@ -213,6 +216,8 @@ def test_bodies_of_the_bare_metal_api(resource: str, verb: str, path: str, expec
     [
         ("nodes", "GET", "/v1/nodes/{}", {"fields"}),
         ("nodes", "PATCH", "/v1/nodes/{}", {"reset_interfaces"}),
+        ("allocations", "GET", "/v1/allocations", {*allocations_api.FILTERS, *PAGING, "fields"}),
+        ("chassis", "GET", "/v1/chassis", {*PAGING, "fields", "detail"}),
         ("conductors", "GET", "/v1/conductors", {*PAGING, "fields", "detail"}),
         ("conductors", "GET", "/v1/conductors/{}", {"fields"}),
         ("drivers", "GET", "/v1/drivers", {"type", "detail", "fields"}),

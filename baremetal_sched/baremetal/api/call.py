@@ -60,6 +60,11 @@ class BaremetalCall(Call):
         return live_members(session, self.settings)
 
     @property
+    def prefers_representation(self) -> bool:
+        """Does the client ask to see what became of its request, where the answer would not show it (RFC 7240)?"""
+        return "return=representation" in self.http.headers.get("Prefer", "").replace(" ", "").split(",")
+
+    @property
     def hostname_names(self) -> bool:
         """Are names of nodes host names still?"""
         return self.version < LOGICAL_NAMES

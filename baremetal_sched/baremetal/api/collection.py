@@ -53,7 +53,8 @@ def list_all(
     microversion of each; ``narrow`` makes conditions of them. The order of checks: versions, fields, page, filters.
     """
     filters = filters or {}
-    query = Query(call, (*filters, *PAGING, *(() if detailed else ("fields", "detail"))))
+    selecting = () if detailed else ("fields", "detail") if resource.detail else ("fields",)
+    query = Query(call, (*filters, *PAGING, *selecting))
     selection = Selection(resource.fields.visible(call.version)) if detailed else select_fields(call, query, resource)
     for name, since in filters.items():
         query.require(since, name)
@@ -85,9 +86,10 @@ def check_fields(call: BaremetalCall, names: Iterable[str], resource: Resource) 
     if call.version < FIELDS_SINCE:
         raise TooNew
     for name in names:
-        if name not in resource.fields or not resource.fields[name].selectable:
+        newer = name in resource.fields and resource.fields[name].since > call.version
+        if name not in resource.fields or not resource.fields[name].selectable or (newer and resource.newer_is_unknown):
             raise InvalidValue(message=resource.invalid_field.format(name))
-        if resource.fields[name].since > call.version:
+        if newer:
             raise TooNew
 
 

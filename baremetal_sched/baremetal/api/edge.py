@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import Request, Response
 
-from baremetal_sched.baremetal.api import errors, paths, versions
+from baremetal_sched.baremetal.api import errors, gates, paths, versions
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.routes import ROUTES
 from baremetal_sched.baremetal.api.versions import VersionOutOfRange
@@ -43,7 +43,7 @@ class BaremetalApi(Api):
         call.version = versions.negotiate(call.http.headers, self._newest)
         call.negotiated = True
         if call.version < route.since:
-            raise errors.CollectionTooNew
+            raise gates.refusal(route, call.version)
         accept = call.http.accept_mimetypes
         if accept and not accept.best_match(["application/json"]):
             raise NotAcceptable(message=f"Only application/json is served, which {accept} excludes.")

@@ -1,6 +1,6 @@
 """The bare metal API on one screen. ``since`` is the minor part of the first microversion that has a route."""
 
-from baremetal_sched.baremetal.api import chassis, conductors, drivers, nodes, root, states, traits
+from baremetal_sched.baremetal.api import allocations, chassis, conductors, drivers, nodes, root, states, traits
 from baremetal_sched.web.application import Route
 
 ROUTES = (
@@ -28,6 +28,10 @@ ROUTES = (
     Route("DELETE", "/v1/nodes/<ident>/traits", traits.remove_all_traits, transaction="write"),
     Route("PUT", "/v1/nodes/<ident>/traits/<trait>", traits.add_trait, transaction="write"),
     Route("DELETE", "/v1/nodes/<ident>/traits/<trait>", traits.remove_trait, transaction="write"),
+    Route("GET", "/v1/nodes/<ident>/allocation", allocations.show_allocation_of_node, since=52),
+    Route(
+        "DELETE", "/v1/nodes/<ident>/allocation", allocations.delete_allocation_of_node, since=52, transaction="write"
+    ),
     Route("GET", "/v1/chassis", chassis.list_chassis),
     Route("POST", "/v1/chassis", chassis.create_chassis, transaction="write"),
     Route("GET", "/v1/chassis/detail", chassis.list_chassis_in_detail),
@@ -36,6 +40,11 @@ ROUTES = (
     Route("DELETE", "/v1/chassis/<uuid>", chassis.delete_chassis, transaction="write"),
     Route("GET", "/v1/chassis/<uuid>/nodes", nodes.list_nodes_of_chassis),
     Route("GET", "/v1/chassis/<uuid>/nodes/detail", nodes.list_nodes_of_chassis_in_detail),
+    Route("GET", "/v1/allocations", allocations.list_allocations, since=52),
+    Route("POST", "/v1/allocations", allocations.create_allocation, since=52, transaction="write"),
+    Route("GET", "/v1/allocations/<ident>", allocations.show_allocation, since=52),
+    Route("PATCH", "/v1/allocations/<ident>", allocations.update_allocation, since=57, transaction="write"),
+    Route("DELETE", "/v1/allocations/<ident>", allocations.delete_allocation, since=52, transaction="write"),
     Route("GET", "/v1/conductors", conductors.list_conductors, since=49),
     Route("GET", "/v1/conductors/<hostname>", conductors.show_conductor, since=49),
     Route("GET", "/v1/drivers", drivers.list_drivers),

@@ -46,7 +46,7 @@ def replace_traits(call: BaremetalCall, session: Session, ident: str) -> Respons
     call.refuse_query()
     wanted = load_traits(call.body())
     now = traits.replace_traits(session, _changeable(call, session, ident), wanted)
-    if "return=representation" in call.http.headers.get("Prefer", "").replace(" ", "").split(","):
+    if call.prefers_representation:
         return json_response({"traits": now}, headers={"Preference-Applied": "return=representation"})
     return empty_response(204)
 

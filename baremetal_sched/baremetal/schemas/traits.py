@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from marshmallow import ValidationError, fields
+
 from baremetal_sched.baremetal.identifiers import is_trait
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.placement.names import NAME_LENGTH
@@ -15,19 +17,38 @@ _USAGE = (
 
 def check_trait(name: Any, argument: str) -> str:
     """``name`` if it is a trait; else raises InvalidValue saying what is wrong with it."""
+    complaint = complaint_about(name)
+    if complaint is not None:
+        raise _refused(argument, complaint)
+    checked: str = name
+    return checked
+
+
+def complaint_about(name: Any) -> str | None:
+    """What keeps ``name`` from being a trait; None if nothing does."""
     if not isinstance(name, str):
-        raise _refused(argument, f"{name!r} is not of type 'string'")
+        return f"{name!r} is not of type 'string'"
     if not name:
-        raise _refused(argument, "'' should be non-empty")
+        return "'' should be non-empty"
     if len(name) > NAME_LENGTH:
-        raise _refused(argument, f"'{name}' is too long")
+        return f"'{name}' is too long"
     if not is_trait(name):
-        raise _refused(
-            argument,
+        return (
             f"'{name}' is not valid under any of the given schemas. Possible root cause: it is no trait of os-traits, "
-            f"and '{name}' does not match '^CUSTOM_[A-Z0-9_]+$'",
+            f"and '{name}' does not match '^CUSTOM_[A-Z0-9_]+$'"
         )
-    return name
+    return None
+
+
+class TraitName(fields.Field[str]):
+    """A trait."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        complaint = complaint_about(value)
+        if complaint is not None:
+            raise ValidationError(complaint)
+        name: str = value
+        return name
 
 
 def load_traits(body: Any) -> list[str]:

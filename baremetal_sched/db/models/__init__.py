@@ -3,6 +3,8 @@
 from baremetal_sched.db.models.base import Base, table_of
 from baremetal_sched.db.models.conductors import Conductor, ConductorInterface
 from baremetal_sched.db.models.history import NodeHistory
+from baremetal_sched.db.models.inspection_rules import InspectionRule
+from baremetal_sched.db.models.node_allocations import NodeAllocation
 from baremetal_sched.db.models.nodes import Chassis, Node, NodeTrait, NodeWork
 from baremetal_sched.db.models.placement import (
     Aggregate,
@@ -15,6 +17,7 @@ from baremetal_sched.db.models.placement import (
     ResourceProvider,
     Trait,
 )
+from baremetal_sched.db.models.steps import DeployTemplate, Runbook, RunbookTrait
 
 __all__ = [
     "Aggregate",
@@ -24,8 +27,11 @@ __all__ = [
     "Conductor",
     "ConductorInterface",
     "Consumer",
+    "DeployTemplate",
+    "InspectionRule",
     "Inventory",
     "Node",
+    "NodeAllocation",
     "NodeHistory",
     "NodeTrait",
     "NodeWork",
@@ -33,6 +39,8 @@ __all__ = [
     "ProviderTrait",
     "ResourceClass",
     "ResourceProvider",
+    "Runbook",
+    "RunbookTrait",
     "Trait",
     "table_of",
 ]

@@ -1,0 +1,225 @@
+"""Allocations: a request for a node, answered by a claim in placement whose consumer has the allocation's UUID.
+
+Choosing, claiming and noting it on the node are one transaction: an allocation is active, or has failed for good, when
+it can first be seen.
+"""
+
+import uuid as uuid_module
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import allocation_claim, nodes, patch, projection, states
+from baremetal_sched.baremetal.fields import COMMON, Field, Fields, Kind
+from baremetal_sched.baremetal.identifiers import canonical_uuid, is_logical_name
+from baremetal_sched.baremetal.ownership import Membership
+from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_UPDATE
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models import Node, NodeAllocation
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.baremetal import (
+    AllocationAlreadyExists,
+    AllocationInUse,
+    AllocationNotFound,
+    AllocationOwned,
+    DuplicateAllocationName,
+    NoConductors,
+    NodeAllocationNotFound,
+    NodeNotFound,
+)
+from baremetal_sched.errors.placement import NoAllocations
+from baremetal_sched.placement import allocations as claims
+from baremetal_sched.settings import Settings
+
+FIELDS = Fields(
+    Field("uuid", post=True),
+    Field("name", post=True, patch=True),
+    Field("node_uuid", kind=Kind.COMPUTED),
+    Field("state"),
+    Field("resource_class", post=True),
+    Field("traits", kind=Kind.ARRAY, post=True),
+    Field("candidate_nodes", kind=Kind.ARRAY, post=True),
+    Field("owner", 60, post=True),
+    Field("extra", kind=Kind.JSON, post=True, patch=True, default={}),
+    Field("last_error"),
+    *COMMON,
+)
+
+
+def missing(ident: str) -> AllocationNotFound:
+    """The error that says that there is no such allocation."""
+    return AllocationNotFound(allocation=ident)
+
+
+def find(session: Session, ident: str) -> NodeAllocation:
+    """The allocation with UUID or name ``ident``. Raises AllocationNotFound."""
+    canonical = canonical_uuid(ident)
+    column = NodeAllocation.uuid if canonical else NodeAllocation.name
+    allocation = session.scalars(select(NodeAllocation).where(column == (canonical or ident))).first()
+    if allocation is None:
+        raise missing(ident)
+    return allocation
+
+
+def of_node(session: Session, node: Node, ident: str) -> NodeAllocation:
+    """The node's allocation. Raises NodeAllocationNotFound, which names the node ``ident``."""
+    allocation = _of(session, node)
+    if allocation is None:
+        raise NodeAllocationNotFound(node=ident)
+    return allocation
+
+
+def _of(session: Session, node: Node) -> NodeAllocation | None:
+    return session.scalars(select(NodeAllocation).where(NodeAllocation.node_id == node.id)).first()
+
+
+def require_ownerless(session: Session, node: Node) -> None:
+    """Raise AllocationOwned if the node's allocation has an owner, who chose the node by its own."""
+    allocation = _of(session, node)
+    if allocation is not None and allocation.owner is not None:
+        raise AllocationOwned(node=node.uuid, uuid=allocation.uuid, owner=allocation.owner)
+
+
+# -- making one --------------------------------------------------------------------------------------------------------
+
+
+def create(
+    session: Session, values: Mapping[str, Any], *, membership: Membership, settings: Settings
+) -> NodeAllocation:
+    """A new allocation from ``values`` (fields of ``schemas.allocations.ALLOCATION_CREATE``): active, with a node, or
+    failed. With ``node`` it is one for the node, active already, that is named there.
+
+    Raises NoConductors; InvalidValue for what cannot be, AllocationAlreadyExists, DuplicateAllocationName,
+    InstanceAssociated or ConsumerHoldsOthers for what is taken; SuitableNodesLocked; and for a given node NodeLocked,
+    NodeAssociated, NodeAllocated or BackfillRefused. Who loses a race raises StaleDataError.
+    """
+    if values.get("name"):
+        check_name(values["name"], "create")
+    if not membership.members:
+        raise NoConductors
+    fields = {name: value for name, value in values.items() if value is not None}
+    node = _find_named(session, fields.pop("node", None))
+    if node is not None:
+        fields.setdefault("uuid", node.instance_uuid or str(uuid_module.uuid4()))
+        fields.setdefault("resource_class", node.resource_class)
+    elif not fields.get("resource_class"):
+        raise InvalidValue(message="The resource_class field is mandatory when not backfilling")
+    fields.setdefault("uuid", str(uuid_module.uuid4()))
+    fields["candidate_nodes"] = _uuids(session, fields.get("candidate_nodes", ()))
+    _require_free(session, fields["uuid"], fields.get("name"))
+    allocation = NodeAllocation(state=allocation_claim.ALLOCATING, created_at=utcnow(), **fields)
+    if node is None:
+        node = allocation_claim.place(session, allocation, settings)
+    else:
+        allocation_claim.backfill(session, allocation, node, settings)
+    if node is not None:
+        allocation.conductor_affinity = membership.owner(node.uuid, node.conductor_group, node.driver)
+    session.add(allocation)
+    session.flush()
+    return allocation
+
+
+def _find_named(session: Session, ident: str | None) -> Node | None:
+    if not ident:
+        return None
+    try:
+        return nodes.find_for_change(session, ident)
+    except NodeNotFound as error:
+        raise InvalidValue(message=str(error)) from None
+
+
+def _uuids(session: Session, idents: Sequence[str]) -> list[str]:
+    """UUIDs of the nodes that are named by UUID or name, in this order. Raises InvalidValue for those that are not."""
+    canonical = {ident: canonical_uuid(ident) for ident in idents}
+    rows = session.execute(
+        select(Node.uuid, Node.name).where(
+            Node.uuid.in_([uuid for uuid in canonical.values() if uuid])
+            | Node.name.in_([ident for ident, uuid in canonical.items() if not uuid])
+        )
+    ).all()
+    known = {uuid: uuid for uuid, _ in rows} | {name: uuid for uuid, name in rows if name is not None}
+    missing = [ident for ident in idents if (canonical[ident] or ident) not in known]
+    if missing:
+        raise InvalidValue(message=f"Nodes cannot be found: {', '.join(missing)}")
+    return list(dict.fromkeys(known[canonical[ident] or ident] for ident in idents))
+
+
+def _require_free(session: Session, uuid: str, name: str | None) -> None:
+    if session.scalar(select(NodeAllocation.id).where(NodeAllocation.uuid == uuid)) is not None:
+        raise AllocationAlreadyExists(uuid=uuid)
+    require_name_free(session, name)
+
+
+def require_name_free(session: Session, name: str | None) -> None:
+    """Raise DuplicateAllocationName if an allocation has ``name``."""
+    if name is not None and session.scalar(select(NodeAllocation.id).where(NodeAllocation.name == name)) is not None:
+        raise DuplicateAllocationName(name=name)
+
+
+def update(session: Session, ident: str, operations: patch.Patch) -> NodeAllocation:
+    """Apply a PATCH of fields that may be touched. Raises AllocationNotFound, InvalidValue, DuplicateAllocationName."""
+    allocation = find(session, ident)
+    before = FIELDS.values_of(allocation)
+    changed = FIELDS.changes(before, FIELDS.patched(before, operations, ALLOCATION_UPDATE))
+    if changed.get("name") is not None:
+        check_name(changed["name"], "update")
+        require_name_free(session, changed["name"])
+    for name, value in changed.items():
+        setattr(allocation, name, value)
+    if changed:
+        allocation.updated_at = utcnow()
+    return allocation
+
+
+def check_name(name: str, doing: str) -> None:
+    """Raise InvalidValue unless ``name`` can be that of an allocation; ``doing`` is "create" or "update"."""
+    if not is_logical_name(name):
+        raise InvalidValue(message=f"Cannot {doing} allocation with invalid name '{name}'")
+
+
+# -- and giving it back ------------------------------------------------------------------------------------------------
+
+
+def destroy(session: Session, ident: str) -> None:
+    """Remove an allocation; its node, if it has one, is free again.
+
+    Raises AllocationNotFound; AllocationInUse if the node is active or in a transition (unless it is in maintenance),
+    NodeLocked if a conductor is working on it.
+    """
+    allocation = find(session, ident)
+    if allocation.node_id is None:
+        session.delete(allocation)
+        return
+    # The node's row first, as everywhere.
+    node = session.get_one(Node, allocation.node_id, with_for_update=True)
+    nodes.require_unlocked(node)
+    if not node.maintenance:
+        _require_idle(node, allocation)
+    release(session, node)
+    node.touch()
+    projection.project(session, node)
+
+
+def _require_idle(node: Node, allocation: NodeAllocation) -> None:
+    moving = node.target_provision_state is not None and node.provision_state not in states.UPDATE_ALLOWED
+    if moving or node.provision_state == states.ACTIVE:
+        raise AllocationInUse(uuid=allocation.uuid, node=node.uuid, state=node.provision_state)
+
+
+def release(session: Session, node: Node) -> None:
+    """The node, its row locked, has no allocation and no instance any more; the claim in placement is given back.
+
+    Nothing happens to a node without an allocation. The caller projects the node, whose instance_info stays.
+    """
+    allocation = _of(session, node)
+    if allocation is None:
+        return
+    # Somebody may have given it back through placement already.
+    with suppress(NoAllocations):
+        claims.release(session, allocation.uuid)
+    session.delete(allocation)
+    session.flush()
+    node.instance_uuid = node.allocation_uuid = None

@@ -1,0 +1,125 @@
+"""/v1/allocations, /v1/nodes/{node}/allocation"""
+
+from collections.abc import Sequence
+
+from flask import Response
+from sqlalchemy import ColumnElement
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import allocations, nodes
+from baremetal_sched.baremetal.allocation_claim import ALLOCATING
+from baremetal_sched.baremetal.api import collection
+from baremetal_sched.baremetal.api.call import BaremetalCall
+from baremetal_sched.baremetal.api.nodes import uuid_of
+from baremetal_sched.baremetal.api.query import Query
+from baremetal_sched.baremetal.api.view import Column, Resource, View, uuid_of_parent
+from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE
+from baremetal_sched.db.models import Node, NodeAllocation
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.baremetal import NodeNotFound
+from baremetal_sched.web.responses import empty_response, json_response
+
+BACKFILL_SINCE = 58
+
+#: Filters, with the first microversion (minor) that has each.
+FILTERS = {"node": 52, "resource_class": 52, "state": 52, "owner": 60}
+
+
+class AllocationView(View):
+    """Some ``fields`` of allocations."""
+
+    def column(self, name: str) -> Column | None:
+        if name == "node_uuid":
+            return uuid_of_parent(Node, NodeAllocation.node_id), None
+        return super().column(name)
+
+
+ALLOCATIONS = Resource(
+    path="allocations",
+    plural="allocations",
+    model=NodeAllocation,
+    fields=allocations.FIELDS,
+    list_default=tuple(allocations.FIELDS),
+    missing=allocations.missing,
+    view=AllocationView,
+    invalid_field=f"Schema error: '{{}}' is not one of {sorted(allocations.FIELDS)}",
+    detail=False,
+    newer_is_unknown=True,
+)
+
+
+def list_allocations(call: BaremetalCall, session: Session) -> Response:
+    """GET /v1/allocations"""
+    return collection.list_all(
+        call, session, ALLOCATIONS, filters=FILTERS, narrow=lambda query: _conditions(session, query)
+    )
+
+
+def _conditions(session: Session, query: Query) -> Sequence[ColumnElement[bool]]:
+    columns = {
+        "resource_class": NodeAllocation.resource_class,
+        "state": NodeAllocation.state,
+        "owner": NodeAllocation.owner,
+    }
+    conditions = [column == query.text(name) for name, column in columns.items() if query.has(name)]
+    node = query.text("node")
+    if node is not None:
+        try:
+            conditions.append(NodeAllocation.node_id == nodes.find(session, node).id)
+        except NodeNotFound as error:
+            raise InvalidValue(message=str(error)) from None
+    return conditions
+
+
+def show_allocation(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/allocations/{allocation}"""
+    return collection.show(call, session, ALLOCATIONS, allocations.find(session, ident).uuid)
+
+
+def create_allocation(call: BaremetalCall, session: Session) -> Response:
+    """POST /v1/allocations
+
+    All is decided within this transaction. Yet the answer shows the allocation as it was accepted, "allocating", since
+    that is what clients know and check; who asks again, as all have to, sees what became of it. ``Prefer:
+    return=representation`` asks to see it at once. One for a given node is shown as it is, as Ironic does.
+    """
+    values = collection.load_creation(call, ALLOCATIONS, ALLOCATION_CREATE, "allocation")
+    if "node" in values and call.version < BACKFILL_SINCE:
+        raise InvalidValue(message="Schema error for allocation: 'node': Additional properties are not allowed")
+    made = allocations.create(session, values, membership=call.membership(session), settings=call.settings)
+    document = collection.whole(call, ALLOCATIONS).fetch(session, made.uuid)
+    headers = {"Location": f"{call.base_url}/v1/allocations/{made.uuid}"}
+    if call.prefers_representation:
+        headers["Preference-Applied"] = "return=representation"
+    elif not values.get("node"):
+        document |= {"state": ALLOCATING, "node_uuid": None, "last_error": None, "updated_at": None}
+    return json_response(document, 201, headers)
+
+
+def update_allocation(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """PATCH /v1/allocations/{allocation}"""
+    operations = collection.load_patch(call, allocations.FIELDS)
+    return collection.updated(call, session, ALLOCATIONS, allocations.update(session, ident, operations).uuid)
+
+
+def delete_allocation(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """DELETE /v1/allocations/{allocation}"""
+    call.refuse_query()
+    call.refuse_body()
+    allocations.destroy(session, ident)
+    return empty_response(204)
+
+
+def show_allocation_of_node(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/nodes/{node}/allocation"""
+    node = nodes.find(session, uuid_of(call, session, ident))
+    return collection.show(call, session, ALLOCATIONS, allocations.of_node(session, node, ident).uuid)
+
+
+def delete_allocation_of_node(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """DELETE /v1/nodes/{node}/allocation"""
+    call.refuse_query()
+    call.refuse_body()
+    node = nodes.find(session, uuid_of(call, session, ident))
+    allocations.destroy(session, allocations.of_node(session, node, ident).uuid)
+    return empty_response(204)

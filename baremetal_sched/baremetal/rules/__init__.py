@@ -1,0 +1,1 @@
+"""Inspection rules at work, on documents: no database, no HTTP."""

@@ -1,0 +1,103 @@
+"""Rules applied to the subject of an inspection, one after the other."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from baremetal_sched.baremetal.rules.actions import ACTIONS, Subject
+from baremetal_sched.baremetal.rules.operators import OPERATORS
+from baremetal_sched.baremetal.rules.signatures import RuleFailed, items_of
+from baremetal_sched.baremetal.rules.values import Context
+from baremetal_sched.errors import InvalidValue
+
+log = structlog.get_logger(__name__)
+
+_NOT = "!"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule, as far as it is applied. A ``sensitive`` one may read secrets, if the operator allows that."""
+
+    uuid: str
+    conditions: Sequence[Mapping[str, Any]]
+    actions: Sequence[Mapping[str, Any]]
+    sensitive: bool = False
+
+
+def parse_operator(op: str) -> tuple[str, bool]:
+    """``!eq`` is ``eq``, negated."""
+    return op.removeprefix(_NOT), op.startswith(_NOT)
+
+
+def check(conditions: Iterable[Mapping[str, Any]], actions: Iterable[Mapping[str, Any]]) -> None:
+    """Raise InvalidValue if one has arguments that it does not take, or lacks some that it does."""
+    for clause in conditions:
+        op, _ = parse_operator(clause["op"])
+        _check_args("condition", op, OPERATORS[op], clause["args"])
+    for clause in actions:
+        _check_args("action", clause["op"], ACTIONS[clause["op"]], clause["args"])
+
+
+def _check_args(kind: str, op: str, signature: Any, args: Any) -> None:
+    try:
+        signature.named(args)
+    except InvalidValue as error:
+        raise InvalidValue(message=f"Invalid parameters for {kind} operator {op}: {error}") from None
+
+
+def run(rules: Iterable[Rule], subject: Subject, *, mask_secrets: str) -> None:
+    """Apply the rules, in this order, to the subject. ``mask_secrets``: "always", "never", or for rules that are not
+    "sensitive".
+
+    Raises RuleFailed, naming the rule; then the subject is to be forgotten.
+    """
+    for rule in rules:
+        mask = mask_secrets == "always" or (mask_secrets == "sensitive" and not rule.sensitive)
+        try:
+            context = _context(subject, mask)
+            if all(_holds(condition, context) for condition in rule.conditions):
+                log.info("applying an inspection rule", rule=rule.uuid, node=subject.read_only.get("uuid"))
+                for action in rule.actions:
+                    _do(action, subject, _context(subject, mask))
+        except (RuleFailed, InvalidValue) as error:
+            raise RuleFailed(message=f"{error} (inspection rule {rule.uuid})") from error
+
+
+def _context(subject: Subject, mask: bool) -> Context:
+    return Context(
+        {
+            "node": {**subject.read_only, **subject.node, "traits": subject.traits},
+            "inventory": subject.inventory,
+            "plugin_data": subject.plugin_data,
+        },
+        mask=mask,
+    )
+
+
+def _holds(condition: Mapping[str, Any], context: Context) -> bool:
+    results = []
+    multiple = condition.get("multiple", "any")
+    for each, looped in items_of(condition, context):
+        results.append(_holds_once(condition, each, looped))
+        if multiple == "first" and results[-1]:
+            return True
+    if multiple == "last":
+        return results[-1]
+    return all(results) if multiple == "all" else any(results)
+
+
+def _holds_once(condition: Mapping[str, Any], context: Context, looped: bool) -> bool:
+    op, negated = parse_operator(condition["op"])
+    operator = OPERATORS[op]
+    # What is not there is empty, and is none.
+    missing = None if op in ("is-empty", "is-none") else "keep"
+    args = operator.prepare(condition["args"], context, looped=looped, missing=missing)
+    return operator.holds(**args) is not negated
+
+
+def _do(action: Mapping[str, Any], subject: Subject, context: Context) -> None:
+    for each, looped in items_of(action, context):
+        ACTIONS[action["op"]].do(subject, **ACTIONS[action["op"]].prepare(action["args"], each, looped=looped))

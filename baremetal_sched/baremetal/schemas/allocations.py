@@ -1,0 +1,64 @@
+"""Bodies of requests about allocations."""
+
+from typing import Any
+
+from marshmallow import ValidationError, fields
+
+from baremetal_sched.baremetal.allocation_choice import TraitEntry
+from baremetal_sched.baremetal.identifiers import canonical_uuid, is_logical_name
+from baremetal_sched.baremetal.schemas.base import JsonObject, StrictSchema, Text, Uuid
+from baremetal_sched.baremetal.schemas.traits import complaint_about
+
+
+class _TextList(fields.Field[list[str]]):
+    """A list of strings."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[str]:
+        if not isinstance(value, list):
+            raise ValidationError(f"{value!r} is not of type 'array', 'null'")
+        for item in value:
+            if not isinstance(item, str):
+                raise ValidationError(f"{item!r} is not of type 'string'")
+            self.check(item)
+        return list(dict.fromkeys(value))
+
+    def check(self, item: str) -> None:
+        """Raise ValidationError unless ``item`` may be in the list."""
+
+
+class _TraitEntries(_TextList):
+    """Traits, ``!`` and a trait, or ``in:`` and several traits."""
+
+    def check(self, item: str) -> None:
+        for name in TraitEntry(item).names:
+            complaint = complaint_about(name)
+            if complaint is not None:
+                raise ValidationError(complaint)
+
+
+class _NodeIdents(_TextList):
+    """UUIDs and names of nodes."""
+
+    def check(self, item: str) -> None:
+        if canonical_uuid(item) is None and not is_logical_name(item):
+            raise ValidationError(
+                f"'{item}' is not valid under any of the given schemas. Possible root cause: '{item}' is not a 'uuid'"
+            )
+
+
+class _AllocationUpdate(StrictSchema):
+    name = Text(allow_none=True)
+    extra = JsonObject()
+
+
+class _AllocationCreate(_AllocationUpdate):
+    uuid = Uuid(allow_none=True)
+    resource_class = Text(longest=80, allow_none=True)
+    traits = _TraitEntries(allow_none=True)
+    candidate_nodes = _NodeIdents(allow_none=True)
+    owner = Text(longest=255, allow_none=True)
+    node = Text(allow_none=True)
+
+
+ALLOCATION_CREATE = _AllocationCreate()
+ALLOCATION_UPDATE = _AllocationUpdate()

@@ -1,0 +1,20 @@
+"""Bodies of requests about deploy templates."""
+
+from baremetal_sched.baremetal.schemas.base import JsonObject, StrictSchema, Text, Uuid
+from baremetal_sched.baremetal.schemas.steps import DeployStep, Steps
+from baremetal_sched.baremetal.schemas.traits import TraitName
+
+
+class _TemplateUpdate(StrictSchema):
+    name = TraitName(required=True)
+    steps = Steps(DeployStep, "template", "deploy", required=True)
+    description = Text(longest=255, allow_none=True)
+    extra = JsonObject()
+
+
+class _TemplateCreate(_TemplateUpdate):
+    uuid = Uuid(allow_none=True)
+
+
+TEMPLATE_CREATE = _TemplateCreate()
+TEMPLATE_UPDATE = _TemplateUpdate()

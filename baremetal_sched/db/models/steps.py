@@ -1,0 +1,59 @@
+"""Steps that are kept for later: deploy templates and runbooks."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import DateTime, ForeignKey, Index, Integer, String, false
+from sqlalchemy.orm import Mapped, mapped_column
+
+from baremetal_sched.db.models.base import Base, table_args
+from baremetal_sched.db.types import Json
+
+
+class DeployTemplate(Base):
+    """Steps of a deployment that asks for the trait ``name``. ``revision`` grows with every change."""
+
+    __tablename__ = "deploy_templates"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(String(36), unique=True)
+    name: Mapped[str] = mapped_column(String(255), unique=True)
+    description: Mapped[str | None] = mapped_column(String(255))
+    steps: Mapped[Any] = mapped_column(Json)
+    extra: Mapped[Any | None] = mapped_column(Json)
+    revision: Mapped[int] = mapped_column(Integer)
+    created_at: Mapped[datetime] = mapped_column(DateTime)
+    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
+
+    __mapper_args__ = {"version_id_col": revision}
+
+
+class Runbook(Base):
+    """Steps of a cleaning or a service, for nodes that have one of its traits. ``revision`` grows with every change."""
+
+    __tablename__ = "runbooks"
+    __table_args__ = table_args(Index("ix_runbooks_owner", "owner"))
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(String(36), unique=True)
+    name: Mapped[str] = mapped_column(String(255), unique=True)
+    description: Mapped[str | None] = mapped_column(String(255))
+    steps: Mapped[Any] = mapped_column(Json)
+    disable_ramdisk: Mapped[bool] = mapped_column(server_default=false())
+    extra: Mapped[Any | None] = mapped_column(Json)
+    public: Mapped[bool] = mapped_column(server_default=false())
+    owner: Mapped[str | None] = mapped_column(String(255))
+    revision: Mapped[int] = mapped_column(Integer)
+    created_at: Mapped[datetime] = mapped_column(DateTime)
+    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
+
+    __mapper_args__ = {"version_id_col": revision}
+
+
+class RunbookTrait(Base):
+    """A trait that lets a node be worked on by the runbook."""
+
+    __tablename__ = "runbook_traits"
+
+    runbook_id: Mapped[int] = mapped_column(ForeignKey("runbooks.id", ondelete="CASCADE"), primary_key=True)
+    trait: Mapped[str] = mapped_column(String(255), primary_key=True)
