@@ -1,0 +1,266 @@
+"""Nodes that a conductor leaves behind: freed, and what it was doing has failed; it writes nothing any more."""
+
+import dataclasses
+from collections.abc import Callable
+from datetime import datetime
+from typing import TypeVar
+
+import pytest
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import history, nodes, work
+from baremetal_sched.conductor import job
+from baremetal_sched.conductor import work as conductor_work
+from baremetal_sched.conductor.chores import CHORES
+from baremetal_sched.conductor.daemon import Conductor
+from baremetal_sched.db.clock import epoch
+from baremetal_sched.db.models import Conductor as ConductorRow
+from baremetal_sched.db.models import Node, NodeHistory, NodeWork
+from baremetal_sched.db.transaction import Database
+from baremetal_sched.errors import CommitUnknown
+from tests.service import Service
+
+T = TypeVar("T")
+
+ORPHANS = next(chore for chore in CHORES if chore.name == "orphans")
+
+
+def reserve(service: Service, uuid: str, host: str, **columns: object) -> None:
+    """Let ``host`` work on the node, with a row of work."""
+    service.set_columns(uuid, **columns)
+
+    def request(session: Session) -> None:
+        work.request(
+            session, nodes.find_for_change(session, uuid), host, "power", {"target": "power on", "timeout": None}
+        )
+
+    service.database.write(request)
+
+
+def die(service: Service, host: str) -> None:
+    """Make the last heartbeat of ``host`` old."""
+    statement = update(ConductorRow).where(ConductorRow.hostname == host).values(heartbeat_at=epoch() - 3600)
+    service.database.write(lambda session: session.execute(statement))
+
+
+def survivor(service: Service) -> Conductor:
+    """c1, after c2 has died."""
+    service.add_conductor("c2")
+    die(service, "c2")
+    return service.conductors["c1"]
+
+
+def events(service: Service) -> list[tuple[str, str, str]]:
+    query = select(NodeHistory.severity, NodeHistory.event_type, NodeHistory.event).order_by(NodeHistory.id)
+    return [tuple(row) for row in service.database.read(lambda session: session.execute(query).all())]
+
+
+@pytest.mark.parametrize("maintenance", [False, True])
+def test_a_power_action_of_a_dead_conductor_is_aborted(service: Service, maintenance: bool) -> None:
+    uuid = service.add_node("n1")
+    c1 = survivor(service)
+    reserve(service, uuid, "c2", target_power_state="power off", maintenance=maintenance)
+    c1.do_chore(ORPHANS)
+    node = service.node(uuid)
+    error = "Pending power operation was aborted due to conductor take over"
+    assert (node["reservation"], node["target_power_state"], node["last_error"]) == (None, None, error)
+    assert events(service) == [("ERROR", "takeover", error)]
+    assert service.database.read(lambda session: session.scalars(select(NodeWork.id)).all()) == []
+
+
+@pytest.mark.parametrize(
+    ("state", "target", "after", "target_after"),
+    [
+        ("deploying", "active", "deploy failed", "active"),
+        ("cleaning", "available", "clean failed", "available"),
+        ("verifying", "manageable", "enroll", None),
+        ("inspecting", "manageable", "inspect failed", "manageable"),
+    ],
+)
+def test_provisioning_of_a_dead_conductor_fails(
+    service: Service, state: str, target: str, after: str, target_after: str | None
+) -> None:
+    uuid = service.add_node("n1")
+    c1 = survivor(service)
+    reserve(service, uuid, "c2", provision_state=state, target_provision_state=target)
+    c1.do_chore(ORPHANS)
+    node = service.node(uuid)
+    assert (node["provision_state"], node["target_provision_state"]) == (after, target_after)
+    assert (node["reservation"], node["last_error"]) == (None, "Operation was aborted due to conductor take over")
+
+
+def test_who_lives_or_stops_in_peace_is_left_alone(service: Service) -> None:
+    uuid = service.add_node("n1")
+    c2 = service.add_conductor("c2")
+    reserve(service, uuid, "c2", target_power_state="power off")
+    service.conductors["c1"].do_chore(ORPHANS)
+    c2.sign_off()
+    c2.beat()  # it is still finishing
+    service.conductors["c1"].do_chore(ORPHANS)
+    node = service.node(uuid)
+    assert (node["reservation"], node["target_power_state"]) == ("c2", "power off")
+
+
+def test_nodes_of_other_groups_are_left_alone(service: Service) -> None:
+    service.add_conductor("r1", "rack1")
+    uuid = service.add_node("n1", conductor_group="rack1")
+    reserve(service, uuid, "r1")
+    die(service, "r1")
+    service.conductors["c1"].do_chore(ORPHANS)
+    assert service.node(uuid)["reservation"] == "r1"
+
+
+def test_a_conductor_that_wakes_up_too_late_writes_nothing(service: Service) -> None:
+    uuid = service.add_node("n1", power=False)
+    c1 = survivor(service)
+    reserve(service, uuid, "c2", target_power_state="power on")
+    settings = service.app.extensions["settings"]
+    (item,) = job.take(service.database, settings, "c2", "process 2")
+    c1.do_chore(ORPHANS)
+    service.conductors["c2"].beat()
+    before = service.node(uuid)
+    conductor_work.do(item)
+    assert service.node(uuid) == before
+    assert service.database.write(lambda session: work.hold(session, item.id, "c2")) is None
+
+
+def test_what_one_process_claimed_another_of_the_same_name_does_not_find(service: Service) -> None:
+    uuid = service.add_node("n1")
+    reserve(service, uuid, "c1")
+    settings = service.app.extensions["settings"]
+    assert len(job.take(service.database, settings, "c1", "process 1")) == 1
+    assert len(job.take(service.database, settings, "c1", "process 1")) == 1
+    assert job.take(service.database, settings, "c1", "process 2") == []
+
+
+def test_a_restart_frees_what_was_left_under_its_name(service: Service) -> None:
+    power, clean = service.add_node("n1"), service.add_node("n2")
+    reserve(service, power, "c1", target_power_state="power off")
+    reserve(service, clean, "c1", provision_state="cleaning", target_provision_state="available")
+    stuck = service.add_node("n3", power=False)
+    service.set_columns(stuck, provision_state="deploying", target_provision_state="active")
+    service.conductors["c1"].start()
+    assert service.node(power)["last_error"] == "Pending power operation was aborted due to conductor restart"
+    for uuid, state, after in ((clean, "cleaning", "clean failed"), (stuck, "deploying", "deploy failed")):
+        node = service.node(uuid)
+        assert (node["provision_state"], node["reservation"]) == (after, None)
+        assert node["last_error"] == f"The {state} state can't be resumed by conductor c1. Moving to fail state."
+
+
+def test_a_stop_hands_over_what_was_not_begun(service: Service) -> None:
+    uuid = service.add_node("n1")
+    c2 = service.add_conductor("c2")
+    reserve(service, uuid, "c2", target_power_state="power on")
+    c2.sign_off()
+    c2.finish()
+    assert service.node(uuid)["reservation"] == "c1"
+    del service.conductors["c2"]
+    service.work()
+    assert service.node(uuid)["reservation"] is None
+    assert service.node(uuid)["power_state"] == "power on"
+
+
+def test_a_stop_without_a_successor_finishes_the_work(service: Service) -> None:
+    uuid = service.add_node("n1", power=False)
+    reserve(service, uuid, "c1", target_power_state="power on")
+    service.conductors["c1"].sign_off()
+    service.conductors["c1"].finish()
+    node = service.node(uuid)
+    assert (node["reservation"], node["power_state"]) == (None, "power on")
+
+
+def test_work_of_an_unknown_kind_frees_the_node_and_says_so(service: Service) -> None:
+    uuid = service.add_node("n1")
+
+    def request(session: Session) -> None:
+        node = nodes.find_for_change(session, uuid)
+        node.target_power_state = "power on"
+        work.request(session, node, "c1", "from the future", {})
+
+    service.database.write(request)
+    service.work()
+    node = service.node(uuid)
+    assert (node["reservation"], node["target_power_state"]) == (None, None)
+    assert "from the future" in node["last_error"]
+
+
+def test_history_is_trimmed_to_the_newest(service: Service) -> None:
+    uuid = service.add_node("n1", power=False)
+
+    def happen(session: Session) -> None:
+        for number in range(310):
+            history.record(session, nodes.find(session, uuid), f"event {number}", event_type="test")
+
+    service.database.write(happen)
+    service.conductors["c1"].do_chore(next(chore for chore in CHORES if chore.name == "history"))
+    assert [event for _, _, event in events(service)] == [f"event {number}" for number in range(10, 310)]
+
+
+def test_conductors_long_gone_are_forgotten(service: Service) -> None:
+    service.add_conductor("c2")
+    service.add_conductor("c3")
+    for host, age in (("c2", 15), ("c3", 13)):
+        statement = update(ConductorRow).where(ConductorRow.hostname == host)
+        service.database.write(
+            lambda session, s=statement, age=age: session.execute(s.values(heartbeat_at=epoch() - age * 86400))
+        )
+    service.conductors["c1"].do_chore(next(chore for chore in CHORES if chore.name == "conductors"))
+    listed = service.baremetal("GET", "/conductors").json["conductors"]
+    assert [(row["hostname"], row["alive"]) for row in listed] == [("c1", True), ("c3", False)]
+
+
+def test_a_node_that_waits_too_long_has_failed(service: Service) -> None:
+    waiting = next(chore for chore in CHORES if chore.name == "waiting")
+    late, early = service.add_node("n1"), service.add_node("n2")
+    for uuid, year in ((late, 2000), (early, 2999)):
+        service.set_columns(
+            uuid,
+            provision_state="wait call-back",
+            target_provision_state="active",
+            provision_updated_at=datetime(year, 1, 1),
+        )
+    service.conductors["c1"].do_chore(waiting)
+    assert service.node(late)["provision_state"] == "deploy failed"
+    assert "Timeout reached while deploying the node" in service.node(late)["last_error"]
+    assert service.node(early)["provision_state"] == "wait call-back"
+
+
+def test_active_nodes_are_taken_over(service: Service) -> None:
+    uuid = service.add_node("n1")
+    service.set_columns(uuid, provision_state="active", conductor_affinity="c9")
+    service.conductors["c1"].do_chore(next(chore for chore in CHORES if chore.name == "local state"))
+    affinity = service.database.read(lambda session: nodes.find(session, uuid).conductor_affinity)
+    assert affinity == "c1"
+
+
+class Forgetful(Database):
+    """A database that loses the answer to the first commit."""
+
+    answers_lost = 0
+
+    def write(self, work: Callable[[Session], T]) -> T:
+        result = super().write(work)
+        if not self.answers_lost:
+            self.answers_lost += 1
+            raise CommitUnknown
+        return result
+
+
+@pytest.mark.parametrize("take", [work.hold, work.finish])
+def test_a_write_whose_answer_was_lost_is_not_made_twice(service: Service, take: Callable[..., Node | None]) -> None:
+    uuid = service.add_node("n1")
+    reserve(service, uuid, "c1")
+    settings = service.app.extensions["settings"]
+    (item,) = job.take(service.database, settings, "c1", "process 1")
+
+    def happen(session: Session) -> str:
+        node = take(session, item.id, "c1")
+        assert node is not None
+        history.record(session, node, "once", event_type="test")
+        return "done"
+
+    database = Forgetful(settings)
+    assert dataclasses.replace(item, database=database).write(happen) == "done"
+    database.dispose()
+    assert [event for _, _, event in events(service)] == ["once"]
