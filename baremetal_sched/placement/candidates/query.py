@@ -112,19 +112,20 @@ def _suffixes(text: str) -> frozenset[str]:
 
 
 def _fill(group: RequestGroup, kind: str, name: str, values: Sequence[str], version: int) -> None:
+    """Of repeated resources and trees the last counts, but each has to be well formed."""
     match kind:
         case "resources":
-            group.resources = parse_resources(values[-1])
+            for text in values:
+                group.resources = parse_resources(text)
         case "required":
             group.traits = parse_required(values, version)
         case "member_of":
             group.aggregates = parse_member_of(name, values, version)
         case _:
-            group.in_tree = values[-1]
-            if not is_tolerant_uuid(group.in_tree):
-                raise BadQuery(
-                    message=f"{PREFIX}Expected 'in_tree' parameter to be a format of uuid. Got: {group.in_tree}"
-                )
+            for text in values:
+                if not is_tolerant_uuid(text):
+                    raise BadQuery(message=f"{PREFIX}Expected 'in_tree' parameter to be a format of uuid. Got: {text}")
+                group.in_tree = text
 
 
 def _check_subtrees(groups: dict[str, RequestGroup], same_subtrees: list[frozenset[str]]) -> None:

@@ -129,7 +129,7 @@ def _group(dice: Dice, suffix: str, version: int, *, few: bool) -> list[str]:
     rarer = 0.5 if few else 1.0
     parts = []
     if not dice.chance(0.1 if version >= 36 and suffix else 0.02):
-        parts.append(f"resources{suffix}={resources(dice, 1, 1, 1, 2, 2, 3)}")
+        parts += [f"resources{suffix}={resources(dice, 1, 1, 1, 2, 2, 3)}" for _ in range(1 + dice.chance(0.05))]
     if dice.chance(0.35 * rarer if version >= 17 else 0.02):
         parts.append(required(dice, f"required{suffix}", version))
     if dice.chance(0.25 * rarer if version >= 21 else 0.02):

@@ -123,6 +123,8 @@ def test_as_many_statements_for_many_as_for_one(service: Service, fleet: dict[st
         ("resources=VCPU:1&limit=x", "1.39", "Failed validating 'pattern'"),
         ("resources=VCPU:1&group_policy=bogus", "1.39", "'bogus' is not one of ['none', 'isolate']"),
         ("resources=VCPU:1&resources01=VCPU:1", "1.32", "'resources01' does not match any of the regexes"),
+        ("resources=VCPU:x&resources=VCPU:1", "1.39", "expected positive integer amount. Got: x"),
+        ("resources=VCPU:1&in_tree=x&in_tree=" + UUID, "1.39", "to be a format of uuid. Got: x"),
         ("resources=VCPU:1&in_tree=x", "1.39", "Expected 'in_tree' parameter to be a format of uuid. Got: x"),
         (
             "resources=VCPU:1&required=HW_CPU_X86_VMX,!HW_CPU_X86_VMX",
