@@ -1,0 +1,96 @@
+"""Undoing what somebody changed on the resource provider of a node directly: the node is the truth."""
+
+from sqlalchemy import ColumnElement, and_, case, exists, func, or_, select, true, update
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import history, projection, states
+from baremetal_sched.db.models import (
+    Conductor,
+    Inventory,
+    Node,
+    NodeTrait,
+    ProviderTrait,
+    ResourceProvider,
+    Trait,
+)
+from baremetal_sched.placement import names
+
+#: The type of the events that say what was undone.
+EVENT_TYPE = "reconciliation"
+
+
+def drifted(session: Session) -> ColumnElement[bool]:
+    """SQL condition: the node's provider is not what ``projection.project`` would make of it.
+
+    NOT EXISTS (the provider)
+    OR its class is wanted AND NOT EXISTS (an inventory of it, as it should be) OR EXISTS (an inventory of another)
+    OR EXISTS (a trait of the node that the provider lacks) OR EXISTS (one of the provider that the node lacks)
+    """
+    provider = select(ResourceProvider.id).where(ResourceProvider.uuid == Node.uuid)
+    wanted = _wanted_class(session)
+    inventory = and_(ResourceProvider.uuid == Node.uuid, Inventory.provider_id == ResourceProvider.id)
+    sound = and_(
+        inventory,
+        Inventory.resource_class_id == wanted,
+        Inventory.total == 1,
+        Inventory.reserved == _reserved(),
+        Inventory.min_unit == 1,
+        Inventory.max_unit == 1,
+        Inventory.step_size == 1,
+        Inventory.allocation_ratio == 1.0,
+    )
+    shown = and_(
+        ResourceProvider.uuid == Node.uuid,
+        ProviderTrait.provider_id == ResourceProvider.id,
+        Trait.id == ProviderTrait.trait_id,
+    )
+    is_shown = exists().where(shown, Trait.name == NodeTrait.trait)
+    is_own = exists().where(NodeTrait.node_id == Node.id, NodeTrait.trait == Trait.name)
+    return or_(
+        ~provider.exists(),
+        and_(wanted != 0, ~exists().where(sound)),
+        exists().where(inventory, Inventory.resource_class_id != wanted),
+        exists().where(NodeTrait.node_id == Node.id, ~is_shown.correlate(Node, NodeTrait)),
+        exists().where(shown, ~is_own.correlate(Node, Trait)),
+    )
+
+
+def _wanted_class(session: Session) -> ColumnElement[int]:
+    """The id of the resource class that the node's provider should have: 0 for none, -1 if it does not exist."""
+    used = session.scalars(select(Node.resource_class).where(Node.resource_class.is_not(None)).distinct()).all()
+    wanted = {name: projection.resource_class_of(name) for name in used if name}
+    ids = names.ids_of_classes(session, sorted(set(wanted.values())))
+    whens = {name: ids.get(standard, -1) for name, standard in wanted.items()}
+    return case(whens, value=Node.resource_class, else_=0) if whens else func.abs(0)
+
+
+def _reserved() -> ColumnElement[int]:
+    """``projection.is_reserved`` in SQL."""
+    unavailable = or_(
+        Node.maintenance == true(),
+        Node.power_state.is_(None),
+        Node.power_state == states.ERROR,
+        Node.provision_state != states.AVAILABLE,
+        Node.instance_uuid.is_not(None),
+    )
+    return case((unavailable, 1), else_=0)
+
+
+def reconcile(session: Session, node_id: int, conductor: str) -> tuple[str, list[str]] | None:
+    """Make the node's provider what the node says; returns the node's UUID and what was undone, in words.
+
+    It is noted in the node's history, and counted with ``conductor`` (a host name). None if there is nothing to undo.
+    Raises NodeAllocated if somebody holds what would have to go.
+    """
+    node = session.scalars(select(Node).where(Node.id == node_id).with_for_update()).first()
+    changes = projection.project(session, node) if node is not None else []
+    if node is None or not changes:
+        return None
+    event = f"The node's resource provider was changed directly; that is undone: {', '.join(changes)}"
+    history.record(session, node, event, event_type=EVENT_TYPE, severity="ERROR", conductor=conductor)
+    session.execute(
+        update(Conductor)
+        .where(Conductor.hostname == conductor)
+        .values(undone_changes=Conductor.undone_changes + len(changes))
+    )
+    return node.uuid, changes
