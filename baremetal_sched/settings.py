@@ -143,6 +143,23 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             help="Seconds without a heartbeat until a conductor is deleted.",
         ),
         cfg.IntOpt("node_history_max_entries", default=300, min=0, help="Entries of its history that a node keeps."),
+        cfg.BoolOpt(
+            "automated_clean", default=True, help="Clean nodes before they become available, unless they say otherwise."
+        ),
+        cfg.BoolOpt(
+            "automatic_lessee",
+            default=True,
+            help="Make the project that deploys a node its lessee, if it has none, until it is undeployed.",
+        ),
+        *(
+            cfg.IntOpt(
+                f"max_concurrent_{name}",
+                default=0,
+                min=0,
+                help=f"Most nodes that may be {what} at once in the whole installation; 0: any number.",
+            )
+            for name, what in (("deploy", "deployed"), ("clean", "cleaned"))
+        ),
         cfg.IntOpt("node_locked_retry_attempts", default=10, min=1, help="How often a request tries a locked node."),
         cfg.FloatOpt("node_locked_retry_interval", default=0.2, min=0, help="Seconds between two such attempts."),
     ],
@@ -172,7 +189,18 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         ),
     ],
     "fake": [
-        cfg.FloatOpt("power_delay", default=0, min=0, help="Seconds that a fake power action takes."),
+        cfg.FloatOpt(f"{kind}_delay", default=0, min=0, help=f"Seconds that {what} takes.")
+        for kind, what in (
+            ("power", "a fake power action"),
+            ("bios", "a step of the fake bios interface"),
+            ("boot", "preparing a boot with the fake boot interface"),
+            ("deploy", "a fake deployment, or taking one away,"),
+            ("firmware", "a fake firmware update"),
+            ("inspect", "a fake inspection"),
+            ("rescue", "a fake rescue, or its end,"),
+            ("storage", "attaching or detaching volumes with the fake storage interface"),
+            ("vendor", "a step or an asynchronous method of the fake vendor interface"),
+        )
     ],
 }
 

@@ -1,21 +1,23 @@
 """Power actions."""
 
 from baremetal_sched.baremetal import power, work
-from baremetal_sched.baremetal.drivers.power import POWER_INTERFACES
+from baremetal_sched.baremetal.drivers.interfaces import Driver
+from baremetal_sched.baremetal.drivers.machine import Machine
 from baremetal_sched.conductor.job import Job
 from baremetal_sched.errors import SchedulerError
 
 
 def do(job: Job) -> None:
     """Bring the node's power to ``target``, and write down how that ended."""
-    target = job.arguments["target"]
+    target, timeout = job.arguments["target"], job.arguments["timeout"]
     state, error = None, None
     node = job.write(lambda session: work.hold(session, job.id, job.conductor))
     if node is None:
         job.log.warning("work was taken away; nothing done")
         return
+    machine = Machine.of(node, job.settings)
     try:
-        state = POWER_INTERFACES[node.power_interface or ""].set_power_state(target, job.settings)
+        state = Driver(machine).power.set_power_state(machine, target, timeout)
     except SchedulerError as failure:
         error = f"Failed to change power state to '{target}': {failure}"
     except Exception as failure:  # a driver may fail in any way; the node has to say so and be freed

@@ -4,16 +4,44 @@ from collections.abc import Callable
 
 from sqlalchemy import exists
 
-from baremetal_sched.baremetal import releasing
+from baremetal_sched.baremetal import releasing, states, vendor_passthru
 from baremetal_sched.baremetal.power import KIND as POWER
 from baremetal_sched.baremetal.releasing import Why
-from baremetal_sched.conductor import power
+from baremetal_sched.baremetal.state_machine import RESUME
+from baremetal_sched.conductor import (
+    adopting,
+    cleaning,
+    deleting,
+    deploying,
+    inspecting,
+    power,
+    rescuing,
+    resuming,
+    servicing,
+    vendor,
+    verifying,
+)
 from baremetal_sched.conductor.job import Job
+from baremetal_sched.conductor.task import handler
 from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.errors import UnavailableError
 
-#: What does each kind of work: it does all of it, and ends with ``baremetal.work.finish``, whatever happens.
-HANDLERS: dict[str, Callable[[Job], None]] = {POWER: power.do}
+#: What does each kind of work: it does all of it, and ends with ``baremetal.work.finish``, whatever happens. The kind
+#: of provisioning work is the state that it begins in.
+HANDLERS: dict[str, Callable[[Job], None]] = {
+    POWER: power.do,
+    vendor_passthru.KIND: vendor.do,
+    RESUME: handler(resuming.resume),
+    states.VERIFYING: handler(verifying.verify),
+    states.CLEANING: handler(cleaning.clean),
+    states.INSPECTING: handler(inspecting.inspect),
+    states.ADOPTING: handler(adopting.adopt),
+    states.DEPLOYING: handler(deploying.deploy),
+    states.DELETING: handler(deleting.delete),
+    states.RESCUING: handler(rescuing.rescue),
+    states.UNRESCUING: handler(rescuing.unrescue),
+    states.SERVICING: handler(servicing.service),
+}
 
 
 def do(job: Job) -> None:

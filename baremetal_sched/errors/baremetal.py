@@ -49,6 +49,26 @@ class SuitableNodesLocked(NodeLocked):
     template = "Could not reserve any of {count} suitable nodes: conductors are working on them. Try again in a moment."
 
 
+class NodeBusy(NodeLocked):
+    """Locked, and in a state that the request does not suit: no use in trying again at once."""
+
+
+class NodeInMaintenance(InvalidError):
+    template = "The provisioning operation can't be performed on node {node} because it's in maintenance mode."
+
+
+class NodeIsRetired(InvalidError):
+    template = "The provisioning operation can't be performed on node {node} because it is retired."
+
+
+class VerbRefused(InvalidError):
+    template = 'The requested action "{verb}" can not be performed on node "{node}" while it is in state "{state}".'
+
+
+class TooManyAtOnce(UnavailableError):
+    template = "{most} nodes are in state '{state}' already, which is as many as may be at once. Try again later."
+
+
 class NodeProtected(ForbiddenError):
     template = "Node {node} is protected and cannot be undeployed, rebuilt or deleted"
 
@@ -79,6 +99,18 @@ class InvalidPowerTarget(InvalidError):
 
 class PowerRefused(ConflictError):
     template = "Failed to set node power state to {target}."
+
+
+class UnsupportedByDriver(InvalidError):
+    template = "Driver {driver} does not support {extension} (disabled or not implemented)."
+
+
+class RaidNotSupported(NotFoundError):
+    template = "Driver {driver} does not support raid (disabled or not implemented)."
+
+
+class RunbookNotFound(NotFoundError):
+    template = "Runbook {runbook} could not be found."
 
 
 class ConductorNotFound(NotFoundError):

@@ -41,7 +41,13 @@ class Call:
     @cached_property
     def raw_body(self) -> bytes:
         """The request's body. Raises BodyTooLarge."""
-        return body.read(self.http, self.settings.api.max_json_body_size)
+        return body.read(self.http, self.max_body_size)
+
+    @property
+    def max_body_size(self) -> int:
+        """Most bytes that the body may have."""
+        limit: int = self.settings.api.max_json_body_size
+        return limit
 
     @cached_property
     def json(self) -> Any:

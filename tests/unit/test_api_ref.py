@@ -22,8 +22,19 @@ from baremetal_sched.baremetal.fields import Fields
 from baremetal_sched.baremetal.node_fields import FIELDS, LIST_DEFAULT, STATES
 from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE, ALLOCATION_UPDATE
 from baremetal_sched.baremetal.schemas.chassis import CHASSIS_CREATE, CHASSIS_UPDATE
+from baremetal_sched.baremetal.schemas.management import (
+    BOOT_DEVICE,
+    BOOT_MODE,
+    CONSOLE,
+    INDICATOR,
+    SECURE_BOOT,
+    VIRTUAL_MEDIA,
+)
 from baremetal_sched.baremetal.schemas.nodes import MAINTENANCE, NODE_CREATE, NODE_UPDATE, POWER
+from baremetal_sched.baremetal.schemas.provision import KEYS as PROVISION_KEYS
+from baremetal_sched.baremetal.state_machine import TABLE, VERBS
 from baremetal_sched.baremetal.states import FAULTS, POWER_TARGETS
+from baremetal_sched.baremetal.validation import VALIDATED
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.placement import inventories
 from baremetal_sched.placement.api import versions as placement_versions
@@ -202,6 +213,14 @@ def test_collections(resource: str, path: str, fields: Fields, create: Schema, u
         ("nodes", "PUT", "/v1/nodes/{}/maintenance", MAINTENANCE.fields),
         ("states", "PUT", "/v1/nodes/{}/states/power", POWER.fields),
         ("states", "GET", "/v1/nodes/{}/states", STATES),
+        ("states", "PUT", "/v1/nodes/{}/states/console", CONSOLE.fields),
+        ("states", "PUT", "/v1/nodes/{}/states/boot_mode", BOOT_MODE.fields),
+        ("states", "PUT", "/v1/nodes/{}/states/secure_boot", SECURE_BOOT.fields),
+        ("provision", "PUT", "/v1/nodes/{}/states/provision", PROVISION_KEYS),
+        ("validation", "GET", "/v1/nodes/{}/validate", VALIDATED),
+        ("management", "PUT", "/v1/nodes/{}/management/boot_device", BOOT_DEVICE.fields),
+        ("management", "PUT", "/v1/nodes/{}/management/indicators/{}", INDICATOR.fields),
+        ("vmedia", "POST", "/v1/nodes/{}/vmedia", VIRTUAL_MEDIA.fields),
         ("conductors", "GET", "/v1/conductors/{}", conductors._FIELDS),
         ("drivers", "GET", "/v1/drivers/{}", drivers._FIELDS),
     ],
@@ -233,6 +252,20 @@ def test_interfaces_of_drivers_have_their_microversions() -> None:
     for kind, since in drivers._INTERFACES_SINCE.items():
         for name in (f"default_{kind}_interface", f"enabled_{kind}_interfaces"):
             assert_since("baremetal", name, section.body[name], since)
+
+
+def test_the_table_of_provision_states() -> None:
+    """Every state with what it takes and where that leads, and every verb with its first microversion."""
+    text = page("baremetal", "provision").text
+    rows = {row[0]: row[1] for row in re.findall(r"^   \* - ``([\w -]+)``\n     - (.+)\n", text, re.MULTILINE)}
+    for state, events in TABLE.items():
+        for verb, known in VERBS.items():
+            if known.event in events and (state, known.event) != ("deleting", "clean"):
+                assert re.search(rf"``{verb}``[^→]* → ``{events[known.event]}``", rows[state]), (state, verb)
+    assert set(rows) == set(TABLE)
+    assert {verb for verb in VERBS if f"``{verb}``" in text} == set(VERBS)
+    for verb, since in re.findall(r"^``(\w+)`` +1\.(\d+) ", text, re.MULTILINE):
+        assert VERBS[verb].since == int(since)
 
 
 def test_words_of_the_bare_metal_api() -> None:

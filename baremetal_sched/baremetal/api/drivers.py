@@ -5,7 +5,7 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import driver_registry
+from baremetal_sched.baremetal import driver_registry, raid
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import TooNew
 from baremetal_sched.baremetal.api.links import links
@@ -16,6 +16,7 @@ from baremetal_sched.errors import InvalidValue, NotFoundError
 from baremetal_sched.errors.baremetal import DriverNotFound
 from baremetal_sched.web.responses import json_response
 
+RAID_SINCE = 12
 PROPERTIES_SINCE = 14
 DYNAMIC_SINCE = 30
 FIELDS_SINCE = 77
@@ -68,11 +69,25 @@ def show_driver(call: BaremetalCall, session: Session, name: str) -> Response:
 def show_properties(call: BaremetalCall, session: Session, name: str) -> Response:
     """GET /v1/drivers/{name}/properties"""
     call.refuse_query()
+    require_driver(call, session, name)
+    return json_response(dict(HARDWARE_TYPES[name].properties))
+
+
+def show_logical_disk_properties(call: BaremetalCall, session: Session, name: str) -> Response:
+    """GET /v1/drivers/{name}/raid/logical_disk_properties"""
+    if call.version < RAID_SINCE:
+        raise TooNew
+    call.refuse_query()
+    require_driver(call, session, name)
+    return json_response(raid.logical_disk_properties(HARDWARE_TYPES[name]))
+
+
+def require_driver(call: BaremetalCall, session: Session, name: str) -> None:
+    """Raise NotFoundError unless a live conductor serves the hardware type."""
     try:
         driver_registry.find_driver(session, _timeout(call), name)
     except DriverNotFound:
         raise _UnknownDriver(driver=name) from None
-    return json_response(dict(HARDWARE_TYPES[name].properties))
 
 
 def _timeout(call: BaremetalCall) -> float:

@@ -10,7 +10,7 @@ from baremetal_sched.baremetal.api import errors, gates, paths, versions
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.routes import ROUTES
 from baremetal_sched.baremetal.api.versions import VersionOutOfRange
-from baremetal_sched.errors.baremetal import NodeLocked
+from baremetal_sched.errors.baremetal import NodeBusy, NodeLocked
 from baremetal_sched.settings import Settings
 from baremetal_sched.web.application import Api, Route
 from baremetal_sched.web.call import Call
@@ -54,6 +54,8 @@ class BaremetalApi(Api):
         for _ in range(options.node_locked_retry_attempts - 1):
             try:
                 return transaction()
+            except NodeBusy:
+                raise
             except NodeLocked:
                 time.sleep(options.node_locked_retry_interval)
         return transaction()

@@ -234,6 +234,13 @@ def uuid_of(call: BaremetalCall, session: Session, ident: str) -> str:
         raise
 
 
+def served_node(call: BaremetalCall, session: Session, ident: str) -> Node:
+    """The node that the path names, for reading, if a live conductor serves it. Raises NoValidHost, NoConductors."""
+    node = nodes.find(session, uuid_of(call, session, ident))
+    call.membership(session).require(node.conductor_group, node.driver)
+    return node
+
+
 def recoded(action: Callable[[], Any]) -> Any:
     """Run ``action``; what it does not find besides the node itself is the client's mistake (400) and not a 404."""
     try:

@@ -3,17 +3,22 @@
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import power, states
+from baremetal_sched.baremetal import console, management, nodes, power, raid, states
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import TooNew
 from baremetal_sched.baremetal.api.node_view import NODES, NodeView
-from baremetal_sched.baremetal.api.nodes import uuid_of
+from baremetal_sched.baremetal.api.nodes import served_node, uuid_of
 from baremetal_sched.baremetal.node_fields import FIELDS, STATES
-from baremetal_sched.baremetal.schemas.base import load
+from baremetal_sched.baremetal.schemas.base import load, parse_flag
+from baremetal_sched.baremetal.schemas.management import BOOT_MODE, CONSOLE, SECURE_BOOT
 from baremetal_sched.baremetal.schemas.nodes import POWER
+from baremetal_sched.db.models import Node
+from baremetal_sched.errors import InvalidValue, NotFoundError
 from baremetal_sched.web.responses import empty_response, json_response
 
+RAID_SINCE = 12
 SOFT_POWER_SINCE = 27
+BOOT_MODE_SINCE = 76
 
 
 def show_states(call: BaremetalCall, session: Session, ident: str) -> Response:
@@ -33,4 +38,63 @@ def set_power(call: BaremetalCall, session: Session, ident: str) -> Response:
     if call.version < SOFT_POWER_SINCE and (soft or timeout is not None):
         raise TooNew
     power.request(session, uuid_of(call, session, ident), target, timeout, call.membership(session))
+    return _accepted(call, ident)
+
+
+def set_raid(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """PUT /v1/nodes/{node}/states/raid"""
+    if call.version < RAID_SINCE:
+        raise TooNew
+    call.refuse_query()
+    config = call.body()
+    if not isinstance(config, dict):
+        raise InvalidValue(message=f"RAID config validation error: {config} is not of type 'object'")
+    raid.set_target(_node(call, session, ident), config, call.settings)
+    return empty_response(204)
+
+
+def show_console(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/nodes/{node}/states/console"""
+    call.refuse_query()
+    return json_response(console.show(served_node(call, session, ident), call.settings))
+
+
+def set_console(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """PUT /v1/nodes/{node}/states/console"""
+    body = call.arguments(CONSOLE.fields, require="enabled")
+    enabled = parse_flag("enabled", body["enabled"])
+    console.switch(_node(call, session, ident), enabled=enabled, settings=call.settings)
+    return empty_response(202, {"Location": f"{call.base_url}/v1/nodes/{ident}/states/console"})
+
+
+def set_boot_mode(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """PUT /v1/nodes/{node}/states/boot_mode"""
+    _require_boot_mode_version(call)
+    mode = load(BOOT_MODE, call.arguments(BOOT_MODE.fields, require="target"), "boot_mode")["target"]
+    management.set_boot_mode(_node(call, session, ident), mode, call.settings)
+    return _accepted(call, ident)
+
+
+def set_secure_boot(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """PUT /v1/nodes/{node}/states/secure_boot"""
+    _require_boot_mode_version(call)
+    enabled = parse_flag("target", call.arguments(SECURE_BOOT.fields, require="target")["target"])
+    management.set_secure_boot(_node(call, session, ident), enabled=enabled, settings=call.settings)
+    return _accepted(call, ident)
+
+
+def _require_boot_mode_version(call: BaremetalCall) -> None:
+    if call.version < BOOT_MODE_SINCE:
+        raise _NotThereYet(since=BOOT_MODE_SINCE)
+
+
+def _accepted(call: BaremetalCall, ident: str) -> Response:
     return empty_response(202, {"Location": f"{call.base_url}/v1/nodes/{ident}/states"})
+
+
+def _node(call: BaremetalCall, session: Session, ident: str) -> Node:
+    return nodes.find_to_change_by(session, uuid_of(call, session, ident), call.membership(session))
+
+
+class _NotThereYet(NotFoundError):
+    template = "This endpoint is supported starting with the API version 1.{since}"

@@ -1,36 +1,55 @@
-"""Power interfaces: how the power of a machine is switched. Called by the conductor that owns the node."""
+"""Power interfaces: how the power of a machine is switched."""
 
-import time
 from typing import Protocol
 
-from baremetal_sched.baremetal.states import POWER_TARGETS
+from baremetal_sched.baremetal.drivers.machine import Machine
+from baremetal_sched.baremetal.states import POWER_OFF, POWER_TARGETS
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.settings import Settings
 
 
 class PowerInterface(Protocol):
-    """Switches the power of one node."""
+    """Switches the power of a machine."""
 
-    def set_power_state(self, target: str, settings: Settings) -> str:
+    def validate(self, machine: Machine) -> None:
+        """Raise a SchedulerError, in words for people, unless the power can be switched."""
+
+    def get_power_state(self, machine: Machine) -> str | None:
+        """The state that the machine is in: on, off, or None if nobody knows. Raises a SchedulerError."""
+
+    def set_power_state(self, machine: Machine, target: str, timeout: int | None = None) -> str:
         """Bring the machine to ``target`` (a key of POWER_TARGETS); returns the state that it is in afterwards.
 
-        Raises a SchedulerError, in words for the node's ``last_error``, if that does not work.
+        ``timeout`` is in seconds. Raises a SchedulerError, in words for ``last_error``, if that does not work.
         """
 
 
-class FakePower:
-    """Believes whatever it is told, after ``[fake] power_delay`` seconds."""
+class FakePower(PowerInterface):
+    """Believes whatever it is told, after ``[fake] power_delay`` seconds. A machine that nobody switched is off."""
 
-    def set_power_state(self, target: str, settings: Settings) -> str:
-        if settings.fake.power_delay:
-            time.sleep(settings.fake.power_delay)
+    def validate(self, machine: Machine) -> None:
+        pass
+
+    def get_power_state(self, machine: Machine) -> str | None:
+        return machine.power_state or POWER_OFF
+
+    def set_power_state(self, machine: Machine, target: str, timeout: int | None = None) -> str:
+        machine.pause("power")
         return POWER_TARGETS[target]
 
 
-class AgentPower:
+class AgentPower(PowerInterface):
     """Only an agent that runs on the machine can switch it, and only while it runs."""
 
-    def set_power_state(self, target: str, settings: Settings) -> str:
+    def validate(self, machine: Machine) -> None:
+        raise InvalidValue(
+            message="The agent power interface cannot switch the machine: no agent is running on it. "
+            "Switch it by hand, or give the node another power interface."
+        )
+
+    def get_power_state(self, machine: Machine) -> str | None:
+        return machine.power_state
+
+    def set_power_state(self, machine: Machine, target: str, timeout: int | None = None) -> str:
         raise InvalidValue(
             message=f"The agent power interface cannot bring the machine to '{target}': no agent is running on it. "
             "Switch it by hand, or give the node another power interface."

@@ -1,0 +1,102 @@
+"""/v1/nodes/{node}/management"""
+
+from typing import Any
+
+from flask import Response
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import management, nodes
+from baremetal_sched.baremetal.api.call import BaremetalCall
+from baremetal_sched.baremetal.api.links import links
+from baremetal_sched.baremetal.api.nodes import served_node, uuid_of
+from baremetal_sched.baremetal.schemas.base import load
+from baremetal_sched.baremetal.schemas.management import BOOT_DEVICE, INDICATOR
+from baremetal_sched.db.models import Node
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.web.problems import PathNotFound
+from baremetal_sched.web.responses import empty_response, json_response
+
+INJECT_NMI_SINCE = 29
+
+
+def show_boot_device(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/nodes/{node}/management/boot_device"""
+    call.refuse_query()
+    return json_response(management.boot_device(served_node(call, session, ident), call.settings))
+
+
+def show_supported_boot_devices(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/nodes/{node}/management/boot_device/supported"""
+    call.refuse_query()
+    devices = management.supported_boot_devices(served_node(call, session, ident), call.settings)
+    return json_response({"supported_boot_devices": devices})
+
+
+def set_boot_device(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """PUT /v1/nodes/{node}/management/boot_device"""
+    body = call.arguments(BOOT_DEVICE.fields, require="boot_device")
+    wanted = load(BOOT_DEVICE, body, "boot_device")
+    node = _node(call, session, ident)
+    persistent = wanted.get("persistent", False)
+    management.set_boot_device(node, wanted["boot_device"], persistent=persistent, settings=call.settings)
+    return empty_response(204)
+
+
+def inject_nmi(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """PUT /v1/nodes/{node}/management/inject_nmi"""
+    if call.version < INJECT_NMI_SINCE:
+        raise PathNotFound
+    call.refuse_query()
+    call.refuse_body()
+    management.inject_nmi(_node(call, session, ident), call.settings)
+    return empty_response(204)
+
+
+def list_indicators(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/nodes/{node}/management/indicators"""
+    call.refuse_query()
+    node = served_node(call, session, ident)
+    found = [
+        _render(call, node, component, name, facts)
+        for component, named in management.indicators(node, call.settings).items()
+        for name, facts in named.items()
+    ]
+    return json_response({"indicators": found})
+
+
+def _render(call: BaremetalCall, node: Node, component: str, name: str, facts: Any) -> dict[str, Any]:
+    unique = f"{name}@{component}"
+    return {
+        "name": unique,
+        "component": component,
+        **facts,
+        "links": links(call.base_url, "nodes", node.uuid, f"management/indicators/{unique}"),
+    }
+
+
+def show_indicator(call: BaremetalCall, session: Session, ident: str, indicator: str) -> Response:
+    """GET /v1/nodes/{node}/management/indicators/{indicator}"""
+    call.refuse_query()
+    name, component = _split(indicator)
+    state = management.indicator_state(served_node(call, session, ident), component, name, call.settings)
+    return json_response({"state": state})
+
+
+def set_indicator(call: BaremetalCall, session: Session, ident: str, indicator: str) -> Response:
+    """PUT /v1/nodes/{node}/management/indicators/{indicator}"""
+    body = call.arguments(INDICATOR.fields, require="state")
+    name, component = _split(indicator)
+    state = load(INDICATOR, body, "indicator")["state"]
+    management.set_indicator_state(_node(call, session, ident), component, name, state, call.settings)
+    return empty_response(204)
+
+
+def _split(indicator: str) -> tuple[str, str]:
+    name, at, component = indicator.partition("@")
+    if not (name and at and component):
+        raise InvalidValue(message=f"Expected an indicator as name@component but received {indicator}.")
+    return name, component
+
+
+def _node(call: BaremetalCall, session: Session, ident: str) -> Node:
+    return nodes.find_to_change_by(session, uuid_of(call, session, ident), call.membership(session))

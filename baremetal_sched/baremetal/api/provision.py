@@ -1,0 +1,136 @@
+"""/v1/nodes/{node}/states/provision"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from flask import Response
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import nodes, provision, states
+from baremetal_sched.baremetal.api.call import BaremetalCall
+from baremetal_sched.baremetal.api.errors import TooNew, TooNewParameter
+from baremetal_sched.baremetal.api.nodes import uuid_of
+from baremetal_sched.baremetal.provision import Order
+from baremetal_sched.baremetal.schemas.base import parse_flag
+from baremetal_sched.baremetal.schemas.provision import KEYS, check_configdrive, check_steps, check_types
+from baremetal_sched.baremetal.state_machine import VERBS
+from baremetal_sched.db.models import Node
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.baremetal import RunbookNotFound
+from baremetal_sched.web.responses import empty_response
+
+CONFIGDRIVE_WITH_REBUILD_SINCE = 35
+CONFIGDRIVE_OBJECT_SINCE = 56
+VENDOR_DATA_SINCE = 59
+DEPLOY_STEPS_SINCE = 69
+RUNBOOK_SINCE = 92
+DISABLE_RAMDISK_SINCE = {"clean": 70, "service": 108}
+#: abort in these states is newer than the verb.
+ABORT_SINCE = {states.INSPECTWAIT: 41, states.DEPLOYWAIT: 110}
+#: The version of these verbs is looked at after the state.
+_LATE = ("unhold", "service")
+#: Which verbs take which steps.
+_STEPS = {"clean_steps": ("clean",), "service_steps": ("service",), "deploy_steps": ("active", "rebuild")}
+
+
+def set_provision_state(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """PUT /v1/nodes/{node}/states/provision"""
+    body = call.arguments(KEYS)
+    check_types(body)
+    verb = body["target"]
+    node = nodes.find_for_change(session, uuid_of(call, session, ident))
+    if verb in VERBS and verb not in _LATE:
+        _require_version(call, VERBS[verb].since)
+    provision.require_accepted(node, verb)
+    if verb in _LATE:
+        _require_version(call, VERBS[verb].since)
+    if verb == "abort":
+        _require_version(call, ABORT_SINCE.get(node.provision_state, 0))
+    order = _order(call, node, verb, body)
+    provision.request(session, node, order, call.membership(session), call.settings)
+    return empty_response(202, {"Location": f"{call.base_url}/v1/nodes/{ident}/states"})
+
+
+def _require_version(call: BaremetalCall, since: int) -> None:
+    if call.version < since:
+        raise TooNew
+
+
+def _order(call: BaremetalCall, node: Node, verb: str, body: Mapping[str, Any]) -> Order:
+    """What the body asks for, checked in the order in which Ironic does."""
+    _check_configdrive(call, verb, body.get("configdrive"))
+    _check_runbook(call, verb, body)
+    disable_ramdisk = body.get("disable_ramdisk")
+    if disable_ramdisk is not None:
+        if verb not in DISABLE_RAMDISK_SINCE:
+            raise InvalidValue(message="disable_ramdisk is supported only with manual cleaning or servicing")
+        _require_version(call, DISABLE_RAMDISK_SINCE[verb])
+    steps = _steps(call, verb, body)
+    password = body.get("rescue_password")
+    if password is not None and verb != "rescue":
+        raise InvalidValue(message='"rescue_password" is only valid when setting target provision state to rescue')
+    if verb == "rescue" and not (password and password.strip()):
+        raise InvalidValue(
+            message='A non-empty "rescue_password" is required when setting target provision state to rescue'
+        )
+    return Order(
+        verb,
+        steps=steps,
+        configdrive=body.get("configdrive"),
+        rescue_password=password,
+        disable_ramdisk=disable_ramdisk is not None and parse_flag("disable_ramdisk", disable_ramdisk),
+        project=call.caller.project_id,
+    )
+
+
+def _check_configdrive(call: BaremetalCall, verb: str, configdrive: Any) -> None:
+    if not configdrive:
+        return
+    verbs = ["active", "rebuild"] if call.version >= CONFIGDRIVE_WITH_REBUILD_SINCE else ["active"]
+    if verb not in verbs:
+        raise InvalidValue(
+            message="Adding a config drive is only supported when setting provision state to " + ", ".join(verbs)
+        )
+    if isinstance(configdrive, dict):
+        if call.version < CONFIGDRIVE_OBJECT_SINCE:
+            raise InvalidValue(
+                message="Providing a JSON object for configdrive is only supported starting with API version "
+                f"1.{CONFIGDRIVE_OBJECT_SINCE}"
+            )
+        if "vendor_data" in configdrive and call.version < VENDOR_DATA_SINCE:
+            raise InvalidValue(
+                message=f"Providing vendor_data in configdrive is only supported starting with API version "
+                f"1.{VENDOR_DATA_SINCE}"
+            )
+    check_configdrive(configdrive)
+
+
+def _check_runbook(call: BaremetalCall, verb: str, body: Mapping[str, Any]) -> None:
+    runbook = body.get("runbook")
+    if runbook is None:
+        return
+    if call.version < RUNBOOK_SINCE:
+        raise TooNewParameter(since=RUNBOOK_SINCE)
+    if verb not in ("clean", "service"):
+        raise InvalidValue(message="A runbook can only be used when setting target provision state to clean or service")
+    if body.get("clean_steps") or body.get("service_steps"):
+        raise InvalidValue(message="Please provide either steps or a runbook, not both")
+    raise RunbookNotFound(runbook=runbook)
+
+
+def _steps(call: BaremetalCall, verb: str, body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    wanted: list[Mapping[str, Any]] = []
+    for name, verbs in _STEPS.items():
+        steps = body.get(name)
+        if name == "deploy_steps" and steps is not None and call.version < DEPLOY_STEPS_SINCE:
+            raise TooNewParameter(since=DEPLOY_STEPS_SINCE)
+        if steps is not None and verb not in verbs:
+            raise InvalidValue(
+                message=f'"{name}" is only valid when setting target provision state to {" or ".join(verbs)}'
+            )
+        if name == f"{verb}_steps" and not steps:
+            raise InvalidValue(message=f'"{name}" is required when setting target provision state to {verb}')
+        if steps is not None:
+            check_steps(name, steps)
+            wanted = steps
+    return wanted

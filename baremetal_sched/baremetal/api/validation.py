@@ -1,0 +1,30 @@
+"""/v1/nodes/{node}/validate"""
+
+from flask import Response
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import validation
+from baremetal_sched.baremetal.api.call import BaremetalCall
+from baremetal_sched.baremetal.api.nodes import served_node
+from baremetal_sched.baremetal.api.query import Query
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.web.responses import json_response
+
+
+def validate_node(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/nodes/{node}/validate"""
+    call.refuse_query()
+    return _report(call, session, ident)
+
+
+def validate_named_node(call: BaremetalCall, session: Session) -> Response:
+    """GET /v1/nodes/validate"""
+    query = Query(call, ("node", "node_uuid"))
+    ident = query.text("node") or query.uuid("node_uuid")
+    if ident is None:
+        raise InvalidValue(message="Missing mandatory parameter: node or node_uuid")
+    return _report(call, session, ident)
+
+
+def _report(call: BaremetalCall, session: Session, ident: str) -> Response:
+    return json_response(validation.report(session, served_node(call, session, ident), call.settings))

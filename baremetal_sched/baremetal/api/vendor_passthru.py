@@ -1,0 +1,79 @@
+"""/v1/nodes/{node}/vendor_passthru, and the same of drivers"""
+
+from dataclasses import asdict
+from typing import Any
+
+from flask import Response
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import nodes, vendor_passthru
+from baremetal_sched.baremetal.api.call import BaremetalCall
+from baremetal_sched.baremetal.api.drivers import require_driver
+from baremetal_sched.baremetal.api.nodes import served_node, uuid_of
+from baremetal_sched.baremetal.api.query import Query
+from baremetal_sched.baremetal.drivers.vendor import VendorMethod
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.web.responses import empty_response, json_response
+
+
+def list_methods(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/nodes/{node}/vendor_passthru/methods"""
+    call.refuse_query()
+    methods = vendor_passthru.methods(served_node(call, session, ident), call.settings)
+    return json_response({name: _render(method) for name, method in methods.items()})
+
+
+def _render(method: VendorMethod) -> dict[str, Any]:
+    facts = asdict(method)
+    asynchronous = facts.pop("asynchronous")
+    return {**facts, "async": asynchronous, "attach": False}
+
+
+def call_named_method(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """ANY /v1/nodes/{node}/vendor_passthru?method={method}"""
+    method = Query(call, ("method",)).text("method")
+    if not method:
+        raise InvalidValue(message="Missing mandatory parameter: method")
+    return _call(call, session, ident, method)
+
+
+def call_method(call: BaremetalCall, session: Session, ident: str, method: str) -> Response:
+    """ANY /v1/nodes/{node}/vendor_passthru/{method}"""
+    call.refuse_query()
+    return _call(call, session, ident, method)
+
+
+def _call(call: BaremetalCall, session: Session, ident: str, method: str) -> Response:
+    arguments = call.body()
+    if not isinstance(arguments, dict):
+        raise InvalidValue(message=f"Expected an object as the arguments of method {method}")
+    node = nodes.find_for_change(session, uuid_of(call, session, ident))
+    later, value = vendor_passthru.call(
+        session, node, method, call.http.method, arguments, call.membership(session), call.settings
+    )
+    if later:
+        return empty_response(202)
+    return empty_response(200) if value is None else json_response(value)
+
+
+def list_driver_methods(call: BaremetalCall, session: Session, name: str) -> Response:
+    """GET /v1/drivers/{name}/vendor_passthru/methods"""
+    call.refuse_query()
+    require_driver(call, session, name)
+    return json_response({})
+
+
+def call_driver_method(call: BaremetalCall, session: Session, name: str, method: str) -> Response:
+    """ANY /v1/drivers/{name}/vendor_passthru/{method}"""
+    call.refuse_query()
+    require_driver(call, session, name)
+    raise InvalidValue(message=f"No handler for method {method}")
+
+
+def call_named_driver_method(call: BaremetalCall, session: Session, name: str) -> Response:
+    """ANY /v1/drivers/{name}/vendor_passthru?method={method}"""
+    method = Query(call, ("method",)).text("method")
+    if not method:
+        raise InvalidValue(message="Missing mandatory parameter: method")
+    require_driver(call, session, name)
+    raise InvalidValue(message=f"No handler for method {method}")

@@ -1,0 +1,60 @@
+"""/v1/nodes/{node}/vifs"""
+
+from flask import Response
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import nodes, vifs
+from baremetal_sched.baremetal.api.call import BaremetalCall
+from baremetal_sched.baremetal.api.nodes import recoded, served_node, uuid_of
+from baremetal_sched.baremetal.schemas.base import load
+from baremetal_sched.baremetal.schemas.management import VIF
+from baremetal_sched.db.models import Node
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.web.problems import PathNotFound
+from baremetal_sched.web.responses import empty_response, json_response
+
+SINCE = 28
+PORTS_SINCE = 67
+
+
+def list_vifs(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/nodes/{node}/vifs"""
+    _require_version(call)
+    call.refuse_query()
+    node: Node = recoded(lambda: served_node(call, session, ident))
+    return json_response({"vifs": vifs.list_vifs(node, call.settings)})
+
+
+def attach_vif(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """POST /v1/nodes/{node}/vifs"""
+    _require_version(call)
+    call.refuse_query()
+    body = call.body()
+    vif = load(VIF, body, "vif")
+    for name in ("port_uuid", "portgroup_uuid"):
+        if name in vif and call.version < PORTS_SINCE:
+            raise InvalidValue(message=f"{name} can be given since 1.{PORTS_SINCE}")
+    if "port_uuid" in vif and "portgroup_uuid" in vif:
+        raise InvalidValue(message="Cannot specify both port_uuid and portgroup_uuid")
+    vifs.attach(_node(call, session, ident), vif, call.settings)
+    return empty_response(204)
+
+
+def detach_vif(call: BaremetalCall, session: Session, ident: str, vif: str) -> Response:
+    """DELETE /v1/nodes/{node}/vifs/{vif}"""
+    _require_version(call)
+    call.refuse_query()
+    vifs.detach(_node(call, session, ident), vif, call.settings)
+    return empty_response(204)
+
+
+def _require_version(call: BaremetalCall) -> None:
+    if call.version < SINCE:
+        raise PathNotFound
+
+
+def _node(call: BaremetalCall, session: Session, ident: str) -> Node:
+    node: Node = recoded(
+        lambda: nodes.find_to_change_by(session, uuid_of(call, session, ident), call.membership(session))
+    )
+    return node

@@ -1,0 +1,203 @@
+"""Provision verbs: what a client asks of a node. Checked and begun here, carried on by the node's conductor.
+
+All that a request does happens in one transaction: the checks, the change of state, the node's reservation with the
+work, and what scheduling sees. So a node that is being cleaned or deployed is not offered, not even for a moment.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import nodes, outcomes, projection, state_machine, states, validation, work
+from baremetal_sched.baremetal.drivers.interfaces import Driver
+from baremetal_sched.baremetal.drivers.machine import Machine
+from baremetal_sched.baremetal.ownership import Membership
+from baremetal_sched.baremetal.state_machine import RESUME, VERBS
+from baremetal_sched.db.models import Node
+from baremetal_sched.errors import InvalidValue, SchedulerError
+from baremetal_sched.errors.baremetal import (
+    NodeBusy,
+    NodeInMaintenance,
+    NodeIsRetired,
+    NodeProtected,
+    TooManyAtOnce,
+    VerbRefused,
+)
+from baremetal_sched.settings import Settings
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is asked for: a verb, and what goes with it. ``project`` is the client's, if he has one.
+
+    ``steps`` are those of cleaning, deploying or servicing that the client named.
+    """
+
+    verb: str
+    steps: Sequence[Mapping[str, Any]] = ()
+    configdrive: str | Mapping[str, Any] | None = None
+    rescue_password: str | None = None
+    disable_ramdisk: bool = False
+    project: str | None = None
+
+    @property
+    def event(self) -> str:
+        """The event that the verb is."""
+        return VERBS[self.verb].event
+
+
+def require_accepted(node: Node, verb: str | None) -> None:
+    """Raise VerbRefused unless the node's state takes ``verb``, NodeBusy if that may change soon.
+
+    NodeInMaintenance comes before both.
+    """
+    known = VERBS.get(verb or "")
+    if known and known.event in ("deploy", "rebuild") and node.maintenance:
+        raise NodeInMaintenance(node=node.uuid)
+    if known is None or not state_machine.accepts(node.provision_state, known.event):
+        if node.reservation is not None:
+            raise NodeBusy(node=node.uuid, host=node.reservation)
+        raise VerbRefused(verb=verb, node=node.uuid, state=node.provision_state)
+
+
+def request(session: Session, node: Node, order: Order, membership: Membership, settings: Settings) -> None:
+    """Do what ``order`` asks of ``node`` (its row locked), as far as that goes at once, and ask its conductor for the
+    rest.
+
+    Raises what ``require_accepted`` raises, NoValidHost, NoConductors, NodeLocked, NodeProtected, NodeIsRetired,
+    TooManyAtOnce, and InvalidValue if the node is not fit for it.
+    """
+    require_accepted(node, order.verb)
+    owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
+    nodes.require_unlocked(node)
+    if order.event in ("delete", "rebuild") and node.protected:
+        raise NodeProtected(node=node.uuid)
+    if order.event == "provide" and node.retired:
+        raise NodeIsRetired(node=node.uuid)
+    prepare = _PREPARE.get(order.event)
+    if prepare is not None:
+        prepare(session, node, order, settings)
+    before = node.provision_state
+    if order.event == "abort" and _is_to_finish(node):
+        node.clean_step = {**(node.clean_step or {}), "abort_after": True}
+        node.touch()
+        return
+    target = states.MANAGEABLE if order.event == state_machine.CLEAN else None
+    state_machine.move(node, order.event, target)
+    node.last_error = _ABORTED.get(before) if order.event == "abort" else None
+    after = node.provision_state
+    if after in state_machine.TRANSIENT:
+        arguments = {"steps": list(order.steps), "disable_ramdisk": order.disable_ramdisk}
+        work.request(session, node, owner, after, arguments)
+    elif order.event == "unhold":
+        work.request(session, node, owner, RESUME, {})
+    else:
+        outcomes.settle(node)
+        node.touch()
+    projection.project(session, node)
+
+
+def resume(session: Session, node: Node, membership: Membership) -> None:
+    """The agent on the machine has reported: let the node (its row locked, in a waiting state) go on.
+
+    Raises VerbRefused if it waits for nothing, NodeLocked, NoValidHost, NoConductors.
+    """
+    if not state_machine.accepts(node.provision_state, RESUME):
+        raise VerbRefused(verb=RESUME, node=node.uuid, state=node.provision_state)
+    owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
+    nodes.require_unlocked(node)
+    work.request(session, node, owner, RESUME, {})
+
+
+_ABORTED = {
+    states.CLEANWAIT: "By request, the cleaning was aborted.",
+    states.CLEANHOLD: "By request, the cleaning was aborted.",
+    states.INSPECTWAIT: "By request, the inspection was aborted.",
+    states.DEPLOYWAIT: "By request, the deployment was aborted.",
+    states.DEPLOYHOLD: "By request, the deployment was aborted.",
+    states.RESCUEWAIT: "By request, the rescue was aborted.",
+    states.SERVICEWAIT: "By request, the service was aborted.",
+    states.SERVICEHOLD: "By request, the service was aborted.",
+}
+
+
+def _is_to_finish(node: Node) -> bool:
+    """Is the machine at a step of cleaning that must not be interrupted? Then it is aborted after that."""
+    step = node.clean_step or {}
+    return node.provision_state == states.CLEANWAIT and step.get("abortable") is False
+
+
+def _validate(node: Node, settings: Settings, doing: str, *interfaces: str) -> None:
+    machine = Machine.of(node, settings)
+    driver = Driver(machine)
+    try:
+        for interface in interfaces:
+            getattr(driver, interface).validate(machine)
+    except SchedulerError as error:
+        raise InvalidValue(message=f"Validation failed. Cannot {doing} node {node.uuid}. Error: {error}") from error
+
+
+def _prepare_deploy(session: Session, node: Node, order: Order, settings: Settings) -> None:
+    _limit(session, settings.conductor.max_concurrent_deploy, states.DEPLOYING, states.DEPLOYWAIT)
+    validation.require_deployable(session, node, settings)
+    if order.configdrive:
+        node.instance_info = {**(node.instance_info or {}), "configdrive": order.configdrive}
+    if settings.conductor.automatic_lessee and order.project and node.lessee is None:
+        node.lessee = order.project
+        node.driver_internal_info = {**(node.driver_internal_info or {}), "automatic_lessee": True}
+
+
+def _prepare_delete(session: Session, node: Node, order: Order, settings: Settings) -> None:
+    _limit(session, settings.conductor.max_concurrent_clean, states.CLEANING, states.CLEANWAIT)
+    _validate(node, settings, "undeploy", "power")
+
+
+def _prepare_clean(session: Session, node: Node, order: Order, settings: Settings) -> None:
+    _limit(session, settings.conductor.max_concurrent_clean, states.CLEANING, states.CLEANWAIT)
+    _validate(node, settings, "clean", "power", "network")
+
+
+def _prepare_provide(session: Session, node: Node, order: Order, settings: Settings) -> None:
+    _limit(session, settings.conductor.max_concurrent_clean, states.CLEANING, states.CLEANWAIT)
+
+
+def _prepare_inspect(session: Session, node: Node, order: Order, settings: Settings) -> None:
+    _validate(node, settings, "inspect", "power", "inspect")
+
+
+def _prepare_rescue(session: Session, node: Node, order: Order, settings: Settings) -> None:
+    _validate(node, settings, "rescue", "power", "rescue", "network")
+    node.instance_info = {**(node.instance_info or {}), "rescue_password": order.rescue_password}
+
+
+def _prepare_unrescue(session: Session, node: Node, order: Order, settings: Settings) -> None:
+    _validate(node, settings, "unrescue", "power")
+
+
+def _prepare_service(session: Session, node: Node, order: Order, settings: Settings) -> None:
+    _validate(node, settings, "service", "power", "network")
+
+
+_PREPARE: Mapping[str, Callable[[Session, Node, Order, Settings], None]] = {
+    "deploy": _prepare_deploy,
+    "rebuild": _prepare_deploy,
+    "delete": _prepare_delete,
+    state_machine.CLEAN: _prepare_clean,
+    "provide": _prepare_provide,
+    "inspect": _prepare_inspect,
+    "rescue": _prepare_rescue,
+    "unrescue": _prepare_unrescue,
+    "service": _prepare_service,
+}
+
+
+def _limit(session: Session, most: int, *busy: str) -> None:
+    """Raise TooManyAtOnce if ``most`` nodes are in one of these states already.
+
+    SELECT count(*) FROM nodes WHERE provision_state IN (…)
+    """
+    if most and (session.scalar(select(func.count()).where(Node.provision_state.in_(busy))) or 0) >= most:
+        raise TooManyAtOnce(most=most, state=busy[0])

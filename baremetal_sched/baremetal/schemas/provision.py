@@ -1,0 +1,112 @@
+"""Bodies of requests for a provision state."""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+
+from baremetal_sched.baremetal.drivers.steps import STEP_INTERFACES
+from baremetal_sched.baremetal.schemas.base import parse_flag
+from baremetal_sched.errors import InvalidValue
+
+#: Every key of the body.
+KEYS = (
+    *("target", "configdrive", "clean_steps", "deploy_steps", "service_steps"),
+    *("rescue_password", "disable_ramdisk", "runbook"),
+)
+
+_NAME = {"type": "string", "minLength": 1}
+_INTERFACE = {"enum": list(STEP_INTERFACES)}
+_ARGUMENTS = {"type": "object"}
+_ORDER = {"type": "integer", "minimum": 0}
+
+_STEPS = Draft202012Validator(
+    {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {"interface": _INTERFACE, "step": _NAME, "args": _ARGUMENTS, "order": _ORDER},
+            "required": ["interface", "step"],
+            "additionalProperties": False,
+        },
+    }
+)
+
+_DEPLOY_STEPS = Draft202012Validator(
+    {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {
+                "interface": _INTERFACE,
+                "step": _NAME,
+                "args": _ARGUMENTS,
+                "priority": {
+                    "anyOf": [
+                        {"type": "integer", "minimum": 0},
+                        {"type": "string", "minLength": 1, "maxLength": 9, "pattern": r"^[0-9]+\Z"},
+                    ]
+                },
+            },
+            "required": ["interface", "step", "args", "priority"],
+            "additionalProperties": False,
+        },
+    }
+)
+
+_CONFIGDRIVE = Draft202012Validator(
+    {
+        "type": "object",
+        "properties": {
+            "meta_data": {"type": "object"},
+            "network_data": {"type": "object"},
+            "user_data": {"type": ["object", "array", "string", "null"]},
+            "vendor_data": {"type": "object"},
+        },
+        "additionalProperties": False,
+    }
+)
+
+
+def check_types(body: Mapping[str, Any]) -> None:
+    """Raise InvalidValue unless there is a target, and what is there is of the right type."""
+    if "target" not in body:
+        raise InvalidValue(message="Missing mandatory parameter: target")
+    for name in ("target", "rescue_password", "runbook"):
+        if not isinstance(body.get(name), str | None):
+            raise InvalidValue(message=f"Expected string for {name}: {body[name]}")
+    if not isinstance(body.get("configdrive"), str | dict | None):
+        raise InvalidValue(message=f"Expected types null, object, string for configdrive: {body['configdrive']}")
+    if body.get("disable_ramdisk") is not None:
+        parse_flag("disable_ramdisk", body["disable_ramdisk"])
+
+
+def check_steps(name: str, steps: Any) -> None:
+    """Raise InvalidValue unless ``steps`` are such as ``name`` has: clean_steps, deploy_steps or service_steps."""
+    error = best_match((_DEPLOY_STEPS if name == "deploy_steps" else _STEPS).iter_errors(steps))
+    if error is not None:
+        raise InvalidValue(message=f"Invalid {name}: {error}")
+
+
+def check_configdrive(configdrive: str | Mapping[str, Any]) -> None:
+    """Raise InvalidValue unless it is a URL, base64, or an object with the parts of a config drive."""
+    if isinstance(configdrive, str):
+        if not configdrive.startswith(("http://", "https://")) and not _is_base64(configdrive):
+            raise InvalidValue(
+                message="Invalid configdrive format: it is neither a JSON, nor a URL, nor a base64 string"
+            )
+        return
+    error = best_match(_CONFIGDRIVE.iter_errors(configdrive))
+    if error is not None:
+        raise InvalidValue(message=f"Invalid configdrive format: {error}")
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return True

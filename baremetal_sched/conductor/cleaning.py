@@ -1,0 +1,69 @@
+"""``provide`` and ``clean``, and what follows on ``deleted``: cleaning a machine, step by step."""
+
+from collections.abc import Sequence
+
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import step_plans
+from baremetal_sched.baremetal.drivers.machine import NOTHING, set_internal
+from baremetal_sched.baremetal.drivers.steps import Kind
+from baremetal_sched.baremetal.state_machine import DONE, KEEP, WAIT
+from baremetal_sched.baremetal.states import MANAGEABLE
+from baremetal_sched.baremetal.step_plans import Planned
+from baremetal_sched.conductor import stepping
+from baremetal_sched.conductor.task import Task
+from baremetal_sched.db.models import Node
+from baremetal_sched.errors import InvalidValue
+
+_KIND: Kind = "clean"
+
+
+def clean(task: Task) -> None:
+    """Clean the machine: by the steps that a client named, else by those that the machine itself has."""
+    wanted = task.job.arguments.get("steps") or []
+    if wanted:
+        try:
+            steps = step_plans.requested(task.driver, _KIND, wanted)
+        except InvalidValue as error:
+            raise InvalidValue(message=f"Cannot clean node {task.machine.uuid}: {error}") from error
+    elif task.machine.wants_cleaning:
+        steps = step_plans.automated(task.driver, _KIND)
+    else:
+        _finish(task)
+        return
+    _start(task, steps, "manual" if wanted else "automated")
+
+
+def _start(task: Task, steps: Sequence[Planned], how: str) -> None:
+    ready = NOTHING if task.job.arguments.get("disable_ramdisk") else task.driver.deploy.prepare_cleaning(task.machine)
+
+    def note(session: Session, node: Node) -> None:
+        ready.write(node)
+        task.note(
+            session, node, f"Starting {how} cleaning with steps: {stepping.names_of(steps)}", f"{how}_cleaning_start"
+        )
+
+    def pause(session: Session, node: Node) -> None:
+        note(session, node)
+        set_internal(node, clean_steps=list(steps))
+
+    if ready.waits:
+        task.end(WAIT, pause)
+        return
+    task.write(note)
+    carry_on(task, steps)
+
+
+def carry_on(task: Task, steps: Sequence[Planned]) -> None:
+    """Do the steps that are left; then the node is available, or manageable if it was cleaned on request."""
+    if stepping.run(task, _KIND, steps):
+        _finish(task)
+
+
+def _finish(task: Task) -> None:
+    def note(session: Session, node: Node) -> None:
+        node.last_error = None
+        task.note(session, node, "Cleaning completed", "cleaning_complete")
+
+    machine = task.machine
+    task.end(KEEP if machine.retired or machine.target_provision_state == MANAGEABLE else DONE, note)

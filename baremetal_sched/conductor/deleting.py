@@ -1,0 +1,24 @@
+"""``deleted``: taking the instance away, and then cleaning; only after that the node is available again."""
+
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import instances, state_machine
+from baremetal_sched.baremetal.states import DELETING
+from baremetal_sched.conductor import cleaning
+from baremetal_sched.conductor.task import Task
+from baremetal_sched.db.models import Node
+
+
+def delete(task: Task) -> None:
+    """Take the instance off the machine and out of the node, then clean."""
+    if task.state == DELETING:
+        effect = task.driver.deploy.tear_down(task.machine)
+        task.driver.storage.detach_volumes(task.machine)
+
+        def empty(session: Session, node: Node) -> None:
+            effect.write(node)
+            instances.remove(session, node)
+            state_machine.move(node, state_machine.CLEAN)
+
+        task.write(empty)
+    cleaning.clean(task)

@@ -1,0 +1,45 @@
+"""``active`` and ``rebuild``: putting an instance on a machine, step by step."""
+
+from collections.abc import Sequence
+
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import step_plans
+from baremetal_sched.baremetal.drivers.steps import Kind
+from baremetal_sched.baremetal.state_machine import DONE
+from baremetal_sched.baremetal.step_plans import Planned
+from baremetal_sched.conductor import stepping
+from baremetal_sched.conductor.task import Task
+from baremetal_sched.db.models import Node
+from baremetal_sched.errors import InvalidValue
+
+_KIND: Kind = "deploy"
+
+
+def deploy(task: Task) -> None:
+    """Deploy by the machine's own steps, with those of templates, and over both those that the client named."""
+    driver, machine = task.driver, task.machine
+    arguments = task.job.arguments
+    steps = step_plans.deployment(driver, arguments.get("templates", ()), arguments.get("steps", ()))
+    if not any(step["interface"] == "deploy" for step in steps):
+        raise InvalidValue(message=f"Cannot deploy node {machine.uuid}: no step of the deploy interface is left.")
+    driver.storage.attach_volumes(machine)
+
+    def note(session: Session, node: Node) -> None:
+        task.note(session, node, f"Starting deployment with steps: {stepping.names_of(steps)}", "deploying_start")
+
+    task.write(note)
+    carry_on(task, steps)
+
+
+def carry_on(task: Task, steps: Sequence[Planned]) -> None:
+    """Do the steps that are left; then the node is active."""
+    if not stepping.run(task, _KIND, steps):
+        return
+    task.driver.boot.prepare_instance(task.machine)
+
+    def note(session: Session, node: Node) -> None:
+        node.last_error = None
+        task.note(session, node, "Deployment completed", "deploying_complete")
+
+    task.end(DONE, note)

@@ -1,0 +1,30 @@
+"""``rescue`` and ``unrescue``: into a rescue system, and back."""
+
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import instances
+from baremetal_sched.baremetal.state_machine import DONE, WAIT
+from baremetal_sched.conductor.task import Task
+from baremetal_sched.db.models import Node
+
+
+def rescue(task: Task) -> None:
+    """Boot the rescue system."""
+    effect = task.driver.rescue.rescue(task.machine)
+    task.end(WAIT if effect.waits else DONE, lambda session, node: effect.write(node))
+
+
+def carry_on(task: Task) -> None:
+    """The rescue system has reported: the node is rescued."""
+    task.end(DONE)
+
+
+def unrescue(task: Task) -> None:
+    """Boot the instance again; the password of the rescue system is of no use any more."""
+    effect = task.driver.rescue.unrescue(task.machine)
+
+    def forget(session: Session, node: Node) -> None:
+        effect.write(node)
+        instances.forget_rescue_password(node)
+
+    task.end(DONE, forget)

@@ -1,0 +1,53 @@
+"""``service``: steps on a machine that keeps its instance."""
+
+from collections.abc import Sequence
+
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import step_plans
+from baremetal_sched.baremetal.drivers.machine import NOTHING, set_internal
+from baremetal_sched.baremetal.drivers.steps import Kind
+from baremetal_sched.baremetal.state_machine import DONE, WAIT
+from baremetal_sched.baremetal.step_plans import Planned
+from baremetal_sched.conductor import stepping
+from baremetal_sched.conductor.task import Task
+from baremetal_sched.db.models import Node
+from baremetal_sched.errors import InvalidValue
+
+_KIND: Kind = "service"
+
+
+def service(task: Task) -> None:
+    """Do the steps that the client named."""
+    arguments = task.job.arguments
+    try:
+        steps = step_plans.requested(task.driver, _KIND, arguments["steps"])
+    except InvalidValue as error:
+        raise InvalidValue(message=f"Cannot service node {task.machine.uuid}: {error}") from error
+    ready = NOTHING if arguments["disable_ramdisk"] else task.driver.deploy.prepare_service(task.machine)
+
+    def note(session: Session, node: Node) -> None:
+        ready.write(node)
+        task.note(session, node, f"Starting servicing with steps: {stepping.names_of(steps)}", "servicing_start")
+
+    def pause(session: Session, node: Node) -> None:
+        note(session, node)
+        set_internal(node, service_steps=list(steps))
+
+    if ready.waits:
+        task.end(WAIT, pause)
+        return
+    task.write(note)
+    carry_on(task, steps)
+
+
+def carry_on(task: Task, steps: Sequence[Planned]) -> None:
+    """Do the steps that are left; then the node is active again."""
+    if not stepping.run(task, _KIND, steps):
+        return
+
+    def note(session: Session, node: Node) -> None:
+        node.last_error = None
+        task.note(session, node, "Servicing completed", "servicing_complete")
+
+    task.end(DONE, note)

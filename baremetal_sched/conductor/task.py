@@ -1,0 +1,105 @@
+"""A piece of provisioning work while it is done: the machine, and fenced writes to its node."""
+
+from collections.abc import Callable
+
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import history, outcomes, projection, state_machine, work
+from baremetal_sched.baremetal.drivers.interfaces import Driver
+from baremetal_sched.baremetal.drivers.machine import Machine
+from baremetal_sched.conductor.job import Job
+from baremetal_sched.db.models import Node
+from baremetal_sched.errors import SchedulerError, UnavailableError
+
+#: A change of a node, made in a transaction of its own.
+Change = Callable[[Session, Node], None]
+
+
+class WorkLost(Exception):
+    """The work is no longer this conductor's: nothing may be written, and no step begun."""
+
+
+class Task:
+    """The work, and ``machine``, which is as it was after the last write."""
+
+    machine: Machine
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.write(lambda session, node: None)
+
+    @property
+    def driver(self) -> Driver:
+        """The machine's interfaces."""
+        return Driver(self.machine)
+
+    @property
+    def state(self) -> str:
+        """The node's provision state."""
+        return self.machine.provision_state
+
+    def write(self, change: Change) -> None:
+        """Change the node, and what scheduling sees of it. Raises WorkLost."""
+        self._fenced(work.hold, change)
+
+    def end(self, event: str, change: Change | None = None) -> None:
+        """Change the node, move it on by ``event``, and give it free: the work is done. Raises WorkLost."""
+
+        def finish(session: Session, node: Node) -> None:
+            if change is not None:
+                change(session, node)
+            state_machine.move(node, event)
+
+        self._fenced(work.finish, finish)
+        self.job.log.info("work done", provision_state=self.state)
+
+    def fail(self, reason: str) -> None:
+        """The work came to nothing. Raises WorkLost."""
+        self._fenced(
+            work.finish, lambda session, node: outcomes.fail(session, node, reason, conductor=self.job.conductor)
+        )
+        self.job.log.warning("work failed", provision_state=self.state, error=reason)
+
+    def note(self, session: Session, node: Node, event: str, event_type: str, *, duration: float | None = None) -> None:
+        """Add to the node's history. ``duration`` is in seconds."""
+        conductor = self.job.conductor
+        history.record(session, node, event, event_type=event_type, conductor=conductor, duration=duration)
+
+    def _fenced(self, take: Callable[[Session, int, str], Node | None], change: Change) -> None:
+        def run(session: Session) -> Machine | None:
+            node = take(session, self.job.id, self.job.conductor)
+            if node is None:
+                return None
+            change(session, node)
+            if session.is_modified(node):
+                projection.project(session, node)
+            return Machine.of(node, self.job.settings)
+
+        machine = self.job.write(run)
+        if machine is None:
+            raise WorkLost
+        self.machine = machine
+
+
+def handler(action: Callable[[Task], None]) -> Callable[[Job], None]:
+    """What does a kind of work, from ``action``: if that fails, so does the node.
+
+    While the database is away nothing is written, not even that: the work stays requested, and is begun again.
+    """
+
+    def do(job: Job) -> None:
+        try:
+            task = Task(job)
+            try:
+                action(task)
+            except (WorkLost, UnavailableError):
+                raise
+            except SchedulerError as failure:
+                task.fail(str(failure))
+            except Exception as failure:  # a driver may fail in any way; the node has to say so and be freed
+                job.log.exception("driver failed")
+                task.fail(f"Unexpected error: {failure!r}")
+        except WorkLost:
+            job.log.warning("work was taken away; nothing written")
+
+    return do
