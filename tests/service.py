@@ -133,11 +133,14 @@ class Service:
             if not statement.startswith(("BEGIN", "COMMIT", "ROLLBACK")):
                 seen.append(statement)
 
-        event.listen(self.database.engine, "before_cursor_execute", note)
+        engines = {self.database.engine, self.database.reading_engine}
+        for engine in engines:
+            event.listen(engine, "before_cursor_execute", note)
         try:
             yield seen
         finally:
-            event.remove(self.database.engine, "before_cursor_execute", note)
+            for engine in engines:
+                event.remove(engine, "before_cursor_execute", note)
 
     def node(self, ident: str, version: str = LATEST) -> dict[str, Any]:
         """The node as the API shows it."""

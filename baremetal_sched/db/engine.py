@@ -37,22 +37,31 @@ def database_url(text: str) -> URL:
     return url.set(drivername=_DRIVERS[url.drivername])
 
 
-def make_engine(settings: Settings) -> Engine:
-    """An engine for ``[database] connection``. Nothing is connected yet, so a process may still fork."""
+def make_engine(settings: Settings, *, reads_only: bool = False) -> Engine:
+    """An engine for ``[database] connection``. Nothing is connected yet, so a process may still fork.
+
+    ``reads_only``: each statement is a transaction of its own, which saves a round trip or two (not with SQLite, where
+    there is none to save). A READ COMMITTED transaction would not see more of one moment than that.
+    """
     options = settings.database
+    isolation: dict[str, Any] = (
+        {"isolation_level": "AUTOCOMMIT", "skip_autocommit_rollback": True} if reads_only else {}
+    )
     url = database_url(options.connection)
     backend = url.get_backend_name()
     if backend == "sqlite":
         engine = _sqlite_engine(url, options)
     elif backend == "postgresql":
-        engine = create_engine(url, connect_args={"connect_timeout": options.connect_timeout}, **_pool(options))
+        engine = create_engine(
+            url, connect_args={"connect_timeout": options.connect_timeout}, **isolation, **_pool(options)
+        )
     else:
         url = url.update_query_dict({"charset": "utf8mb4"})
         # READ COMMITTED: no gap locks, hence far fewer deadlocks. Invariants rest on keys and conditional updates.
         engine = create_engine(
             url,
             connect_args={"connect_timeout": options.connect_timeout},
-            isolation_level="READ COMMITTED",
+            **(isolation or {"isolation_level": "READ COMMITTED"}),
             **_pool(options),
         )
         event.listen(engine, "connect", _mysql_session)
@@ -65,6 +74,8 @@ def _pool(options: Any) -> dict[str, Any]:
         "max_overflow": options.max_overflow,
         "pool_timeout": options.pool_timeout,
         "pool_recycle": options.connection_recycle_time,
+        # Whoever used a connection has committed or rolled back; doing so once more would be a round trip.
+        "pool_reset_on_return": None,
     }
 
 

@@ -3,7 +3,7 @@
 import random
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import structlog
 from sqlalchemy.orm import Session, sessionmaker
@@ -15,6 +15,9 @@ from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
+
+#: Key of ``session.info``: what this process remembers of rows that never change, as long as they are there.
+REMEMBERED = "remembered"
 
 _FIRST_PAUSE = 0.005
 _LONGEST_PAUSE = 0.5
@@ -33,10 +36,14 @@ class Database:
 
     def __init__(self, settings: Settings) -> None:
         self.engine = make_engine(settings)
+        in_process = self.engine.dialect.name == "sqlite"
+        self.reading_engine = self.engine if in_process else make_engine(settings, reads_only=True)
+        # What stays in ``session.info`` from one session to the next. Not with SQLite, which gives ids out again.
+        info: dict[str, Any] = {} if in_process else {REMEMBERED: {}}
         self._attempts: int = settings.database.transaction_retries
-        self._readers = sessionmaker(self.engine, autoflush=False, expire_on_commit=False)
+        self._readers = sessionmaker(self.reading_engine, autoflush=False, expire_on_commit=False, info=info)
         self._writers = sessionmaker(
-            self.engine.execution_options(**{WRITES: True}), autoflush=False, expire_on_commit=False
+            self.engine.execution_options(**{WRITES: True}), autoflush=False, expire_on_commit=False, info=info
         )
 
     def read(self, work: Callable[[Session], T]) -> T:
@@ -50,6 +57,7 @@ class Database:
     def dispose(self) -> None:
         """Close every connection."""
         self.engine.dispose()
+        self.reading_engine.dispose()
 
     def _run(self, sessions: sessionmaker[Session], work: Callable[[Session], T], *, commit: bool) -> T:
         reconnected = False

@@ -1,7 +1,7 @@
 """Names and ids of traits and resource classes."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 import os_resource_classes
 import os_traits
@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.insert import insert_missing
 from baremetal_sched.db.models import ResourceClass, Trait, table_of
+from baremetal_sched.db.transaction import REMEMBERED
 
 #: The longest name of a trait or a resource class.
 NAME_LENGTH = 255
@@ -40,6 +41,27 @@ def ids_of_traits(session: Session, names: Collection[str]) -> dict[str, int]:
 def ids_of_classes(session: Session, names: Collection[str]) -> dict[str, int]:
     """Ids by name, of those of ``names`` that exist."""
     return _ids(session, ResourceClass, names)
+
+
+def names_of_traits(session: Session, ids: Iterable[int]) -> Mapping[int, str]:
+    """Names by id, of those of ``ids`` that exist (and perhaps of others)."""
+    return _names(session, Trait, ids)
+
+
+def names_of_classes(session: Session, ids: Iterable[int]) -> Mapping[int, str]:
+    """Names by id, of those of ``ids`` that exist (and perhaps of others)."""
+    return _names(session, ResourceClass, ids)
+
+
+def _names(session: Session, model: type[Trait] | type[ResourceClass], ids: Iterable[int]) -> Mapping[int, str]:
+    # A name never changes, and no id is given out again: what was read once is true, or not asked about any more.
+    remembered: dict[int, str] = session.info.setdefault(REMEMBERED, {}).setdefault(model, {})
+    missing = set(ids) - remembered.keys()
+    if missing:
+        table = table_of(model)
+        rows = session.execute(select(table.c.id, table.c.name).where(table.c.id.in_(missing)))
+        remembered.update({row_id: name for row_id, name in rows})
+    return remembered
 
 
 def ensure_traits(session: Session, names: Collection[str]) -> dict[str, int]:

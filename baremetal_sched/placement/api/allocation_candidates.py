@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.errors.placement import TraitNotFound
 from baremetal_sched.placement.api.call import PlacementCall
 from baremetal_sched.placement.api.errors import UnknownTraitInQuery
-from baremetal_sched.placement.candidates import query, response, search
+from baremetal_sched.placement.candidates import query, response, search, shortcut
 from baremetal_sched.placement.schemas import queries
 
 
@@ -14,8 +14,12 @@ def list_candidates(call: PlacementCall, session: Session) -> Response:
     """GET /allocation_candidates"""
     call.checked_query(queries.candidates(call.version))
     request = query.parse(call.query, call.version)
+    options = search.Options.of(call.settings)
+    document = shortcut.answer(session, request, call.version, options)
+    if document is not None:
+        return call.answer(document)
     try:
-        found = search.find(session, request, call.version, search.Options.of(call.settings))
+        found = search.find(session, request, call.version, options)
     except TraitNotFound as error:
         raise UnknownTraitInQuery(message=str(error)) from None
     return call.answer(response.build(session, found, request, call.version))

@@ -19,6 +19,12 @@ from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, P
 #: Each page of roots is so many times the one before: few pages, however many roots there are.
 _GROWTH = 4
 
+_PROVIDER = PROVIDERS.alias("provider")
+_STOCK = INVENTORIES.alias("stock")
+_ROOT = PROVIDERS.alias("root")
+_MEMBER = PROVIDERS.alias("member")
+_MEMBERSHIP = PROVIDER_AGGREGATES.alias("membership")
+
 
 @dataclass
 class Need:
@@ -75,7 +81,7 @@ def _by_inventory(
     AND (i.free, i.provider_id) comes after the last row seen
     ORDER BY i.free, i.provider_id LIMIT :size
     """
-    provider, inventory = PROVIDERS.alias(), INVENTORIES.alias()
+    provider, inventory = _PROVIDER, _STOCK
     rest = Need(need.group, {key: value for key, value in need.resources.items() if key != name}, set(), False)
     query: Query = (
         select(inventory.c.free, inventory.c.provider_id, provider.c.root_id)
@@ -85,7 +91,7 @@ def _by_inventory(
         .where(*_on_root(provider.c.root_id, wanted))
         .where(*(_somebody(provider.c.root_id, other) for other in needs if other is not need))
     )
-    page = query = conditions.in_order_of_index(query, inventory)
+    page = query = conditions.by_index(query.order_by(inventory.c.free, inventory.c.provider_id), inventory)
     seen: set[int] = set()
     while True:
         rows = session.execute(page.limit(size)).all()
@@ -106,7 +112,7 @@ def _by_root(session: Session, wanted: Wanted, needs: list[Need], size: int) -> 
     WHERE r.parent_id IS NULL AND (for every need: somebody in r's tree, or sharing) AND r.id > :last
     ORDER BY r.id LIMIT :size
     """
-    root = PROVIDERS.alias()
+    root = _ROOT
     query = (
         select(root.c.id)
         .where(root.c.parent_id.is_(None), *_on_root(root.c.id, wanted))
@@ -133,7 +139,7 @@ def _somebody(root_id: Column, need: Need) -> ColumnElement[bool]:
     OR EXISTS (SELECT 1 FROM resource_providers m JOIN provider_aggregates a ON a.provider_id = m.id
                WHERE m.root_id = … AND a.aggregate_id IN (those of who shares))
     """
-    member, row = PROVIDERS.alias(), PROVIDER_AGGREGATES.alias()
+    member, row = _MEMBER, _MEMBERSHIP
     one: Column = literal_column("1")
     able = select(one).select_from(member).where(member.c.root_id == root_id, *_able(member, need))
     local = able.correlate_except(member).exists()

@@ -1,9 +1,10 @@
 """What a request asks of one provider, as SQL conditions on the column that holds the provider's id."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, literal, literal_column, select
+from sqlalchemy import ColumnElement, Table, bindparam, literal, literal_column, select
 
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates.trees import Group
@@ -14,18 +15,27 @@ Column = Any
 Source = Any
 Conditions = list[ColumnElement[bool]]
 
+#: A condition is made of immutable parts and says the same each time, but making it takes longer than all the rest; so
+#: those about the same class or trait are kept. Sources have to be aliases that are kept as well.
+_kept = lru_cache(maxsize=4096)
+
+# Each EXISTS has a scope of its own, so one alias serves them all.
+_INVENTORY = INVENTORIES.alias("inventory")
+_TRAIT = PROVIDER_TRAITS.alias("trait")
+_AGGREGATE = PROVIDER_AGGREGATES.alias("aggregate")
+
 
 def hinted(query: Query, source: Source, hint: str) -> Query:
     """The query with an index hint for MariaDB and MySQL, whose optimizers do not see what LIMIT saves."""
     return query.with_hint(source, hint, "mysql").with_hint(source, hint, "mariadb")
 
 
-def in_order_of_index(query: Query, inventory: Source) -> Query:
-    """The query, from the inventory on, in the order in which the index over free capacity finds the rows."""
+def by_index(query: Query, inventory: Source) -> Query:
+    """The query, which is ordered by ``inventory.free`` and ``inventory.provider_id``, with the index that finds the
+    rows in this order."""
     for dialect in ("mysql", "mariadb"):
         query = query.prefix_with("STRAIGHT_JOIN", dialect=dialect)
-    query = hinted(query, inventory, "FORCE INDEX (ix_inventories_free)")
-    return query.order_by(inventory.c.free, inventory.c.provider_id)
+    return hinted(query, inventory, "FORCE INDEX (ix_inventories_free)")
 
 
 def one_of(column: Column, ids: Iterable[int]) -> ColumnElement[bool]:
@@ -34,35 +44,39 @@ def one_of(column: Column, ids: Iterable[int]) -> ColumnElement[bool]:
     return found
 
 
-def fits(inventory: Source, resource_class: int, amount: int) -> Conditions:
+@_kept
+def fits(inventory: Source, resource_class: int, amount: int) -> tuple[ColumnElement[bool], ...]:
     """The inventory is of the class and can give the amount, which an INT holds."""
-    return [
+    return (
         inventory.c.resource_class_id == resource_class,
         inventory.c.free >= amount,
         inventory.c.min_unit <= amount,
         inventory.c.max_unit >= amount,
         literal(amount) % inventory.c.step_size < literal_column("1"),
-    ]
+    )
 
 
+@_kept
 def gives(provider_id: Column, resource_class: int, amount: int) -> ColumnElement[bool]:
     """Is there an inventory of the provider that fits?"""
-    row = INVENTORIES.alias()
+    row = _INVENTORY
     return _exists(row, row.c.provider_id == provider_id, *fits(row, resource_class, amount))
 
 
-def has_class(provider_id: Column, classes: Iterable[int]) -> ColumnElement[bool]:
+@_kept
+def has_class(provider_id: Column, classes: frozenset[int]) -> ColumnElement[bool]:
     """Has the provider one of the classes?"""
-    row = INVENTORIES.alias()
+    row = _INVENTORY
     return _exists(row, row.c.provider_id == provider_id, row.c.resource_class_id.in_(sorted(classes)))
 
 
-def has_trait(provider_id: Column, traits: Iterable[int]) -> ColumnElement[bool]:
+@_kept
+def has_trait(provider_id: Column, traits: frozenset[int]) -> ColumnElement[bool]:
     """Has the provider one of the traits?
 
     The index by trait holds the providers of one trait side by side: many questions after one trait read few pages.
     """
-    row, ids = PROVIDER_TRAITS.alias(), sorted(traits)
+    row, ids = _TRAIT, sorted(traits)
     if len(ids) > 1:
         return _exists(row, row.c.provider_id == provider_id, row.c.trait_id.in_(ids))
     return _exists(
@@ -70,9 +84,10 @@ def has_trait(provider_id: Column, traits: Iterable[int]) -> ColumnElement[bool]
     )
 
 
-def in_aggregate(provider_id: Column, aggregates: Iterable[int]) -> ColumnElement[bool]:
+@_kept
+def in_aggregate(provider_id: Column, aggregates: frozenset[int]) -> ColumnElement[bool]:
     """Is the provider in one of the aggregates?"""
-    row = PROVIDER_AGGREGATES.alias()
+    row = _AGGREGATE
     return _exists(row, row.c.provider_id == provider_id, row.c.aggregate_id.in_(sorted(aggregates)))
 
 
@@ -87,7 +102,7 @@ def has_traits(provider_id: Column, required: Sequence[frozenset[int]], forbidde
     """A trait of each set, and none that is forbidden."""
     return [
         *(has_trait(provider_id, wanted) for wanted in required),
-        *(~has_trait(provider_id, [trait]) for trait in sorted(forbidden)),
+        *(~has_trait(provider_id, frozenset([trait])) for trait in sorted(forbidden)),
     ]
 
 
@@ -97,3 +112,9 @@ def in_aggregates(provider_id: Column, group: Group) -> Conditions:
     if group.not_member_of:
         conditions.append(~in_aggregate(provider_id, group.not_member_of))
     return conditions
+
+
+@_kept
+def is_named(table: Table, row_id: int, name: str) -> ColumnElement[bool]:
+    """EXISTS (SELECT 1 FROM traits WHERE id = … AND name = …), or of another table: has the id still this name?"""
+    return select(literal_column("1")).where(table.c.id == row_id, table.c.name == name).exists()

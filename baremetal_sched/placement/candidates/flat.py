@@ -1,5 +1,6 @@
 """The search where one provider gives all: set-based SQL that reads in proportion to what it returns."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import and_, exists, func, or_, select
@@ -16,6 +17,10 @@ SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
 
 #: How many children are looked at to find out whether anybody below a root has a class.
 _CHILDREN = 1000
+
+#: Sources of ``providers_of``: who gives, and what.
+PROVIDER = PROVIDERS.alias("provider")
+STOCK = INVENTORIES.alias("stock")
 
 
 def applies(session: Session, wanted: Wanted) -> bool:
@@ -61,7 +66,7 @@ def _who_is_not_alone(classes: list[int]) -> Query:
 def search(session: Session, wanted: Wanted, limit: int | None) -> list[Candidate]:
     """The candidates of a request to which this search ``applies``, at most ``limit``; the same for the same data."""
     (group,) = wanted.groups
-    query = _query(wanted, group)
+    query = providers_of(wanted, (PROVIDER.c.id, PROVIDER.c.root_id))
     resources = {wanted.class_names[resource_class]: amount for resource_class, amount in group.resources.items()}
     suffix = group.suffix
     return [
@@ -70,8 +75,8 @@ def search(session: Session, wanted: Wanted, limit: int | None) -> list[Candidat
     ]
 
 
-def _query(wanted: Wanted, group: Group) -> Query:
-    """SELECT p.id, p.root_id FROM inventories i JOIN resource_providers p ON p.id = i.provider_id
+def providers_of(wanted: Wanted, columns: Sequence[Any]) -> Query:
+    """SELECT … FROM inventories i JOIN resource_providers p ON p.id = i.provider_id
     WHERE i.resource_class_id = :c AND i.free >= :n AND :n BETWEEN i.min_unit AND i.max_unit AND :n % i.step_size = 0
     AND p gives the other classes AND has the traits AND is in the aggregates
     ORDER BY i.free, i.provider_id
@@ -79,24 +84,26 @@ def _query(wanted: Wanted, group: Group) -> Query:
     This is the order of the index that finds them, so a LIMIT ends the search as soon as it is reached, however many
     providers there are and however few are free. What few providers have is where the search starts instead.
     """
-    provider, inventory = PROVIDERS.alias(), INVENTORIES.alias()
+    (group,) = wanted.groups
+    provider, inventory = PROVIDER, STOCK
     first, *others = sorted(group.resources, key=lambda resource_class: resource_class not in wanted.few_classes)
     query: Query = (
-        select(provider.c.id, provider.c.root_id)
+        select(*columns)
         .select_from(inventory.join(provider, provider.c.id == inventory.c.provider_id))
         .where(*conditions.fits(inventory, first, group.resources[first]))
         .where(*(conditions.gives(provider.c.id, other, group.resources[other]) for other in others))
         .where(*conditions.has_traits(provider.c.id, group.required, group.forbidden))
         .where(*_in_aggregates(provider, group))
         .where(*conditions.has_traits(provider.c.root_id, wanted.root_required, wanted.root_forbidden))
+        .order_by(inventory.c.free, inventory.c.provider_id)
     )
     if group.tree is not None:
-        return query.where(provider.c.root_id == group.tree).order_by(provider.c.id)
+        return query.where(provider.c.root_id == group.tree)
     if first not in wanted.few_classes:
         few = _few(wanted, group)
         if few is not None:
-            return query.where(provider.c.id.in_(few)).order_by(provider.c.id)
-    return conditions.in_order_of_index(query, inventory)
+            return query.where(provider.c.id.in_(few))
+    return conditions.by_index(query, inventory)
 
 
 def _in_aggregates(provider: Any, group: Group) -> Conditions:

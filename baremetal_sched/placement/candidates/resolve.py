@@ -1,5 +1,6 @@
 """A request as ids of the database, by one statement."""
 
+import time
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from sqlalchemy import Table, literal, null, select, union_all
 from sqlalchemy.orm import Session
 
+from baremetal_sched.db.transaction import REMEMBERED
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
 from baremetal_sched.placement.candidates.query import CandidateRequest, RequestGroup
@@ -28,6 +30,13 @@ TREES_SINCE = 29
 #: So many rows are few; a search had better start from them.
 _FEW = 1000
 
+#: So many seconds it may be remembered what a name's id is and whether few providers have it.
+_FRESH = 10.0
+_FORGOTTEN = (0, False, -_FRESH)
+
+
+_KINDS = {"class": "classes", "trait": "traits", "aggregate": "aggregates", "tree": "roots"}
+
 
 @dataclass
 class Ids:
@@ -39,16 +48,19 @@ class Ids:
     roots: dict[str, int] = field(default_factory=dict)
     few: dict[str, set[int]] = field(default_factory=lambda: {"class": set(), "trait": set(), "aggregate": set()})
 
+    def add(self, kind: str, name: str, row_id: int, *, few: bool) -> None:
+        """Note what a name stands for."""
+        getattr(self, _KINDS[kind])[name] = row_id
+        if few and kind in self.few:
+            self.few[kind].add(row_id)
+
 
 def resolve(session: Session, request: CandidateRequest, version: int) -> Wanted | None:
     """The request by ids; None if nothing can fit: an unknown aggregate or tree, an amount beyond every inventory.
 
     Raises UnknownClassInQuery and TraitNotFound for unknown classes and traits, in whatever group they are.
     """
-    groups = request.groups.values()
-    resources = list(dict.fromkeys(name for group in groups for name in group.resources))
-    conditions = [request.root_required, *(group.traits for group in groups)]
-    traits = set[str]().union(*(condition.names() for condition in conditions))
+    resources, traits = _mentioned(request)
     ids = _look_up(session, request, resources, traits)
     for name in resources:
         if name not in ids.classes:
@@ -56,7 +68,37 @@ def resolve(session: Session, request: CandidateRequest, version: int) -> Wanted
     unknown = sorted(traits - ids.traits.keys())
     if unknown:
         raise TraitNotFound(traits=", ".join(unknown))
-    resolved = [_group(group, ids) for group in groups]
+    return _wanted(request, ids, version)
+
+
+def recall(session: Session, request: CandidateRequest, version: int) -> Wanted | None:
+    """Like ``resolve``, but from what that looked up a moment ago; None if it did not.
+
+    A name may be gone by now, or stand for another id: a search has to ask for both.
+    """
+    groups = request.groups.values()
+    if any(group.in_tree or group.aggregates.member_of or group.aggregates.forbidden for group in groups):
+        return None  # trees and aggregates are not remembered: who belongs to them changes
+    memory, oldest, ids = _memory(session), time.monotonic() - _FRESH, Ids()
+    for kind, names in zip(("class", "trait"), _mentioned(request), strict=True):
+        for name in names:
+            row_id, few, when = memory.get((kind, name), _FORGOTTEN)
+            if when < oldest:
+                return None
+            ids.add(kind, name, row_id, few=few)
+    return _wanted(request, ids, version)
+
+
+def _mentioned(request: CandidateRequest) -> tuple[list[str], set[str]]:
+    """The classes and traits of a request."""
+    groups = request.groups.values()
+    resources = list(dict.fromkeys(name for group in groups for name in group.resources))
+    traits = request.root_required.names().union(*(group.traits.names() for group in groups))
+    return resources, traits
+
+
+def _wanted(request: CandidateRequest, ids: Ids, version: int) -> Wanted | None:
+    resolved = [_group(group, ids) for group in request.groups.values()]
     possible = [group for group in resolved if group is not None]
     if len(possible) < len(resolved):
         return None
@@ -64,6 +106,7 @@ def resolve(session: Session, request: CandidateRequest, version: int) -> Wanted
     return Wanted(
         groups=tuple(possible),
         class_names={row_id: name for name, row_id in ids.classes.items()},
+        trait_names={row_id: name for name, row_id in ids.traits.items()},
         isolate=request.group_policy == "isolate",
         same_subtrees=tuple(request.same_subtrees),
         root_required=_required(root, ids),
@@ -117,13 +160,18 @@ def _look_up(session: Session, request: CandidateRequest, classes: Collection[st
         if trees
         else None,
     ]
-    ids = Ids()
-    found = {"class": ids.classes, "trait": ids.traits, "aggregate": ids.aggregates, "tree": ids.roots}
+    ids, memory, now = Ids(), _memory(session), time.monotonic()
     for kind, name, row_id, many in session.execute(union_all(*(query for query in queries if query is not None))):
-        found[kind][name] = row_id
-        if not many and kind in ids.few:
-            ids.few[kind].add(row_id)
+        ids.add(kind, name, row_id, few=not many)
+        if kind in ("class", "trait"):
+            memory[kind, name] = (row_id, not many, now)
     return ids
+
+
+def _memory(session: Session) -> dict[tuple[str, str], tuple[int, bool, float]]:
+    """Ids by kind and name, whether few providers have it, and when that was looked up."""
+    memory: dict[tuple[str, str], tuple[int, bool, float]] = session.info.setdefault(REMEMBERED, {}).setdefault(Ids, {})
+    return memory
 
 
 def _named(kind: str, table: Table, name: Any, names: Collection[str], has: tuple[Any, ...]) -> Query | None:

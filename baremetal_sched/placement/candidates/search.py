@@ -35,6 +35,10 @@ class Options:
             breadth_first=options.allocation_candidates_generation_strategy == "breadth-first",
         )
 
+    def limit_of(self, request: CandidateRequest) -> int | None:
+        """How many candidates are wanted, if the first that are found will do."""
+        return min((limit for limit in (request.limit, self.maximum) if limit is not None), default=None)
+
 
 DEFAULTS = Options()
 
@@ -47,10 +51,9 @@ def find(session: Session, request: CandidateRequest, version: int, options: Opt
     wanted = resolve(session, request, version)
     if wanted is None:
         return []
-    limits = [limit for limit in (request.limit, options.maximum) if limit is not None]
-    if not options.randomize:
-        return list(_first(session, wanted, min(limits, default=None), options))
-    return _some(_first(session, wanted, options.maximum, options), request.limit)
+    if options.randomize:
+        return _some(_first(session, wanted, options.maximum, options), request.limit)
+    return list(_first(session, wanted, options.limit_of(request), options))
 
 
 def _first(session: Session, wanted: Wanted, limit: int | None, options: Options) -> Iterator[Candidate]:

@@ -31,6 +31,7 @@ class Wanted:
 
     groups: tuple[Group, ...]
     class_names: dict[int, str]
+    trait_names: dict[int, str] = field(default_factory=dict)
     isolate: bool = False
     same_subtrees: tuple[frozenset[str], ...] = ()
     root_required: tuple[frozenset[int], ...] = ()

@@ -49,7 +49,7 @@ class World:
             select(row.c.provider_id).where(row.c.trait_id == TRAITS.c.id, TRAITS.c.name == SHARING_TRAIT)
         )
         if all(group.resources for group in self._wanted.groups):
-            sharing &= has_class(PROVIDERS.c.id, self._classes)
+            sharing &= has_class(PROVIDERS.c.id, frozenset(self._classes))
         found = self._providers(sharing)
         if found:
             self._add_traits(found, sharing)

@@ -98,14 +98,15 @@ def test_nothing_found_is_an_answer(service: Service) -> None:
 
 
 def test_as_many_statements_for_many_as_for_one(service: Service, fleet: dict[str, str]) -> None:
+    path = "/allocation_candidates?resources=CUSTOM_GOLD:1&required=!HW_CPU_X86_AVX"
+    service.placement("GET", path)
     counts = set()
     for limit in (2, 4):
         with service.statements() as statements:
-            service.placement(
-                "GET", f"/allocation_candidates?resources=CUSTOM_GOLD:1&required=!HW_CPU_X86_AVX&limit={limit}"
-            )
+            service.placement("GET", f"{path}&limit={limit}")
         counts.add(len(statements))
-    assert counts == {4}
+    # Where ids are never given out again, what the names stand for is remembered.
+    assert counts == {5 if service.database_url.startswith("sqlite") else 2}
 
 
 @pytest.mark.parametrize(
