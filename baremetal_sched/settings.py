@@ -78,7 +78,12 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
     ],
     "database": [
         cfg.StrOpt("connection", default="sqlite:///baremetal-sched.sqlite", secret=True, help="SQLAlchemy URL."),
-        cfg.IntOpt("max_pool_size", default=10, min=1, help="Connections that a process keeps open."),
+        cfg.IntOpt(
+            "max_pool_size",
+            default=10,
+            min=1,
+            help="Connections that a process keeps open to read, and as many to write.",
+        ),
         cfg.IntOpt("max_overflow", default=20, min=0, help="Connections that it may open on top when busy."),
         cfg.IntOpt("pool_timeout", default=30, min=1, help="Seconds to wait for a free connection."),
         cfg.IntOpt("connection_recycle_time", default=1800, min=1, help="Seconds after which a connection is renewed."),
