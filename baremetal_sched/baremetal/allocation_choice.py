@@ -14,7 +14,7 @@ from baremetal_sched.db.models import Inventory, Node, NodeTrait, ResourceProvid
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.baremetal import SuitableNodesLocked
 from baremetal_sched.placement import names
-from baremetal_sched.placement.candidates.conditions import in_order_of_index
+from baremetal_sched.placement.candidates.conditions import by_index
 from baremetal_sched.placement.tables import INVENTORIES
 
 #: Conditions on Node by a label for people, in the order in which a failure counts.
@@ -138,7 +138,8 @@ def _batches(session: Session, fitting: Query, class_id: int, wanted: Wanted) ->
     start = random.randint(lowest, highest)  # noqa: S311 - spreading, not a secret
     for first, last in ((start, highest), (lowest, start - 1)):
         while first <= last:
-            part = in_order_of_index(fitting.where(provider_id.between(first, last)), INVENTORIES).limit(_BATCH)
+            ordered = fitting.where(provider_id.between(first, last)).order_by(INVENTORIES.c.free, provider_id)
+            part = by_index(ordered, INVENTORIES).limit(_BATCH)
             rows = session.execute(part).all()
             yield [node_id for node_id, _ in rows]
             first = rows[-1][1] + 1 if len(rows) == _BATCH else last + 1
