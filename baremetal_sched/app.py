@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from flask import Flask
@@ -11,6 +12,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from baremetal_sched import settings as settings_module
 from baremetal_sched.baremetal.api.edge import BaremetalApi
+from baremetal_sched.baremetal.metrics import figures
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.placement.api.edge import PlacementApi
 from baremetal_sched.settings import Settings
@@ -21,7 +23,7 @@ WSGI = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
 
 def create_app(settings: Settings | Mapping[str, Mapping[str, Any]] | None = None) -> Flask:
-    """The WSGI application: every API below its mount, health at the root.
+    """The WSGI application: every API below its mount, health and metrics at the root.
 
     ``settings`` may be a plain dictionary ``{group: {option: value}}`` (on top of files and environment), or None for
     just those. Nothing connects to the database before the first request, so a server may fork after this.
@@ -30,7 +32,7 @@ def create_app(settings: Settings | Mapping[str, Mapping[str, Any]] | None = Non
     if not isinstance(settings, Settings):
         settings = settings_module.load(overrides=settings)
     database = Database(settings)
-    app = build(RootApi(settings, database), database)
+    app = build(RootApi(settings, database, partial(figures, settings=settings)), database)
     mounts = {
         "/baremetal": _rooted(build(BaremetalApi(settings), database)),
         "/placement": _rooted(build(PlacementApi(settings), database)),

@@ -18,7 +18,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Rule
 
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.web import body
+from baremetal_sched.web import body, metrics
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.problems import MethodNotAllowed, PathNotFound
 
@@ -144,6 +144,8 @@ def _fail(api: Api, error: Exception) -> Response:
 
 def _end(api: Api, response: Response) -> Response:
     api.finish(g.call, response)
+    seconds = time.perf_counter() - g.started
+    metrics.count_request(api.name, request.method, response.status_code, seconds)
     log.info(
         "request",
         api=api.name,
@@ -151,6 +153,6 @@ def _end(api: Api, response: Response) -> Response:
         path=request.full_path.rstrip("?"),
         status=response.status_code,
         version=g.call.version,
-        milliseconds=round((time.perf_counter() - g.started) * 1000, 2),
+        milliseconds=round(seconds * 1000, 2),
     )
     return response

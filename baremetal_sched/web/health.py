@@ -12,8 +12,10 @@ from baremetal_sched.db import schema
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import SchedulerError
 from baremetal_sched.settings import Settings
+from baremetal_sched.web import metrics
 from baremetal_sched.web.application import Api, Route
 from baremetal_sched.web.call import Call
+from baremetal_sched.web.metrics import Figures
 from baremetal_sched.web.problems import MethodNotAllowed, status_of
 from baremetal_sched.web.responses import json_response
 
@@ -21,18 +23,24 @@ log = structlog.get_logger(__name__)
 
 
 class RootApi(Api):
-    """``/``: what is served here. ``/healthcheck``: ready or not. ``/healthcheck/live``: the process answers."""
+    """``/``: what is served here. ``/healthcheck``: ready or not. ``/healthcheck/live``: the process answers.
+    ``/metrics``: for Prometheus.
+
+    ``figures`` are those of the metrics that come from the database.
+    """
 
     name = "root"
 
-    def __init__(self, settings: Settings, database: Database) -> None:
+    def __init__(self, settings: Settings, database: Database, figures: Figures) -> None:
         self._settings = settings
         self._database = database
+        self._figures = figures
         self._head = schema.head()
         self.routes = (
             Route("GET", "/", index, transaction=None),
             Route("GET", "/healthcheck", self._ready, transaction=None),
             Route("GET", "/healthcheck/live", live, transaction=None),
+            Route("GET", "/metrics", self._metrics, transaction=None),
         )
 
     def new_call(self, http: Request, request_id: str) -> Call:
@@ -64,6 +72,10 @@ class RootApi(Api):
         headers = None if ready else {"Retry-After": "1"}
         return json_response({"live": True, "ready": ready, "checks": checks}, 200 if ready else 503, headers)
 
+    def _metrics(self, call: Call, session: None) -> Response:
+        """Metrics in Prometheus' text format."""
+        return Response(metrics.expose(self._database, self._figures), content_type=metrics.CONTENT_TYPE)
+
 
 def _revision(session: Session) -> str | None:
     revision: str | None = session.execute(text("SELECT version_num FROM alembic_version")).scalar()
@@ -78,6 +90,6 @@ def live(call: Call, session: None) -> Response:
 def index(call: Call, session: None) -> Response:
     """The APIs that are served here, and where."""
     apis: dict[str, Any] = {
-        name: {"href": f"{call.base_url}/{name}"} for name in ("baremetal", "placement", "healthcheck")
+        name: {"href": f"{call.base_url}/{name}"} for name in ("baremetal", "placement", "healthcheck", "metrics")
     }
     return json_response({"name": "baremetal-sched", "version": __version__, "links": apis})

@@ -1,0 +1,68 @@
+"""What Prometheus reads: requests, counted by this process, and figures that are read from the database when asked for.
+
+Several processes that serve the same address share their counts in files: set PROMETHEUS_MULTIPROC_DIR to an empty
+directory before they start (prometheus_client's own variable). Figures from the database are the same in all of them.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Histogram, generate_latest
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+from sqlalchemy.orm import Session
+
+from baremetal_sched.db.transaction import Database
+from baremetal_sched.errors import UnavailableError
+
+#: Reads figures from the database.
+Figures = Callable[[Session], list[Metric]]
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+_requests_registry = CollectorRegistry()
+_requests = Histogram(
+    "baremetal_sched_request_duration_seconds",
+    "Requests that were answered, and how long that took.",
+    ["api", "method", "status"],
+    registry=_requests_registry,
+)
+
+
+def count_request(api: str, method: str, status: int, seconds: float) -> None:
+    """Note that a request was answered."""
+    # Whatever a client calls a method must not become a series.
+    _requests.labels(api, method if method in _METHODS else "other", str(status)).observe(seconds)
+
+
+class _Given(Collector):
+    def __init__(self, metrics: Iterable[Metric]) -> None:
+        self._metrics = list(metrics)
+
+    def collect(self) -> Iterable[Metric]:
+        return self._metrics
+
+
+def expose(database: Database, figures: Figures) -> bytes:
+    """All metrics in Prometheus' text format. While the database is away its figures are left out."""
+    try:
+        found = database.read(figures)
+        is_up = 1
+    except UnavailableError:
+        found = []
+        is_up = 0
+    up = GaugeMetricFamily("baremetal_sched_database_up", "Does the database answer?", value=is_up)
+    registry = CollectorRegistry()
+    registry.register(_Given([up, *found]))
+    return generate_latest(registry) + generate_latest(_requests_of_all_processes())
+
+
+def _requests_of_all_processes() -> CollectorRegistry:
+    if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        return _requests_registry
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return registry

@@ -1,0 +1,74 @@
+"""/metrics: what Prometheus reads."""
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from baremetal_sched.web.metrics import count_request
+from tests.service import Service
+
+
+def metrics(service: Service) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    """The samples, by name and labels."""
+    response = service.http.get("/metrics")
+    assert response.content_type == "text/plain"
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(response.text)
+        for sample in family.samples
+    }
+
+
+def value(service: Service, name: str, **labels: str) -> float | None:
+    return metrics(service).get((f"baremetal_sched_{name}", frozenset(labels.items())))
+
+
+def test_nodes_conductors_and_work(service: Service) -> None:
+    service.add_conductor("r1", "rack1")
+    service.add_node("n1")
+    service.add_node("n2", conductor_group="rack1")
+    racked = service.add_node("n3", conductor_group="rack1")
+    service.baremetal("PUT", f"/nodes/{racked}/states/power", {"target": "power off"})
+    assert value(service, "database_up") == 1
+    assert value(service, "nodes", provision_state="available") == 3
+    assert value(service, "nodes_without_conductor") == 0
+    assert value(service, "conductors_alive", conductor_group="rack1") == 1
+    assert value(service, "pending_work", kind="power") == 1
+    assert value(service, "undone_provider_changes_total", conductor="c1") == 0
+
+
+def test_a_group_without_a_conductor_is_counted_and_nothing_else_is_affected(service: Service) -> None:
+    r1 = service.add_conductor("r1", "rack1")
+    free, racked = service.add_node("n1"), service.add_node("n2", conductor_group="rack1")
+    r1.sign_off()
+    assert value(service, "nodes_without_conductor") == 1
+    assert value(service, "conductors_alive", conductor_group="rack1") == 0
+    assert (service.node(free)["conductor"], service.node(racked)["conductor"]) == ("c1", None)
+    service.baremetal("PUT", f"/nodes/{racked}/states/power", {"target": "power off"}, status=404)
+    service.baremetal("PUT", f"/nodes/{free}/states/power", {"target": "power off"}, status=202)
+    service.conductors["c1"].sign_off()
+    assert value(service, "nodes_without_conductor") == 2
+
+
+def test_requests_are_counted(service: Service) -> None:
+    def count(status: str) -> float:
+        labels = {"api": "baremetal", "method": "GET", "status": status}
+        return value(service, "request_duration_seconds_count", **labels) or 0
+
+    found, missing = count("200"), count("404")
+    service.baremetal("GET", "/nodes")
+    service.baremetal("GET", "/nodes/nosuch", status=404)
+    assert (count("200"), count("404")) == (found + 1, missing + 1)
+
+
+def test_an_invented_method_becomes_no_series(service: Service) -> None:
+    count_request("baremetal", "INVENTED", 405, 0.1)
+    methods = {dict(labels).get("method") for name, labels in metrics(service) if name.endswith("_count")}
+    assert "INVENTED" not in methods
+    assert "other" in methods
+
+
+@pytest.mark.parametrize("url", ["sqlite:////nosuch/file.sqlite"])
+def test_without_a_database(url: str) -> None:
+    with Service(url) as service:
+        assert value(service, "database_up") == 0
+        assert value(service, "nodes_without_conductor") is None
