@@ -12,29 +12,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
 
+from baremetal_sched.db import schema
+from baremetal_sched.db.transaction import Database
+from baremetal_sched.placement.names import sync_standard_names
+from baremetal_sched.settings import load
 from tests.benchmarks.stores import Store
 
-ORIGINAL = "openstack-placement==16.0.0"
-MICROVERSION = "placement 1.36"
 _PATIENCE = 900
-
-_ORIGINAL_WSGI = '''"""openstack-placement for gunicorn. Its settings are in OS_PLACEMENT_CONFIG_DIR."""
-
-from placement.wsgi import init_application
-
-application = init_application()
-'''
-_ORIGINAL_CONF = """[DEFAULT]
-debug = false
-default_log_levels = placement=WARNING,routes=WARNING,oslo_policy=WARNING
-
-[api]
-auth_strategy = noauth2
-
-[placement_database]
-connection = {connection}
-sync_on_startup = {sync}
-"""
 
 
 class Failed(Exception):
@@ -54,10 +38,10 @@ class Answer:
 class Client:
     """One HTTP client that keeps its connection for as long as the server does."""
 
-    def __init__(self, port: int, mount: str) -> None:
+    def __init__(self, port: int, mount: str, headers: dict[str, str]) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_PATIENCE)
         self._mount = mount
-        self._headers = {"OpenStack-API-Version": MICROVERSION, "X-Auth-Token": "admin", "Accept": "application/json"}
+        self._headers = {"Accept": "application/json", **headers}
 
     def call(self, method: str, path: str, body: Any = None, *, expect: int = 200) -> Answer:
         """The answer, once all of it is here, and how long that took. Raises Failed for any other status."""
@@ -86,6 +70,7 @@ class Server:
     application: str
     folder: Path
     mount: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
 
     def __enter__(self) -> Self:
@@ -93,14 +78,23 @@ class Server:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         command = [self.python, "-m", "gunicorn", "--workers", "1", "--worker-class", "sync", "--no-control-socket"]
-        command += ["--timeout", str(_PATIENCE), "--bind", f"127.0.0.1:{port}", "--pythonpath", self.folder]
+        command += [
+            "--timeout",
+            str(_PATIENCE),
+            "--graceful-timeout",
+            "5",
+            "--bind",
+            f"127.0.0.1:{port}",
+            "--pythonpath",
+            self.folder,
+        ]
         command += ["--log-level", "warning", self.application]
         self.log = self.folder / f"{self.name}.log"
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [str(part) for part in command], env=os.environ | self.environment, stdout=log, stderr=log
             )
-        self.client = Client(port, self.mount)
+        self.client = Client(port, self.mount, self.headers)
         try:
             self._wait()
         except BaseException:
@@ -125,40 +119,29 @@ class Server:
         self.process.wait(30)
 
 
-def ours(store: Store, folder: Path) -> Server:
+def ours(store: Store, folder: Path, mount: str, headers: dict[str, str]) -> Server:
+    """Our service over a database that has its schema; the client calls the API at ``mount``."""
     environment = {"OS_DATABASE__CONNECTION": store.url_of(), "OS_DEFAULT__LOG_LEVEL": "WARNING"}
-    return Server("us", Path(sys.executable), "baremetal_sched.wsgi:app", folder, "/placement", environment)
+    return Server("us", Path(sys.executable), "baremetal_sched.wsgi:app", folder, mount, headers, environment)
 
 
-def original(store: Store, folder: Path, python: Path) -> Server:
-    _write_original(store, folder, sync=False)
-    environment = {"OS_PLACEMENT_CONFIG_DIR": str(folder)}
-    return Server("original", python, "original_wsgi:application", folder, environment=environment)
+def make_schema_of_ours(store: Store) -> None:
+    """Our migrations, and the standard names."""
+    database = Database(load(overrides={"database": {"connection": store.url_of()}}))
+    schema.upgrade(database.engine)
+    database.write(sync_standard_names)
+    database.dispose()
 
 
-def make_schema_of_original(store: Store, folder: Path, python: Path) -> None:
-    """Its migrations, and the standard names: it does so when it starts."""
-    _write_original(store, folder, sync=True)
-    environment = os.environ | {"OS_PLACEMENT_CONFIG_DIR": str(folder), "PYTHONPATH": str(folder)}
-    done = subprocess.run([python, "-c", "import original_wsgi"], env=environment, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"{ORIGINAL} cannot make its schema:\n{done.stderr[-3000:]}")
-
-
-def _write_original(store: Store, folder: Path, *, sync: bool) -> None:
-    (folder / "original_wsgi.py").write_text(_ORIGINAL_WSGI)
-    settings = _ORIGINAL_CONF.format(connection=store.url_of("psycopg2").replace("%", "%%"), sync=str(sync).lower())
-    (folder / "placement.conf").write_text(settings)
-
-
-def install_original(folder: Path) -> Path:
-    """A Python that has the original, its drivers and our version of gunicorn; installed if it is not there yet."""
+def install(original: str, folder: Path) -> Path:
+    """A Python that has the original (a requirement of pip), drivers and our version of gunicorn; installed if it is
+    not there yet."""
     python = folder / "bin" / "python"
     complete = folder / "complete"
-    wanted = [ORIGINAL, "SQLAlchemy<2.1", "PyMySQL", "psycopg2-binary", f"gunicorn=={version('gunicorn')}"]
+    wanted = [original, "SQLAlchemy<2.1", "PyMySQL", "psycopg2-binary", f"gunicorn=={version('gunicorn')}"]
     if complete.exists() and complete.read_text().split() == wanted:
         return python
-    print(f"Installing {ORIGINAL} into {folder}", file=sys.stderr)
+    print(f"Installing {original} into {folder}", file=sys.stderr)
     subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
     subprocess.run([python, "-m", "pip", "install", "-qq", *wanted], check=True)
     complete.write_text("\n".join(wanted))

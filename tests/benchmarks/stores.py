@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from sqlalchemy import URL, create_engine, make_url, text
@@ -126,3 +127,9 @@ class Store:
 def _lines(rows: Iterable[Row]) -> Iterator[str]:
     for row in rows:
         yield "\t".join(["\\N" if value is None else str(value) for value in row]) + "\n"
+
+
+def random_uuid(random: Random) -> str:
+    """A UUID, version 4: quicker than the uuid module, and the same at every run."""
+    text = f"{random.getrandbits(128):032x}"
+    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-8{text[17:20]}-{text[20:]}"

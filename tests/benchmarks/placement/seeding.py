@@ -4,12 +4,8 @@ from collections.abc import Iterable, Iterator
 from random import Random
 from typing import Any
 
-from baremetal_sched.db import schema
-from baremetal_sched.db.transaction import Database
-from baremetal_sched.placement.names import sync_standard_names
-from baremetal_sched.settings import load
-from tests.benchmarks.stores import Store
-from tests.benchmarks.worlds import Fleet, InventoryRow, World, random_uuid
+from tests.benchmarks.placement.worlds import Fleet, InventoryRow, World
+from tests.benchmarks.stores import Store, random_uuid
 
 NOW = "2026-01-01 00:00:00"
 PROJECT = "11111111-1111-4111-8111-111111111111"
@@ -23,16 +19,8 @@ def aggregate_uuid(number: int) -> str:
     return f"aaaaaaaa-aaaa-4aaa-8aaa-{number:012}"
 
 
-def make_schema_of_ours(store: Store) -> None:
-    """Our migrations, and the standard names."""
-    database = Database(load(overrides={"database": {"connection": store.url_of()}}))
-    schema.upgrade(database.engine)
-    database.write(sync_standard_names)
-    database.dispose()
-
-
 def seed_ours(store: Store, world: World) -> None:
-    classes, traits = _names(store, world)
+    classes, traits = ids_of_names(store, world)
     store.load(
         "resource_providers",
         "id, uuid, name, parent_id, root_id, generation, created_at",
@@ -58,7 +46,7 @@ def seed_ours(store: Store, world: World) -> None:
 
 def take_more_of_ours(store: Store, fleet: Fleet, taken: float) -> None:
     """Take nodes of a fleet that is there until ``taken`` of all are."""
-    classes, _ = _names(store, fleet)
+    classes, _ = ids_of_names(store, fleet)
     (held,) = store.rows("SELECT count(*) FROM consumers")
     _take_of_ours(store, classes, fleet.taken_later(taken), held[0])
     store.execute(
@@ -85,7 +73,7 @@ def _take_of_ours(store: Store, classes: dict[str, int], rows: Iterable[Inventor
 
 def seed_original(store: Store, world: World) -> None:
     """Rows for openstack-placement, whose schema and standard names are there."""
-    classes, traits = _names(store, world)
+    classes, traits = ids_of_names(store, world)
     store.load(
         "resource_providers",
         "id, uuid, name, parent_provider_id, root_provider_id, generation, created_at",
@@ -130,7 +118,7 @@ def _consumer_uuids(before: int) -> Iterator[str]:
         yield random_uuid(random)
 
 
-def _names(store: Store, world: World) -> tuple[dict[str, int], dict[str, int]]:
+def ids_of_names(store: Store, world: World) -> tuple[dict[str, int], dict[str, int]]:
     """Ids of classes and traits, by name; those of the world that do not exist come into being."""
     result: list[dict[str, int]] = []
     for table, wanted in (("resource_classes", world.classes), ("traits", world.traits)):

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from random import Random
 from typing import Protocol
 
+from tests.benchmarks.stores import random_uuid
+
 #: (id, uuid, name, parent's id, root's id)
 ProviderRow = tuple[int, str, str, int | None, int]
 #: (provider's id, name of the class, total, used); what is used is held by one consumer.
@@ -165,9 +167,3 @@ class Sharing:
     def _sharing(self) -> Iterator[AggregateRow]:
         for number in range(self.groups * self.storages):
             yield self.hosts + 1 + number, 1 + number // self.storages
-
-
-def random_uuid(random: Random) -> str:
-    """A UUID, version 4: quicker than the uuid module, and the same at every run."""
-    text = f"{random.getrandbits(128):032x}"
-    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-8{text[17:20]}-{text[20:]}"

@@ -1,0 +1,73 @@
+"""The Placement API, ours and the original's, side by side: ``python -m tests.benchmarks.placement``."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from tests.benchmarks import bench, servers
+from tests.benchmarks.measuring import Row, measure
+from tests.benchmarks.placement import cases, original, seeding
+from tests.benchmarks.placement.worlds import Fleet, Numa, Sharing, World
+from tests.benchmarks.servers import Client, Server
+
+MILLION = 1_000_000
+SMALL = 1_000
+GROWTH = 1.5
+HEADERS = {"OpenStack-API-Version": "placement 1.36", "X-Auth-Token": "admin"}
+
+
+def arguments() -> argparse.Namespace:
+    parser = bench.parser("placement", __doc__, sizes="1000,10000,50000")
+    parser.add_argument("--trees", type=int, default=1000, help="trees, and hosts with shared disks; 0 for none")
+    parser.add_argument("--million", action="store_true", help=f"growth: us alone with {MILLION:,} nodes")
+    chosen = parser.parse_args()
+    if chosen.quick:
+        chosen.sizes, chosen.trees = [200], 20
+    return chosen
+
+
+class PlacementBench(bench.Bench):
+    name = "placement"
+    original = original.REQUIREMENT
+
+    def run(self) -> None:
+        for size in self.options.sizes:
+            fleet = Fleet(size)
+            self.measure_all(f"{size:,} nodes", fleet, cases.of_fleet(fleet))
+        if self.options.trees:
+            self.measure_all(f"{self.options.trees:,} trees", Numa(self.options.trees), cases.of_numa())
+            self.measure_all(f"{self.options.trees:,} hosts", Sharing(self.options.trees), cases.of_sharing())
+        if self.options.million:
+            self._growth(5 * self.options.sizes[0] if self.options.quick else MILLION)
+
+    def _growth(self, nodes: int) -> None:
+        """limit=1 with a million nodes against a thousand; then again when all but one of a thousand are taken."""
+        small = min(SMALL, nodes // 5)
+        with self.serving(f"{small:,} nodes, us alone", Fleet(small), alone=True) as clients:
+            (base,) = measure("", cases.limit_one(), clients, quick=self.options.quick)
+        fleet = Fleet(nodes)
+        with self.serving(f"{nodes:,} nodes, us alone", fleet, alone=True) as clients:
+            self._grown(f"{nodes:,} nodes", base, clients)
+            self.timed("taking more", lambda: seeding.take_more_of_ours(self.us, fleet, 0.999))
+            self._grown(f"{nodes:,}, 99.9 % taken", base, clients)
+
+    def _grown(self, name: str, base: Row, clients: dict[str, Client]) -> None:
+        for row in self.measure(name, cases.limit_one(), clients):
+            self.grown(row, base, GROWTH)
+
+    def seed_ours(self, world: World) -> None:
+        seeding.seed_ours(self.us, world)
+
+    def serve_ours(self) -> Server:
+        return servers.ours(self.us, self.folder, "/placement", HEADERS)
+
+    def seed_original(self, world: World, python: Path) -> None:
+        original.make_schema(self.theirs, self.folder, python)
+        seeding.seed_original(self.theirs, world)
+
+    def serve_original(self, python: Path) -> Server:
+        return original.server(self.theirs, self.folder, python, HEADERS)
+
+
+if __name__ == "__main__":
+    sys.exit(bench.run(PlacementBench, arguments()))
