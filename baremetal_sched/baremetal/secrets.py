@@ -1,7 +1,11 @@
 """Masking of secrets in what nodes carry."""
 
+import json
 import re
+from functools import lru_cache
 from typing import Any
+
+import orjson
 
 MASK = "******"
 
@@ -12,6 +16,9 @@ _SECRET = re.compile(
 #: Always masked in instance_info: a config drive is full of secrets, an image URL may be signed.
 _INSTANCE_SECRETS = ("configdrive", "image_url")
 
+#: Numbers stay as they are written: not every one that JSON can say fits into Python's or orjson's.
+_DECODER = json.JSONDecoder(parse_float=orjson.Fragment, parse_int=orjson.Fragment)
+
 
 def mask(document: dict[str, Any], *, instance: bool = False) -> dict[str, Any]:
     """A copy of ``document`` with the values of keys that name a secret replaced by stars, at any depth of objects.
@@ -19,9 +26,19 @@ def mask(document: dict[str, Any], *, instance: bool = False) -> dict[str, Any]:
     ``instance``: the document is an instance_info.
     """
     masked = {
-        key: MASK if _SECRET.search(key) else mask(value) if isinstance(value, dict) else value
+        key: MASK if _names_secret(key) else mask(value) if isinstance(value, dict) else value
         for key, value in document.items()
     }
     if instance:
         masked |= {key: MASK for key in _INSTANCE_SECRETS if masked.get(key)}
     return masked
+
+
+def mask_text(text: str | None, *, instance: bool = False) -> Any:
+    """``mask`` of a JSON object in its text, as something that orjson can dump; ``{}`` for None."""
+    return mask(_DECODER.decode(text), instance=instance) if text and text != "{}" else {}
+
+
+@lru_cache(maxsize=10_000)
+def _names_secret(key: str) -> bool:
+    return _SECRET.search(key) is not None

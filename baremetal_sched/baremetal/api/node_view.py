@@ -4,13 +4,14 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, select
+from sqlalchemy import ColumnElement, case, null, select
 
 from baremetal_sched.baremetal import states
-from baremetal_sched.baremetal.api.view import Column, Render, Resource, View, masked, uuid_of_parent
+from baremetal_sched.baremetal.api.view import Column, Resource, View, uuid_of_parent
 from baremetal_sched.baremetal.node_fields import FIELDS, LIST_DEFAULT
 from baremetal_sched.baremetal.node_list import missing
 from baremetal_sched.baremetal.ownership import Membership
+from baremetal_sched.baremetal.secrets import mask_text
 from baremetal_sched.db.aggregate import joined
 from baremetal_sched.db.models import Chassis, Node, NodeTrait
 from baremetal_sched.db.types import as_text
@@ -36,11 +37,11 @@ class NodeView(View):
         names = tuple(fields)
         super().__init__(resource, names, version, base, with_links=with_links)
         self._membership = membership if "conductor" in names else None
-        self._group_at = len(self.columns)
         if self._membership is not None:
             self.columns += [Node.conductor_group.expression, Node.driver.expression]
 
-    def column(self, name: str) -> Column | None:
+    @classmethod
+    def column(cls, name: str, resource: Resource, version: int) -> Column | None:
         match name:
             case "conductor":
                 return None
@@ -49,17 +50,16 @@ class NodeView(View):
             case "chassis_uuid":
                 return uuid_of_parent(Chassis, Node.chassis_id), None
             case "provision_state":
-                return Node.provision_state.expression, _provision_state(self.version)
+                return _provision_state(version), None
             case "instance_info":
-                return as_text(Node.instance_info.expression), partial(masked, instance=True)
+                return as_text(Node.instance_info.expression), partial(mask_text, instance=True)
             case _:
-                return super().column(name)
+                return super().column(name, resource, version)
 
-    def render(self, row: Row[Any]) -> dict[str, Any]:
-        document = super().render(row)
+    def computed(self, row: tuple[Any, ...]) -> dict[str, Any]:
+        document = super().computed(row)
         if self._membership is not None:
-            group, driver = row[self._group_at : self._group_at + 2]
-            document["conductor"] = self._membership.owner(row[0], group, driver)
+            document["conductor"] = self._membership.owner(row[0], *row[-2:])
         return document
 
 
@@ -84,9 +84,10 @@ def _traits(text: str | None) -> list[str]:
     return sorted(text.split(",")) if text else []
 
 
-def _provision_state(version: int) -> Render | None:
+def _provision_state(version: int) -> ColumnElement[Any]:
+    column: ColumnElement[Any] = Node.provision_state.expression
     if version < AVAILABLE_SINCE:
-        return lambda state: None if state == states.AVAILABLE else state
+        return case((column == states.AVAILABLE, null()), else_=column)
     if version < INSPECT_WAIT_SINCE:
-        return lambda state: states.INSPECTING if state == states.INSPECTWAIT else state
-    return None
+        return case((column == states.INSPECTWAIT, states.INSPECTING), else_=column)
+    return column

@@ -1,30 +1,34 @@
 """Rows as JSON: which columns a view needs, and how a row becomes a document. No entity, no schema per row."""
 
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import ColumnElement, Row, select
+from sqlalchemy import ColumnElement, func, select, type_coerce
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import secrets
 from baremetal_sched.baremetal.api.links import links
 from baremetal_sched.baremetal.fields import Fields, Kind
 from baremetal_sched.baremetal.paging import Missing
+from baremetal_sched.db.json_text import members
 from baremetal_sched.db.models import Base
-from baremetal_sched.db.types import as_text, dump_json
+from baremetal_sched.db.types import Json, as_text
 
 Render = Callable[[Any], Any]
+#: What to select for a field, and what makes JSON of its value; None: the database does, by the type of the column.
 Column = tuple[ColumnElement[Any], Render | None]
 
 EMPTY_OBJECT = orjson.Fragment(b"{}")
-EMPTY_ARRAY = orjson.Fragment(b"[]")
+
+#: Stands for the UUID in links.
+_ANY = "{uuid}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Resource:
     """What the views of one collection have in common.
 
@@ -49,64 +53,48 @@ class Resource:
 class View:
     """Some ``fields`` of a resource for a client of microversion 1.``version``; ``base`` is what links begin with.
 
-    A resource with fields of Kind.COMPUTED has a subclass whose ``column`` knows them.
+    Most fields come out of the database as one text of JSON, which goes out as it is; what Python has to look at, and
+    the links, are put behind it. A resource with fields of Kind.COMPUTED has a subclass whose ``column`` knows them.
     """
 
     def __init__(
         self, resource: Resource, fields: Iterable[str], version: int, base: str, *, with_links: bool = True
     ) -> None:
+        names = tuple(fields)
         self.resource = resource
-        self.version = version
-        self._base = base
-        self._names = tuple(fields)
-        self._with_links = with_links
-        self._links = [
-            (name, resource.fields[name].kind is Kind.NESTED_LINKS)
-            for name in self._names
-            if name != "links" and resource.fields[name].kind in (Kind.LINKS, Kind.NESTED_LINKS)
-        ]
+        self._layout = _layout(type(self), resource, names, version)  # type: ignore[arg-type] # classes can be hashed
         #: What to select for ``render``; the UUID comes first.
-        self.columns: list[ColumnElement[Any]] = [resource.model.uuid.expression]
-        self._renders: list[tuple[str, int, Render | None]] = []
-        for name in self._names:
-            column = self.column(name)
-            if column is not None:
-                self._renders.append((name, len(self.columns), column[1]))
-                self.columns.append(column[0])
+        self.columns: list[ColumnElement[Any]] = [*self._layout.columns]
+        self._links = _links(resource, names, base) if with_links else ""
 
-    def column(self, name: str) -> Column | None:
-        """The column to select for a field, and what makes JSON of its value; None for what comes in another way."""
-        kind = self.resource.fields[name].kind
+    @classmethod
+    def column(cls, name: str, resource: Resource, version: int) -> Column | None:
+        """What to select for a field; None for what comes in another way."""
+        kind = resource.fields[name].kind
         if kind in (Kind.LINKS, Kind.NESTED_LINKS):
             return None
-        expression: ColumnElement[Any] = getattr(self.resource.model, name).expression
+        expression: ColumnElement[Any] = getattr(resource.model, name).expression
         match kind:
-            case Kind.JSON:
-                return as_text(expression), _object
             case Kind.ARRAY:
-                return as_text(expression), _array
+                return type_coerce(func.coalesce(as_text(expression), "[]"), Json), None
             case Kind.MASKED:
-                return as_text(expression), masked
-            case Kind.TIME:
-                return expression, timestamp
+                return as_text(expression), secrets.mask_text
             case _:
                 return expression, None
 
-    def render(self, row: Row[Any]) -> dict[str, Any]:
-        """The document of one row."""
-        uuid = row[0]
-        document: dict[str, Any] = {}
-        for name, index, convert in self._renders:
-            value = row[index]
-            document[name] = convert(value) if convert else value
-        if self._with_links:
-            document["links"] = links(self._base, self.resource.path, uuid)
-        for name, nested in self._links:
-            found = links(self._base, self.resource.path, uuid, name)
-            document[name] = [found] if nested else found
-        return document
+    def computed(self, row: tuple[Any, ...]) -> dict[str, Any]:
+        """The fields of a row that are not JSON yet."""
+        return {name: render(row[index]) for name, index, render in self._layout.renders}
 
-    def fetch(self, session: Session, uuid: str) -> dict[str, Any]:
+    def render(self, row: Any) -> orjson.Fragment:
+        """The document of one row, as JSON."""
+        values = tuple(row)
+        uuid, plain = values[:2]
+        computed = orjson.dumps(self.computed(values))[1:-1].decode()
+        parts = (plain, computed, self._links.replace(_ANY, uuid))
+        return orjson.Fragment(f"{{{','.join(filter(None, parts))}}}")
+
+    def fetch(self, session: Session, uuid: str) -> orjson.Fragment:
         """The document of the thing with this UUID. Raises what ``missing`` of the resource makes."""
         row = session.execute(select(*self.columns).where(self.resource.model.uuid == uuid)).first()
         if row is None:
@@ -114,25 +102,44 @@ class View:
         return self.render(row)
 
 
+class _Layout(NamedTuple):
+    """The columns of a view (the UUID, the text of JSON, others), and where each of the others goes."""
+
+    columns: list[ColumnElement[Any]]
+    renders: list[tuple[str, int, Render]]
+
+
+@lru_cache(maxsize=512)
+def _layout(view: type[View], resource: Resource, names: tuple[str, ...], version: int) -> _Layout:
+    """Kept, because SQLAlchemy takes longer to make so many expressions than the database to find the row."""
+    plain: list[tuple[str, ColumnElement[Any]]] = []
+    rest: list[ColumnElement[Any]] = []
+    renders: list[tuple[str, int, Render]] = []
+    for name in names:
+        match view.column(name, resource, version):
+            case (expression, None):
+                plain.append((name, expression))
+            case (expression, render):
+                renders.append((name, 2 + len(rest), render))
+                rest.append(expression)
+    return _Layout([resource.model.uuid.expression, members(plain), *rest], renders)
+
+
+def _links(resource: Resource, names: Iterable[str], base: str) -> str:
+    """The members ``links`` and those of sub-resources, for any UUID."""
+    document: dict[str, Any] = {"links": links(base, resource.path, _ANY)}
+    for name in names:
+        kind = resource.fields[name].kind
+        if name != "links" and kind in (Kind.LINKS, Kind.NESTED_LINKS):
+            found = links(base, resource.path, _ANY, name)
+            document[name] = [found] if kind is Kind.NESTED_LINKS else found
+    return orjson.dumps(document)[1:-1].decode()
+
+
 def uuid_of_parent(model: type[Base], own_key: Any) -> ColumnElement[Any]:
     """(SELECT uuid FROM <model> WHERE id = <own_key>)"""
     parent: Any = model
     return select(parent.uuid).where(parent.id == own_key).scalar_subquery()
-
-
-def _object(text: str | None) -> Any:
-    return orjson.Fragment(text) if text else EMPTY_OBJECT
-
-
-def _array(text: str | None) -> Any:
-    return orjson.Fragment(text) if text else EMPTY_ARRAY
-
-
-def masked(text: str | None, *, instance: bool = False) -> Any:
-    """A JSON object with its secrets masked; ``instance``: it is an instance_info."""
-    if not text or text == "{}":
-        return EMPTY_OBJECT
-    return orjson.Fragment(dump_json(secrets.mask(json.loads(text), instance=instance)))
 
 
 def timestamp(value: datetime | None) -> str | None:
