@@ -1,6 +1,8 @@
 """/v1/allocations, /v1/nodes/{node}/allocation"""
 
+import json
 from collections.abc import Sequence
+from typing import Any
 
 from flask import Response
 from sqlalchemy import ColumnElement
@@ -28,10 +30,11 @@ FILTERS = {"node": 52, "resource_class": 52, "state": 52, "owner": 60}
 class AllocationView(View):
     """Some ``fields`` of allocations."""
 
-    def column(self, name: str) -> Column | None:
+    @classmethod
+    def column(cls, name: str, resource: Resource, version: int) -> Column | None:
         if name == "node_uuid":
             return uuid_of_parent(Node, NodeAllocation.node_id), None
-        return super().column(name)
+        return super().column(name, resource, version)
 
 
 ALLOCATIONS = Resource(
@@ -87,7 +90,7 @@ def create_allocation(call: BaremetalCall, session: Session) -> Response:
     if "node" in values and call.version < BACKFILL_SINCE:
         raise InvalidValue(message="Schema error for allocation: 'node': Additional properties are not allowed")
     made = allocations.create(session, values, membership=call.membership(session), settings=call.settings)
-    document = collection.whole(call, ALLOCATIONS).fetch(session, made.uuid)
+    document: dict[str, Any] = json.loads(collection.whole(call, ALLOCATIONS).fetch_text(session, made.uuid))
     headers = {"Location": f"{call.base_url}/v1/allocations/{made.uuid}"}
     if call.prefers_representation:
         headers["Preference-Applied"] = "return=representation"

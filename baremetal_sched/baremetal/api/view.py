@@ -86,20 +86,28 @@ class View:
         """The fields of a row that are not JSON yet."""
         return {name: render(row[index]) for name, index, render in self._layout.renders}
 
-    def render(self, row: Any) -> orjson.Fragment:
-        """The document of one row, as JSON."""
+    def text(self, row: Any) -> str:
+        """The document of one row, as the text of its JSON."""
         values = tuple(row)
         uuid, plain = values[:2]
         computed = orjson.dumps(self.computed(values))[1:-1].decode()
         parts = (plain, computed, self._links.replace(_ANY, uuid))
-        return orjson.Fragment(f"{{{','.join(filter(None, parts))}}}")
+        return f"{{{','.join(filter(None, parts))}}}"
 
-    def fetch(self, session: Session, uuid: str) -> orjson.Fragment:
-        """The document of the thing with this UUID. Raises what ``missing`` of the resource makes."""
+    def render(self, row: Any) -> orjson.Fragment:
+        """The document of one row, to be put into another."""
+        return orjson.Fragment(self.text(row))
+
+    def fetch_text(self, session: Session, uuid: str) -> str:
+        """``text`` of the thing with this UUID. Raises what ``missing`` of the resource makes."""
         row = session.execute(select(*self.columns).where(self.resource.model.uuid == uuid)).first()
         if row is None:
             raise self.resource.missing(uuid)
-        return self.render(row)
+        return self.text(row)
+
+    def fetch(self, session: Session, uuid: str) -> orjson.Fragment:
+        """``render`` of the thing with this UUID. Raises what ``missing`` of the resource makes."""
+        return orjson.Fragment(self.fetch_text(session, uuid))
 
 
 class _Layout(NamedTuple):
