@@ -34,6 +34,9 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         cfg.StrOpt(
             "default_conductor_group", default="", help="Conductor group of a node that is created without one."
         ),
+        cfg.StrOpt(
+            "default_portgroup_mode", default="active-backup", help="Mode of a portgroup that is created without one."
+        ),
         cfg.IntOpt(
             "hash_partition_exponent",
             default=5,

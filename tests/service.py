@@ -149,10 +149,14 @@ class Service:
 
     def patch(self, ident: str, *operations: tuple[Any, ...], version: str = LATEST, **expected: Any) -> TestResponse:
         """PATCH a node with operations such as ``("add", "/extra/a", 1)``."""
+        return self.patch_at(f"/nodes/{ident}", *operations, version=version, **expected)
+
+    def patch_at(self, path: str, *operations: tuple[Any, ...], version: str = LATEST, **expected: Any) -> TestResponse:
+        """PATCH whatever is at ``path`` with such operations."""
         body = [
-            {"op": kind, "path": path, **({"value": value[0]} if value else {})} for kind, path, *value in operations
+            {"op": kind, "path": place, **({"value": value[0]} if value else {})} for kind, place, *value in operations
         ]
-        return self.baremetal("PATCH", f"/nodes/{ident}", body, version=version, **expected)
+        return self.baremetal("PATCH", path, body, version=version, **expected)
 
     def set_columns(self, uuid: str, **values: Any) -> None:
         """Change columns of a node behind the API's back, as later provisioning would."""

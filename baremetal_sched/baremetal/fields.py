@@ -66,8 +66,12 @@ class Fields(dict[str, Field]):
         return {name: deepcopy(self.defaults[name]) if value is None else value for name, value in values.items()}
 
     def patched(self, before: Mapping[str, Any], operations: patch.Patch, schema: Schema) -> dict[str, Any]:
-        """The document ``before`` with the patch applied, as ``schema`` loads it. Raises InvalidValue."""
-        return load(schema, patch.apply(before, operations, self.defaults), "patch")
+        """The document ``before`` with the patch applied, as ``schema`` loads it; null means the default.
+
+        Raises InvalidValue.
+        """
+        after = load(schema, patch.apply(before, operations, self.defaults), "patch")
+        return {name: deepcopy(self.defaults[name]) if value is None else value for name, value in after.items()}
 
     def changes(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
         """What is different in ``after``; to JSON, 1 and True are."""

@@ -10,6 +10,8 @@ _HOST_NAME = re.compile(
     r"(?=.{1,255}\Z)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*"
 )
 _CONDUCTOR_GROUP = re.compile(r"[A-Za-z0-9_\-.]{0,255}")
+_MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}", re.IGNORECASE)
+_DATAPATH_ID = re.compile(r"[0-9a-f]{16}", re.IGNORECASE)
 
 #: Most traits on a node (specification node-traits).
 TRAITS_PER_NODE = 50
@@ -24,6 +26,17 @@ def canonical_uuid(text: str) -> str | None:
     except (ValueError, AttributeError):
         return None
     return canonical if text.lower().replace("-", "") == canonical.replace("-", "") else None
+
+
+def canonical_mac(text: str) -> str | None:
+    """``text`` as a MAC address in lower case; None if it is none."""
+    return text.lower() if _MAC.fullmatch(text) else None
+
+
+def canonical_switch_id(text: str) -> str | None:
+    """``text`` as the id of a switch in lower case: a MAC address, or a datapath id of OpenFlow (16 hexadecimal
+    digits); None if it is neither."""
+    return text.lower() if _MAC.fullmatch(text) or _DATAPATH_ID.fullmatch(text) else None
 
 
 def is_logical_name(text: str, *, hostname_only: bool = False) -> bool:

@@ -101,16 +101,26 @@ def _plain(filters: NodeFilters) -> list[ColumnElement[bool]]:
     if filters.sharded is not None:
         conditions.append(Node.shard.is_not(None) if filters.sharded else Node.shard.is_(None))
     if filters.shards is not None:
-        conditions.append(func.lower(Node.shard).in_([shard.lower() for shard in filters.shards]))
+        conditions.append(in_shards(filters.shards))
     if filters.project is not None:
         conditions.append(or_(Node.owner == filters.project, Node.lessee == filters.project))
     if filters.description_contains is not None:
-        # % and _ are wildcards, as with Ironic; a backslash is just itself, which needs another escape character.
-        pattern = filters.description_contains.lower().replace("!", "!!")
-        conditions.append(func.lower(Node.description).like(f"%{pattern}%", escape="!"))
+        conditions.append(contains(Node.description, filters.description_contains))
     if filters.parent_node is None and not filters.include_children:
         conditions.append(Node.parent_node.is_(None))
     return conditions
+
+
+def contains(column: Any, text: str) -> ColumnElement[bool]:
+    """The column has ``text`` in it, letter case aside. % and _ in it are wildcards, as with Ironic."""
+    # A backslash is just itself, which needs another escape character.
+    condition: ColumnElement[bool] = func.lower(column).like("%{}%".format(text.lower().replace("!", "!!")), escape="!")
+    return condition
+
+
+def in_shards(shards: Sequence[str]) -> ColumnElement[bool]:
+    """The node is in one of the shards, letter case aside."""
+    return func.lower(Node.shard).in_([shard.lower() for shard in shards])
 
 
 def _trait_conditions(filters: NodeFilters) -> list[ColumnElement[bool]]:

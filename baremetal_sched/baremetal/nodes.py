@@ -17,7 +17,7 @@ from baremetal_sched.baremetal.identifiers import (
 )
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.models import Node, NodeTrait
+from baremetal_sched.db.models import Node, Port
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import (
     DuplicateNodeName,
@@ -66,6 +66,20 @@ def find_to_change_by(session: Session, ident: str, membership: Membership) -> N
     membership.require(node.conductor_group, node.driver)
     require_unlocked(node)
     return node
+
+
+def find_named_in_body(session: Session, ident: str) -> Node:
+    """The node that a body names, its row locked. Raises InvalidValue if there is none: it is no part of the path."""
+    try:
+        return find_for_change(session, ident)
+    except NodeNotFound as error:
+        raise InvalidValue(message=str(error)) from None
+
+
+def find_owner_to_change(session: Session, node_id: int, membership: Membership) -> Node:
+    """The node with this id, for a change of what belongs to it; raises like ``find_to_change_by``."""
+    uuid = session.scalars(select(Node.uuid).where(Node.id == node_id)).one()
+    return find_to_change_by(session, uuid, membership)
 
 
 def create(
@@ -215,7 +229,8 @@ def destroy(session: Session, ident: str, membership: Membership) -> None:
                 "or set the node into maintenance mode"
             )
     projection.withdraw(session, node, force=node.maintenance)
-    session.execute(delete(NodeTrait).where(NodeTrait.node_id == node.id))
+    # The rest goes with the node's row. Not on MariaDB with portgroups, which their ports still name.
+    session.execute(delete(Port).where(Port.node_id == node.id))
     session.delete(node)
 
 

@@ -19,6 +19,63 @@ class ChassisNotEmpty(InvalidError):
     template = "Cannot complete the requested action because chassis {chassis} contains nodes."
 
 
+class PortNotFound(NotFoundError):
+    template = "Port {port} could not be found."
+
+
+class PortAlreadyExists(ConflictError):
+    template = "A port with {key} {value} already exists."
+
+
+class PortgroupNotFound(NotFoundError):
+    template = "Portgroup {portgroup} could not be found."
+
+
+class PortgroupAlreadyExists(ConflictError):
+    template = "A portgroup with {key} {value} already exists."
+
+
+class PortgroupNotEmpty(InvalidError):
+    template = "Cannot complete the requested action because portgroup {portgroup} contains ports."
+
+
+class PortgroupRefused(ConflictError):
+    """A port cannot be in the portgroup; the caller says why."""
+
+    template = "{message}"
+
+
+class VolumeConnectorNotFound(NotFoundError):
+    template = "Volume connector {connector} could not be found."
+
+
+class VolumeTargetNotFound(NotFoundError):
+    template = "Volume target {target} could not be found."
+
+
+class VolumeAlreadyExists(ConflictError):
+    template = "A {kind} with UUID {uuid} already exists."
+
+
+class VolumeConnectorExists(ConflictError):
+    template = "A volume connector with type {type} and connector ID {connector} already exists."
+
+
+class VolumeTargetExists(ConflictError):
+    template = "A volume target with boot index '{boot_index}' for the same node already exists."
+
+
+class VolumeInUse(InvalidError):
+    template = (
+        'The requested action "{action}" can not be performed on node "{node}" while it is in state "{state}": '
+        "its power has to be off."
+    )
+
+
+class OperationNotPermitted(ForbiddenError):
+    template = "Operation not permitted."
+
+
 class NodeAlreadyExists(ConflictError):
     template = "A node with UUID {uuid} already exists."
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from marshmallow import Schema
 
-from baremetal_sched.baremetal import allocations, chassis
+from baremetal_sched.baremetal import allocations, chassis, portgroups, ports, volume
 from baremetal_sched.baremetal.api import allocations as allocations_api
 from baremetal_sched.baremetal.api import conductors, drivers, node_filters
 from baremetal_sched.baremetal.api import versions as baremetal_versions
@@ -31,6 +31,8 @@ from baremetal_sched.baremetal.schemas.management import (
     VIRTUAL_MEDIA,
 )
 from baremetal_sched.baremetal.schemas.nodes import MAINTENANCE, NODE_CREATE, NODE_UPDATE, POWER
+from baremetal_sched.baremetal.schemas.portgroups import PORTGROUP_CREATE, PORTGROUP_UPDATE
+from baremetal_sched.baremetal.schemas.ports import PORT_CREATE, PORT_UPDATE
 from baremetal_sched.baremetal.schemas.provision import KEYS as PROVISION_KEYS
 from baremetal_sched.baremetal.state_machine import TABLE, VERBS
 from baremetal_sched.baremetal.states import FAULTS, POWER_TARGETS
@@ -188,6 +190,12 @@ def test_fields_of_nodes() -> None:
 COLLECTIONS: list[tuple[str, str, Fields, Schema, Schema]] = [
     ("allocations", "/v1/allocations", allocations.FIELDS, ALLOCATION_CREATE, ALLOCATION_UPDATE),
     ("chassis", "/v1/chassis", chassis.FIELDS, CHASSIS_CREATE, CHASSIS_UPDATE),
+    ("ports", "/v1/ports", ports.FIELDS, PORT_CREATE, PORT_UPDATE),
+    ("portgroups", "/v1/portgroups", portgroups.FIELDS, PORTGROUP_CREATE, PORTGROUP_UPDATE),
+    *(
+        ("volume", f"/v1/volume/{plural}", kind.fields, kind.create, kind.update)
+        for plural, kind in (("connectors", volume.CONNECTORS), ("targets", volume.TARGETS))
+    ),
 ]
 
 

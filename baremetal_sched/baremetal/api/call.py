@@ -103,6 +103,12 @@ class BaremetalCall(Call):
             raise InvalidValue(message=f"Expected UUID for {name}: {text}")
         return canonical
 
+    def ident(self, text: str, name: str) -> str:
+        """``text`` from the path, if it is a UUID or can be a name; InvalidValue, which calls it ``name``, if not."""
+        if canonical_uuid(text) is None and not is_logical_name(text):
+            raise InvalidValue(message=f"Expected UUID or name for {name}: {text}")
+        return text
+
     def node_ident(self, ident: str) -> str:
         """``ident`` from the path, if it can be that of a node at all; else RoutingError or InvalidValue."""
         if ident in _SUB_COLLECTIONS:

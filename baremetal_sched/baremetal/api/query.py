@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import TooNewParameter
-from baremetal_sched.baremetal.identifiers import canonical_uuid
+from baremetal_sched.baremetal.identifiers import canonical_uuid, is_logical_name
 from baremetal_sched.baremetal.schemas.base import parse_flag
 from baremetal_sched.errors import InvalidValue
 
@@ -55,6 +55,13 @@ class Query:
         if canonical is None:
             raise InvalidValue(message=f"Expected UUID for {name}: {value}")
         return canonical
+
+    def ident(self, name: str) -> str | None:
+        """A parameter that has to be a UUID or a possible name."""
+        value = self.text(name)
+        if value is not None and canonical_uuid(value) is None and not is_logical_name(value):
+            raise InvalidValue(message=f"Expected UUID or name for {name}: {value}")
+        return value
 
     def items(self, name: str) -> list[str] | None:
         """A comma list, which may also be repeated; blanks around the items are dropped. None if it is not given."""

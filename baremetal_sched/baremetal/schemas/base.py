@@ -5,7 +5,7 @@ from typing import Any
 
 from marshmallow import RAISE, Schema, ValidationError, fields, validate
 
-from baremetal_sched.baremetal.identifiers import canonical_uuid
+from baremetal_sched.baremetal.identifiers import canonical_mac, canonical_uuid, is_logical_name
 from baremetal_sched.errors import InvalidValue
 
 _TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
@@ -105,3 +105,34 @@ class Uuid(fields.Field[str]):
         if canonical is None:
             raise ValidationError(f"Expected UUID for {attr}: {value}")
         return canonical
+
+
+class MacAddress(fields.Field[str]):
+    """A MAC address; becomes lower case."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        address = canonical_mac(value) if isinstance(value, str) else None
+        if address is None:
+            raise ValidationError(f"Expected valid MAC address for {attr}: {value}")
+        return address
+
+
+class LogicalName(Text):
+    """A name that can stand in a path."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        name = super()._deserialize(value, attr, data, **kwargs)
+        if not is_logical_name(name):
+            raise ValidationError(f"invalid name '{name}'")
+        return name
+
+
+class Whole(fields.Field[int]):
+    """An integer, as far as the databases can hold it. True is none."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise ValidationError(f"{value!r} is not of type 'integer'")
+        if not -(2**31) <= value < 2**31:
+            raise ValidationError(f"{value} is out of range")
+        return value

@@ -2,6 +2,7 @@
 
 from baremetal_sched.db.models.base import Base, table_of
 from baremetal_sched.db.models.conductors import Conductor, ConductorInterface
+from baremetal_sched.db.models.findings import BiosSetting, FirmwareComponent, NodeInventory
 from baremetal_sched.db.models.history import NodeHistory
 from baremetal_sched.db.models.inspection_rules import InspectionRule
 from baremetal_sched.db.models.node_allocations import NodeAllocation
@@ -17,24 +18,31 @@ from baremetal_sched.db.models.placement import (
     ResourceProvider,
     Trait,
 )
+from baremetal_sched.db.models.ports import Port, Portgroup
 from baremetal_sched.db.models.steps import DeployTemplate, Runbook, RunbookTrait
+from baremetal_sched.db.models.volume import VolumeConnector, VolumeTarget
 
 __all__ = [
     "Aggregate",
     "Allocation",
     "Base",
+    "BiosSetting",
     "Chassis",
     "Conductor",
     "ConductorInterface",
     "Consumer",
     "DeployTemplate",
+    "FirmwareComponent",
     "InspectionRule",
     "Inventory",
     "Node",
     "NodeAllocation",
     "NodeHistory",
+    "NodeInventory",
     "NodeTrait",
     "NodeWork",
+    "Port",
+    "Portgroup",
     "ProviderAggregate",
     "ProviderTrait",
     "ResourceClass",
@@ -42,5 +50,7 @@ __all__ = [
     "Runbook",
     "RunbookTrait",
     "Trait",
+    "VolumeConnector",
+    "VolumeTarget",
     "table_of",
 ]

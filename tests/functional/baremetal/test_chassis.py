@@ -22,8 +22,7 @@ def uuids(service: Service, query: str = "", **options: Any) -> list[str]:
 
 
 def patch(service: Service, uuid: str, *operations: tuple[Any, ...], **expected: Any) -> Any:
-    body = [{"op": kind, "path": path, **({"value": value[0]} if value else {})} for kind, path, *value in operations]
-    return service.baremetal("PATCH", f"/chassis/{uuid}", body, **expected)
+    return service.patch_at(f"/chassis/{uuid}", *operations, **expected)
 
 
 def test_create_and_show(service: Service) -> None:

@@ -20,9 +20,31 @@ PATHS = {
     "chassis": "/chassis/{chassis}",
     "chassis_list": "/chassis",
     "chassis_nodes": "/chassis/{chassis}/nodes",
+    "port": "/ports/{port}",
+    "ports": "/ports",
+    "ports_by_node": "/ports?node_uuid={uuid}",
+    "ports_detail": "/ports/detail",
+    "node_ports": "/nodes/{uuid}/ports",
+    "portgroup": "/portgroups/{portgroup}",
+    "portgroups": "/portgroups",
+    "node_portgroups": "/nodes/{uuid}/portgroups",
+    "volume": "/volume",
+    "node_volume": "/nodes/{uuid}/volume",
+    "connector": "/volume/connectors/{connector}",
+    "connectors": "/volume/connectors",
+    "target": "/volume/targets/{target}",
 }
 #: Lists, with what they are called in the body; the first item is looked at.
-LISTS = {"node_list": "nodes", "chassis_list": "chassis", "chassis_nodes": "nodes"}
+LISTS = {
+    "node_list": "nodes",
+    "chassis_list": "chassis",
+    "chassis_nodes": "nodes",
+    "ports_by_node": "ports",
+    "ports_detail": "ports",
+    "node_ports": "ports",
+    "node_portgroups": "portgroups",
+    **{name: name for name in ("ports", "portgroups", "connectors")},
+}
 
 
 def keys_at(name: str) -> dict[int, set[str] | None]:
@@ -43,12 +65,26 @@ def keys_at(name: str) -> dict[int, set[str] | None]:
     return by_version
 
 
+def make_things(service: Service) -> dict[str, str]:
+    """One of each, by what the paths call it; the values are UUIDs."""
+    chassis = service.baremetal("POST", "/chassis", {}).json["uuid"]
+    node = service.add_node("n1", power=False, chassis_uuid=chassis)
+    things = {"uuid": node, "chassis": chassis}
+    for name, path, body in (
+        ("port", "/ports", {"address": "52:54:00:00:00:01"}),
+        ("portgroup", "/portgroups", {}),
+        ("connector", "/volume/connectors", {"type": "iqn", "connector_id": "iqn.a"}),
+        ("target", "/volume/targets", {"volume_type": "iscsi", "volume_id": "v", "boot_index": 0}),
+    ):
+        things[name] = service.baremetal("POST", path, {"node_uuid": node, **body}).json["uuid"]
+    return things
+
+
 @pytest.mark.parametrize("name", PATHS)
 def test_keys(service: Service, name: str) -> None:
-    chassis = service.baremetal("POST", "/chassis", {}).json["uuid"]
-    uuid = service.add_node("n1", power=False, chassis_uuid=chassis)
+    things = make_things(service)
     for version, keys in keys_at(name).items():
-        path = PATHS[name].format(uuid=uuid, chassis=chassis)
+        path = PATHS[name].format(**things)
         response = service.baremetal("GET", path, version=f"1.{version}", status="*")
         document = response.json.get(LISTS.get(name), [response.json])[0]
         if keys is None:

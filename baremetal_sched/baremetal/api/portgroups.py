@@ -1,0 +1,121 @@
+"""/v1/portgroups, and the portgroups of nodes"""
+
+from flask import Response
+from sqlalchemy import ColumnElement
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import nodes, portgroups, records
+from baremetal_sched.baremetal.api import collection
+from baremetal_sched.baremetal.api.call import BaremetalCall
+from baremetal_sched.baremetal.api.node_view import INSPECT_WAIT_SINCE
+from baremetal_sched.baremetal.api.nodes import uuid_of as uuid_of_node
+from baremetal_sched.baremetal.api.ports import named_node, on_nodes, query_mac
+from baremetal_sched.baremetal.api.query import Query
+from baremetal_sched.baremetal.api.view import Column, Resource, View, uuid_of_parent
+from baremetal_sched.baremetal.node_list import in_shards
+from baremetal_sched.baremetal.schemas.portgroups import PORTGROUP_CREATE
+from baremetal_sched.db.models import Node, Portgroup
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.web.responses import empty_response
+
+#: Filters, with the first microversion (minor) that has each.
+FILTERS = {"node": 23, "address": 23, "shard": 106, "conductor_groups": 23}
+
+
+class PortgroupView(View):
+    """A portgroup as JSON."""
+
+    @classmethod
+    def column(cls, name: str, resource: Resource, version: int) -> Column | None:
+        if name == "node_uuid":
+            return uuid_of_parent(Node, Portgroup.node_id), None
+        return super().column(name, resource, version)
+
+
+PORTGROUPS = Resource(
+    path="portgroups",
+    plural="portgroups",
+    model=Portgroup,
+    fields=portgroups.FIELDS,
+    list_default=portgroups.LIST_DEFAULT,
+    missing=portgroups.missing,
+    view=PortgroupView,
+)
+
+
+def list_portgroups(call: BaremetalCall, session: Session) -> Response:
+    """GET /v1/portgroups"""
+    return _list(call, session, "portgroups")
+
+
+def list_portgroups_in_detail(call: BaremetalCall, session: Session) -> Response:
+    """GET /v1/portgroups/detail"""
+    return _list(call, session, "portgroups/detail")
+
+
+def list_portgroups_of_node(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/nodes/{node}/portgroups"""
+    return _list(call, session, f"nodes/{ident}/portgroups", node=uuid_of_node(call, session, ident))
+
+
+def list_portgroups_of_node_in_detail(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/nodes/{node}/portgroups/detail"""
+    return _list(call, session, f"nodes/{ident}/portgroups/detail", node=uuid_of_node(call, session, ident))
+
+
+def _list(call: BaremetalCall, session: Session, path: str, *, node: str | None = None) -> Response:
+    def narrow(query: Query) -> list[ColumnElement[bool]]:
+        return _conditions(call, session, query, node)
+
+    detailed = path.endswith("/detail")
+    return collection.list_all(call, session, PORTGROUPS, detailed=detailed, path=path, filters=FILTERS, narrow=narrow)
+
+
+def _conditions(call: BaremetalCall, session: Session, query: Query, node: str | None) -> list[ColumnElement[bool]]:
+    """The filter as a condition; ``node`` comes from the path and wins."""
+    node = node or named_node(call, query)
+    address, shards, groups = query_mac(query), query.items("shard"), query.names("conductor_groups")
+    if sum(bool(filter_) for filter_ in (node, address, shards, groups)) > 1:
+        raise InvalidValue(message="Filtering by node, address, or shard simultaneously is not supported.")
+    if node is not None:
+        return [Portgroup.node_id == nodes.find(session, node).id]
+    if address is not None:
+        return [Portgroup.address == address]
+    if shards is not None:
+        return [on_nodes(Portgroup.node_id, in_shards(shards))]
+    return [on_nodes(Portgroup.node_id, Node.conductor_group.in_(groups))] if groups else []
+
+
+def show_portgroup(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/portgroups/{portgroup}"""
+    return collection.show(call, session, PORTGROUPS, _uuid_of(call, session, ident))
+
+
+def create_portgroup(call: BaremetalCall, session: Session) -> Response:
+    """POST /v1/portgroups"""
+    values = collection.load_creation(call, PORTGROUPS, PORTGROUP_CREATE, "portgroup")
+    group = portgroups.create(session, values, call.settings.default_portgroup_mode)
+    return collection.created(call, session, PORTGROUPS, group.uuid)
+
+
+def update_portgroup(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """PATCH /v1/portgroups/{portgroup}"""
+    call.refuse_query()
+    operations = collection.load_patch(call, portgroups.FIELDS)
+    uuid = _uuid_of(call, session, ident)
+    hides_inspect_wait = call.version < INSPECT_WAIT_SINCE
+    membership = call.membership(session)
+    portgroups.update(session, uuid, operations, membership, hides_inspect_wait=hides_inspect_wait)
+    return collection.updated(call, session, PORTGROUPS, uuid)
+
+
+def delete_portgroup(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """DELETE /v1/portgroups/{portgroup}"""
+    call.refuse_query()
+    call.refuse_body()
+    portgroups.destroy(session, _uuid_of(call, session, ident), call.membership(session))
+    return empty_response(204)
+
+
+def _uuid_of(call: BaremetalCall, session: Session, ident: str) -> str:
+    return records.uuid_of(session, Portgroup, call.ident(ident, "portgroup_ident"), portgroups.missing)

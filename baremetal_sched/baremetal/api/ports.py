@@ -1,0 +1,236 @@
+"""/v1/ports, and the ports of nodes and of portgroups"""
+
+import json
+from functools import partial
+from typing import Any
+
+import orjson
+from flask import Response
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import nodes, portgroups, ports, records
+from baremetal_sched.baremetal.api import collection
+from baremetal_sched.baremetal.api.call import NAMES, BaremetalCall
+from baremetal_sched.baremetal.api.errors import TooNew
+from baremetal_sched.baremetal.api.node_view import INSPECT_WAIT_SINCE
+from baremetal_sched.baremetal.api.nodes import uuid_of as uuid_of_node
+from baremetal_sched.baremetal.api.query import Query
+from baremetal_sched.baremetal.api.view import EMPTY_OBJECT, Column, Resource, View, uuid_of_parent
+from baremetal_sched.baremetal.identifiers import canonical_mac, canonical_uuid
+from baremetal_sched.baremetal.node_list import contains, in_shards
+from baremetal_sched.baremetal.schemas.ports import PORT_CREATE, VTEP
+from baremetal_sched.db.models import Node, Port, Portgroup
+from baremetal_sched.db.types import as_text
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.baremetal import OperationNotPermitted
+from baremetal_sched.web.responses import empty_response
+
+NAMES_SINCE = 88
+NODE_IDENT_SINCE = 94
+NETWORK_TYPE_SINCE = 64
+VTEP_SINCE = 90
+GROUP_NETWORK_SINCE = 102
+
+#: Filters, with the first microversion (minor) that has each.
+FILTERS = {
+    "node": 1,
+    "node_uuid": 1,
+    "address": 1,
+    "portgroup": 24,
+    "shard": 82,
+    "description_contains": 1,
+    "conductor_groups": 1,
+}
+
+
+def _link(version: int, text: str | None) -> Any:
+    """Clients below 1.90 cannot know links to an OVN gateway: to them there is none."""
+    if not text or (version < VTEP_SINCE and set(VTEP) & set(json.loads(text))):
+        return EMPTY_OBJECT
+    return orjson.Fragment(text)
+
+
+class PortView(View):
+    """A port as JSON."""
+
+    @classmethod
+    def column(cls, name: str, resource: Resource, version: int) -> Column | None:
+        match name:
+            case "node_uuid":
+                return uuid_of_parent(Node, Port.node_id), None
+            case "portgroup_uuid":
+                return uuid_of_parent(Portgroup, Port.portgroup_id), None
+            case "local_link_connection":
+                return as_text(Port.local_link_connection.expression), partial(_link, version)
+            case _:
+                return super().column(name, resource, version)
+
+
+PORTS = Resource(
+    path="ports",
+    plural="ports",
+    model=Port,
+    fields=ports.FIELDS,
+    list_default=ports.LIST_DEFAULT,
+    missing=ports.missing,
+    view=PortView,
+)
+
+
+def list_ports(call: BaremetalCall, session: Session) -> Response:
+    """GET /v1/ports"""
+    return _list(call, session, "ports")
+
+
+def list_ports_in_detail(call: BaremetalCall, session: Session) -> Response:
+    """GET /v1/ports/detail"""
+    return _list(call, session, "ports/detail")
+
+
+def list_ports_of_node(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/nodes/{node}/ports"""
+    return _list(call, session, f"nodes/{ident}/ports", node=uuid_of_node(call, session, ident))
+
+
+def list_ports_of_node_in_detail(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/nodes/{node}/ports/detail"""
+    return _list(call, session, f"nodes/{ident}/ports/detail", node=uuid_of_node(call, session, ident))
+
+
+def list_ports_of_portgroup(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/portgroups/{portgroup}/ports"""
+    return _list(call, session, f"portgroups/{ident}/ports", portgroup=call.ident(ident, "portgroup"))
+
+
+def list_ports_of_portgroup_in_detail(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/portgroups/{portgroup}/ports/detail"""
+    return _list(call, session, f"portgroups/{ident}/ports/detail", portgroup=call.ident(ident, "portgroup"))
+
+
+def refuse_creation(call: BaremetalCall, session: None, ident: str) -> Response:
+    """POST /v1/nodes/{node}/ports, POST /v1/portgroups/{portgroup}/ports"""
+    raise InvalidValue(message="Ports are created at /v1/ports; these are lists only.")
+
+
+def _list(
+    call: BaremetalCall, session: Session, path: str, *, node: str | None = None, portgroup: str | None = None
+) -> Response:
+    def narrow(query: Query) -> list[ColumnElement[bool]]:
+        return _conditions(call, session, query, node, portgroup)
+
+    detailed = path.endswith("/detail")
+    return collection.list_all(call, session, PORTS, detailed=detailed, path=path, filters=FILTERS, narrow=narrow)
+
+
+def _conditions(
+    call: BaremetalCall, session: Session, query: Query, node: str | None, portgroup: str | None
+) -> list[ColumnElement[bool]]:
+    """The filters as conditions; ``node`` and ``portgroup`` come from the path and win."""
+    node = node or query.uuid("node_uuid") or named_node(call, query)
+    portgroup = portgroup or query.ident("portgroup")
+    address, shards, groups = query_mac(query), query.items("shard"), query.names("conductor_groups")
+    if sum(filter_ is not None for filter_ in (node, portgroup, shards)) > 1:
+        raise OperationNotPermitted
+    if groups and (node or portgroup or address):
+        raise InvalidValue(
+            message="Filtering by conductor_groups cannot be combined with node_ident, portgroup_ident, or node "
+            "address filters."
+        )
+    conditions: list[ColumnElement[bool]] = []
+    if node is not None:
+        conditions.append(Port.node_id == nodes.find(session, node).id)
+    if portgroup is not None:
+        conditions.append(Port.portgroup_id == records.id_of(session, Portgroup, portgroup, portgroups.missing))
+    if address is not None:
+        conditions.append(Port.address == address)
+    if shards is not None:
+        conditions.append(on_nodes(Port.node_id, in_shards(shards)))
+    if groups:
+        conditions.append(on_nodes(Port.node_id, Node.conductor_group.in_(groups)))
+    if query.has("description_contains"):
+        conditions.append(contains(Port.description, query.text("description_contains") or ""))
+    return conditions
+
+
+def named_node(call: BaremetalCall, query: Query) -> str | None:
+    """The parameter ``node``: a UUID, or, where the client knows names, a name."""
+    ident = query.ident("node")
+    if ident is not None and call.version < NAMES and canonical_uuid(ident) is None:
+        raise TooNew
+    return ident
+
+
+def query_mac(query: Query) -> str | None:
+    """The parameter ``address``: a MAC address."""
+    text = query.text("address")
+    address = None if text is None else canonical_mac(text)
+    if text is not None and address is None:
+        raise InvalidValue(message=f"Expected valid MAC address for address: {text}")
+    return address
+
+
+def on_nodes(node_id: Any, condition: ColumnElement[bool]) -> ColumnElement[bool]:
+    """node_id IN (SELECT id FROM nodes WHERE <condition>)"""
+    found: ColumnElement[bool] = node_id.in_(select(Node.id).where(condition))
+    return found
+
+
+def show_port(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/ports/{port}"""
+    return collection.show(call, session, PORTS, _uuid_of(call, session, ident))
+
+
+def create_port(call: BaremetalCall, session: Session) -> Response:
+    """POST /v1/ports"""
+    values = collection.load_creation(call, PORTS, PORT_CREATE, "port")
+    if "node_ident" in values and call.version < NODE_IDENT_SINCE:
+        raise TooNew
+    _check_link(call, values.get("local_link_connection"))
+    port = ports.create(session, values, call.membership(session))
+    return collection.created(call, session, PORTS, port.uuid)
+
+
+def update_port(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """PATCH /v1/ports/{port}"""
+    call.refuse_query()
+    operations = collection.load_patch(call, ports.FIELDS)
+    for operation in operations:
+        if operation["path"] == "/local_link_connection":
+            _check_link(call, operation.get("value"))
+        elif operation["path"].startswith("/local_link_connection/"):
+            _check_link(call, {operation["path"].split("/")[2]: operation.get("value")})
+    port = ports.update(
+        session,
+        _uuid_of(call, session, ident),
+        operations,
+        call.membership(session),
+        hides_inspect_wait=call.version < INSPECT_WAIT_SINCE,
+        group_has_network=call.version >= GROUP_NETWORK_SINCE,
+    )
+    return collection.updated(call, session, PORTS, port.uuid)
+
+
+def delete_port(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """DELETE /v1/ports/{port}, which takes no name"""
+    call.refuse_query()
+    call.refuse_body()
+    ports.destroy(session, call.uuid(ident, "port_uuid"), call.membership(session))
+    return empty_response(204)
+
+
+def _check_link(call: BaremetalCall, link: Any) -> None:
+    """Raise TooNew for parts of a link that the client cannot know."""
+    if not isinstance(link, dict):
+        return
+    if "network_type" in link and call.version < NETWORK_TYPE_SINCE:
+        raise TooNew
+    if VTEP[0] in link and call.version < VTEP_SINCE:
+        raise TooNew
+
+
+def _uuid_of(call: BaremetalCall, session: Session, ident: str) -> str:
+    if call.version < NAMES_SINCE and canonical_uuid(ident) is None:
+        call.ident(ident, "port_ident")
+        raise ports.missing(ident)
+    return records.uuid_of(session, Port, call.ident(ident, "port_ident"), ports.missing)

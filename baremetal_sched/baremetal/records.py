@@ -1,0 +1,68 @@
+"""What work on single rows of every resource has in common: finding, keys that are taken, noting a change."""
+
+import uuid as uuid_module
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from sqlalchemy import ColumnElement, exists, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.identifiers import canonical_uuid
+from baremetal_sched.baremetal.paging import Missing
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.errors import SchedulerError
+
+Entity = TypeVar("Entity")
+
+
+def named(model: Any, ident: str) -> ColumnElement[bool]:
+    """Condition: the row has this UUID, or, if ``ident`` is none, this name (where the resource has names)."""
+    canonical = canonical_uuid(ident)
+    condition: ColumnElement[bool] = model.name == ident if canonical is None else model.uuid == canonical
+    return condition
+
+
+def uuid_of(session: Session, model: Any, ident: str, missing: Missing) -> str:
+    """The UUID of the row that ``ident`` names. Raises what ``missing`` makes."""
+    uuid: str | None = session.scalar(select(model.uuid).where(named(model, ident)))
+    if uuid is None:
+        raise missing(ident)
+    return uuid
+
+
+def id_of(session: Session, model: Any, ident: str, missing: Missing) -> int:
+    """The id of the row that ``ident`` names. Raises what ``missing`` makes."""
+    found: int | None = session.scalar(select(model.id).where(named(model, ident)))
+    if found is None:
+        raise missing(ident)
+    return found
+
+
+def find_for_change(session: Session, model: type[Entity], ident: str, missing: Missing) -> Entity:
+    """The row that ``ident`` names, locked until the transaction ends. Raises what ``missing`` makes."""
+    entity = session.scalars(select(model).where(named(model, ident)).with_for_update()).first()
+    if entity is None:
+        raise missing(ident)
+    return entity
+
+
+def require_free(session: Session, column: Any, value: Any, taken: SchedulerError) -> None:
+    """Raise ``taken`` if a row has ``value`` in ``column``. The key decides; this is for the words."""
+    if value is not None and session.scalar(select(exists().where(column == value))):
+        raise taken
+
+
+def new(session: Session, model: type[Entity], values: Mapping[str, Any]) -> Entity:
+    """A new row with these values, those that are not None, and with a UUID if they have none."""
+    given = {name: value for name, value in values.items() if value is not None}
+    entity = model(**{"uuid": str(uuid_module.uuid4()), "created_at": utcnow(), **given})
+    session.add(entity)
+    return entity
+
+
+def change(entity: Any, changed: Mapping[str, Any]) -> None:
+    """Set what changed, and when."""
+    for name, value in changed.items():
+        setattr(entity, name, value)
+    if changed:
+        entity.updated_at = utcnow()

@@ -1,0 +1,59 @@
+"""What was found out about nodes: inventories of inspections, settings of the BIOS, firmware."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, DateTime, ForeignKey, Integer, String, Text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from baremetal_sched.db.models.base import Base
+from baremetal_sched.db.types import Json
+
+
+class NodeInventory(Base):
+    """What the last inspection of a node found, and what its plug-ins made of it."""
+
+    __tablename__ = "node_inventories"
+
+    node_id: Mapped[int] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"), primary_key=True)
+    inventory: Mapped[Any] = mapped_column(Json)
+    plugin_data: Mapped[Any] = mapped_column(Json)
+    created_at: Mapped[datetime] = mapped_column(DateTime)
+
+
+class BiosSetting(Base):
+    """A setting of a node's BIOS, and what is known about the values that it can have."""
+
+    __tablename__ = "bios_settings"
+
+    node_id: Mapped[int] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"), primary_key=True)
+    name: Mapped[str] = mapped_column(String(255), primary_key=True)
+    value: Mapped[str | None] = mapped_column(Text)
+    attribute_type: Mapped[str | None] = mapped_column(String(255))
+    allowable_values: Mapped[Any | None] = mapped_column(Json)
+    lower_bound: Mapped[int | None] = mapped_column(BigInteger)
+    upper_bound: Mapped[int | None] = mapped_column(BigInteger)
+    min_length: Mapped[int | None] = mapped_column(Integer)
+    max_length: Mapped[int | None] = mapped_column(Integer)
+    read_only: Mapped[bool | None]
+    reset_required: Mapped[bool | None]
+    unique: Mapped[bool | None]
+    created_at: Mapped[datetime] = mapped_column(DateTime)
+    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
+
+
+class FirmwareComponent(Base):
+    """A component of a node that has firmware, and the versions of that."""
+
+    __tablename__ = "firmware_components"
+
+    node_id: Mapped[int] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"), primary_key=True)
+    component: Mapped[str] = mapped_column(String(255), primary_key=True)
+    initial_version: Mapped[str] = mapped_column(String(255))
+    current_version: Mapped[str | None] = mapped_column(String(255))
+    last_version_flashed: Mapped[str | None] = mapped_column(String(255))
+    vendor: Mapped[str | None] = mapped_column(String(255))
+    model: Mapped[str | None] = mapped_column(String(255))
+    serial_number: Mapped[str | None] = mapped_column(String(255))
+    created_at: Mapped[datetime] = mapped_column(DateTime)
+    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
