@@ -24,15 +24,21 @@ def settle(node: Node) -> None:
     node.driver_internal_info = {**kept, **{name: value for name, value in left.items() if name in kept}}
 
 
-def fail(session: Session, node: Node, reason: str, conductor: str | None = None) -> None:
+def fail(
+    session: Session, node: Node, reason: str, conductor: str | None = None, event_type: str | None = None
+) -> None:
     """The work on the node (its row locked) came to nothing: it moves to the state that its state fails to.
+
+    ``event_type`` is that of the entry in the node's history; the state that the node was in, unless given.
 
     A machine that failed at a step of cleaning or servicing may be in any condition: it is put into maintenance.
     """
     column, fault = _STEPS.get(node.provision_state, (None, None))
     if column is not None and getattr(node, column):
         node.maintenance, node.maintenance_reason, node.fault = True, reason, fault
-    history.record(session, node, reason, event_type=node.provision_state, severity="ERROR", conductor=conductor)
+    history.record(
+        session, node, reason, event_type=event_type or node.provision_state, severity="ERROR", conductor=conductor
+    )
     state_machine.fail(node, reason)
     settle(node)
     node.touch()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, and_, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import history, projection, state_machine, work
+from baremetal_sched.baremetal import history, outcomes, projection, state_machine, work
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Conductor, Node
 
@@ -44,11 +44,11 @@ def release(session: Session, node_id: int, condition: ColumnElement[bool], cond
         return False
     if node.target_power_state is not None:
         node.target_power_state = None
-        _note(session, node, why.power, conductor, why.event_type)
+        node.last_error = why.power
+        history.record(session, node, why.power, event_type=why.event_type, severity="ERROR", conductor=conductor)
     if node.provision_state in state_machine.TRANSIENT:
         reason = why.provisioning.format(state=node.provision_state)
-        _note(session, node, reason, conductor, why.event_type)
-        state_machine.fail(node, reason)
+        outcomes.fail(session, node, reason, conductor, why.event_type)
     projection.project(session, node)
     return True
 
@@ -63,12 +63,6 @@ def fail(session: Session, node_id: int, condition: ColumnElement[bool], *, cond
     ).first()
     if node is None or not state_machine.can_fail(node.provision_state):
         return False
-    _note(session, node, reason, conductor, node.provision_state)
-    state_machine.fail(node, reason)
+    outcomes.fail(session, node, reason, conductor)
     projection.project(session, node)
     return True
-
-
-def _note(session: Session, node: Node, reason: str, conductor: str, event_type: str) -> None:
-    node.last_error = reason
-    history.record(session, node, reason, event_type=event_type, severity="ERROR", conductor=conductor)

@@ -10,6 +10,9 @@ from baremetal_sched.errors import InvalidValue
 class PowerInterface(Protocol):
     """Switches the power of a machine."""
 
+    #: Is the power state whatever the node says, so that there is nothing to compare it with?
+    only_remembers: bool = False
+
     def validate(self, machine: Machine) -> None:
         """Raise a SchedulerError, in words for people, unless the power can be switched."""
 
@@ -26,6 +29,8 @@ class PowerInterface(Protocol):
 class FakePower(PowerInterface):
     """Believes whatever it is told, after ``[fake] power_delay`` seconds. A machine that nobody switched is off."""
 
+    only_remembers = True
+
     def validate(self, machine: Machine) -> None:
         pass
 
@@ -39,6 +44,8 @@ class FakePower(PowerInterface):
 
 class AgentPower(PowerInterface):
     """Only an agent that runs on the machine can switch it, and only while it runs."""
+
+    only_remembers = True
 
     def validate(self, machine: Machine) -> None:
         raise InvalidValue(

@@ -1,0 +1,129 @@
+"""Power states: what follows when a machine is not in the state that its node says."""
+
+from typing import Any
+
+import pytest
+
+from baremetal_sched.baremetal.drivers.machine import Machine
+from baremetal_sched.baremetal.drivers.power import POWER_INTERFACES, PowerInterface
+from baremetal_sched.baremetal.states import POWER_TARGETS
+from baremetal_sched.conductor.chores import CHORES
+from baremetal_sched.errors import InvalidValue
+from tests.service import Service
+
+CHORE = next(chore for chore in CHORES if chore.name == "power")
+RECOVERY = next(chore for chore in CHORES if chore.name == "power failures")
+
+
+class Real(PowerInterface):
+    """A machine with a power state of its own; None: it does not answer. ``obeys``: can it be switched?"""
+
+    state: str | None = "power on"
+    obeys = True
+
+    def validate(self, machine: Machine) -> None:
+        pass
+
+    def get_power_state(self, machine: Machine) -> str | None:
+        if self.state is None:
+            raise InvalidValue(message="no answer")
+        return self.state
+
+    def set_power_state(self, machine: Machine, target: str, timeout: int | None = None) -> str:
+        if self.obeys:
+            self.state = POWER_TARGETS[target]
+        return POWER_TARGETS[target]
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Real:
+    real = Real()
+    monkeypatch.setitem(POWER_INTERFACES, "real", real)
+    return real
+
+
+@pytest.fixture
+def uuid(service: Service, machine: Real) -> str:
+    node = service.add_node("n1")
+    service.set_columns(node, power_interface="real", provision_state="active")
+    return node
+
+
+def synchronize(service: Service, times: int = 1) -> None:
+    for _ in range(times):
+        service.conductors["c1"].do_chore(CHORE)
+        service.work()
+
+
+def test_agreement_changes_nothing(service: Service, uuid: str) -> None:
+    before = service.node(uuid)
+    synchronize(service, 2)
+    assert service.node(uuid) == before
+
+
+def test_a_machine_that_was_switched_off_is_switched_on_again(service: Service, uuid: str, machine: Real) -> None:
+    machine.state = "power off"
+    synchronize(service)
+    assert machine.state == "power on"
+    synchronize(service)
+    node = service.node(uuid)
+    assert (node["power_state"], node["maintenance"], node["reservation"]) == ("power on", False, None)
+    assert node["driver_internal_info"]["power_sync_failures"] == 0
+
+
+def test_or_the_node_takes_the_state_of_the_machine(database_url: str, machine: Real) -> None:
+    with Service(database_url, conductor={"force_power_state_during_sync": False}) as service:
+        service.add_conductor("c1")
+        node = service.add_node("n1")
+        service.set_columns(node, power_interface="real")
+        machine.state = "power off"
+        synchronize(service)
+        assert service.node(node)["power_state"] == "power off"
+
+
+def test_power_that_must_not_be_switched_off_is_not(service: Service, uuid: str, machine: Real) -> None:
+    service.set_columns(uuid, power_state="power off", disable_power_off=True)
+    synchronize(service)
+    assert (machine.state, service.node(uuid)["power_state"]) == ("power on", "power on")
+
+
+@pytest.mark.parametrize(("state", "said"), [(None, "error"), ("power off", "power off")])
+def test_after_some_failures_the_node_is_put_into_maintenance_until_it_answers_again(
+    service: Service, uuid: str, machine: Real, state: str | None, said: str
+) -> None:
+    machine.state, machine.obeys = state, False
+    service.set_columns(uuid, provision_state="available")
+    synchronize(service, 3)
+    assert not service.node(uuid)["maintenance"]
+    synchronize(service)
+    node: dict[str, Any] = service.node(uuid)
+    assert (node["maintenance"], node["fault"], node["power_state"]) == (True, "power failure", said)
+    assert "max retries exceeded" in node["maintenance_reason"]
+    assert service.inventory(uuid)["CUSTOM_GOLD"]["reserved"] == 1
+
+    machine.state = None
+    service.conductors["c1"].do_chore(RECOVERY)
+    assert service.node(uuid)["maintenance"]
+    machine.state = "power on"
+    service.conductors["c1"].do_chore(RECOVERY)
+    node = service.node(uuid)
+    assert (node["maintenance"], node["fault"], node["power_state"]) == (False, None, "power on")
+    assert service.inventory(uuid)["CUSTOM_GOLD"]["reserved"] == 0
+
+
+def test_nodes_that_are_locked_or_in_maintenance_or_enrolled_are_left_alone(
+    service: Service, uuid: str, machine: Real
+) -> None:
+    machine.state = "power off"
+    for columns in ({"reservation": "c9"}, {"maintenance": True}, {"provision_state": "enroll"}):
+        service.set_columns(uuid, **columns)
+        service.conductors["c1"].do_chore(CHORE)
+        assert service.node(uuid)["power_state"] == "power on"
+        service.set_columns(uuid, reservation=None, maintenance=False, provision_state="active")
+
+
+def test_fake_machines_are_not_asked(service: Service) -> None:
+    service.add_node("n1")
+    with service.statements() as statements:
+        service.conductors["c1"].do_chore(CHORE)
+    assert statements == []
