@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from sqlalchemy import func, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, load_only
 
 from baremetal_sched.baremetal import projection
 from baremetal_sched.db.models import (
@@ -69,7 +69,16 @@ def _inventories(session: Session) -> Iterator[str]:
     ):
         found.setdefault(uuid, {})[name] = (total, reserved)
     providers = set(session.scalars(select(ResourceProvider.uuid)))
-    for node in session.scalars(select(Node).execution_options(yield_per=500)):
+    # Not in portions: that takes a cursor, which PostgreSQL has in transactions only, and reads have none.
+    seen = (
+        Node.uuid,
+        Node.resource_class,
+        Node.provision_state,
+        Node.power_state,
+        Node.maintenance,
+        Node.instance_uuid,
+    )
+    for node in session.scalars(select(Node).options(load_only(*seen))):
         if node.uuid not in providers:
             yield f"node {node.uuid}: has no resource provider"
             continue
