@@ -235,13 +235,16 @@ def test_as_many_statements_for_many_trees_as_for_few(service: Service) -> None:
         hosts = [spec(f"h{number}-{other}") for other in range(1 + 4 * number)]
         cells = [spec(f"{host.name}-c{cell}", host.name, VCPU=4, MEMORY_MB=4) for host in hosts for cell in (0, 1)]
         seed(service, [*hosts, *cells])
+    query = "resources1=VCPU:1&resources2=MEMORY_MB:1&group_policy=isolate"
+    count(service, query)
     counts = set()
     for limit in (2, 8, 40):
         with service.statements() as statements:
-            found = count(service, f"resources1=VCPU:1&resources2=MEMORY_MB:1&group_policy=isolate&limit={limit}")
+            found = count(service, f"{query}&limit={limit}")
         assert found == min(limit, 30)
         counts.add(len(statements))
-    assert counts == {5}
+    # Where ids are never given out again, the names of classes are remembered.
+    assert counts == {6 if service.database_url.startswith("sqlite") else 5}
 
 
 def test_a_large_product_stops_at_the_limit(service: Service) -> None:
