@@ -1,10 +1,6 @@
 """The ``openstack`` command from PyPI against the service, with nothing but what ``serve`` printed."""
 
-import json
-import os
 import re
-import subprocess
-import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,11 +10,10 @@ from uuid import uuid4
 import pytest
 import yaml
 
+from tests.clients.openstack import OpenStack, variables_in
 from tests.processes import conductor, serve, wait_until
 
 pytestmark = pytest.mark.slow
-
-OPENSTACK = Path(sys.executable).with_name("openstack")
 
 FLEET = """
 nodes:
@@ -40,52 +35,6 @@ nodes:
 """
 
 
-class OpenStack:
-    """The ``openstack`` command with the given environment, and no other."""
-
-    def __init__(self, home: Path, variables: dict[str, str], *options: str) -> None:
-        self._home = home
-        self._options = options
-        # PYTHONWARNINGS: what the clients' own libraries deprecate is not our business.
-        self._environment = {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONWARNINGS": "ignore", **variables}
-
-    def __call__(self, command: str, *options: str) -> Any:
-        """Run one command and return what it prints: the value of its JSON, or None."""
-        done = self._run([*options, *command.split()], None)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout) if done.stdout else None
-
-    def batch(self, *commands: str) -> list[Any]:
-        """Run commands in one process, which spares its start; returns the values of those that print JSON."""
-        done = self._run([], "\n".join(commands))
-        assert not done.stderr, done.stderr
-        values = list(_json_values(done.stdout))
-        assert len(values) == sum("-f json" in command for command in commands), done.stdout
-        return values
-
-    def _run(self, arguments: list[str], lines: str | None) -> subprocess.CompletedProcess[str]:
-        assert OPENSTACK.exists(), "python-openstackclient is not installed; see the extra 'test' in pyproject.toml"
-        return subprocess.run(
-            [OPENSTACK, *self._options, *arguments],
-            cwd=self._home,
-            env=self._environment,
-            input=lines,
-            stdin=subprocess.DEVNULL if lines is None else None,
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-
-
-def _json_values(text: str) -> Iterator[Any]:
-    """The JSON lists and objects in ``text``, one after the other, with other lines between them."""
-    decoder = json.JSONDecoder()
-    position = 0
-    while start := re.compile(r"^[\[{]", re.MULTILINE).search(text, position):
-        value, position = decoder.raw_decode(text, start.start())
-        yield value
-
-
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """What ``serve`` printed. It runs in an empty folder, with a second conductor for the group rack1."""
@@ -97,9 +46,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def openstack(printed: str, tmp_path_factory: pytest.TempPathFactory) -> OpenStack:
     """The command with the environment variables that ``serve`` printed."""
-    variables = dict(re.findall(r"^\s*export (\w+)=(.*)$", printed, re.MULTILINE))
-    assert variables
-    return OpenStack(tmp_path_factory.mktemp("home"), variables)
+    return OpenStack(tmp_path_factory.mktemp("home"), variables_in(printed))
 
 
 @pytest.fixture(scope="module")
