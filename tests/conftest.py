@@ -24,8 +24,10 @@ SERVERS = os.environ.get("TEST_DATABASE_URLS", "").split()
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "database_kind" in metafunc.fixturenames:
-        kinds = ["sqlite", *SERVERS]
-        metafunc.parametrize("database_kind", kinds, ids=[kind.split(":")[0].split("+")[0] for kind in kinds])
+        # Tests of one server empty its database: the same worker (of pytest-xdist) has them all.
+        servers = {url: url.split(":")[0].split("+")[0] for url in SERVERS}
+        groups = [pytest.param(url, id=kind, marks=pytest.mark.xdist_group(kind)) for url, kind in servers.items()]
+        metafunc.parametrize("database_kind", [pytest.param("sqlite", id="sqlite"), *groups])
 
 
 @pytest.fixture(scope="session")
