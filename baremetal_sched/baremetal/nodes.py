@@ -4,8 +4,8 @@ import uuid as uuid_module
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import delete, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, delete, select
+from sqlalchemy.orm import Session, load_only
 
 from baremetal_sched.baremetal import chassis, projection, states
 from baremetal_sched.baremetal.drivers import HARDWARE_TYPES, INTERFACE_TYPES
@@ -37,18 +37,35 @@ def find(session: Session, ident: str) -> Node:
     return _find(session, ident, for_update=False)
 
 
-def find_for_change(session: Session, ident: str) -> Node:
-    """The node, its row locked until the transaction ends. Raises NodeNotFound."""
-    return _find(session, ident, for_update=True)
+def find_for_change(session: Session, ident: str, *, projected_only: bool = False) -> Node:
+    """The node, its row locked until the transaction ends. Raises NodeNotFound.
+
+    ``projected_only``: just the columns that its provider depends on, for a change of nothing else.
+    """
+    return _find(session, ident, for_update=True, projected_only=projected_only)
 
 
-def _find(session: Session, ident: str, *, for_update: bool) -> Node:
-    canonical = canonical_uuid(ident)
-    query = select(Node).where(Node.uuid == canonical if canonical else Node.name == ident)
+def _find(session: Session, ident: str, *, for_update: bool, projected_only: bool = False) -> Node:
+    query = select(Node).where(_called(ident))
+    if projected_only:
+        query = query.options(load_only(*projection.COLUMNS, raiseload=True))
     node = session.scalars(query.with_for_update() if for_update else query).first()
     if node is None:
         raise NodeNotFound(node=ident)
     return node
+
+
+def _called(ident: str) -> ColumnElement[bool]:
+    canonical = canonical_uuid(ident)
+    return Node.uuid == canonical if canonical else Node.name == ident
+
+
+def uuid_of(session: Session, ident: str) -> str:
+    """The UUID of the node with UUID or name ``ident``. Raises NodeNotFound."""
+    uuid = session.scalar(select(Node.uuid).where(_called(ident)))
+    if uuid is None:
+        raise NodeNotFound(node=ident)
+    return uuid
 
 
 def require_unlocked(node: Node) -> None:
@@ -57,12 +74,12 @@ def require_unlocked(node: Node) -> None:
         raise NodeLocked(node=node.uuid, host=node.reservation)
 
 
-def find_to_change_by(session: Session, ident: str, membership: Membership) -> Node:
+def find_to_change_by(session: Session, ident: str, membership: Membership, *, projected_only: bool = False) -> Node:
     """The node, for a change that its conductor answers for: there has to be one, and it must not be at work on it.
 
-    Raises NodeNotFound, NoValidHost, NoConductors, NodeLocked.
+    ``projected_only`` as for ``find_for_change``. Raises NodeNotFound, NoValidHost, NoConductors, NodeLocked.
     """
-    node = find_for_change(session, ident)
+    node = find_for_change(session, ident, projected_only=projected_only)
     membership.require(node.conductor_group, node.driver)
     require_unlocked(node)
     return node

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sqlalchemy import ColumnElement, and_, false, or_, select, true
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Conductor, ConductorInterface, Node
+from baremetal_sched.db.types import Query
 from baremetal_sched.errors.baremetal import NoConductors, NoValidHost
 from baremetal_sched.hashring import ring_of
 from baremetal_sched.releases import has_groups
@@ -77,12 +79,22 @@ def alive(timeout: float) -> ColumnElement[bool]:
 
 
 def live_members(session: Session, settings: Settings) -> Membership:
-    """The membership as it is now, by the clock of the database.
+    """The membership as it is now, by the clock of the database."""
+    rows = session.execute(_live(settings.conductor.heartbeat_timeout)).all()
+    grouped = all(has_groups(pin) for _, _, pin, _ in rows)
+    members: dict[tuple[str, str], set[str]] = {}
+    for hostname, group, _, hardware_type in rows:
+        members.setdefault((group.lower() if grouped else "", hardware_type), set()).add(hostname)
+    by_key = {key: frozenset(hosts) for key, hosts in members.items()}
+    return Membership(by_key, settings.hash_partition_exponent, grouped)
 
-    SELECT DISTINCT hostname, conductor_group, pin_release_version, hardware_type
+
+@lru_cache
+def _live(timeout: float) -> Query:
+    """SELECT DISTINCT hostname, conductor_group, pin_release_version, hardware_type
     FROM conductors JOIN conductor_interfaces … WHERE online AND heartbeat_at > now - timeout
     """
-    rows = session.execute(
+    return (
         select(
             Conductor.hostname,
             Conductor.conductor_group,
@@ -90,12 +102,6 @@ def live_members(session: Session, settings: Settings) -> Membership:
             ConductorInterface.hardware_type,
         )
         .join(ConductorInterface, ConductorInterface.conductor_id == Conductor.id)
-        .where(alive(settings.conductor.heartbeat_timeout))
+        .where(alive(timeout))
         .distinct()
-    ).all()
-    grouped = all(has_groups(pin) for _, _, pin, _ in rows)
-    members: dict[tuple[str, str], set[str]] = {}
-    for hostname, group, _, hardware_type in rows:
-        members.setdefault((group.lower() if grouped else "", hardware_type), set()).add(hostname)
-    by_key = {key: frozenset(hosts) for key, hosts in members.items()}
-    return Membership(by_key, settings.hash_partition_exponent, grouped)
+    )

@@ -4,6 +4,7 @@ Called in the node's own transaction, after the change; so the two views cannot 
 """
 
 import re
+from collections.abc import Collection
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -13,6 +14,20 @@ from baremetal_sched.db.models import Node, NodeTrait
 from baremetal_sched.errors.baremetal import NodeAllocated
 from baremetal_sched.errors.placement import InventoryInUse
 from baremetal_sched.placement import projected
+
+#: The columns of a node that ``project`` and the checks before a change look at.
+COLUMNS = (
+    Node.uuid,
+    Node.revision,
+    Node.driver,
+    Node.conductor_group,
+    Node.reservation,
+    Node.resource_class,
+    Node.provision_state,
+    Node.power_state,
+    Node.maintenance,
+    Node.instance_uuid,
+)
 
 _NOT_ALPHANUMERIC = re.compile(r"[^0-9A-Za-z]+")
 
@@ -47,13 +62,16 @@ def inventory_of(node: Node) -> projected.Unit | None:
     return projected.Unit(resource_class_of(node.resource_class), reserved)
 
 
-def project(session: Session, node: Node) -> list[str]:
+def project(session: Session, node: Node, traits: Collection[str] | None = None) -> list[str]:
     """Make the node's provider what the node says; returns what had to change, in words.
+
+    ``traits`` are the node's, if the caller has just read or written them.
 
     Raises NodeAllocated if the node changed its resource class while somebody holds the old one.
     """
     session.flush()
-    traits = session.scalars(select(NodeTrait.trait).where(NodeTrait.node_id == node.id)).all()
+    if traits is None:
+        traits = session.scalars(select(NodeTrait.trait).where(NodeTrait.node_id == node.id)).all()
     try:
         return projected.conform(session, node.uuid, inventory_of(node), traits)
     except InventoryInUse:

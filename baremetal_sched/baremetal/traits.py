@@ -1,8 +1,8 @@
 """The traits of a node. The node is the source of truth; its provider follows (``projection``)."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import projection
@@ -31,21 +31,19 @@ def replace_traits(session: Session, node: Node, traits: Iterable[str]) -> list[
         session.execute(delete(NodeTrait).where(NodeTrait.node_id == node.id, NodeTrait.trait.in_(surplus)))
     if missing:
         session.execute(insert(NodeTrait), [{"node_id": node.id, "trait": trait} for trait in sorted(missing)])
-    _changed(session, node)
+    _changed(session, node, wanted)
     return sorted(wanted)
 
 
 def add_trait(session: Session, node: Node, trait: str) -> None:
     """Add one trait (a valid name); fine if the node has it already. Raises TooManyTraits if it would be the 51st."""
-    has_it = session.scalar(
-        select(func.count()).select_from(NodeTrait).where(NodeTrait.node_id == node.id, NodeTrait.trait == trait)
-    )
-    if not has_it:
-        count = session.scalar(select(func.count()).select_from(NodeTrait).where(NodeTrait.node_id == node.id)) or 0
-        if count >= TRAITS_PER_NODE:
-            raise TooManyTraits(node=node.uuid, count=count + 1, limit=TRAITS_PER_NODE)
+    present = list_traits(session, node.id)
+    if trait not in present:
+        if len(present) >= TRAITS_PER_NODE:
+            raise TooManyTraits(node=node.uuid, count=len(present) + 1, limit=TRAITS_PER_NODE)
         session.execute(insert(NodeTrait).values(node_id=node.id, trait=trait))
-    _changed(session, node)
+        present.append(trait)
+    _changed(session, node, present)
 
 
 def remove_trait(session: Session, node: Node, trait: str) -> None:
@@ -53,11 +51,11 @@ def remove_trait(session: Session, node: Node, trait: str) -> None:
     removed = session.execute(delete(NodeTrait).where(NodeTrait.node_id == node.id, NodeTrait.trait == trait))
     if not rows_changed(removed):
         raise NodeTraitNotFound(node=node.uuid, trait=trait)
-    _changed(session, node)
+    _changed(session, node, list_traits(session, node.id))
 
 
-def _changed(session: Session, node: Node) -> None:
+def _changed(session: Session, node: Node, traits: Collection[str]) -> None:
     # The node's own row grows a revision with every change of its traits: two changes at once cannot both pass, so the
     # limit of 50 holds without a lock on the set.
     node.touch()
-    projection.project(session, node)
+    projection.project(session, node, traits)

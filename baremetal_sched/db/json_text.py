@@ -5,15 +5,24 @@ the row. One text is read at once, and goes out as it is.
 """
 
 from collections.abc import Iterable
+from itertools import count
 from typing import Any
 
-from sqlalchemy import Boolean, ColumnElement, DateTime, Integer, String, cast, func, literal, literal_column, null
+from sqlalchemy import Boolean, ColumnClause, ColumnElement, DateTime, Integer, String, cast, func, literal_column, null
 from sqlalchemy import case as sql_case
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from baremetal_sched.db.types import Json, as_text
+
+
+def _constant(text: str) -> ColumnElement[str]:
+    # No parameter: the driver would quote each of them again for each statement.
+    return literal_column(f"'{text}'", String())
+
+
+_NULL = _constant("null")
 
 
 def members(named: Iterable[tuple[str, ColumnElement[Any]]]) -> ColumnElement[Any]:
@@ -27,24 +36,43 @@ def members(named: Iterable[tuple[str, ColumnElement[Any]]]) -> ColumnElement[An
     parts: list[ColumnElement[Any]] = []
     for name, column in named:
         comma = "," if parts else ""
-        parts += [literal_column(f"'{comma}\"{name}\":'"), _value(column)]
-    return _concatenated(*parts) if parts else null()
+        parts += [_constant(f'{comma}"{name}":'), _value(column)]
+    return _Kept(_concatenated(*parts)) if parts else null()
+
+
+class _Kept(ColumnClause[str]):
+    """``inner``, which never changes: SQLAlchemy knows it by its number when it looks a statement up in its cache.
+
+    To compare hundreds of small expressions with those of before takes it longer than the database needs for a row.
+    """
+
+    inherit_cache = True
+    _numbers = count()
+
+    def __init__(self, inner: ColumnElement[str]) -> None:
+        super().__init__(f"members_{next(self._numbers)}", String())
+        self.inner = inner
+
+
+@compiles(_Kept)
+def _kept(element: _Kept, compiler: SQLCompiler, **kw: Any) -> str:
+    return compiler.process(element.inner)
 
 
 def _value(column: ColumnElement[Any]) -> ColumnElement[str]:
     match column.type:
         case Json():
-            return func.coalesce(as_text(column), "{}")
+            return func.coalesce(as_text(column), _constant("{}"))
         case Integer():
-            return func.coalesce(cast(column, String), "null")
+            return func.coalesce(cast(column, String), _NULL)
         case Boolean():
-            return sql_case((column.is_(None), "null"), (column, "true"), else_="false")
+            return sql_case((column.is_(None), _NULL), (column, _constant("true")), else_=_constant("false"))
         case DateTime():
             # 2026-01-31 12:00:00, perhaps with a fraction, is how all three write it.
-            text = func.replace(func.substr(cast(column, String), 1, 19), " ", "T")
-            return func.coalesce(_concatenated(literal('"'), text, literal('+00:00"')), "null")
+            text = func.replace(func.substr(cast(column, String), 1, 19), _constant(" "), _constant("T"))
+            return func.coalesce(_concatenated(_constant('"'), text, _constant('+00:00"')), _NULL)
         case _:
-            return func.coalesce(_quoted(column), "null")
+            return func.coalesce(_quoted(column), _NULL)
 
 
 class _concatenated(FunctionElement[str]):  # noqa: N801 - used like a function of SQL

@@ -12,7 +12,7 @@ from baremetal_sched.baremetal import allocations, nodes
 from baremetal_sched.baremetal.allocation_claim import ALLOCATING
 from baremetal_sched.baremetal.api import collection
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.nodes import uuid_of
+from baremetal_sched.baremetal.api.nodes import uuid_to_find
 from baremetal_sched.baremetal.api.query import Query
 from baremetal_sched.baremetal.api.view import Column, Resource, View, uuid_of_parent
 from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE
@@ -115,7 +115,7 @@ def delete_allocation(call: BaremetalCall, session: Session, ident: str) -> Resp
 
 def show_allocation_of_node(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/allocation"""
-    node = nodes.find(session, uuid_of(call, session, ident))
+    node = nodes.find(session, uuid_to_find(call, session, ident))
     return collection.show(call, session, ALLOCATIONS, allocations.of_node(session, node, ident).uuid)
 
 
@@ -123,6 +123,6 @@ def delete_allocation_of_node(call: BaremetalCall, session: Session, ident: str)
     """DELETE /v1/nodes/{node}/allocation"""
     call.refuse_query()
     call.refuse_body()
-    node = nodes.find(session, uuid_of(call, session, ident))
+    node = nodes.find(session, uuid_to_find(call, session, ident))
     allocations.destroy(session, allocations.of_node(session, node, ident).uuid)
     return empty_response(204)

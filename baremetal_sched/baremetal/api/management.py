@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import management, nodes
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.links import links
-from baremetal_sched.baremetal.api.nodes import served_node, uuid_of
+from baremetal_sched.baremetal.api.nodes import served_node, uuid_to_find
 from baremetal_sched.baremetal.schemas.base import load
 from baremetal_sched.baremetal.schemas.management import BOOT_DEVICE, INDICATOR
 from baremetal_sched.db.models import Node
@@ -99,4 +99,4 @@ def _split(indicator: str) -> tuple[str, str]:
 
 
 def _node(call: BaremetalCall, session: Session, ident: str) -> Node:
-    return nodes.find_to_change_by(session, uuid_of(call, session, ident), call.membership(session))
+    return nodes.find_to_change_by(session, uuid_to_find(call, session, ident), call.membership(session))

@@ -92,7 +92,7 @@ def _membership_if(needed: bool, call: BaremetalCall, session: Session) -> Membe
 def show_node(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}"""
     shown = selected_fields(call, NODES)
-    node_uuid = uuid_of(call, session, ident)
+    node_uuid = uuid_to_find(call, session, ident)
     membership = _membership_if("conductor" in shown, call, session)
     return json_response(NodeView(NODES, shown, call.version, call.base_url, membership).fetch(session, node_uuid))
 
@@ -146,7 +146,7 @@ def update_node(call: BaremetalCall, session: Session, ident: str) -> Response:
         raise InvalidValue(message="The reset_interfaces parameter can only be used when changing the node's driver.")
     _check_patch(call, ident, operations)
     membership = call.membership(session)
-    node_uuid = uuid_of(call, session, ident)
+    node_uuid = uuid_to_find(call, session, ident)
     node = recoded(
         lambda: node_update.update(
             session,
@@ -186,7 +186,7 @@ def delete_node(call: BaremetalCall, session: Session, ident: str) -> Response:
     """DELETE /v1/nodes/{node}"""
     call.refuse_query()
     call.refuse_body()
-    node_uuid = uuid_of(call, session, ident)
+    node_uuid = uuid_to_find(call, session, ident)
     membership = call.membership(session)
     recoded(lambda: nodes.destroy(session, node_uuid, membership))
     return empty_response(204)
@@ -215,7 +215,7 @@ def _maintenance(
     call: BaremetalCall, session: Session, ident: str, *, maintenance: bool, reason: str | None
 ) -> Response:
     membership = call.membership(session)
-    node_uuid = uuid_of(call, session, ident)
+    node_uuid = uuid_to_find(call, session, ident)
     node: Node = recoded(lambda: nodes.find_to_change_by(session, node_uuid, membership))
     nodes.set_maintenance(session, node, maintenance=maintenance, reason=reason)
     return empty_response(202)
@@ -227,16 +227,22 @@ def uuid_of(call: BaremetalCall, session: Session, ident: str) -> str:
     if call.version < NAMES and canonical_uuid(ident) is None:
         raise NodeNotFound(node=ident)
     try:
-        return nodes.find(session, ident).uuid
+        return nodes.uuid_of(session, ident)
     except NodeNotFound:
         if call.stripped_json:
-            return nodes.find(session, f"{ident}.json").uuid
+            return nodes.uuid_of(session, f"{ident}.json")
         raise
+
+
+def uuid_to_find(call: BaremetalCall, session: Session, ident: str) -> str:
+    """``uuid_of`` for those who look the node up with it at once: what is a UUID already is not looked up twice."""
+    canonical = canonical_uuid(ident)
+    return canonical if canonical and not call.stripped_json else uuid_of(call, session, ident)
 
 
 def served_node(call: BaremetalCall, session: Session, ident: str) -> Node:
     """The node that the path names, for reading, if a live conductor serves it. Raises NoValidHost, NoConductors."""
-    node = nodes.find(session, uuid_of(call, session, ident))
+    node = nodes.find(session, uuid_to_find(call, session, ident))
     call.membership(session).require(node.conductor_group, node.driver)
     return node
 

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import nodes, provision, states
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import TooNew, TooNewParameter
-from baremetal_sched.baremetal.api.nodes import uuid_of
+from baremetal_sched.baremetal.api.nodes import uuid_to_find
 from baremetal_sched.baremetal.provision import Order
 from baremetal_sched.baremetal.schemas.base import parse_flag
 from baremetal_sched.baremetal.schemas.provision import KEYS, check_configdrive, check_steps, check_types
@@ -38,7 +38,7 @@ def set_provision_state(call: BaremetalCall, session: Session, ident: str) -> Re
     body = call.arguments(KEYS)
     check_types(body)
     verb = body["target"]
-    node = nodes.find_for_change(session, uuid_of(call, session, ident))
+    node = nodes.find_for_change(session, uuid_to_find(call, session, ident))
     if verb in VERBS and verb not in _LATE:
         _require_version(call, VERBS[verb].since)
     provision.require_accepted(node, verb)

@@ -7,7 +7,7 @@ from baremetal_sched.baremetal import console, management, nodes, power, raid, s
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import TooNew
 from baremetal_sched.baremetal.api.node_view import NODES, NodeView
-from baremetal_sched.baremetal.api.nodes import served_node, uuid_of
+from baremetal_sched.baremetal.api.nodes import served_node, uuid_to_find
 from baremetal_sched.baremetal.node_fields import FIELDS, STATES
 from baremetal_sched.baremetal.schemas.base import load, parse_flag
 from baremetal_sched.baremetal.schemas.management import BOOT_MODE, CONSOLE, SECURE_BOOT
@@ -26,7 +26,7 @@ def show_states(call: BaremetalCall, session: Session, ident: str) -> Response:
     call.refuse_query()
     shown = [name for name in STATES if FIELDS[name].since <= call.version]
     view = NodeView(NODES, shown, call.version, call.base_url, with_links=False)
-    return json_response(view.fetch(session, uuid_of(call, session, ident)))
+    return json_response(view.fetch(session, uuid_to_find(call, session, ident)))
 
 
 def set_power(call: BaremetalCall, session: Session, ident: str) -> Response:
@@ -37,7 +37,7 @@ def set_power(call: BaremetalCall, session: Session, ident: str) -> Response:
     soft = target in (states.SOFT_POWER_OFF, states.SOFT_REBOOT)
     if call.version < SOFT_POWER_SINCE and (soft or timeout is not None):
         raise TooNew
-    power.request(session, uuid_of(call, session, ident), target, timeout, call.membership(session))
+    power.request(session, uuid_to_find(call, session, ident), target, timeout, call.membership(session))
     return _accepted(call, ident)
 
 
@@ -93,7 +93,7 @@ def _accepted(call: BaremetalCall, ident: str) -> Response:
 
 
 def _node(call: BaremetalCall, session: Session, ident: str) -> Node:
-    return nodes.find_to_change_by(session, uuid_of(call, session, ident), call.membership(session))
+    return nodes.find_to_change_by(session, uuid_to_find(call, session, ident), call.membership(session))
 
 
 class _NotThereYet(NotFoundError):

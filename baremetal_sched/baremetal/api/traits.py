@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import nodes, traits
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import TooNew
-from baremetal_sched.baremetal.api.nodes import uuid_of
+from baremetal_sched.baremetal.api.nodes import uuid_to_find
 from baremetal_sched.baremetal.schemas.traits import check_trait, load_traits, refuse_traits
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import NotFoundError
@@ -34,7 +34,7 @@ def _require_version(call: BaremetalCall) -> None:
 
 def list_traits(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/traits"""
-    node = nodes.find(session, uuid_of(call, session, ident))
+    node = nodes.find(session, uuid_to_find(call, session, ident))
     _require_version(call)
     call.refuse_query()
     return json_response({"traits": traits.list_traits(session, node.id)})
@@ -80,5 +80,5 @@ def remove_trait(call: BaremetalCall, session: Session, ident: str, trait: str) 
 
 
 def _changeable(call: BaremetalCall, session: Session, ident: str) -> Node:
-    node_uuid = uuid_of(call, session, ident)
-    return nodes.find_to_change_by(session, node_uuid, call.membership(session))
+    node_uuid = uuid_to_find(call, session, ident)
+    return nodes.find_to_change_by(session, node_uuid, call.membership(session), projected_only=True)

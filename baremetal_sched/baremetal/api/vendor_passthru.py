@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import nodes, vendor_passthru
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.drivers import require_driver
-from baremetal_sched.baremetal.api.nodes import served_node, uuid_of
+from baremetal_sched.baremetal.api.nodes import served_node, uuid_to_find
 from baremetal_sched.baremetal.api.query import Query
 from baremetal_sched.baremetal.drivers.vendor import VendorMethod
 from baremetal_sched.errors import InvalidValue
@@ -47,7 +47,7 @@ def _call(call: BaremetalCall, session: Session, ident: str, method: str) -> Res
     arguments = call.body()
     if not isinstance(arguments, dict):
         raise InvalidValue(message=f"Expected an object as the arguments of method {method}")
-    node = nodes.find_for_change(session, uuid_of(call, session, ident))
+    node = nodes.find_for_change(session, uuid_to_find(call, session, ident))
     later, value = vendor_passthru.call(
         session, node, method, call.http.method, arguments, call.membership(session), call.settings
     )

@@ -5,7 +5,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import nodes, virtual_media
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.nodes import recoded, served_node, uuid_of
+from baremetal_sched.baremetal.api.nodes import recoded, served_node, uuid_to_find
 from baremetal_sched.baremetal.api.query import Query
 from baremetal_sched.baremetal.schemas.base import load
 from baremetal_sched.baremetal.schemas.management import DEVICE_TYPES, VIRTUAL_MEDIA
@@ -54,6 +54,6 @@ def _require_version(call: BaremetalCall, since: int) -> None:
 
 def _node(call: BaremetalCall, session: Session, ident: str) -> Node:
     node: Node = recoded(
-        lambda: nodes.find_to_change_by(session, uuid_of(call, session, ident), call.membership(session))
+        lambda: nodes.find_to_change_by(session, uuid_to_find(call, session, ident), call.membership(session))
     )
     return node
