@@ -7,13 +7,14 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import event
+from sqlalchemy import event, select
 from sqlalchemy.orm import Session
 from webtest import TestApp, TestResponse
 
 from baremetal_sched.app import create_app
 from baremetal_sched.baremetal import nodes, projection
 from baremetal_sched.conductor.daemon import Conductor
+from baremetal_sched.db.models import Node, NodeHistory
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.settings import load
 
@@ -168,6 +169,12 @@ class Service:
         for name, value in values.items():
             setattr(node, name, value)
         projection.project(session, node)
+
+    def steps_done(self, uuid: str) -> list[str]:
+        """The steps that were done on a node, the first one first, as its history has them."""
+        query = select(NodeHistory.event).join(Node).where(Node.uuid == uuid, NodeHistory.event.like("Step % is done"))
+        events = self.database.read(lambda session: session.scalars(query.order_by(NodeHistory.id)).all())
+        return [event.removeprefix("Step ").removesuffix(" is done") for event in events]
 
     def inventory(self, uuid: str) -> dict[str, Any]:
         """The inventories of a provider, by class."""

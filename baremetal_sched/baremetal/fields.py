@@ -23,10 +23,12 @@ class Kind(Enum):
     JSON = "a column with a JSON object, passed through"
     ARRAY = "a column with a JSON array, passed through"
     MASKED = "a column with a JSON object, some values of which are masked"
+    STEPS = "a column with a JSON array of steps, some arguments of which are masked"
     TIME = "a column with a time stamp"
     LINKS = "links to a sub-resource, or to the thing itself"
     NESTED_LINKS = "links to a sub-resource, within a list of their own"
     COMPUTED = "worked out by the view"
+    HIDDEN = "a column that is never shown"
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Fields(dict[str, Field]):
 
     def visible(self, version: int) -> tuple[str, ...]:
         """Names of the fields that microversion 1.``version`` shows."""
-        return tuple(name for name, field in self.items() if field.since <= version)
+        return tuple(name for name, field in self.items() if field.since <= version and field.kind is not Kind.HIDDEN)
 
     def values_of(self, entity: Any, **computed: Any) -> dict[str, Any]:
         """The patchable fields of ``entity`` as a document to patch; ``computed`` has those that are no columns."""

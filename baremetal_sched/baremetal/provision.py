@@ -28,6 +28,9 @@ from baremetal_sched.errors.baremetal import (
 )
 from baremetal_sched.settings import Settings
 
+#: What the work on a node is to be done with.
+Arguments = dict[str, Any]
+
 
 @dataclass(frozen=True)
 class Order:
@@ -78,8 +81,9 @@ def request(session: Session, node: Node, order: Order, membership: Membership, 
     if order.event == "provide" and node.retired:
         raise NodeIsRetired(node=node.uuid)
     prepare = _PREPARE.get(order.event)
+    arguments: Arguments = {"steps": list(order.steps), "disable_ramdisk": order.disable_ramdisk}
     if prepare is not None:
-        prepare(session, node, order, settings)
+        arguments |= prepare(session, node, order, settings) or {}
     before = node.provision_state
     if order.event == "abort" and _is_to_finish(node):
         node.clean_step = {**(node.clean_step or {}), "abort_after": True}
@@ -90,7 +94,6 @@ def request(session: Session, node: Node, order: Order, membership: Membership, 
     node.last_error = _ABORTED.get(before) if order.event == "abort" else None
     after = node.provision_state
     if after in state_machine.TRANSIENT:
-        arguments = {"steps": list(order.steps), "disable_ramdisk": order.disable_ramdisk}
         work.request(session, node, owner, after, arguments)
     elif order.event == "unhold":
         work.request(session, node, owner, RESUME, {})
@@ -140,14 +143,15 @@ def _validate(node: Node, settings: Settings, doing: str, *interfaces: str) -> N
         raise InvalidValue(message=f"Validation failed. Cannot {doing} node {node.uuid}. Error: {error}") from error
 
 
-def _prepare_deploy(session: Session, node: Node, order: Order, settings: Settings) -> None:
+def _prepare_deploy(session: Session, node: Node, order: Order, settings: Settings) -> Arguments:
     _limit(session, settings.conductor.max_concurrent_deploy, states.DEPLOYING, states.DEPLOYWAIT)
-    validation.require_deployable(session, node, settings)
+    templates = validation.require_deployable(session, node, settings, order.steps)
     if order.configdrive:
         node.instance_info = {**(node.instance_info or {}), "configdrive": order.configdrive}
     if settings.conductor.automatic_lessee and order.project and node.lessee is None:
         node.lessee = order.project
         node.driver_internal_info = {**(node.driver_internal_info or {}), "automatic_lessee": True}
+    return {"templates": templates}
 
 
 def _prepare_delete(session: Session, node: Node, order: Order, settings: Settings) -> None:
@@ -181,7 +185,7 @@ def _prepare_service(session: Session, node: Node, order: Order, settings: Setti
     _validate(node, settings, "service", "power", "network")
 
 
-_PREPARE: Mapping[str, Callable[[Session, Node, Order, Settings], None]] = {
+_PREPARE: Mapping[str, Callable[[Session, Node, Order, Settings], Arguments | None]] = {
     "deploy": _prepare_deploy,
     "rebuild": _prepare_deploy,
     "delete": _prepare_delete,

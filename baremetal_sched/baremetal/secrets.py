@@ -39,6 +39,11 @@ def mask_text(text: str | None, *, instance: bool = False) -> Any:
     return mask(_DECODER.decode(text), instance=instance) if text and text != "{}" else {}
 
 
+def mask_steps_text(text: str | None) -> Any:
+    """``mask`` of each step of a JSON array in its text, as something that orjson can dump."""
+    return [mask(step) for step in _DECODER.decode(text)] if text else []
+
+
 @lru_cache(maxsize=10_000)
 def _names_secret(key: str) -> bool:
     return _SECRET.search(key) is not None

@@ -34,13 +34,14 @@ def requested(driver: Driver, kind: Kind, wanted: Sequence[Mapping[str, Any]]) -
 
     Raises InvalidValue if the machine lacks one of them, or if one does not take its arguments.
     """
-    return [_find(driver, kind, each) for each in sorted(wanted, key=lambda each: each.get("order", 0))]
+    return [_find(driver, kind, each) for each in sorted(wanted, key=lambda each: int(each.get("order", 0)))]
 
 
 def deployment(driver: Driver, *layers: Iterable[Mapping[str, Any]]) -> list[Planned]:
     """The machine's own steps of a deployment, overridden and completed by ``layers``, the last one the strongest.
 
-    A priority of 0 leaves a step out. What the machine lacks is left out too, as Ironic does it.
+    A priority of 0 leaves a step out. What the machine lacks is left out too, as Ironic does it. Raises InvalidValue if
+    a step does not take its arguments.
     """
     known = {(step.interface, step.step): step for step in driver.steps("deploy")}
     plan = {key: _planned(step, {}, step.priority) for key, step in known.items()}
@@ -51,7 +52,9 @@ def deployment(driver: Driver, *layers: Iterable[Mapping[str, Any]]) -> list[Pla
             if step is None and each["step"] in RESERVED:
                 step = Step(*key)
             if step is not None:
-                plan[key] = _planned(step, each.get("args") or {}, int(each["priority"]))
+                arguments = each.get("args") or {}
+                _check_arguments("deploy", step, arguments)
+                plan[key] = _planned(step, arguments, int(each["priority"]))
     return sorted((each for each in plan.values() if each["priority"] > 0), key=lambda each: -each["priority"])
 
 
@@ -67,24 +70,26 @@ def _planned(step: Step, arguments: Mapping[str, Any], priority: int) -> Planned
 
 def _find(driver: Driver, kind: Kind, wanted: Mapping[str, Any]) -> Planned:
     arguments = wanted.get("args") or {}
+    known = {(step.interface, step.step): step for step in driver.steps(kind)}
+    step = known.get((wanted["interface"], wanted["step"]))
     if wanted["step"] in RESERVED:
         step = Step(wanted["interface"], wanted["step"], abortable=True)
-        accepted: Mapping[str, Argument] = _WAIT_ARGUMENTS if wanted["step"] == WAIT else {}
-    else:
-        known = {(step.interface, step.step): step for step in driver.steps(kind)}
-        found = known.get((wanted["interface"], wanted["step"]))
-        if found is None:
-            raise InvalidValue(message=f"node does not support this {kind} step: {dict(wanted)}")
-        step, accepted = found, found.arguments
+    if step is None:
+        raise InvalidValue(message=f"node does not support this {kind} step: {dict(wanted)}")
+    _check_arguments(kind, step, arguments)
+    return _planned(step, arguments, 0)
+
+
+def _check_arguments(kind: Kind, step: Step, arguments: Mapping[str, Any]) -> None:
+    accepted = _WAIT_ARGUMENTS if step.step == WAIT else step.arguments
     surplus = sorted(set(arguments) - set(accepted))
     missing = sorted(name for name, argument in accepted.items() if argument.required and name not in arguments)
     if surplus:
         raise InvalidValue(message=f"{kind} step {step.step} has these unexpected arguments: {', '.join(surplus)}")
     if missing:
         raise InvalidValue(message=f"{kind} step {step.step} is missing these required arguments: {', '.join(missing)}")
-    if wanted["step"] == WAIT and not _is_duration(arguments.get("seconds", 0)):
+    if step.step == WAIT and not _is_duration(arguments.get("seconds", 0)):
         raise InvalidValue(message=f"{kind} step wait: seconds has to be a number from 0 to {_LONGEST_WAIT}")
-    return _planned(step, arguments, 0)
 
 
 def _is_duration(value: Any) -> bool:

@@ -1,10 +1,12 @@
 """Is a node fit for what its interfaces have to do?"""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal import deploy_templates, step_plans
 from baremetal_sched.baremetal.drivers.base import INTERFACE_TYPES
 from baremetal_sched.baremetal.drivers.interfaces import Driver
 from baremetal_sched.baremetal.drivers.machine import Machine
@@ -25,7 +27,7 @@ def report(session: Session, node: Node, settings: Settings) -> dict[str, dict[s
         try:
             getattr(driver, kind).validate(machine)
             if kind == "deploy":
-                require_traits(session, node)
+                _require_plan(session, node, driver)
         except SchedulerError as error:
             found[kind] = {"result": False, "reason": str(error)}
         else:
@@ -33,23 +35,36 @@ def report(session: Session, node: Node, settings: Settings) -> dict[str, dict[s
     return found
 
 
-def require_deployable(session: Session, node: Node, settings: Settings) -> None:
-    """Raise InvalidValue unless the node, with its ``instance_info``, can be deployed."""
+def require_deployable(
+    session: Session, node: Node, settings: Settings, steps: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """The steps of the deploy templates that the node's instance asks for.
+
+    Raises InvalidValue unless the node, with its ``instance_info``, can be deployed by these and ``steps``.
+    """
     machine = Machine.of(node, settings)
     driver = Driver(machine)
     try:
         driver.power.validate(machine)
         driver.deploy.validate(machine)
-        require_traits(session, node)
+        return _require_plan(session, node, driver, steps)
     except SchedulerError as error:
         raise InvalidValue(message=f"Failed to validate deploy or power info for node {node.uuid}: {error}") from error
 
 
-def require_traits(session: Session, node: Node) -> None:
-    """Raise InvalidValue if ``instance_info.traits`` has traits that the node lacks, naming them, or is no list."""
+def _require_plan(
+    session: Session, node: Node, driver: Driver, steps: Sequence[Mapping[str, Any]] = ()
+) -> list[dict[str, Any]]:
+    templates = deploy_templates.steps_for(session, _require_traits(session, node))
+    step_plans.deployment(driver, templates, steps)
+    return templates
+
+
+def _require_traits(session: Session, node: Node) -> list[str]:
+    """``instance_info.traits``. Raises InvalidValue if it is no list, or the node lacks some of them, naming these."""
     wanted = (node.instance_info or {}).get("traits")
     if not wanted:
-        return
+        return []
     if not isinstance(wanted, list) or not all(isinstance(trait, str) for trait in wanted):
         raise InvalidValue(
             message=f"Error parsing traits from Node {node.uuid} instance_info field. A list of strings is expected."
@@ -61,3 +76,4 @@ def require_traits(session: Session, node: Node) -> None:
             message="Cannot specify instance traits that are not also set on the node. "
             f"Node {node.uuid} is missing traits {', '.join(missing)}"
         )
+    return wanted

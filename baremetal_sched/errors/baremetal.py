@@ -166,8 +166,26 @@ class RaidNotSupported(NotFoundError):
     template = "Driver {driver} does not support raid (disabled or not implemented)."
 
 
+class DeployTemplateNotFound(NotFoundError):
+    template = "Deploy template {template} could not be found."
+
+
+class DeployTemplateAlreadyExists(ConflictError):
+    template = "A deploy template with {key} {value} already exists."
+
+
 class RunbookNotFound(NotFoundError):
     template = "Runbook {runbook} could not be found."
+
+
+class RunbookAlreadyExists(ConflictError):
+    template = "A runbook with {key} {value} already exists."
+
+
+class RunbookNotApproved(InvalidError):
+    """The runbook may not be used on the node; the caller says why."""
+
+    template = "{message}"
 
 
 class ConductorNotFound(NotFoundError):

@@ -12,16 +12,17 @@ import pytest
 import yaml
 from marshmallow import Schema
 
-from baremetal_sched.baremetal import allocations, chassis, portgroups, ports, volume
+from baremetal_sched.baremetal import allocations, chassis, deploy_templates, portgroups, ports, runbooks, volume
 from baremetal_sched.baremetal.api import allocations as allocations_api
 from baremetal_sched.baremetal.api import conductors, drivers, node_filters
 from baremetal_sched.baremetal.api import versions as baremetal_versions
 from baremetal_sched.baremetal.api.query import PAGING
 from baremetal_sched.baremetal.api.routes import ROUTES as BAREMETAL_ROUTES
-from baremetal_sched.baremetal.fields import Fields
+from baremetal_sched.baremetal.fields import Fields, Kind
 from baremetal_sched.baremetal.node_fields import FIELDS, LIST_DEFAULT, STATES
 from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE, ALLOCATION_UPDATE
 from baremetal_sched.baremetal.schemas.chassis import CHASSIS_CREATE, CHASSIS_UPDATE
+from baremetal_sched.baremetal.schemas.deploy_templates import TEMPLATE_CREATE, TEMPLATE_UPDATE
 from baremetal_sched.baremetal.schemas.management import (
     BOOT_DEVICE,
     BOOT_MODE,
@@ -34,6 +35,7 @@ from baremetal_sched.baremetal.schemas.nodes import MAINTENANCE, NODE_CREATE, NO
 from baremetal_sched.baremetal.schemas.portgroups import PORTGROUP_CREATE, PORTGROUP_UPDATE
 from baremetal_sched.baremetal.schemas.ports import PORT_CREATE, PORT_UPDATE
 from baremetal_sched.baremetal.schemas.provision import KEYS as PROVISION_KEYS
+from baremetal_sched.baremetal.schemas.runbooks import RUNBOOK_CREATE, RUNBOOK_UPDATE
 from baremetal_sched.baremetal.state_machine import TABLE, VERBS
 from baremetal_sched.baremetal.states import FAULTS, POWER_TARGETS
 from baremetal_sched.baremetal.validation import VALIDATED
@@ -190,6 +192,8 @@ def test_fields_of_nodes() -> None:
 COLLECTIONS: list[tuple[str, str, Fields, Schema, Schema]] = [
     ("allocations", "/v1/allocations", allocations.FIELDS, ALLOCATION_CREATE, ALLOCATION_UPDATE),
     ("chassis", "/v1/chassis", chassis.FIELDS, CHASSIS_CREATE, CHASSIS_UPDATE),
+    ("deploy_templates", "/v1/deploy_templates", deploy_templates.FIELDS, TEMPLATE_CREATE, TEMPLATE_UPDATE),
+    ("runbooks", "/v1/runbooks", runbooks.FIELDS, RUNBOOK_CREATE, RUNBOOK_UPDATE),
     ("ports", "/v1/ports", ports.FIELDS, PORT_CREATE, PORT_UPDATE),
     ("portgroups", "/v1/portgroups", portgroups.FIELDS, PORTGROUP_CREATE, PORTGROUP_UPDATE),
     *(
@@ -205,8 +209,9 @@ COLLECTIONS: list[tuple[str, str, Fields, Schema, Schema]] = [
 def test_collections(resource: str, path: str, fields: Fields, create: Schema, update: Schema) -> None:
     one = path + "/{}"
     shown = method("baremetal", resource, "GET", one)
-    assert set(shown.body) == set(fields)
-    for name, known in fields.items():
+    visible = {name: known for name, known in fields.items() if known.kind is not Kind.HIDDEN}
+    assert set(shown.body) == set(visible)
+    for name, known in visible.items():
         assert_since("baremetal", name, shown.body[name], known.since)
     assert set(shown.query) == {"fields"}
     assert set(method("baremetal", resource, "GET", path).query) >= {*PAGING, "fields"}

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, case, null, select
 
 from baremetal_sched.baremetal import states
-from baremetal_sched.baremetal.api.view import Column, Resource, View, uuid_of_parent
+from baremetal_sched.baremetal.api.view import Column, Resource, View, split_traits, uuid_of_parent
 from baremetal_sched.baremetal.node_fields import FIELDS, LIST_DEFAULT
 from baremetal_sched.baremetal.node_list import missing
 from baremetal_sched.baremetal.ownership import Membership
@@ -46,7 +46,7 @@ class NodeView(View):
             case "conductor":
                 return None
             case "traits":
-                return _traits_column(), _traits
+                return _traits_column(), split_traits
             case "chassis_uuid":
                 return uuid_of_parent(Chassis, Node.chassis_id), None
             case "provision_state":
@@ -78,10 +78,6 @@ NODES = Resource(
 def _traits_column() -> ColumnElement[Any]:
     """(SELECT group_concat(trait) FROM node_traits WHERE node_id = nodes.id)"""
     return select(joined(NodeTrait.trait)).where(NodeTrait.node_id == Node.id).scalar_subquery()
-
-
-def _traits(text: str | None) -> list[str]:
-    return sorted(text.split(",")) if text else []
 
 
 def _provision_state(version: int) -> ColumnElement[Any]:

@@ -6,7 +6,7 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import nodes, provision, states
+from baremetal_sched.baremetal import nodes, provision, runbooks, states
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import TooNew, TooNewParameter
 from baremetal_sched.baremetal.api.nodes import uuid_to_find
@@ -14,9 +14,8 @@ from baremetal_sched.baremetal.provision import Order
 from baremetal_sched.baremetal.schemas.base import parse_flag
 from baremetal_sched.baremetal.schemas.provision import KEYS, check_configdrive, check_steps, check_types
 from baremetal_sched.baremetal.state_machine import VERBS
-from baremetal_sched.db.models import Node
+from baremetal_sched.db.models import Node, Runbook
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.errors.baremetal import RunbookNotFound
 from baremetal_sched.web.responses import empty_response
 
 CONFIGDRIVE_WITH_REBUILD_SINCE = 35
@@ -46,7 +45,7 @@ def set_provision_state(call: BaremetalCall, session: Session, ident: str) -> Re
         _require_version(call, VERBS[verb].since)
     if verb == "abort":
         _require_version(call, ABORT_SINCE.get(node.provision_state, 0))
-    order = _order(call, node, verb, body)
+    order = _order(call, session, node, verb, body)
     provision.request(session, node, order, call.membership(session), call.settings)
     return empty_response(202, {"Location": f"{call.base_url}/v1/nodes/{ident}/states"})
 
@@ -56,16 +55,18 @@ def _require_version(call: BaremetalCall, since: int) -> None:
         raise TooNew
 
 
-def _order(call: BaremetalCall, node: Node, verb: str, body: Mapping[str, Any]) -> Order:
+def _order(call: BaremetalCall, session: Session, node: Node, verb: str, body: Mapping[str, Any]) -> Order:
     """What the body asks for, checked in the order in which Ironic does."""
     _check_configdrive(call, verb, body.get("configdrive"))
-    _check_runbook(call, verb, body)
+    runbook = _runbook(call, session, node, verb, body)
     disable_ramdisk = body.get("disable_ramdisk")
     if disable_ramdisk is not None:
         if verb not in DISABLE_RAMDISK_SINCE:
             raise InvalidValue(message="disable_ramdisk is supported only with manual cleaning or servicing")
         _require_version(call, DISABLE_RAMDISK_SINCE[verb])
-    steps = _steps(call, verb, body)
+    steps = _steps(call, verb, body) if runbook is None else runbook.steps
+    if runbook is not None and disable_ramdisk is None:
+        disable_ramdisk = runbook.disable_ramdisk
     password = body.get("rescue_password")
     if password is not None and verb != "rescue":
         raise InvalidValue(message='"rescue_password" is only valid when setting target provision state to rescue')
@@ -105,17 +106,17 @@ def _check_configdrive(call: BaremetalCall, verb: str, configdrive: Any) -> None
     check_configdrive(configdrive)
 
 
-def _check_runbook(call: BaremetalCall, verb: str, body: Mapping[str, Any]) -> None:
-    runbook = body.get("runbook")
-    if runbook is None:
-        return
+def _runbook(call: BaremetalCall, session: Session, node: Node, verb: str, body: Mapping[str, Any]) -> Runbook | None:
+    ident = body.get("runbook")
+    if ident is None:
+        return None
     if call.version < RUNBOOK_SINCE:
         raise TooNewParameter(since=RUNBOOK_SINCE)
     if verb not in ("clean", "service"):
         raise InvalidValue(message="A runbook can only be used when setting target provision state to clean or service")
     if body.get("clean_steps") or body.get("service_steps"):
         raise InvalidValue(message="Please provide either steps or a runbook, not both")
-    raise RunbookNotFound(runbook=runbook)
+    return runbooks.find_approved(session, ident, node, by_traits=call.version >= runbooks.TRAITS_SINCE)
 
 
 def _steps(call: BaremetalCall, verb: str, body: Mapping[str, Any]) -> list[Mapping[str, Any]]:

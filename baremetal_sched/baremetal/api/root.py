@@ -10,7 +10,15 @@ from baremetal_sched.baremetal.api.versions import MINIMUM, newest
 from baremetal_sched.web.responses import json_response
 
 #: Collections that /v1 points to, with the microversion that has each.
-_COLLECTIONS = {"chassis": 1, "nodes": 1, "drivers": 1, "conductors": 49, "allocations": 52}
+_COLLECTIONS = {
+    "chassis": 1,
+    "nodes": 1,
+    "drivers": 1,
+    "conductors": 49,
+    "allocations": 52,
+    "deploy_templates": 55,
+    "runbooks": 92,
+}
 
 
 def show_root(call: BaremetalCall, session: None) -> Response:

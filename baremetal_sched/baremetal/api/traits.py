@@ -44,8 +44,12 @@ def replace_traits(call: BaremetalCall, session: Session, ident: str) -> Respons
     """PUT /v1/nodes/{node}/traits; with ``Prefer: return=representation`` the answer is the list."""
     _require_version(call)
     call.refuse_query()
-    wanted = load_traits(call.body())
-    now = traits.replace_traits(session, _changeable(call, session, ident), wanted)
+    wanted = load_traits(call.body(), "node")
+    return replaced(call, traits.replace_traits(session, _changeable(call, session, ident), wanted))
+
+
+def replaced(call: BaremetalCall, now: list[str]) -> Response:
+    """The answer to a request that made ``now`` all the traits of something."""
     if call.prefers_representation:
         return json_response({"traits": now}, headers={"Preference-Applied": "return=representation"})
     return empty_response(204)
@@ -56,7 +60,7 @@ def add_trait(call: BaremetalCall, session: Session, ident: str, trait: str) -> 
     _require_version(call)
     call.refuse_query()
     check_trait(trait, "trait")
-    refuse_traits(call.body())
+    refuse_traits(call.body(), "node")
     traits.add_trait(session, _changeable(call, session, ident), trait)
     return empty_response(204, {"Location": f"{call.base_url}/v1/nodes/{ident}/traits/{trait}"})
 

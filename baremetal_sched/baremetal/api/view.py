@@ -79,6 +79,8 @@ class View:
                 return type_coerce(func.coalesce(as_text(expression), "[]"), Json), None
             case Kind.MASKED:
                 return as_text(expression), secrets.mask_text
+            case Kind.STEPS:
+                return as_text(expression), secrets.mask_steps_text
             case _:
                 return expression, None
 
@@ -148,6 +150,11 @@ def uuid_of_parent(model: type[Base], own_key: Any) -> ColumnElement[Any]:
     """(SELECT uuid FROM <model> WHERE id = <own_key>)"""
     parent: Any = model
     return select(parent.uuid).where(parent.id == own_key).scalar_subquery()
+
+
+def split_traits(text: str | None) -> list[str]:
+    """Traits that the database joined by commas, sorted."""
+    return sorted(text.split(",")) if text else []
 
 
 def timestamp(value: datetime | None) -> str | None:

@@ -1,6 +1,6 @@
 """What all schemas of this API share: strict types, and errors in the words of the API."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from marshmallow import RAISE, Schema, ValidationError, fields, validate
@@ -66,6 +66,20 @@ class Text(fields.Field[str]):
         if not isinstance(value, str):
             raise ValidationError(f"{value!r} is not of type 'string'")
         return value
+
+
+class Choice(Text):
+    """One of some words."""
+
+    def __init__(self, words: Sequence[str], **options: Any) -> None:
+        super().__init__(**options)
+        self._words = list(words)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        word = super()._deserialize(value, attr, data, **kwargs)
+        if word not in self._words:
+            raise ValidationError(f"{word!r} is not one of {self._words}")
+        return word
 
 
 class JsonObject(fields.Field[dict[str, Any]]):

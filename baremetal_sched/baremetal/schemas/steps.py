@@ -4,12 +4,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from marshmallow import ValidationError, fields, validate
+from marshmallow import ValidationError, fields
 
-from baremetal_sched.baremetal.schemas.base import JsonObject, StrictSchema, Text
+from baremetal_sched.baremetal.drivers.steps import STEP_INTERFACES
+from baremetal_sched.baremetal.schemas.base import Choice, JsonObject, StrictSchema, Text
 
-#: Interfaces that have steps.
-STEP_INTERFACES = ("vendor", "power", "management", "firmware", "deploy", "bios", "raid")
+#: As many as fit into an integer of the databases.
+_MOST_DIGITS = 9
 
 
 class Count(fields.Field[int | str]):
@@ -20,8 +21,8 @@ class Count(fields.Field[int | str]):
             raise ValidationError(f"{value!r} is not of type 'integer', 'string'")
         if isinstance(value, int) and value < 0:
             raise ValidationError(f"{value} is less than the minimum of 0")
-        if isinstance(value, str) and not (value.isascii() and value.isdecimal()):
-            raise ValidationError(f"{value!r} does not match '^[0-9]+$'")
+        if isinstance(value, str) and not (value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS):
+            raise ValidationError(f"{value!r} does not match '^[0-9]+$', or has more than {_MOST_DIGITS} digits")
         return value
 
 
@@ -35,7 +36,7 @@ class Args(JsonObject):
 
 
 class _Step(StrictSchema):
-    interface = Text(required=True, validate=validate.OneOf(STEP_INTERFACES))
+    interface = Choice(STEP_INTERFACES, required=True)
     step = Text(shortest=1, required=True)
 
 

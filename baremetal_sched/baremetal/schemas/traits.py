@@ -9,9 +9,9 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.placement.names import NAME_LENGTH
 
 _USAGE = (
-    "A single node trait may be added via PUT /v1/nodes/<node identifier>/traits/<trait> with no body, or all node "
-    "traits may be replaced via PUT /v1/nodes/<node identifier>/traits with the list specified in the request body: "
-    '{"traits": ["CUSTOM_A", …]}.'
+    "A single {of} trait may be added via PUT /v1/{of}s/<{of} identifier>/traits/<trait> with no body, or all {of} "
+    "traits may be replaced via PUT /v1/{of}s/<{of} identifier>/traits with the list specified in the request body: "
+    '{{"traits": ["CUSTOM_A", …]}}.'
 )
 
 
@@ -51,11 +51,11 @@ class TraitName(fields.Field[str]):
         return name
 
 
-def load_traits(body: Any) -> list[str]:
-    """The traits of ``{"traits": […]}``. Raises InvalidValue for anything else."""
+def load_traits(body: Any, of: str) -> list[str]:
+    """The traits of ``{"traits": […]}``, for a thing of the kind ``of``. Raises InvalidValue for anything else."""
     _require_object(body)
     if not body:
-        raise InvalidValue(message=_USAGE)
+        raise InvalidValue(message=_USAGE.format(of=of))
     _refuse_others(body)
     traits = body["traits"]
     if not isinstance(traits, list):
@@ -63,14 +63,14 @@ def load_traits(body: Any) -> list[str]:
     return [check_trait(trait, "body") for trait in traits]
 
 
-def refuse_traits(body: Any) -> None:
+def refuse_traits(body: Any, of: str) -> None:
     """Adding one trait takes no body: raise InvalidValue unless it is missing, ``{}`` or null."""
     if body is None:
         return
     _require_object(body)
     if body:
         _refuse_others(body)
-        raise InvalidValue(message=_USAGE)
+        raise InvalidValue(message=_USAGE.format(of=of))
 
 
 def _require_object(body: Any) -> None:

@@ -33,6 +33,10 @@ PATHS = {
     "connector": "/volume/connectors/{connector}",
     "connectors": "/volume/connectors",
     "target": "/volume/targets/{target}",
+    "deploy_template": "/deploy_templates/{template}",
+    "deploy_templates": "/deploy_templates",
+    "runbook": "/runbooks/{runbook}",
+    "runbooks": "/runbooks",
 }
 #: Lists, with what they are called in the body; the first item is looked at.
 LISTS = {
@@ -43,7 +47,7 @@ LISTS = {
     "ports_detail": "ports",
     "node_ports": "ports",
     "node_portgroups": "portgroups",
-    **{name: name for name in ("ports", "portgroups", "connectors")},
+    **{name: name for name in ("ports", "portgroups", "connectors", "deploy_templates", "runbooks")},
 }
 
 
@@ -77,6 +81,10 @@ def make_things(service: Service) -> dict[str, str]:
         ("target", "/volume/targets", {"volume_type": "iscsi", "volume_id": "v", "boot_index": 0}),
     ):
         things[name] = service.baremetal("POST", path, {"node_uuid": node, **body}).json["uuid"]
+    step = {"interface": "bios", "step": "factory_reset", "args": {}}
+    for name, path, number in (("template", "/deploy_templates", "priority"), ("runbook", "/runbooks", "order")):
+        body = {"name": "CUSTOM_A", "steps": [{**step, number: 1}]}
+        things[name] = service.baremetal("POST", path, body).json["uuid"]
     return things
 
 

@@ -1,0 +1,128 @@
+"""/v1/runbooks, and the traits of a runbook"""
+
+from flask import Response
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import records, runbooks
+from baremetal_sched.baremetal.api import collection
+from baremetal_sched.baremetal.api.call import BaremetalCall
+from baremetal_sched.baremetal.api.traits import replaced
+from baremetal_sched.baremetal.api.view import Column, Resource, View, split_traits
+from baremetal_sched.baremetal.schemas.runbooks import RUNBOOK_CREATE, RUNBOOK_CREATE_1_92
+from baremetal_sched.baremetal.schemas.traits import check_trait, load_traits, refuse_traits
+from baremetal_sched.db.aggregate import joined
+from baremetal_sched.db.models import Runbook, RunbookTrait
+from baremetal_sched.web.responses import empty_response, json_response
+
+
+class RunbookView(View):
+    """A runbook as JSON."""
+
+    @classmethod
+    def column(cls, name: str, resource: Resource, version: int) -> Column | None:
+        if name == "traits":
+            return _traits_column(), split_traits
+        return super().column(name, resource, version)
+
+
+def _traits_column() -> ColumnElement[str]:
+    """(SELECT group_concat(trait) FROM runbook_traits WHERE runbook_id = runbooks.id)"""
+    return select(joined(RunbookTrait.trait)).where(RunbookTrait.runbook_id == Runbook.id).scalar_subquery()
+
+
+RUNBOOKS = Resource(
+    path="runbooks",
+    plural="runbooks",
+    model=Runbook,
+    fields=runbooks.FIELDS,
+    list_default=runbooks.LIST_DEFAULT,
+    missing=runbooks.missing,
+    view=RunbookView,
+)
+
+
+def list_runbooks(call: BaremetalCall, session: Session) -> Response:
+    """GET /v1/runbooks"""
+    return collection.list_all(call, session, RUNBOOKS)
+
+
+def show_runbook(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/runbooks/{runbook}"""
+    return collection.show(call, session, RUNBOOKS, _uuid_of(call, session, ident))
+
+
+def create_runbook(call: BaremetalCall, session: Session) -> Response:
+    """POST /v1/runbooks"""
+    schema = RUNBOOK_CREATE if _has_traits(call) else RUNBOOK_CREATE_1_92
+    values = collection.load_creation(call, RUNBOOKS, schema, "runbook")
+    runbook = runbooks.create(session, values, call.caller.project_id)
+    return collection.created(call, session, RUNBOOKS, runbook.uuid)
+
+
+def update_runbook(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """PATCH /v1/runbooks/{runbook}"""
+    call.refuse_query()
+    operations = collection.load_patch(call, runbooks.FIELDS)
+    uuid = _uuid_of(call, session, ident)
+    runbooks.update(session, uuid, operations, free_names=_has_traits(call))
+    return collection.updated(call, session, RUNBOOKS, uuid)
+
+
+def delete_runbook(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """DELETE /v1/runbooks/{runbook}"""
+    call.refuse_query()
+    call.refuse_body()
+    runbooks.destroy(session, _uuid_of(call, session, ident))
+    return empty_response(204)
+
+
+def list_traits(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/runbooks/{runbook}/traits"""
+    call.refuse_query()
+    runbook_id = records.id_of(session, Runbook, _checked(call, ident), runbooks.missing)
+    return json_response({"traits": runbooks.list_traits(session, runbook_id)})
+
+
+def replace_traits(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """PUT /v1/runbooks/{runbook}/traits; with ``Prefer: return=representation`` the answer is the list."""
+    call.refuse_query()
+    wanted = load_traits(call.body(), "runbook")
+    return replaced(call, runbooks.replace_traits(session, _checked(call, ident), wanted))
+
+
+def add_trait(call: BaremetalCall, session: Session, ident: str, trait: str) -> Response:
+    """PUT /v1/runbooks/{runbook}/traits/{trait}"""
+    call.refuse_query()
+    check_trait(trait, "trait")
+    refuse_traits(call.body(), "runbook")
+    runbooks.add_trait(session, _checked(call, ident), trait)
+    return empty_response(204, {"Location": f"{call.base_url}/v1/runbooks/{ident}/traits/{trait}"})
+
+
+def remove_all_traits(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """DELETE /v1/runbooks/{runbook}/traits"""
+    call.refuse_query()
+    call.refuse_body()
+    runbooks.replace_traits(session, _checked(call, ident), ())
+    return empty_response(204)
+
+
+def remove_trait(call: BaremetalCall, session: Session, ident: str, trait: str) -> Response:
+    """DELETE /v1/runbooks/{runbook}/traits/{trait}"""
+    call.refuse_query()
+    call.refuse_body()
+    runbooks.remove_trait(session, _checked(call, ident), trait)
+    return empty_response(204)
+
+
+def _has_traits(call: BaremetalCall) -> bool:
+    return call.version >= runbooks.TRAITS_SINCE
+
+
+def _checked(call: BaremetalCall, ident: str) -> str:
+    return call.ident(ident, "runbook_ident")
+
+
+def _uuid_of(call: BaremetalCall, session: Session, ident: str) -> str:
+    return records.uuid_of(session, Runbook, _checked(call, ident), runbooks.missing)

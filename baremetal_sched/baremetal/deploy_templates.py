@@ -1,0 +1,72 @@
+"""Deploy templates: steps that are part of a deployment which asks for the trait that the template is called after."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import patch, records
+from baremetal_sched.baremetal.fields import COMMON, Field, Fields, Kind
+from baremetal_sched.baremetal.schemas.deploy_templates import TEMPLATE_UPDATE
+from baremetal_sched.db.models import DeployTemplate
+from baremetal_sched.errors.baremetal import DeployTemplateAlreadyExists, DeployTemplateNotFound
+
+FIELDS = Fields(
+    Field("uuid", post=True),
+    Field("name", post=True, patch=True),
+    Field("steps", kind=Kind.STEPS, post=True, patch=True),
+    # Ironic takes a description, and never shows it.
+    Field("description", kind=Kind.HIDDEN, post=True, patch=True, selectable=False),
+    Field("extra", kind=Kind.JSON, post=True, patch=True, default={}),
+    *COMMON,
+)
+
+#: What ``GET /v1/deploy_templates`` shows of each template.
+LIST_DEFAULT = ("uuid", "name")
+
+
+def missing(ident: str) -> DeployTemplateNotFound:
+    """The error that says that there is no such template."""
+    return DeployTemplateNotFound(template=ident)
+
+
+def create(session: Session, values: Mapping[str, Any]) -> DeployTemplate:
+    """A new template from ``values`` (fields of ``schemas.deploy_templates.TEMPLATE_CREATE``).
+
+    Raises DeployTemplateAlreadyExists.
+    """
+    _require_free(session, values)
+    return records.new(session, DeployTemplate, values)
+
+
+def update(session: Session, ident: str, operations: patch.Patch) -> DeployTemplate:
+    """Apply a PATCH of fields that may be touched.
+
+    Raises DeployTemplateNotFound, InvalidValue, DeployTemplateAlreadyExists.
+    """
+    template = records.find_for_change(session, DeployTemplate, ident, missing)
+    before = FIELDS.values_of(template)
+    changed = FIELDS.changes(before, FIELDS.patched(before, operations, TEMPLATE_UPDATE))
+    _require_free(session, changed)
+    records.change(template, changed)
+    return template
+
+
+def destroy(session: Session, ident: str) -> None:
+    """Remove a template. Raises DeployTemplateNotFound."""
+    session.delete(records.find_for_change(session, DeployTemplate, ident, missing))
+
+
+def steps_for(session: Session, traits: Collection[str]) -> list[dict[str, Any]]:
+    """The steps of the templates that are called after one of ``traits``; those of older templates come first."""
+    if not traits:
+        return []
+    found = select(DeployTemplate.steps).where(DeployTemplate.name.in_(traits)).order_by(DeployTemplate.id)
+    return [step for steps in session.scalars(found) for step in steps]
+
+
+def _require_free(session: Session, values: Mapping[str, Any]) -> None:
+    for column, key in ((DeployTemplate.name, "name"), (DeployTemplate.uuid, "UUID")):
+        value = values.get(column.key)
+        records.require_free(session, column, value, DeployTemplateAlreadyExists(key=key, value=value))
