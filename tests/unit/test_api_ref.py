@@ -2,14 +2,10 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import cache
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from marshmallow import Schema
 
 from baremetal_sched.baremetal import allocations, chassis, deploy_templates, portgroups, ports, runbooks, volume
@@ -17,7 +13,6 @@ from baremetal_sched.baremetal.api import allocations as allocations_api
 from baremetal_sched.baremetal.api import conductors, drivers, node_filters
 from baremetal_sched.baremetal.api import versions as baremetal_versions
 from baremetal_sched.baremetal.api.query import PAGING
-from baremetal_sched.baremetal.api.routes import ROUTES as BAREMETAL_ROUTES
 from baremetal_sched.baremetal.fields import Fields, Kind
 from baremetal_sched.baremetal.node_fields import FIELDS, LIST_DEFAULT, STATES
 from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE, ALLOCATION_UPDATE
@@ -43,7 +38,6 @@ from baremetal_sched.db.transaction import Database
 from baremetal_sched.placement import inventories
 from baremetal_sched.placement.api import versions as placement_versions
 from baremetal_sched.placement.api.errors import CODES, UNDEFINED
-from baremetal_sched.placement.api.routes import ROUTES as PLACEMENT_ROUTES
 from baremetal_sched.placement.schemas import associations, queries
 from baremetal_sched.placement.schemas import inventories as inventory_schemas
 from baremetal_sched.placement.schemas import providers as provider_schemas
@@ -51,63 +45,9 @@ from baremetal_sched.placement.schemas.allocations import put_schema, reshape_sc
 from baremetal_sched.settings import load
 from baremetal_sched.web.application import Route
 from baremetal_sched.web.health import RootApi
+from tests.reference import API_REF, PARAMETERS, ROUTES, STATUS_LINE, Method, Page, entries, page, page_of, shape
 
-API_REF = Path(__file__).parents[2] / "api-ref"
 FIRST = {"baremetal": baremetal_versions.MINIMUM, "placement": placement_versions.MINIMUM}
-
-_TABLE = re.compile(r"^\.\. rest_parameters:: (\S+)\n\n((?:   - .+\n)+)", re.MULTILINE)
-_METHOD = re.compile(r"^\.\. rest_method:: (\S+) (\S+)(?:\n   min_version: 1\.(\d+))?", re.MULTILINE)
-_STATUS = re.compile(r"^   - (\d{3})(?:: (\w+))?$", re.MULTILINE)
-
-
-Entries = dict[str, Mapping[str, Any]]
-
-
-@dataclass
-class Method:
-    """What one section of the reference says: parameters and fields by name, by where they are."""
-
-    since: int | None
-    header: Entries = field(default_factory=dict)
-    path: Entries = field(default_factory=dict)
-    query: Entries = field(default_factory=dict)
-    body: Entries = field(default_factory=dict)
-
-
-class Page:
-    """One file of the reference, by method and path (with ``{}`` for each path parameter)."""
-
-    def __init__(self, path: Path) -> None:
-        self.text = path.read_text()
-        self.methods: dict[tuple[str, str], Method] = {}
-        starts = [*_METHOD.finditer(self.text)]
-        for start, following in zip_longest(starts, starts[1:]):
-            section = Method(int(start[3]) if start[3] else None)
-            for file, lines in _TABLE.findall(self.text[start.start() : following and following.start()]):
-                known = entries(path.parent / file)
-                for line in lines.splitlines():
-                    name, _, key = line.removeprefix("   - ").partition(": ")
-                    getattr(section, known[key]["in"])[name] = known[key]
-            self.methods[start[1], _shape(start[2])] = section
-
-    def mentions(self, route: Route) -> bool:
-        """Is the route described, or at least named in the text?"""
-        return (route.method, _shape(route.path)) in self.methods or f"``{route.method} {route.path}``" in self.text
-
-
-@cache
-def entries(file: Path) -> Any:
-    """A YAML file of the reference."""
-    return yaml.safe_load(file.read_text())
-
-
-def _shape(path: str) -> str:
-    return re.sub(r"<\w+>|\{\w+\}", "{}", path)
-
-
-@cache
-def page(api: str, resource: str) -> Page:
-    return Page(API_REF / api / f"{resource}.rst")
 
 
 def method(api: str, resource: str, verb: str, path: str) -> Method:
@@ -120,15 +60,12 @@ def assert_since(api: str, name: str, entry: Mapping[str, Any], since: int) -> N
     assert entry.get("min_version") == expected, name
 
 
-ROUTES = [("baremetal", route) for route in BAREMETAL_ROUTES] + [("placement", route) for route in PLACEMENT_ROUTES]
-
-
 @pytest.mark.parametrize(("api", "route"), ROUTES, ids=[f"{api}: {r.method} {r.path}" for api, r in ROUTES])
 def test_route(api: str, route: Route) -> None:
     """Each route is in the file that is called like the module of its view, with its first microversion."""
-    described = page(api, route.view.__module__.rpartition(".")[2])
+    described = page_of(api, route)
     assert described.mentions(route)
-    section = described.methods.get((route.method, _shape(route.path)))
+    section = described.section(route)
     if section and route.since > FIRST[api]:
         assert section.since == route.since
     if section:
@@ -137,7 +74,7 @@ def test_route(api: str, route: Route) -> None:
 
 @pytest.mark.parametrize("api", ["baremetal", "placement"])
 def test_no_route_is_invented(api: str) -> None:
-    routes = {(route.method, _shape(route.path)) for each, route in ROUTES if each == api}
+    routes = {(route.method, shape(route.path)) for each, route in ROUTES if each == api}
     for path in (API_REF / api).glob("*.rst"):
         assert set(Page(path).methods) <= routes, path
 
@@ -153,18 +90,18 @@ def test_the_services_own_paths(tmp_path: Path) -> None:
 def test_all_tables_and_statuses_are_defined() -> None:
     for path in API_REF.rglob("*.rst"):
         text = path.read_text()
-        for file, lines in _TABLE.findall(text):
+        for file, lines in PARAMETERS.findall(text):
             known = entries(path.parent / file)
             assert {line.partition(": ")[2] for line in lines.splitlines()} <= set(known), path
         statuses = entries(path.parent / "status.yaml")
-        for code, reason in _STATUS.findall(text):
+        for code, reason in STATUS_LINE.findall(text):
             assert (reason or "default") in statuses[int(code)], (path, code, reason)
 
 
 @pytest.mark.parametrize("name", ["baremetal", "placement", "."])
 def test_no_entry_is_left_over(name: str) -> None:
     folder = API_REF / name
-    tables = [lines for path in folder.glob("*.rst") for _, lines in _TABLE.findall(path.read_text())]
+    tables = [lines for path in folder.glob("*.rst") for _, lines in PARAMETERS.findall(path.read_text())]
     used = {line.partition(": ")[2] for lines in tables for line in lines.splitlines()}
     assert used == set(entries(folder / "parameters.yaml"))
 

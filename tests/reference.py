@@ -1,0 +1,87 @@
+"""The API reference as data: what ``api-ref/`` says of each method, for tests that compare it with the code."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from baremetal_sched.baremetal.api.routes import ROUTES as BAREMETAL_ROUTES
+from baremetal_sched.placement.api.routes import ROUTES as PLACEMENT_ROUTES
+from baremetal_sched.web.application import Route
+
+API_REF = Path(__file__).parents[1] / "api-ref"
+
+#: Every route, with the name of its API.
+ROUTES = [("baremetal", route) for route in BAREMETAL_ROUTES] + [("placement", route) for route in PLACEMENT_ROUTES]
+
+PARAMETERS = re.compile(r"^\.\. rest_parameters:: (\S+)\n\n((?:   - .+\n)+)", re.MULTILINE)
+STATUS_LINE = re.compile(r"^   - (\d{3})(?:: (\w+))?$", re.MULTILINE)
+_METHOD = re.compile(r"^\.\. rest_method:: (\S+) (\S+)(?:\n   min_version: 1\.(\d+))?", re.MULTILINE)
+
+Entries = dict[str, Mapping[str, Any]]
+
+
+@dataclass
+class Method:
+    """What one section of the reference says: parameters and fields by name, by where they are; and the statuses."""
+
+    since: int | None
+    header: Entries = field(default_factory=dict)
+    path: Entries = field(default_factory=dict)
+    query: Entries = field(default_factory=dict)
+    body: Entries = field(default_factory=dict)
+    statuses: set[int] = field(default_factory=set)
+
+
+class Page:
+    """One file of the reference, by method and path (with ``{}`` for each path parameter)."""
+
+    def __init__(self, path: Path) -> None:
+        self.text = path.read_text()
+        self.methods: dict[tuple[str, str], Method] = {}
+        starts = [*_METHOD.finditer(self.text)]
+        for start, following in zip_longest(starts, starts[1:]):
+            text = self.text[start.start() : following and following.start()]
+            section = Method(int(start[3]) if start[3] else None)
+            section.statuses = {int(code) for code, _ in STATUS_LINE.findall(text)}
+            for file, lines in PARAMETERS.findall(text):
+                known = entries(path.parent / file)
+                for line in lines.splitlines():
+                    name, _, key = line.removeprefix("   - ").partition(": ")
+                    getattr(section, known[key]["in"])[name] = known[key]
+            self.methods[start[1], shape(start[2])] = section
+
+    def section(self, route: Route) -> Method | None:
+        """What it says of a route; None if that has no section of its own."""
+        return self.methods.get((route.method, shape(route.path)))
+
+    def mentions(self, route: Route) -> bool:
+        """Is the route described, or at least named in the text?"""
+        return self.section(route) is not None or f"``{route.method} {route.path}``" in self.text
+
+
+@cache
+def entries(file: Path) -> Any:
+    """A YAML file of the reference."""
+    return yaml.safe_load(file.read_text())
+
+
+def shape(path: str) -> str:
+    """A path with ``{}`` for each parameter."""
+    return re.sub(r"<\w+>|\{\w+\}", "{}", path)
+
+
+@cache
+def page(api: str, resource: str) -> Page:
+    """The file on a resource."""
+    return Page(API_REF / api / f"{resource}.rst")
+
+
+def page_of(api: str, route: Route) -> Page:
+    """The file that describes a route: it is called like the module of its view."""
+    return page(api, route.view.__module__.rpartition(".")[2])
