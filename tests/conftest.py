@@ -51,11 +51,11 @@ def database_url(database_kind: str, sqlite_template: Path, tmp_path: Path) -> I
         path.write_bytes(sqlite_template.read_bytes())
         yield f"sqlite:///{path}"
     else:
-        _make_empty(database_kind)
+        make_empty(database_kind)
         yield database_kind
 
 
-def _make_empty(url: str) -> None:
+def make_empty(url: str) -> None:
     """Empty the tables that tests fill; the schema and the standard names are made when they are missing."""
     settings = load(overrides={"database": {"connection": url}})
     database = Database(settings)

@@ -30,10 +30,8 @@ def run(task: Task, kind: Kind, steps: Sequence[Planned]) -> bool:
     done: _Done | None = None
     for index, step in enumerate(steps):
         task.write(_beginning(task, kind, step, done))
-        task.job.log.info("step begins", step=name_of(step))
-        begun = time.monotonic()
-        effect = _do(task, step)
-        done = _Done(step, effect, time.monotonic() - begun)
+        done = _do_logged(task, step)
+        effect = done.effect
         if effect.waits or step["step"] == step_plans.HOLD:
             event = state_machine.HOLD if step["step"] == step_plans.HOLD else state_machine.WAIT
             task.end(event, _pausing(task, kind, done, list(steps[index + 1 :])))
@@ -89,6 +87,17 @@ def _write_down(task: Task, kind: Kind, session: Session, node: Node, done: _Don
         done.effect.write(node)
         said = f"Step {name_of(done.step)} " + ("waits" if done.effect.waits else "is done")
         task.note(session, node, said, f"{kind}_step_end", duration=done.seconds)
+
+
+def _do_logged(task: Task, step: Planned) -> _Done:
+    """Do a step. Its log lines are written while the work is held: steps of two conductors that overlap show there."""
+    log = task.job.log.bind(step=name_of(step))
+    log.info("step begins")
+    begun = time.monotonic()
+    try:
+        return _Done(step, _do(task, step), time.monotonic() - begun)
+    finally:
+        log.info("step ends")
 
 
 def _do(task: Task, step: Planned) -> Effect:

@@ -27,6 +27,7 @@ class Task:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.write(lambda session, node: None)
+        self.job.log.info("work begins", kind=job.kind)
 
     @property
     def driver(self) -> Driver:

@@ -15,6 +15,7 @@ def do(job: Job) -> None:
     if node is None:
         job.log.warning("work was taken away; nothing done")
         return
+    job.log.info("work begins", kind=job.kind)
     machine = Machine.of(node, job.settings)
     try:
         Driver(machine).vendor.call(machine, method, arguments)

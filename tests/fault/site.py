@@ -1,0 +1,226 @@
+"""Three conductors in two groups, the API beside them, and what can happen to a conductor."""
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from sqlalchemy import Engine, create_engine, text
+
+from baremetal_sched.db.engine import database_url as normal_url
+from tests.fault.journal import Life
+from tests.fault.servers import Server
+from tests.fault.tenants import Tenant
+from tests.processes import BAREMETAL_SCHED, Client, Program, program, serve, wait_until
+
+GROUPS = {"c1": "rack1", "c2": "rack1", "c3": "rack2"}
+HEARTBEAT_TIMEOUT = 4.0
+TICK = 1.0
+#: What a busy machine may add to that.
+ALLOWANCE = 1.5
+
+_SETTINGS = {
+    "conductor": {
+        "heartbeat_interval": 0.5,
+        "heartbeat_timeout": HEARTBEAT_TIMEOUT,
+        "check_provision_state_interval": TICK,
+        "sync_power_state_interval": 5,
+        "sync_local_state_interval": 5,
+        "sync_providers_interval": 5,
+        "node_locked_retry_attempts": 2,
+        "workers_pool_size": 8,
+    },
+    "fake": {f"{kind}_delay": 0.05 for kind in ("power", "deploy", "vendor", "bios", "rescue", "inspect")},
+}
+_TENANTS = 6
+
+
+class Site:
+    """Everything that runs; ``server`` is that of the database, if it may be killed.
+
+    ``lives`` are the processes of the conductors now, ``all_lives`` all that there were. ``owned_after`` are the
+    seconds until orphans were owned again, ``resumed_after`` those until a restarted database was used by everybody.
+    """
+
+    def __init__(self, folder: Path, database: str, stack: ExitStack, server: Server | None) -> None:
+        self._folder = folder
+        self.server = server
+        self.is_embedded = database.startswith("sqlite")
+        self.database = ("--database", database)
+        self._stack = stack
+        options = ("--without-conductor", "--workers", "2", *self.database)
+        self.api, self.url = stack.enter_context(serve(folder, *options, settings=_SETTINGS))
+        self.client = stack.enter_context(Client(self.url))
+        self._engine: Engine = create_engine(normal_url(database), pool_pre_ping=True)
+        stack.callback(self._engine.dispose)
+        self.running: dict[str, Program] = {}
+        self.lives: dict[str, Life] = {}
+        self.all_lives: list[Life] = []
+        self.owned_after: list[tuple[str, float]] = []
+        self.resumed_after: list[float] = []
+
+    def start(self, host: str) -> None:
+        """Start the conductor, or the next process of it, and wait until it is registered."""
+        name = f"{host}-{len(self.all_lives)}"
+        command = (*BAREMETAL_SCHED, "conductor", "--host", host, "--group", GROUPS[host], *self.database)
+        self.running[host] = running = self._stack.enter_context(program(command, self._folder, name, _SETTINGS))
+        self.lives[host] = Life(name, self._folder / f"{name}.log")
+        self.all_lives.append(self.lives[host])
+        running.wait_for("conductor registered", lambda: running.log)
+
+    def enrol(self, count: int) -> list[Tenant]:
+        """Create nodes, the groups in turn; returns their tenants."""
+        groups = sorted(set(GROUPS.values()))
+
+        def create(number: int) -> list[str]:
+            with Client(self.url) as client:
+                return [self._create(client, index, groups) for index in range(number, count, _TENANTS)]
+
+        with ThreadPoolExecutor(_TENANTS) as threads:
+            return [Tenant(number, nodes) for number, nodes in enumerate(threads.map(create, range(_TENANTS)))]
+
+    @staticmethod
+    def _create(client: Client, index: int, groups: list[str]) -> str:
+        body = {
+            "driver": "fake-hardware",
+            "name": f"n{index}",
+            "resource_class": "gold",
+            "conductor_group": groups[index % len(groups)],
+        }
+        response = client.baremetal("POST", "/nodes", body)
+        assert response.status_code == 201, response.text
+        uuid: str = response.json()["uuid"]
+        return uuid
+
+    @contextmanager
+    def busy(self, tenants: list[Tenant], pause: float) -> Iterator[None]:
+        """The tenants do something all the time, until this ends."""
+        stop = threading.Event()
+        with ThreadPoolExecutor(len(tenants)) as threads:
+            living = [threads.submit(tenant.live, self.url, stop, pause) for tenant in tenants]
+            try:
+                yield
+            finally:
+                stop.set()
+            for each in living:
+                each.result()
+
+    # -- what can happen to a conductor -------------------------------------------------------------------------------
+
+    def kill(self, host: str) -> None:
+        """SIGKILL; it is started again when others have its nodes, at once if there are none."""
+        began, orphans = time.time(), self._work_of(host)
+        self.running[host].process.kill()
+        self.lives[host].suspended.append([began, float("inf")])
+        self.running[host].process.wait(10)
+        orphans |= self._work_of(host)
+        if not self._has_others(host):
+            self.start(host)
+        self._await_owners(f"{host} killed", host, orphans, began, HEARTBEAT_TIMEOUT + TICK)
+        if self._has_others(host):
+            self.start(host)
+
+    def suspend(self, host: str) -> None:
+        """SIGSTOP until its time is up and others have its nodes, and then SIGCONT."""
+        began, orphans = time.time(), self._work_of(host)
+        self.running[host].process.send_signal(signal.SIGSTOP)
+        pause = [began, float("inf")]
+        self.lives[host].suspended.append(pause)
+        if self._has_others(host):
+            self._await_owners(f"{host} suspended", host, orphans, began, HEARTBEAT_TIMEOUT + TICK)
+        time.sleep(max(0.0, began + HEARTBEAT_TIMEOUT + 2 * TICK - time.time()))
+        assert not self.alive()[host]
+        self.running[host].process.send_signal(signal.SIGCONT)
+        pause[1] = time.time()
+        wait_until(lambda: self.alive()[host], 5, f"{host} to be alive again")
+
+    def stop(self, host: str) -> None:
+        """SIGTERM; it ends by itself, and others have its nodes at once."""
+        began, orphans = time.time(), self._work_of(host)
+        self.running[host].process.terminate()
+        if self._has_others(host):
+            self._await_owners(f"{host} stopped", host, set(), began, TICK)
+        assert self.running[host].process.wait(20) == 0
+        assert not orphans & self._work_of(host), f"{host} stopped and left work behind"
+        self.start(host)
+
+    # -- and to the database ------------------------------------------------------------------------------------------
+
+    def restart_database(self, seconds: float) -> None:
+        """Kill the server; meanwhile the API says 503, and when. Afterwards everything goes on by itself."""
+        assert self.server is not None
+        self.server.crash()
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            self._assert_unavailable()
+            time.sleep(0.1)
+        self.server.start()
+        began, before = time.monotonic(), self._pieces()
+        wait_until(self.answers, 10, "the API to answer again")
+        wait_until(lambda: all(self.alive().values()), HEARTBEAT_TIMEOUT, "all conductors to be alive again")
+        for host, pieces in before.items():
+            wait_until(lambda h=host, p=pieces: self._pieces()[h] > p, 15, f"{host} to work again")  # type: ignore[misc]
+        self.resumed_after.append(time.monotonic() - began)
+
+    def _assert_unavailable(self) -> None:
+        answers = [
+            self.client.baremetal("GET", "/nodes?limit=1"),
+            self.client.baremetal("POST", "/nodes", {"driver": "fake-hardware"}),
+            self.client.baremetal("PUT", "/nodes/n0/states/provision", {"target": "manage"}),
+            self.client.placement("GET", "/resource_providers"),
+            self.client.healthcheck(),
+        ]
+        for answer in answers:
+            assert answer.status_code == 503, (answer.url, answer.status_code, answer.text)
+            assert int(answer.headers["Retry-After"]) > 0
+
+    def _pieces(self) -> dict[str, int]:
+        """How many pieces of work each conductor has begun."""
+        return {host: running.log.count('"work begins"') for host, running in self.running.items()}
+
+    # -- what can be seen ---------------------------------------------------------------------------------------------
+
+    def alive(self) -> dict[str, bool]:
+        """Who is alive, by host name; nobody if that cannot be asked."""
+        response = self.client.baremetal("GET", "/conductors")
+        found = response.json()["conductors"] if response.status_code == 200 else []
+        return dict.fromkeys(GROUPS, False) | {row["hostname"]: row["alive"] for row in found}
+
+    def scalar(self, query: str, **values: object) -> int:
+        """The number that a query returns."""
+        with self._engine.connect() as connection:
+            return int(connection.scalar(text(query), values) or 0)
+
+    def answers(self) -> bool:
+        """Does the API serve?"""
+        return self.client.baremetal("GET", "/nodes?limit=1").status_code == 200
+
+    def _has_others(self, host: str) -> bool:
+        return any(group == GROUPS[host] for other, group in GROUPS.items() if other != host)
+
+    def _work_of(self, host: str) -> set[int]:
+        """The fences of all work that is reserved for ``host``."""
+        with self._engine.connect() as connection:
+            return set(connection.scalars(text("SELECT id FROM node_work WHERE conductor = :host"), {"host": host}))
+
+    def _await_owners(self, what: str, host: str, orphans: set[int], began: float, limit: float) -> None:
+        """Wait until each node of the group of ``host`` has an owner that is there, and the work that was left is no
+        more."""
+        there = {name for name, group in GROUPS.items() if group == GROUPS[host]}
+        if self._has_others(host):
+            there.remove(host)
+
+        def owned() -> bool:
+            return self._owners(host) <= there and not orphans & self._work_of(host)
+
+        wait_until(owned, limit + ALLOWANCE, f"the orphans to be owned after {what}")
+        self.owned_after.append((what, time.time() - began))
+
+    def _owners(self, host: str) -> set[str | None]:
+        path = f"/nodes?fields=uuid,conductor&limit=1000&conductor_group={GROUPS[host]}"
+        response = self.client.baremetal("GET", path)
+        assert response.status_code == 200, response.text
+        return {node["conductor"] for node in response.json()["nodes"]}
