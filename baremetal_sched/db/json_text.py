@@ -8,21 +8,27 @@ from collections.abc import Iterable
 from itertools import count
 from typing import Any
 
-from sqlalchemy import Boolean, ColumnClause, ColumnElement, DateTime, Integer, String, cast, func, literal_column, null
+from sqlalchemy import (
+    Boolean,
+    ColumnClause,
+    ColumnElement,
+    DateTime,
+    Integer,
+    SQLColumnExpression,
+    String,
+    cast,
+    func,
+    null,
+)
 from sqlalchemy import case as sql_case
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
+from baremetal_sched.db.packing import concatenated, constant
 from baremetal_sched.db.types import Json, as_text
 
-
-def _constant(text: str) -> ColumnElement[str]:
-    # No parameter: the driver would quote each of them again for each statement.
-    return literal_column(f"'{text}'", String())
-
-
-_NULL = _constant("null")
+_NULL = constant("null")
 
 
 def members(named: Iterable[tuple[str, ColumnElement[Any]]]) -> ColumnElement[Any]:
@@ -36,8 +42,8 @@ def members(named: Iterable[tuple[str, ColumnElement[Any]]]) -> ColumnElement[An
     parts: list[ColumnElement[Any]] = []
     for name, column in named:
         comma = "," if parts else ""
-        parts += [_constant(f'{comma}"{name}":'), _value(column)]
-    return _Kept(_concatenated(*parts)) if parts else null()
+        parts += [constant(f'{comma}"{name}":'), _value(column)]
+    return _Kept(concatenated(*parts)) if parts else null()
 
 
 class _Kept(ColumnClause[str]):
@@ -62,53 +68,34 @@ def _kept(element: _Kept, compiler: SQLCompiler, **kw: Any) -> str:
 def _value(column: ColumnElement[Any]) -> ColumnElement[str]:
     match column.type:
         case Json():
-            return func.coalesce(as_text(column), _constant("{}"))
+            return func.coalesce(as_text(column), constant("{}"))
         case Integer():
             return func.coalesce(cast(column, String), _NULL)
         case Boolean():
-            return sql_case((column.is_(None), _NULL), (column, _constant("true")), else_=_constant("false"))
+            return sql_case((column.is_(None), _NULL), (column, constant("true")), else_=constant("false"))
         case DateTime():
             # 2026-01-31 12:00:00, perhaps with a fraction, is how all three write it.
-            text = func.replace(func.substr(cast(column, String), 1, 19), _constant(" "), _constant("T"))
-            return func.coalesce(_concatenated(_constant('"'), text, _constant('+00:00"')), _NULL)
+            text = func.replace(func.substr(cast(column, String), 1, 19), constant(" "), constant("T"))
+            return func.coalesce(concatenated(constant('"'), text, constant('+00:00"')), _NULL)
         case _:
-            return func.coalesce(_quoted(column), _NULL)
+            return func.coalesce(quoted(column), _NULL)
 
 
-class _concatenated(FunctionElement[str]):  # noqa: N801 - used like a function of SQL
-    type = String()
-    inherit_cache = True
-
-    def __init__(self, *parts: ColumnElement[Any]) -> None:
-        super().__init__(*parts)
-
-
-@compiles(_concatenated, "mysql")
-@compiles(_concatenated, "mariadb")
-def _mysql_concatenated(element: _concatenated, compiler: SQLCompiler, **kw: Any) -> str:
-    return f"concat({compiler.process(element.clauses, **kw)})"
-
-
-@compiles(_concatenated)
-def _default_concatenated(element: _concatenated, compiler: SQLCompiler, **kw: Any) -> str:
-    return f"({' || '.join(compiler.process(part, **kw) for part in element.clauses)})"
-
-
-class _quoted(FunctionElement[str]):  # noqa: N801
+class quoted(FunctionElement[str]):  # noqa: N801 - used like a function of SQL
     """A text as a JSON string; NULL stays NULL."""
 
     type = String()
     inherit_cache = True
 
-    def __init__(self, column: ColumnElement[Any]) -> None:
+    def __init__(self, column: SQLColumnExpression[Any]) -> None:
         super().__init__(column)
 
 
-@compiles(_quoted, "postgresql")
-def _postgresql_quoted(element: _quoted, compiler: SQLCompiler, **kw: Any) -> str:
+@compiles(quoted, "postgresql")
+def _postgresql_quoted(element: quoted, compiler: SQLCompiler, **kw: Any) -> str:
     return f"CAST(to_json({compiler.process(element.clauses, **kw)}) AS text)"
 
 
-@compiles(_quoted)
-def _default_quoted(element: _quoted, compiler: SQLCompiler, **kw: Any) -> str:
+@compiles(quoted)
+def _default_quoted(element: quoted, compiler: SQLCompiler, **kw: Any) -> str:
     return f"json_quote({compiler.process(element.clauses, **kw)})"

@@ -7,8 +7,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, exists, false, func, select
 from sqlalchemy.orm import Session, aliased
 
+from baremetal_sched.db.json_text import quoted
 from baremetal_sched.db.models import Aggregate, ProviderAggregate, ResourceProvider
-from baremetal_sched.db.types import Query, Rows
+from baremetal_sched.db.packing import concatenated, lines, number, packed, packet
+from baremetal_sched.db.types import Query
 from baremetal_sched.errors.placement import ProviderNotFound, TraitNotFound, UnknownClassInQuery
 from baremetal_sched.placement import names
 from baremetal_sched.placement.candidates import conditions
@@ -20,6 +22,15 @@ from baremetal_sched.placement.tables import INVENTORIES
 
 _Parent = aliased(ResourceProvider)
 _Root = aliased(ResourceProvider)
+
+_MODIFIED = func.coalesce(ResourceProvider.updated_at, ResourceProvider.created_at)
+
+#: A line of a list. The name comes last, as it may have blanks in it.
+_LISTED = concatenated(
+    *(ResourceProvider.uuid, " ", number(ResourceProvider.generation), " "),
+    *(func.coalesce(_Parent.uuid, ""), " ", func.coalesce(_Root.uuid, ""), " "),
+    quoted(ResourceProvider.name),
+)
 
 
 @dataclass
@@ -60,20 +71,18 @@ def find(session: Session, uuid: str) -> Any:
     return row
 
 
-def list_providers(session: Session, filters: ProviderFilters) -> tuple[Rows, datetime | None]:
-    """The providers that fit: rows of uuid, name, generation, parent uuid, root uuid; and when the newest of them was
-    changed. Lists are long, so they carry nothing else. Raises UnknownClassInQuery, TraitNotFound."""
-    fitting = _fitting(session, filters)
-    rows = session.execute(
-        fitting.with_only_columns(
-            ResourceProvider.uuid, ResourceProvider.name, ResourceProvider.generation, _Parent.uuid, _Root.uuid
-        )
-        .outerjoin(_Parent, _Parent.id == ResourceProvider.parent_id)
-        .join(_Root, _Root.id == ResourceProvider.root_id)
-        .order_by(ResourceProvider.id)
-    ).all()
-    modified = func.max(func.coalesce(ResourceProvider.updated_at, ResourceProvider.created_at))
-    return rows, session.scalar(fitting.with_only_columns(modified)) if rows else None
+def list_providers(session: Session, filters: ProviderFilters) -> tuple[list[list[str]], datetime | None]:
+    """The providers that fit: rows of uuid, generation, parent's uuid, root's uuid (both empty if it is a root itself)
+    and name, which is JSON; and when the newest of them was changed. Lists are long, so they carry nothing else.
+
+    Raises UnknownClassInQuery, TraitNotFound.
+    """
+    query = _fitting(session, filters).with_only_columns(packed(ResourceProvider.id, _LISTED), func.max(_MODIFIED))
+    query = query.outerjoin(_Parent, _Parent.id == ResourceProvider.parent_id)
+    query = query.outerjoin(_Root, and_(_Root.id == ResourceProvider.root_id, ResourceProvider.parent_id.is_not(None)))
+    packets = session.execute(query.group_by(packet(ResourceProvider.id))).all()
+    rows = [line.split(" ", 4) for line in lines(text for text, _ in packets)]
+    return rows, max((modified for _, modified in packets), default=None)
 
 
 def _fitting(session: Session, filters: ProviderFilters) -> Query:

@@ -12,8 +12,8 @@ from baremetal_sched.baremetal.node_fields import FIELDS, LIST_DEFAULT
 from baremetal_sched.baremetal.node_list import missing
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.baremetal.secrets import mask_text
-from baremetal_sched.db.aggregate import joined
 from baremetal_sched.db.models import Chassis, Node, NodeTrait
+from baremetal_sched.db.packing import joined
 from baremetal_sched.db.types import as_text
 
 #: Below these, clients do not know the state.

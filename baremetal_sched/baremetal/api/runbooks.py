@@ -11,8 +11,8 @@ from baremetal_sched.baremetal.api.traits import replaced
 from baremetal_sched.baremetal.api.view import Column, Resource, View, split_traits
 from baremetal_sched.baremetal.schemas.runbooks import RUNBOOK_CREATE, RUNBOOK_CREATE_1_92
 from baremetal_sched.baremetal.schemas.traits import check_trait, load_traits, refuse_traits
-from baremetal_sched.db.aggregate import joined
 from baremetal_sched.db.models import Runbook, RunbookTrait
+from baremetal_sched.db.packing import joined
 from baremetal_sched.web.responses import empty_response, json_response
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, String, cast, exists, func, literal_column, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.db.aggregate import joined
+from baremetal_sched.db.packing import joined
 from baremetal_sched.db.transaction import REMEMBERED
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates import flat, response

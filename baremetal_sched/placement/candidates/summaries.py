@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, String, cast, null, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.db.aggregate import joined
+from baremetal_sched.db.packing import joined
 from baremetal_sched.db.types import Rows
 from baremetal_sched.placement.candidates.conditions import Source
 from baremetal_sched.placement.candidates.query import CandidateRequest
