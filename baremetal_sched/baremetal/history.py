@@ -6,13 +6,38 @@ from typing import Literal
 from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.fields import Field, Fields, Kind
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, NodeHistory
+from baremetal_sched.errors.baremetal import HistoryNotFound
 
 Severity = Literal["INFO", "ERROR"]
 
 #: Longest event, in characters.
 MAX_EVENT = 16_000
+
+FIELDS = Fields(
+    Field("uuid"),
+    Field("created_at", kind=Kind.TIME),
+    Field("severity"),
+    Field("event_type"),
+    Field("event", kind=Kind.COMPUTED),
+    Field("conductor"),
+    Field("user"),
+    Field("project", 113),
+    Field("state", 115),
+    Field("target_provision_state", 115),
+    Field("duration_seconds", 115, Kind.COMPUTED),
+    Field("links", kind=Kind.LINKS),
+)
+
+#: What a list shows unless all is asked for.
+LIST_DEFAULT = ("uuid", "created_at", "severity", "event")
+
+
+def missing(uuid: str) -> HistoryNotFound:
+    """The error that says that there is no such event."""
+    return HistoryNotFound(record=uuid)
 
 
 def record(
@@ -44,7 +69,7 @@ def record(
             conductor=conductor,
             user=user,
             project=project,
-            provision_state=node.provision_state,
+            state=node.provision_state,
             target_provision_state=node.target_provision_state,
             duration_seconds=duration,
         )

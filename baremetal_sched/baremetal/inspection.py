@@ -4,6 +4,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal import inventory as inventories
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node
 
@@ -20,3 +21,4 @@ def finish(session: Session, node: Node, inventory: dict[str, Any], plugin_data:
     """
     node.inspection_started_at, node.inspection_finished_at = None, utcnow()
     node.last_error = None
+    inventories.store(session, node, inventory, plugin_data)

@@ -188,6 +188,14 @@ class RunbookNotApproved(InvalidError):
     template = "{message}"
 
 
+class HistoryNotFound(NotFoundError):
+    template = "Node history record {record} could not be found."
+
+
+class InventoryNotFound(NotFoundError):
+    template = "Node inventory record for node {node} could not be found."
+
+
 class ConductorNotFound(NotFoundError):
     template = "Conductor {conductor} could not be found."
 

@@ -8,7 +8,17 @@ from typing import Any
 import pytest
 from marshmallow import Schema
 
-from baremetal_sched.baremetal import allocations, chassis, deploy_templates, portgroups, ports, runbooks, volume
+from baremetal_sched.baremetal import (
+    allocations,
+    chassis,
+    deploy_templates,
+    history,
+    inventory,
+    portgroups,
+    ports,
+    runbooks,
+    volume,
+)
 from baremetal_sched.baremetal.api import allocations as allocations_api
 from baremetal_sched.baremetal.api import conductors, drivers, node_filters
 from baremetal_sched.baremetal.api import versions as baremetal_versions
@@ -173,6 +183,8 @@ def test_collections(resource: str, path: str, fields: Fields, create: Schema, u
         ("management", "PUT", "/v1/nodes/{}/management/boot_device", BOOT_DEVICE.fields),
         ("management", "PUT", "/v1/nodes/{}/management/indicators/{}", INDICATOR.fields),
         ("vmedia", "POST", "/v1/nodes/{}/vmedia", VIRTUAL_MEDIA.fields),
+        ("history", "GET", "/v1/nodes/{}/history/{}", history.FIELDS),
+        ("inventory", "GET", "/v1/nodes/{}/inventory", inventory.PARTS),
         ("conductors", "GET", "/v1/conductors/{}", conductors._FIELDS),
         ("drivers", "GET", "/v1/drivers/{}", drivers._FIELDS),
     ],
@@ -180,6 +192,9 @@ def test_collections(resource: str, path: str, fields: Fields, create: Schema, u
 def test_bodies_of_the_bare_metal_api(resource: str, verb: str, path: str, expected: Iterable[str]) -> None:
     section = method("baremetal", resource, verb, path)
     assert set(section.body) == set(expected)
+    if isinstance(expected, Fields):
+        for name, known in expected.items():
+            assert_since("baremetal", name, section.body[name], known.since)
 
 
 @pytest.mark.parametrize(
@@ -189,6 +204,7 @@ def test_bodies_of_the_bare_metal_api(resource: str, verb: str, path: str, expec
         ("nodes", "PATCH", "/v1/nodes/{}", {"reset_interfaces"}),
         ("allocations", "GET", "/v1/allocations", {*allocations_api.FILTERS, *PAGING, "fields"}),
         ("chassis", "GET", "/v1/chassis", {*PAGING, "fields", "detail"}),
+        ("history", "GET", "/v1/nodes/{}/history", {*PAGING, "detail"}),
         ("conductors", "GET", "/v1/conductors", {*PAGING, "fields", "detail"}),
         ("conductors", "GET", "/v1/conductors/{}", {"fields"}),
         ("drivers", "GET", "/v1/drivers", {"type", "detail", "fields"}),

@@ -31,6 +31,12 @@ class CollectionTooNew(NotFoundError):
     template = "The API is not supported for this version"
 
 
+class ResourceNotFound(NotFoundError):
+    """What is asked for is not there, or not for this client; more is not said. Shape A."""
+
+    template = "Resource could not be found."
+
+
 class MethodRefused(Problem):
     """A method that the controller itself refuses: shape A."""
 

@@ -3,12 +3,14 @@
 from baremetal_sched.baremetal.api.errors import CollectionTooNew, MethodRefused, RoutingError
 from baremetal_sched.errors import NotFoundError
 from baremetal_sched.web.application import Route
+from baremetal_sched.web.problems import PathNotFound
 
 #: Collections that say what they are, and since when they are there. To a GET they are not found, other methods are not
 #: allowed.
 _NAMES = {
     "allocations": ("allocations", 52),
     "deploy_templates": ("deploy templates", 55),
+    "shards": ("shards", 82),
     "runbooks": ("runbooks", 92),
     "inspection_rules": ("inspection rules", 96),
 }
@@ -25,6 +27,8 @@ def refusal(route: Route, version: int) -> Exception:
     _, _, collection, *rest = route.path.split("/")
     if collection == "nodes" and rest[-1] == "allocation":
         return RoutingError(404, "The API version does not allow allocations")
+    if (collection == "nodes" and rest[1] != "volume") or (collection == "volume" and rest):
+        return PathNotFound()
     if collection not in _NAMES:
         return CollectionTooNew()
     name, since = _NAMES[collection]

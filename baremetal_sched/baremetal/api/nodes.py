@@ -240,9 +240,14 @@ def uuid_to_find(call: BaremetalCall, session: Session, ident: str) -> str:
     return canonical if canonical and not call.stripped_json else uuid_of(call, session, ident)
 
 
+def node_of(call: BaremetalCall, session: Session, ident: str) -> Node:
+    """The node that the path names, for reading. Raises like ``uuid_of``."""
+    return nodes.find(session, uuid_to_find(call, session, ident))
+
+
 def served_node(call: BaremetalCall, session: Session, ident: str) -> Node:
     """The node that the path names, for reading, if a live conductor serves it. Raises NoValidHost, NoConductors."""
-    node = nodes.find(session, uuid_to_find(call, session, ident))
+    node = node_of(call, session, ident)
     call.membership(session).require(node.conductor_group, node.driver)
     return node
 

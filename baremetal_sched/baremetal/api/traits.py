@@ -5,19 +5,14 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import nodes, traits
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.errors import TooNew
-from baremetal_sched.baremetal.api.nodes import uuid_to_find
+from baremetal_sched.baremetal.api.errors import ResourceNotFound, TooNew
+from baremetal_sched.baremetal.api.nodes import node_of, uuid_to_find
 from baremetal_sched.baremetal.schemas.traits import check_trait, load_traits, refuse_traits
 from baremetal_sched.db.models import Node
-from baremetal_sched.errors import NotFoundError
 from baremetal_sched.web.problems import MethodNotAllowed
 from baremetal_sched.web.responses import empty_response, json_response
 
 TRAITS_SINCE = 37
-
-
-class _NotYet(NotFoundError):
-    template = "Resource could not be found."
 
 
 def _require_version(call: BaremetalCall) -> None:
@@ -27,14 +22,14 @@ def _require_version(call: BaremetalCall) -> None:
             case "GET":
                 raise TooNew
             case "DELETE":
-                raise _NotYet
+                raise ResourceNotFound
             case method:
                 raise MethodNotAllowed(method=method, allowed=[])
 
 
 def list_traits(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/traits"""
-    node = nodes.find(session, uuid_to_find(call, session, ident))
+    node = node_of(call, session, ident)
     _require_version(call)
     call.refuse_query()
     return json_response({"traits": traits.list_traits(session, node.id)})

@@ -25,7 +25,7 @@ Column = tuple[ColumnElement[Any], Render | None]
 EMPTY_OBJECT = orjson.Fragment(b"{}")
 
 #: Stands for the UUID in links.
-_ANY = "{uuid}"
+ANY = "{uuid}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,8 @@ class View:
         self._layout = _layout(type(self), resource, names, version)  # type: ignore[arg-type] # classes can be hashed
         #: What to select for ``render``; the UUID comes first.
         self.columns: list[ColumnElement[Any]] = [*self._layout.columns]
-        self._links = _links(resource, names, base) if with_links else ""
+        #: The members ``links`` and those of sub-resources, for the UUID ``ANY``.
+        self.links = _links(resource, names, base) if with_links else ""
 
     @classmethod
     def column(cls, name: str, resource: Resource, version: int) -> Column | None:
@@ -93,23 +94,23 @@ class View:
         values = tuple(row)
         uuid, plain = values[:2]
         computed = orjson.dumps(self.computed(values))[1:-1].decode()
-        parts = (plain, computed, self._links.replace(_ANY, uuid))
+        parts = (plain, computed, self.links.replace(ANY, uuid))
         return f"{{{','.join(filter(None, parts))}}}"
 
     def render(self, row: Any) -> orjson.Fragment:
         """The document of one row, to be put into another."""
         return orjson.Fragment(self.text(row))
 
-    def fetch_text(self, session: Session, uuid: str) -> str:
-        """``text`` of the thing with this UUID. Raises what ``missing`` of the resource makes."""
-        row = session.execute(select(*self.columns).where(self.resource.model.uuid == uuid)).first()
+    def fetch_text(self, session: Session, uuid: str, *conditions: ColumnElement[bool]) -> str:
+        """``text`` of the thing with this UUID, if the conditions hold. Raises what ``missing`` makes."""
+        row = session.execute(select(*self.columns).where(self.resource.model.uuid == uuid, *conditions)).first()
         if row is None:
             raise self.resource.missing(uuid)
         return self.text(row)
 
-    def fetch(self, session: Session, uuid: str) -> orjson.Fragment:
-        """``render`` of the thing with this UUID. Raises what ``missing`` of the resource makes."""
-        return orjson.Fragment(self.fetch_text(session, uuid))
+    def fetch(self, session: Session, uuid: str, *conditions: ColumnElement[bool]) -> orjson.Fragment:
+        """``render`` of the thing with this UUID. Raises like ``fetch_text``."""
+        return orjson.Fragment(self.fetch_text(session, uuid, *conditions))
 
 
 class _Layout(NamedTuple):
@@ -137,11 +138,11 @@ def _layout(view: type[View], resource: Resource, names: tuple[str, ...], versio
 
 def _links(resource: Resource, names: Iterable[str], base: str) -> str:
     """The members ``links`` and those of sub-resources, for any UUID."""
-    document: dict[str, Any] = {"links": links(base, resource.path, _ANY)}
+    document: dict[str, Any] = {"links": links(base, resource.path, ANY)}
     for name in names:
         kind = resource.fields[name].kind
         if name != "links" and kind in (Kind.LINKS, Kind.NESTED_LINKS):
-            found = links(base, resource.path, _ANY, name)
+            found = links(base, resource.path, ANY, name)
             document[name] = [found] if kind is Kind.NESTED_LINKS else found
     return orjson.dumps(document)[1:-1].decode()
 

@@ -27,6 +27,6 @@ class NodeHistory(Base):
     conductor: Mapped[str | None] = mapped_column(String(255))
     user: Mapped[str | None] = mapped_column(String(255))
     project: Mapped[str | None] = mapped_column(String(255))
-    provision_state: Mapped[str | None] = mapped_column(String(32))
+    state: Mapped[str | None] = mapped_column("provision_state", String(32))
     target_provision_state: Mapped[str | None] = mapped_column(String(32))
     duration_seconds: Mapped[float | None] = mapped_column(Double)

@@ -24,9 +24,9 @@ def test_events_are_kept_in_order_with_the_states_of_the_node(service: Service) 
         lambda session: session.scalars(select(NodeHistory).order_by(NodeHistory.id)).all()
     )
     assert (first.event, first.severity, first.user, first.project) == ("first", "INFO", "u", "p")
-    assert (first.provision_state, first.target_provision_state) == ("available", None)
+    assert (first.state, first.target_provision_state) == ("available", None)
     assert (second.event, second.severity, second.conductor) == ("second", "ERROR", "c1")
-    assert (second.provision_state, second.target_provision_state) == ("cleaning", "available")
+    assert (second.state, second.target_provision_state) == ("cleaning", "available")
     assert second.duration_seconds == 1.5
     assert uuid.UUID(first.uuid) != uuid.UUID(second.uuid)
 
@@ -47,3 +47,105 @@ def test_an_endless_event_is_cut(service: Service) -> None:
     )
     (event,) = service.database.read(lambda session: session.scalars(select(NodeHistory.event)).all())
     assert event == "é" * history.MAX_EVENT
+
+
+def add_events(service: Service, node: str, *events: str) -> list[str]:
+    """UUIDs of new events of the node."""
+
+    def happen(session: Session) -> None:
+        found = nodes.find_for_change(session, node)
+        for event in events:
+            history.record(
+                session, found, event, event_type="power", severity="ERROR", conductor="c1", project="p", duration=2.7
+            )
+
+    service.database.write(happen)
+    return [
+        uuid
+        for (uuid,) in service.database.read(
+            lambda session: session.execute(
+                select(NodeHistory.uuid).where(NodeHistory.event.in_(events)).order_by(NodeHistory.id)
+            ).all()
+        )
+    ]
+
+
+def test_the_list_is_short_unless_detail_is_asked_for(service: Service) -> None:
+    node = service.add_node("n1", power=False)
+    uuid, long = add_events(service, node, "something", "x" * 256)
+    add_events(service, service.add_node("n2", power=False), "elsewhere")
+    first, second = service.baremetal("GET", "/nodes/n1/history").json["history"]
+    href = f"http://localhost/baremetal/v1/nodes/{node}/history/{uuid}"
+    assert first == {
+        "uuid": uuid,
+        "created_at": first["created_at"],
+        "severity": "ERROR",
+        "event": "something",
+        "links": [{"href": href, "rel": "self"}],
+    }
+    assert second["event"] == "x" * 252 + "..."
+    first, second = service.baremetal("GET", "/nodes/n1/history?detail=true").json["history"]
+    assert first == {
+        "uuid": uuid,
+        "created_at": first["created_at"],
+        "severity": "ERROR",
+        "event_type": "power",
+        "event": "something",
+        "conductor": "c1",
+        "user": None,
+        "project": "p",
+        "state": "available",
+        "target_provision_state": None,
+        "duration_seconds": 2,
+        "links": [{"href": href, "rel": "self"}],
+    }
+    assert second["event"] == "x" * 256
+    assert service.baremetal("GET", f"/nodes/{node}/history/{long}").json == second
+
+
+def test_events_of_other_nodes_are_not_found(service: Service) -> None:
+    node = service.add_node("n1", power=False)
+    (elsewhere,) = add_events(service, service.add_node("n2", power=False), "elsewhere")
+    for path, status in (
+        (f"/nodes/{node}/history/{elsewhere}", 404),
+        (f"/nodes/n2/history/{uuid.uuid4()}", 404),
+        ("/nodes/n2/history/x", 400),
+        ("/nodes/nosuch/history", 404),
+        (f"/nodes/nosuch/history/{elsewhere}", 404),
+        ("/nodes/n2/history?fields=uuid", 400),
+        (f"/nodes/n2/history/{elsewhere}?detail=true", 400),
+        ("/nodes/n2/history?sort_key=nosuch", 400),
+        (f"/nodes/n2/history?marker={uuid.uuid4()}", 404),
+    ):
+        service.baremetal("GET", path, status=status)
+
+
+def test_pages_in_the_order_of_events(service: Service) -> None:
+    node = service.add_node("n1", power=False)
+    uuids = add_events(service, node, "a", "c", "b")
+    page = service.baremetal("GET", "/nodes/n1/history?limit=2&detail=yes").json
+    assert [event["uuid"] for event in page["history"]] == uuids[:2]
+    assert page["next"].startswith("http://localhost/baremetal/v1/nodes/n1/history?")
+    rest = service.http.get(page["next"], headers={"X-OpenStack-Ironic-API-Version": "1.115"}).json
+    assert [(event["uuid"], event["event_type"]) for event in rest["history"]] == [(uuids[2], "power")]
+    assert "next" not in rest
+    page = service.baremetal("GET", "/nodes/n1/history?sort_key=event&sort_dir=desc").json
+    assert [event["event"] for event in page["history"]] == ["c", "b", "a"]
+
+
+def test_fields_by_microversion(service: Service) -> None:
+    node = service.add_node("n1", power=False)
+    (event,) = add_events(service, node, "a")
+    service.baremetal("GET", "/nodes/n1/history", version="1.77", status=404)
+    service.baremetal("GET", f"/nodes/n1/history/{event}", version="1.77", status=404)
+    newer: set[str] = set()
+    shown = set(service.baremetal("GET", f"/nodes/n1/history/{event}").json)
+    for version, added in (
+        ("1.115", {"state", "target_provision_state", "duration_seconds"}),
+        ("1.114", {"project"}),
+        ("1.112", set()),
+    ):
+        (listed,) = service.baremetal("GET", "/nodes/n1/history?detail=true", version=version).json["history"]
+        assert set(listed) == shown - newer
+        assert set(service.baremetal("GET", f"/nodes/n1/history/{event}", version=version).json) == shown - newer
+        newer |= added

@@ -28,6 +28,7 @@ PATHS = {
     "portgroup": "/portgroups/{portgroup}",
     "portgroups": "/portgroups",
     "node_portgroups": "/nodes/{uuid}/portgroups",
+    "shards": "/shards",
     "volume": "/volume",
     "node_volume": "/nodes/{uuid}/volume",
     "connector": "/volume/connectors/{connector}",
@@ -47,7 +48,7 @@ LISTS = {
     "ports_detail": "ports",
     "node_ports": "ports",
     "node_portgroups": "portgroups",
-    **{name: name for name in ("ports", "portgroups", "connectors", "deploy_templates", "runbooks")},
+    **{name: name for name in ("ports", "portgroups", "connectors", "shards", "deploy_templates", "runbooks")},
 }
 
 

@@ -1,0 +1,92 @@
+"""/v1/nodes/{node}/history"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+from flask import Response
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import history, paging
+from baremetal_sched.baremetal.api.call import BaremetalCall
+from baremetal_sched.baremetal.api.collection import Selection, page_response, parse_page
+from baremetal_sched.baremetal.api.links import links
+from baremetal_sched.baremetal.api.nodes import node_of
+from baremetal_sched.baremetal.api.query import PAGING, Query
+from baremetal_sched.baremetal.api.view import ANY, Column, Resource, View
+from baremetal_sched.baremetal.history import FIELDS, LIST_DEFAULT
+from baremetal_sched.db.models import Node, NodeHistory
+from baremetal_sched.web.responses import json_response
+
+#: Longest text of an event in a list that is not in detail, in characters.
+SHORT_EVENT = 255
+
+
+class EventView(View):
+    """Some ``fields`` of events in the history of ``node``."""
+
+    def __init__(self, call: BaremetalCall, node: Node, fields: Iterable[str]) -> None:
+        super().__init__(HISTORY, fields, call.version, call.base_url, with_links=False)
+        itself = links(call.base_url, "nodes", node.uuid, f"history/{ANY}")[:1]
+        self.links = orjson.dumps({"links": itself})[1:-1].decode()
+
+    @classmethod
+    def column(cls, name: str, resource: Resource, version: int) -> Column | None:
+        match name:
+            case "event":
+                return NodeHistory.event.expression, cls.event
+            case "duration_seconds":
+                return NodeHistory.duration_seconds.expression, _whole
+            case _:
+                return super().column(name, resource, version)
+
+    @staticmethod
+    def event(text: str) -> str:
+        """The text of an event as it is shown."""
+        return text
+
+
+class ShortEventView(EventView):
+    """The same, with long texts cut."""
+
+    @staticmethod
+    def event(text: str) -> str:
+        return text if len(text) <= SHORT_EVENT else f"{text[: SHORT_EVENT - 3]}..."
+
+
+def _whole(seconds: float | None) -> int | None:
+    return None if seconds is None else int(seconds)
+
+
+HISTORY = Resource(
+    path="history",
+    plural="history",
+    model=NodeHistory,
+    fields=FIELDS,
+    list_default=LIST_DEFAULT,
+    missing=history.missing,
+    view=EventView,
+)
+
+
+def list_history(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/nodes/{node}/history"""
+    query = Query(call, (*PAGING, "detail"))
+    detail = query.flag("detail")
+    page = parse_page(call, query, FIELDS)
+    node = node_of(call, session, ident)
+    shown = FIELDS.visible(call.version) if detail else LIST_DEFAULT
+    view = (EventView if detail else ShortEventView)(call, node, shown)
+    statement = select(*view.columns).where(NodeHistory.node_id == node.id)
+    rows: Any = paging.select_page(session, statement, NodeHistory, page, history.missing)
+    return page_response(call, query, view, rows, page, f"nodes/{ident}/history", Selection(shown))
+
+
+def show_event(call: BaremetalCall, session: Session, ident: str, uuid: str) -> Response:
+    """GET /v1/nodes/{node}/history/{uuid}"""
+    call.refuse_query()
+    canonical = call.uuid(uuid, "event")
+    node = node_of(call, session, ident)
+    view = EventView(call, node, FIELDS.visible(call.version))
+    return json_response(view.fetch(session, canonical, NodeHistory.node_id == node.id))
