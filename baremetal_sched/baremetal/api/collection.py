@@ -22,7 +22,6 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.web.responses import json_response
 
 FIELDS_SINCE = 8
-DETAIL_SINCE = 43
 PATCH_ESCAPES_SINCE = 98
 
 #: The conditions that the filters in a query string stand for.
@@ -69,7 +68,7 @@ def select_fields(call: BaremetalCall, query: Query, resource: Resource) -> Sele
     """The fields that ``fields`` and ``detail`` of a list ask for. Raises TooNew, InvalidValue."""
     names = query.names("fields")
     detail = query.flag("detail")
-    if query.has("detail") and call.version < DETAIL_SINCE:
+    if query.has("detail") and call.version < resource.detail_since:
         raise InvalidValue(message=f"Invalid query parameter ?detail={detail} received.")
     if detail and names:
         raise InvalidValue(message="Can not specify ?detail=True and fields in the same request.")

@@ -34,8 +34,8 @@ class Resource:
 
     ``path``: below /v1, also in links; ``plural``: what a list is called in bodies; ``list_default``: the fields that a
     list shows. ``model`` has a column ``uuid``. ``invalid_field`` is the complaint about a name that is no field.
-    ``detail``: does the list have that parameter? ``newer_is_unknown``: is a field that the client cannot know just no
-    field to it, when it is asked for?
+    ``detail``: does the list have that parameter, and ``detail_since``: from which microversion? ``newer_is_unknown``:
+    is a field that the client cannot know just no field to it, when it is asked for?
     """
 
     path: str
@@ -47,6 +47,7 @@ class Resource:
     view: "type[View]"
     invalid_field: str = 'Field(s) "{}" are not valid'
     detail: bool = True
+    detail_since: int = 43
     newer_is_unknown: bool = False
 
 

@@ -36,6 +36,7 @@ def _resource(kind: volume.Kind, plural: str) -> Resource:
         list_default=kind.list_default,
         missing=kind.missing,
         view=VolumeView,
+        detail_since=volume.SINCE,
     )
 
 
