@@ -94,6 +94,12 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "connect_timeout", default=5, min=1, help="Seconds to wait for the database to accept a connection."
         ),
         cfg.IntOpt(
+            "idle_transaction_timeout",
+            default=10,
+            min=1,
+            help="Seconds that a transaction may stand still, as of a suspended process, until the database ends it.",
+        ),
+        cfg.IntOpt(
             "transaction_retries",
             default=20,
             min=1,

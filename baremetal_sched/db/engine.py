@@ -1,6 +1,7 @@
 """Engines: how we talk to SQLite, PostgreSQL and MariaDB/MySQL."""
 
 import sqlite3
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -55,6 +56,7 @@ def make_engine(settings: Settings, *, reads_only: bool = False) -> Engine:
         engine = create_engine(
             url, connect_args={"connect_timeout": options.connect_timeout}, **isolation, **_pool(options)
         )
+        event.listen(engine, "connect", partial(_postgresql_session, options.idle_transaction_timeout))
     else:
         url = url.update_query_dict({"charset": "utf8mb4"})
         # READ COMMITTED: no gap locks, hence far fewer deadlocks. Invariants rest on keys and conditional updates.
@@ -64,7 +66,7 @@ def make_engine(settings: Settings, *, reads_only: bool = False) -> Engine:
             **(isolation or {"isolation_level": "READ COMMITTED"}),
             **_pool(options),
         )
-        event.listen(engine, "connect", _mysql_session)
+        event.listen(engine, "connect", partial(_mysql_session, options.idle_transaction_timeout))
     return engine
 
 
@@ -100,12 +102,22 @@ def _sqlite_begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _mysql_session(connection: Any, record: Any) -> None:
+def _postgresql_session(idle_timeout: int, connection: Any, record: Any) -> None:
+    autocommit, connection.autocommit = connection.autocommit, True
+    connection.execute(f"SET idle_in_transaction_session_timeout = '{idle_timeout}s'")
+    connection.autocommit = autocommit
+
+
+def _mysql_session(idle_timeout: int, connection: Any, record: Any) -> None:
     # TRADITIONAL: a value that does not fit is an error, never silently cut; nor is what group_concat joins.
     # materialization=off: an EXISTS over traits is looked up for the rows at hand. MariaDB would otherwise read every
     # holder of the trait first, however few rows are wanted.
+    variables = [
+        "sql_mode = 'TRADITIONAL'",
+        "group_concat_max_len = 1048576",
+        "optimizer_switch = 'materialization=off'",
+    ]
+    if "MariaDB" in connection.get_server_info():  # MySQL cannot do that
+        variables.append(f"idle_transaction_timeout = {idle_timeout}")
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SET SESSION sql_mode = 'TRADITIONAL', group_concat_max_len = 1048576, "
-            "optimizer_switch = 'materialization=off'"
-        )
+        cursor.execute(f"SET SESSION {', '.join(variables)}")

@@ -20,8 +20,8 @@ class Fault(enum.Enum):
 # serialization failure, deadlock, lock not available
 _POSTGRESQL_RACES = {"40001", "40P01", "55P03"}
 # too many connections, shutdown by the administrator, crash, not started yet, no such database, read only standby,
-# no such table (a database without our schema)
-_POSTGRESQL_AWAY = {"53300", "57P01", "57P02", "57P03", "3D000", "25006", "42P01"}
+# transaction stood still for too long, no such table (a database without our schema)
+_POSTGRESQL_AWAY = {"53300", "57P01", "57P02", "57P03", "3D000", "25006", "25P03", "42P01"}
 # deadlock (on Galera: certification failed), lock wait time-out, record changed since it was read
 _MYSQL_RACES = {1213, 1205, 1020}
 # too many connections, no such database, not ready for queries (Galera), shutting down, killed, cannot connect, gone,

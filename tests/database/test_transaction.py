@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from sqlalchemy import insert, select, update
@@ -20,8 +21,9 @@ from baremetal_sched.settings import load
 
 
 @contextmanager
-def opened(url: str, attempts: int) -> Iterator[Database]:
-    database = Database(load(overrides={"database": {"connection": url, "transaction_retries": attempts}}))
+def opened(url: str, attempts: int, **options: Any) -> Iterator[Database]:
+    values = {"connection": url, "transaction_retries": attempts, **options}
+    database = Database(load(overrides={"database": values}))
     yield database
     database.dispose()
 
@@ -164,6 +166,38 @@ def test_two_who_lock_in_opposite_order_both_finish(database: Database) -> None:
     for thread in threads:
         thread.join(20)
         assert not thread.is_alive()
+
+
+@pytest.mark.slow
+def test_who_stands_still_in_a_transaction_does_not_keep_others_waiting(database_url: str) -> None:
+    """A process that was suspended, or whose host is gone, holds no lock for long; its transaction is void."""
+    if database_url.startswith("sqlite"):
+        pytest.skip("the file belongs to whoever writes, as long as he lives")
+    locked, attempts = threading.Event(), []
+    with opened(database_url, attempts=5, idle_transaction_timeout=1) as database:
+        database.write(lambda session: add(session, "CUSTOM_A"))
+
+        def rename(session: Session, name: str) -> None:
+            statement = update(ResourceClass).where(ResourceClass.name.in_(("CUSTOM_A", "CUSTOM_B")))
+            session.execute(statement.values(name=name))
+
+        def stand_still(session: Session) -> None:
+            attempts.append(1)
+            rename(session, "CUSTOM_C")
+            if len(attempts) == 1:
+                locked.set()
+                time.sleep(3)
+                add(session, "CUSTOM_D")
+
+        still = threading.Thread(target=database.write, args=(stand_still,))
+        still.start()
+        assert locked.wait(5)
+        began = time.monotonic()
+        database.write(lambda session: rename(session, "CUSTOM_B"))
+        assert time.monotonic() - began < 2.5
+        still.join(10)
+        assert len(attempts) == 2
+        assert names(database) == {"CUSTOM_C"}
 
 
 def test_the_clock_of_the_database_runs(database: Database) -> None:

@@ -33,6 +33,7 @@ _SETTINGS = {
         "node_locked_retry_attempts": 2,
         "workers_pool_size": 8,
     },
+    "database": {"idle_transaction_timeout": 2},
     "fake": {f"{kind}_delay": 0.05 for kind in ("power", "deploy", "vendor", "bios", "rescue", "inspect")},
 }
 _TENANTS = 6
