@@ -68,6 +68,11 @@ def select_nodes(
     return list(rows)
 
 
+def children(session: Session, parent: str) -> list[str]:
+    """UUIDs of the nodes whose parent is the one with UUID ``parent``, the oldest first."""
+    return list(session.scalars(select(Node.uuid).where(Node.parent_node == parent).order_by(Node.id)))
+
+
 def missing(node: str) -> NodeNotFound:
     """The error that says that there is no such node."""
     return NodeNotFound(node=node)

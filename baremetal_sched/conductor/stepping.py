@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import state_machine, step_plans
+from baremetal_sched.baremetal import bios, firmware, state_machine, step_plans
 from baremetal_sched.baremetal.drivers.machine import NOTHING, Effect, set_internal
 from baremetal_sched.baremetal.drivers.steps import Kind
 from baremetal_sched.baremetal.outcomes import settle
@@ -84,8 +84,12 @@ def _ending(task: Task, kind: Kind, done: _Done | None) -> Change:
 
 def _write_down(task: Task, kind: Kind, session: Session, node: Node, done: _Done | None) -> None:
     if done is not None:
-        done.effect.write(node)
-        said = f"Step {name_of(done.step)} " + ("waits" if done.effect.waits else "is done")
+        effect = done.effect
+        effect.write(node)
+        if effect.bios is not None:
+            bios.keep(session, node, effect.bios)
+        firmware.keep(session, node, effect.firmware)
+        said = f"Step {name_of(done.step)} " + ("waits" if effect.waits else "is done")
         task.note(session, node, said, f"{kind}_step_end", duration=done.seconds)
 
 

@@ -192,6 +192,10 @@ class HistoryNotFound(NotFoundError):
     template = "Node history record {record} could not be found."
 
 
+class BiosSettingNotFound(NotFoundError):
+    template = "Node {node} doesn't have a BIOS setting '{name}'"
+
+
 class InventoryNotFound(NotFoundError):
     template = "Node inventory record for node {node} could not be found."
 

@@ -10,8 +10,10 @@ from marshmallow import Schema
 
 from baremetal_sched.baremetal import (
     allocations,
+    bios,
     chassis,
     deploy_templates,
+    firmware,
     history,
     inventory,
     portgroups,
@@ -23,11 +25,13 @@ from baremetal_sched.baremetal.api import allocations as allocations_api
 from baremetal_sched.baremetal.api import conductors, drivers, node_filters
 from baremetal_sched.baremetal.api import versions as baremetal_versions
 from baremetal_sched.baremetal.api.query import PAGING
-from baremetal_sched.baremetal.fields import Fields, Kind
+from baremetal_sched.baremetal.api.root import COLLECTIONS as COLLECTIONS_OF_V1
+from baremetal_sched.baremetal.fields import Field, Fields, Kind
 from baremetal_sched.baremetal.node_fields import FIELDS, LIST_DEFAULT, STATES
 from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE, ALLOCATION_UPDATE
 from baremetal_sched.baremetal.schemas.chassis import CHASSIS_CREATE, CHASSIS_UPDATE
 from baremetal_sched.baremetal.schemas.deploy_templates import TEMPLATE_CREATE, TEMPLATE_UPDATE
+from baremetal_sched.baremetal.schemas.events import EVENT
 from baremetal_sched.baremetal.schemas.management import (
     BOOT_DEVICE,
     BOOT_MODE,
@@ -183,6 +187,9 @@ def test_collections(resource: str, path: str, fields: Fields, create: Schema, u
         ("management", "PUT", "/v1/nodes/{}/management/boot_device", BOOT_DEVICE.fields),
         ("management", "PUT", "/v1/nodes/{}/management/indicators/{}", INDICATOR.fields),
         ("vmedia", "POST", "/v1/nodes/{}/vmedia", VIRTUAL_MEDIA.fields),
+        ("bios", "GET", "/v1/nodes/{}/bios/{}", Fields(*bios.FIELDS.values(), Field("setting"))),
+        ("firmware", "GET", "/v1/nodes/{}/firmware", Fields(*firmware.FIELDS.values(), Field("firmware"))),
+        ("events", "POST", "/v1/events", {"events", *EVENT.fields}),
         ("history", "GET", "/v1/nodes/{}/history/{}", history.FIELDS),
         ("inventory", "GET", "/v1/nodes/{}/inventory", inventory.PARTS),
         ("conductors", "GET", "/v1/conductors/{}", conductors._FIELDS),
@@ -204,6 +211,8 @@ def test_bodies_of_the_bare_metal_api(resource: str, verb: str, path: str, expec
         ("nodes", "PATCH", "/v1/nodes/{}", {"reset_interfaces"}),
         ("allocations", "GET", "/v1/allocations", {*allocations_api.FILTERS, *PAGING, "fields"}),
         ("chassis", "GET", "/v1/chassis", {*PAGING, "fields", "detail"}),
+        ("bios", "GET", "/v1/nodes/{}/bios", {"fields", "detail"}),
+        ("firmware", "GET", "/v1/nodes/{}/firmware", {"fields", "detail"}),
         ("history", "GET", "/v1/nodes/{}/history", {*PAGING, "detail"}),
         ("conductors", "GET", "/v1/conductors", {*PAGING, "fields", "detail"}),
         ("conductors", "GET", "/v1/conductors/{}", {"fields"}),
@@ -240,6 +249,8 @@ def test_words_of_the_bare_metal_api() -> None:
     nodes, states = page("baremetal", "nodes").text, method("baremetal", "states", "PUT", "/v1/nodes/{}/states/power")
     for name in LIST_DEFAULT:
         assert f"``{name}``" in nodes
+    links = method("baremetal", "root", "GET", "/v1").body["nodes"]["description"]
+    assert set(COLLECTIONS_OF_V1) == set(re.findall(r"``(\w+)``", links))
     for target in POWER_TARGETS:
         assert f"``{target}``" in states.body["target"]["description"]
     for fault in FAULTS:

@@ -13,7 +13,7 @@ from baremetal_sched.baremetal import paging, patch
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import TooNew
 from baremetal_sched.baremetal.api.query import PAGING, Query
-from baremetal_sched.baremetal.api.view import Resource, View
+from baremetal_sched.baremetal.api.view import Listing, Resource, View
 from baremetal_sched.baremetal.fields import Fields
 from baremetal_sched.baremetal.paging import Page
 from baremetal_sched.baremetal.schemas.base import load
@@ -21,7 +21,6 @@ from baremetal_sched.db.types import Rows
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.web.responses import json_response
 
-FIELDS_SINCE = 8
 PATCH_ESCAPES_SINCE = 98
 
 #: The conditions that the filters in a query string stand for.
@@ -64,30 +63,30 @@ def list_all(
     return page_response(call, query, view, rows, page, path or resource.path, selection)
 
 
-def select_fields(call: BaremetalCall, query: Query, resource: Resource) -> Selection:
+def select_fields(call: BaremetalCall, query: Query, listing: Listing) -> Selection:
     """The fields that ``fields`` and ``detail`` of a list ask for. Raises TooNew, InvalidValue."""
     names = query.names("fields")
     detail = query.flag("detail")
-    if query.has("detail") and call.version < resource.detail_since:
+    if query.has("detail") and call.version < listing.detail_since:
         raise InvalidValue(message=f"Invalid query parameter ?detail={detail} received.")
     if detail and names:
         raise InvalidValue(message="Can not specify ?detail=True and fields in the same request.")
     if detail:
-        return Selection(resource.fields.visible(call.version))
+        return Selection(listing.fields.visible(call.version))
     if names:
-        check_fields(call, names, resource)
-    shown = names or [name for name in resource.list_default if resource.fields[name].since <= call.version]
+        check_fields(call, names, listing)
+    shown = names or [name for name in listing.list_default if listing.fields[name].since <= call.version]
     return Selection(shown, shown)
 
 
-def check_fields(call: BaremetalCall, names: Iterable[str], resource: Resource) -> None:
+def check_fields(call: BaremetalCall, names: Iterable[str], listing: Listing) -> None:
     """Raise InvalidValue for a name that cannot be selected, TooNew for one that the client cannot know."""
-    if call.version < FIELDS_SINCE:
+    if call.version < listing.fields_since:
         raise TooNew
     for name in names:
-        newer = name in resource.fields and resource.fields[name].since > call.version
-        if name not in resource.fields or not resource.fields[name].selectable or (newer and resource.newer_is_unknown):
-            raise InvalidValue(message=resource.invalid_field.format(name))
+        newer = name in listing.fields and listing.fields[name].since > call.version
+        if name not in listing.fields or not listing.fields[name].selectable or (newer and listing.newer_is_unknown):
+            raise InvalidValue(message=listing.invalid_field.format(name))
         if newer:
             raise TooNew
 

@@ -10,14 +10,23 @@ from baremetal_sched.baremetal.api.versions import MINIMUM, newest
 from baremetal_sched.web.responses import json_response
 
 #: Collections that /v1 points to, with the microversion that has each.
-_COLLECTIONS = {
+COLLECTIONS = {
     "chassis": 1,
     "nodes": 1,
+    "ports": 1,
     "drivers": 1,
+    "lookup": 22,
+    "heartbeat": 22,
+    "portgroups": 23,
+    "volume": 32,
     "conductors": 49,
     "allocations": 52,
+    "events": 54,
     "deploy_templates": 55,
+    "shards": 82,
+    "continue_inspection": 84,
     "runbooks": 92,
+    "inspection_rules": 96,
 }
 
 
@@ -50,7 +59,7 @@ def show_v1(call: BaremetalCall, session: None) -> Response:
         "media_types": {"base": "application/json", "type": "application/vnd.openstack.ironic.v1+json"},
         "version": _version(call),
     }
-    for name, since in _COLLECTIONS.items():
+    for name, since in COLLECTIONS.items():
         if call.version >= since:
             document[name] = [
                 {"href": f"{base}/v1/{name}/", "rel": "self"},

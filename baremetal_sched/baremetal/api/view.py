@@ -28,27 +28,36 @@ EMPTY_OBJECT = orjson.Fragment(b"{}")
 ANY = "{uuid}"
 
 
-@dataclass(frozen=True, eq=False)
-class Resource:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Listing:
+    """What lists of one kind of things can show.
+
+    ``list_default``: the fields that a list shows. ``invalid_field`` is the complaint about a name that is no field.
+    ``detail``: does the list have that parameter? ``fields_since`` and ``detail_since``: since when there are these
+    parameters. ``newer_is_unknown``: is a field that the client cannot know just no field to it, when it is asked for?
+    """
+
+    fields: Fields
+    list_default: tuple[str, ...]
+    invalid_field: str = 'Field(s) "{}" are not valid'
+    detail: bool = True
+    fields_since: int = 8
+    detail_since: int = 43
+    newer_is_unknown: bool = False
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Resource(Listing):
     """What the views of one collection have in common.
 
-    ``path``: below /v1, also in links; ``plural``: what a list is called in bodies; ``list_default``: the fields that a
-    list shows. ``model`` has a column ``uuid``. ``invalid_field`` is the complaint about a name that is no field.
-    ``detail``: does the list have that parameter, and ``detail_since``: from which microversion? ``newer_is_unknown``:
-    is a field that the client cannot know just no field to it, when it is asked for?
+    ``path``: below /v1, also in links; ``plural``: what a list is called in bodies. ``model`` has a column ``uuid``.
     """
 
     path: str
     plural: str
     model: Any
-    fields: Fields
-    list_default: tuple[str, ...]
     missing: Missing
     view: "type[View]"
-    invalid_field: str = 'Field(s) "{}" are not valid'
-    detail: bool = True
-    detail_since: int = 43
-    newer_is_unknown: bool = False
 
 
 class View:
@@ -157,6 +166,12 @@ def uuid_of_parent(model: type[Base], own_key: Any) -> ColumnElement[Any]:
 def split_traits(text: str | None) -> list[str]:
     """Traits that the database joined by commas, sorted."""
     return sorted(text.split(",")) if text else []
+
+
+def document(entity: Any, names: Iterable[str]) -> dict[str, Any]:
+    """Some columns of an entity as JSON, where the things are too few to care."""
+    values = {name: getattr(entity, name) for name in names}
+    return {name: timestamp(value) if isinstance(value, datetime) else value for name, value in values.items()}
 
 
 def timestamp(value: datetime | None) -> str | None:

@@ -1,11 +1,16 @@
 """BIOS interfaces: settings of the firmware that runs first."""
 
+import json
 from typing import Any, Protocol
 
 from baremetal_sched.baremetal.drivers.machine import NOTHING, Effect, Machine
 from baremetal_sched.baremetal.drivers.steps import Argument, clean_step
+from baremetal_sched.errors import InvalidValue
 
 _SETTINGS = {"settings": Argument("List of settings, each an object with a name and a value.", required=True)}
+
+#: In characters.
+LONGEST_NAME = 255
 
 
 class BiosInterface(Protocol):
@@ -29,25 +34,41 @@ class BiosInterface(Protocol):
 
 
 class FakeBios(BiosInterface):
-    """Takes its time, ``[fake] bios_delay`` seconds a step."""
+    """Takes its time, ``[fake] bios_delay`` seconds a step, and has those settings that were applied last."""
 
     def validate(self, machine: Machine) -> None:
         pass
 
     @clean_step(arguments=_SETTINGS)
     def apply_configuration(self, machine: Machine, settings: list[dict[str, Any]]) -> Effect:
+        values = _values(settings)
         machine.pause("bios")
-        return NOTHING
+        return Effect(bios=values)
 
     @clean_step()
     def factory_reset(self, machine: Machine) -> Effect:
         machine.pause("bios")
-        return NOTHING
+        return Effect(bios={})
 
     @clean_step()
     def cache_bios_settings(self, machine: Machine) -> Effect:
         machine.pause("bios")
         return NOTHING
+
+
+def _values(settings: Any) -> dict[str, str | None]:
+    """What a client wants set, by name. Raises InvalidValue."""
+    values = {}
+    for setting in settings if isinstance(settings, list) else [settings]:
+        name = setting.get("name") if isinstance(setting, dict) else None
+        if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or "value" not in setting:
+            raise InvalidValue(
+                message="settings has to be a list of objects with a name, a text of up to "
+                f"{LONGEST_NAME} characters, and a value"
+            )
+        value = setting["value"]
+        values[name] = value if isinstance(value, str | None) else json.dumps(value)
+    return values
 
 
 class NoBios(BiosInterface):

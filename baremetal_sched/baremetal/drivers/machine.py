@@ -77,15 +77,28 @@ class Machine:
 
 
 @dataclass(frozen=True)
+class Flashed:
+    """New firmware in a component: its version before and ``now``, and what the component is."""
+
+    before: str
+    now: str
+    vendor: str | None = None
+    model: str | None = None
+
+
+@dataclass(frozen=True)
 class Effect:
     """What an interface has done: new values of columns of the node, and of keys of its ``driver_internal_info``.
 
-    ``waits``: the machine goes on by itself, and an agent on it will report.
+    ``waits``: the machine goes on by itself, and an agent on it will report. Of steps only: ``bios`` has all settings
+    of the BIOS as they are now, None if they are what they were; ``firmware`` has the components that were updated.
     """
 
     fields: Mapping[str, Any] = field(default_factory=dict)
     internal: Mapping[str, Any] = field(default_factory=dict)
     waits: bool = False
+    bios: Mapping[str, str | None] | None = None
+    firmware: Mapping[str, Flashed] = field(default_factory=dict)
 
     def write(self, node: Node) -> None:
         """Write it down."""

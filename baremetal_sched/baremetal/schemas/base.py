@@ -150,3 +150,13 @@ class Whole(fields.Field[int]):
         if not -(2**31) <= value < 2**31:
             raise ValidationError(f"{value} is out of range")
         return value
+
+
+def one_of(*words: str) -> Any:
+    """A validator: the value is one of ``words``."""
+
+    def check(value: str) -> None:
+        if value not in words:
+            raise ValidationError(f"'{value}' is not one of {list(words)}")
+
+    return check

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from marshmallow import INCLUDE, ValidationError, fields, validates_schema
 
-from baremetal_sched.baremetal.schemas.base import Flag, StrictSchema, Text
+from baremetal_sched.baremetal.schemas.base import Flag, StrictSchema, Text, one_of
 
 DEVICE_TYPES = ("disk", "cdrom", "floppy")
 IMAGE_SOURCES = ("http", "local", "swift")
@@ -33,18 +33,10 @@ class _Console(StrictSchema):
     enabled = Flag(required=True)
 
 
-def _one_of(*words: str) -> Any:
-    def check(value: str) -> None:
-        if value not in words:
-            raise ValidationError(f"'{value}' is not one of {list(words)}")
-
-    return check
-
-
 class _VirtualMedia(StrictSchema):
-    device_type = fields.String(required=True, validate=_one_of(*DEVICE_TYPES))
+    device_type = fields.String(required=True, validate=one_of(*DEVICE_TYPES))
     image_url = Text(required=True)
-    image_download_source = fields.String(validate=_one_of(*IMAGE_SOURCES))
+    image_download_source = fields.String(validate=one_of(*IMAGE_SOURCES))
 
     @validates_schema
     def check_url(self, data: dict[str, Any], **kwargs: Any) -> None:

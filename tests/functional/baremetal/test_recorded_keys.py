@@ -12,6 +12,7 @@ RECORDED: dict[str, list[dict[str, Any]]] = json.loads(
     (Path(__file__).parents[2] / "data" / "keys_by_version.json").read_text()
 )
 PATHS = {
+    "root_v1": "",
     "node": "/nodes/{uuid}",
     "node_list": "/nodes",
     "node_states": "/nodes/{uuid}/states",

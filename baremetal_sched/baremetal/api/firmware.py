@@ -1,0 +1,23 @@
+"""/v1/nodes/{node}/firmware"""
+
+from flask import Response
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import firmware
+from baremetal_sched.baremetal.api.call import BaremetalCall
+from baremetal_sched.baremetal.api.collection import select_fields
+from baremetal_sched.baremetal.api.nodes import node_of
+from baremetal_sched.baremetal.api.query import Query
+from baremetal_sched.baremetal.api.view import Listing, document
+from baremetal_sched.baremetal.firmware import FIELDS
+from baremetal_sched.web.responses import json_response
+
+_LISTING = Listing(fields=FIELDS, list_default=tuple(FIELDS), newer_is_unknown=True)
+
+
+def list_components(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/nodes/{node}/firmware"""
+    shown = select_fields(call, Query(call, ("fields", "detail")), _LISTING).shown
+    node = node_of(call, session, ident)
+    found = firmware.components(session, node)
+    return json_response({"firmware": [document(each, ("created_at", "updated_at", *shown)) for each in found]})
