@@ -40,6 +40,33 @@ class Job:
             except DatabaseAway as error:
                 self._wait(error)
 
+    def hold(self, change: Callable[[Session, Node], T]) -> T | None:
+        """Run ``change`` in a transaction if the work is still this conductor's; if not, None.
+
+        What is then begun on the machine is begun at once: if this took so long that the work may have been taken away
+        since, as when the process was suspended, it is looked for again.
+        """
+        asked = time.monotonic()
+        outcome = self._fenced(work.hold, change)
+        while outcome is not None and time.monotonic() - asked > self.settings.conductor.heartbeat_timeout / 2:
+            asked = time.monotonic()
+            if not self._fenced(work.hold, lambda session, node: True):
+                return None
+        return outcome
+
+    def finish(self, change: Callable[[Session, Node], T]) -> T | None:
+        """Like ``hold``, and with this the work is done."""
+        return self._fenced(work.finish, change)
+
+    def _fenced(
+        self, take: Callable[[Session, int, str], Node | None], change: Callable[[Session, Node], T]
+    ) -> T | None:
+        def run(session: Session) -> T | None:
+            node = take(session, self.id, self.conductor)
+            return None if node is None else change(session, node)
+
+        return self.write(run)
+
     def write(self, transaction: Callable[[Session], T]) -> T:
         """``Database.write``, repeated until it is through: what was done to a machine has to be written down.
 

@@ -1,6 +1,6 @@
 """Power actions."""
 
-from baremetal_sched.baremetal import power, work
+from baremetal_sched.baremetal import power
 from baremetal_sched.baremetal.drivers.interfaces import Driver
 from baremetal_sched.baremetal.drivers.machine import Machine
 from baremetal_sched.conductor.job import Job
@@ -11,12 +11,11 @@ def do(job: Job) -> None:
     """Bring the node's power to ``target``, and write down how that ended."""
     target, timeout = job.arguments["target"], job.arguments["timeout"]
     state, error = None, None
-    node = job.write(lambda session: work.hold(session, job.id, job.conductor))
-    if node is None:
+    machine = job.hold(lambda session, node: Machine.of(node, job.settings))
+    if machine is None:
         job.log.warning("work was taken away; nothing done")
         return
     job.log.info("work begins", kind=job.kind)
-    machine = Machine.of(node, job.settings)
     try:
         state = Driver(machine).power.set_power_state(machine, target, timeout)
     except SchedulerError as failure:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import history, outcomes, projection, state_machine, work
+from baremetal_sched.baremetal import history, outcomes, projection, state_machine
 from baremetal_sched.baremetal.drivers.interfaces import Driver
 from baremetal_sched.baremetal.drivers.machine import Machine
 from baremetal_sched.conductor.job import Job
@@ -41,7 +41,7 @@ class Task:
 
     def write(self, change: Change) -> None:
         """Change the node, and what scheduling sees of it. Raises WorkLost."""
-        self._fenced(work.hold, change)
+        self._keep(self.job.hold(self._write(change)))
 
     def end(self, event: str, change: Change | None = None) -> None:
         """Change the node, move it on by ``event``, and give it free: the work is done. Raises WorkLost."""
@@ -51,14 +51,16 @@ class Task:
                 change(session, node)
             state_machine.move(node, event)
 
-        self._fenced(work.finish, finish)
+        self._keep(self.job.finish(self._write(finish)))
         self.job.log.info("work done", provision_state=self.state)
 
     def fail(self, reason: str) -> None:
         """The work came to nothing. Raises WorkLost."""
-        self._fenced(
-            work.finish, lambda session, node: outcomes.fail(session, node, reason, conductor=self.job.conductor)
-        )
+
+        def note(session: Session, node: Node) -> None:
+            outcomes.fail(session, node, reason, conductor=self.job.conductor)
+
+        self._keep(self.job.finish(self._write(note)))
         self.job.log.warning("work failed", provision_state=self.state, error=reason)
 
     def note(self, session: Session, node: Node, event: str, event_type: str, *, duration: float | None = None) -> None:
@@ -66,17 +68,16 @@ class Task:
         conductor = self.job.conductor
         history.record(session, node, event, event_type=event_type, conductor=conductor, duration=duration)
 
-    def _fenced(self, take: Callable[[Session, int, str], Node | None], change: Change) -> None:
-        def run(session: Session) -> Machine | None:
-            node = take(session, self.job.id, self.job.conductor)
-            if node is None:
-                return None
+    def _write(self, change: Change) -> Callable[[Session, Node], Machine]:
+        def write(session: Session, node: Node) -> Machine:
             change(session, node)
             if session.is_modified(node):
                 projection.project(session, node)
             return Machine.of(node, self.job.settings)
 
-        machine = self.job.write(run)
+        return write
+
+    def _keep(self, machine: Machine | None) -> None:
         if machine is None:
             raise WorkLost
         self.machine = machine

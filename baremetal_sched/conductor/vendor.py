@@ -1,6 +1,6 @@
 """Asynchronous methods of vendors."""
 
-from baremetal_sched.baremetal import vendor_passthru, work
+from baremetal_sched.baremetal import vendor_passthru
 from baremetal_sched.baremetal.drivers.interfaces import Driver
 from baremetal_sched.baremetal.drivers.machine import Machine
 from baremetal_sched.conductor.job import Job
@@ -11,12 +11,11 @@ def do(job: Job) -> None:
     """Call the method; its value is lost, and what went wrong becomes the node's last error."""
     method, arguments = job.arguments["method"], job.arguments["arguments"]
     error = None
-    node = job.write(lambda session: work.hold(session, job.id, job.conductor))
-    if node is None:
+    machine = job.hold(lambda session, node: Machine.of(node, job.settings))
+    if machine is None:
         job.log.warning("work was taken away; nothing done")
         return
     job.log.info("work begins", kind=job.kind)
-    machine = Machine.of(node, job.settings)
     try:
         Driver(machine).vendor.call(machine, method, arguments)
     except SchedulerError as failure:

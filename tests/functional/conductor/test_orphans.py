@@ -1,6 +1,7 @@
 """Nodes that a conductor leaves behind: freed, and what it was doing has failed; it writes nothing any more."""
 
 import dataclasses
+import time
 from collections.abc import Callable
 from datetime import datetime
 from typing import TypeVar
@@ -10,7 +11,8 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import history, nodes, work
-from baremetal_sched.conductor import job
+from baremetal_sched.baremetal.drivers.machine import Machine
+from baremetal_sched.conductor import job, orphans
 from baremetal_sched.conductor import work as conductor_work
 from baremetal_sched.conductor.chores import CHORES
 from baremetal_sched.conductor.daemon import Conductor
@@ -123,6 +125,51 @@ def test_a_conductor_that_wakes_up_too_late_writes_nothing(service: Service) -> 
     conductor_work.do(item)
     assert service.node(uuid) == before
     assert service.database.write(lambda session: work.hold(session, item.id, "c2")) is None
+
+
+class Suspending(Database):
+    """A database of a process that is suspended after it has written that a step begins; ``meanwhile`` happens then."""
+
+    meanwhile: Callable[[], None]
+
+    def write(self, work: Callable[[Session], T]) -> T:
+        result = super().write(work)
+        begins = select(NodeHistory.id).where(NodeHistory.event_type == "clean_step_start")
+        if self.read(lambda session: session.scalars(begins).all()):
+            meanwhile, self.meanwhile = self.meanwhile, lambda: None
+            meanwhile()
+        return result
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_who_was_suspended_before_a_step_looks_again_whether_the_work_is_his(
+    database_url: str, lost: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+    with Service(database_url, conductor={"heartbeat_timeout": 1, "heartbeat_interval": 0.2}) as service:
+        service.add_conductor("c1")
+        uuid = service.add_node("n1")
+        c1 = survivor(service)
+        monkeypatch.setattr(Machine, "pause", lambda machine, kind: begun.append(kind))
+        service.set_columns(uuid, provision_state="cleaning", target_provision_state="available")
+        service.database.write(
+            lambda session: work.request(session, nodes.find_for_change(session, uuid), "c2", "cleaning", {})
+        )
+        settings = service.app.extensions["settings"]
+        (item,) = job.take(service.database, settings, "c2", "process 2")
+        database = Suspending(settings)
+
+        def meanwhile() -> None:
+            time.sleep(0.6)
+            if lost:
+                c1.beat()
+                orphans.release(c1._host)  # the chore waits for heartbeats of its own
+
+        database.meanwhile = meanwhile
+        conductor_work.do(dataclasses.replace(item, database=database))
+        database.dispose()
+        assert begun == ([] if lost else ["vendor"])
+        assert service.node(uuid)["provision_state"] == ("clean failed" if lost else "available")
 
 
 def test_what_one_process_claimed_another_of_the_same_name_does_not_find(service: Service) -> None:
