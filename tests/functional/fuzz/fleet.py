@@ -1,0 +1,97 @@
+"""A little of everything, so that what is made up finds something; and the names of it all."""
+
+from uuid import UUID
+
+from tests.functional.fuzz.words import Words
+from tests.service import Service
+
+NOBODY = "00000000-0000-4000-8000-000000000000"
+CONSUMER = "00000000-0000-4000-8000-00000000c0c0"
+AGGREGATE = "00000000-0000-4000-8000-00000000a9a9"
+ROOT, CHILD = str(UUID(int=1)), str(UUID(int=2))
+MAC = "52:54:00:00:00:01"
+
+
+def build(service: Service) -> Words:
+    """Make it, and return its words."""
+    nodes = _nodes(service)
+    parts = {"nodes": [*nodes, "node0", "new"], **_around(service, nodes[2])}
+    _providers(service)
+    return Words({**parts, **_same_under_other_names(parts)})
+
+
+def _nodes(service: Service) -> list[str]:
+    nodes = [service.add_node(f"node{number}", traits=("CUSTOM_A", "HW_CPU_X86_VMX")) for number in range(4)]
+    service.set_columns(nodes[1], provision_state="active", instance_uuid=NOBODY)
+    service.set_columns(nodes[2], provision_state="manageable")
+    service.baremetal("PUT", f"/nodes/{nodes[2]}/states/provision", {"target": "inspect"})
+    service.work()
+    service.claim(CONSUMER, nodes[3])
+    enrolled: str = service.baremetal("POST", "/nodes", {"driver": "fake-hardware", "name": "new"}).json["uuid"]
+    return [*nodes, enrolled]
+
+
+def _around(service: Service, node: str) -> dict[str, list[str]]:
+    """What belongs to ``node``, and what belongs to none."""
+
+    def add(path: str, **body: object) -> str:
+        uuid: str = service.baremetal("POST", path, body).json["uuid"]
+        return uuid
+
+    step = {"interface": "bios", "step": "factory_reset", "args": {}}
+    group = add("/portgroups", node_uuid=node, name="group")
+    return {
+        "chassis": [add("/chassis", description="c")],
+        "portgroups": [group, "group"],
+        "ports": [add("/ports", node_uuid=node, address=MAC, portgroup_uuid=group)],
+        "connectors": [add("/volume/connectors", node_uuid=node, type="iqn", connector_id="iqn:a")],
+        "targets": [add("/volume/targets", node_uuid=node, volume_type="iscsi", boot_index=0, volume_id="v")],
+        "allocations": [
+            add("/allocations", resource_class="gold", name="claim", traits=["CUSTOM_A"]),
+            "claim",
+            CONSUMER,
+        ],
+        "deploy_templates": [add("/deploy_templates", name="CUSTOM_A", steps=[{**step, "priority": 1}]), "CUSTOM_A"],
+        "runbooks": [add("/runbooks", name="CUSTOM_A", steps=[{**step, "order": 1}]), "CUSTOM_A"],
+    }
+
+
+def _providers(service: Service) -> None:
+    call = service.placement
+    call("POST", "/resource_providers", {"name": "root", "uuid": ROOT})
+    call("POST", "/resource_providers", {"name": "child", "uuid": CHILD, "parent_provider_uuid": ROOT})
+    call("POST", f"/resource_providers/{CHILD}/inventories", {"resource_class": "VCPU", "total": 8})
+    body = {"aggregates": [AGGREGATE], "resource_provider_generation": 0}
+    call("PUT", f"/resource_providers/{ROOT}/aggregates", body)
+    call("PUT", "/resource_classes/CUSTOM_B")
+
+
+def _same_under_other_names(parts: dict[str, list[str]]) -> dict[str, list[str]]:
+    nodes = parts["nodes"]
+    providers = [ROOT, CHILD, *nodes[:4]]
+    traits = ["CUSTOM_A", "HW_CPU_X86_VMX", "!CUSTOM_A", "in:CUSTOM_A,CUSTOM_B", "CUSTOM_NEW"]
+    classes = ["gold", "CUSTOM_GOLD", "VCPU", "CUSTOM_B"]
+    aggregates = [AGGREGATE, f"in:{AGGREGATE}", f"!{AGGREGATE}"]
+    fields = ["uuid", "name", "created_at", "extra", "traits", "links", "uuid,name"]
+    numbers = ["1", "0", "2"]
+    drivers = ["fake-hardware", "manual-management"]
+    return {
+        **dict.fromkeys(("node", "node_uuid", "candidate_nodes", "parent_node"), nodes),
+        **dict.fromkeys(("resource_providers", "in_tree", "parent_provider_uuid", "uuid"), providers),
+        **dict.fromkeys(("traits", "not-traits", "traits-any", "required", "trait", "root_required"), traits),
+        **dict.fromkeys(("resource_class", "resource_classes", "inventories"), classes),
+        **dict.fromkeys(("member_of", "aggregates"), aggregates),
+        **dict.fromkeys(("sort_key", "fields"), fields),
+        **dict.fromkeys(("limit", "resource_provider_generation", "consumer_generation"), numbers),
+        **dict.fromkeys(("drivers", "driver"), drivers),
+        "owner": ["p"],
+        "project_id": ["p"],
+        "chassis_uuid": parts["chassis"],
+        "portgroup_uuid": parts["portgroups"],
+        "marker": [*nodes, *parts["ports"]],
+        "address": [MAC],
+        "conductors": ["c1"],
+        "resources": ["CUSTOM_GOLD:1", "VCPU:1,CUSTOM_GOLD:1", "VCPU:0"],
+        "indicators": ["alarm@chassis", "led@system"],
+        "group_policy": ["none", "isolate"],
+    }

@@ -1,0 +1,110 @@
+"""Requests that are made up, to every route of both APIs, at each edge of its microversions.
+
+Whatever is asked, the answer is one that the reference describes, in the format of its API; and never a 500.
+FUZZ_EXAMPLES says how many requests a route gets; where it is given, they are others each time.
+"""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, Phase, Verbosity, given, settings
+from hypothesis import strategies as st
+from webtest import TestResponse
+
+from baremetal_sched.baremetal.api import versions as baremetal_versions
+from baremetal_sched.placement.api import versions as placement_versions
+from baremetal_sched.web.application import Route
+from tests.functional.fuzz import fleet
+from tests.functional.fuzz.requests import Request, edges, requests
+from tests.reference import ROUTES, Method, page_of
+from tests.service import Service
+
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "8"))
+
+#: What every route may be answered with: a microversion that has not got it, a method or a path that is none then.
+ALWAYS = {400, 404, 405, 406}
+#: Where what is made up by chance is hardly ever what somebody could mean.
+SELDOM_RIGHT = {"reshaper", "provision", "allocation_candidates"}
+VERSIONS = {
+    "baremetal": (baremetal_versions.MINIMUM, baremetal_versions.MAXIMUM),
+    "placement": (placement_versions.MINIMUM, placement_versions.MAXIMUM),
+}
+
+
+def _resource(route: Route) -> str:
+    return route.view.__module__.rpartition(".")[2]
+
+
+def _described() -> Iterator[tuple[str, Route, Method]]:
+    for api, route in ROUTES:
+        section = page_of(api, route).section(route)
+        if section is not None:
+            yield api, route, section
+
+
+DESCRIBED = [*_described()]
+RESOURCES = sorted({(api, _resource(route)) for api, route, _ in DESCRIBED})
+
+
+@pytest.mark.parametrize(("api", "resource"), RESOURCES, ids=["-".join(each) for each in RESOURCES])
+def test_answers_are_those_described(service: Service, api: str, resource: str) -> None:
+    routes = [(route, section) for each, route, section in DESCRIBED if (each, _resource(route)) == (api, resource)]
+    words = fleet.build(service)
+    seen: Counter[int] = Counter()
+
+    @settings(
+        max_examples=max(EXAMPLES * len(routes), 30),
+        deadline=None,
+        derandomize="FUZZ_EXAMPLES" not in os.environ,
+        database=None,
+        # What a request finds depends on those before it: it cannot be made smaller afterwards.
+        phases=[Phase.generate],
+        verbosity=Verbosity.quiet,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.data())
+    def ask(data: st.DataObject) -> None:
+        route, section = data.draw(st.sampled_from(routes))
+        request = data.draw(requests(api, route, edges(route, section, *VERSIONS[api]), words))
+        response = send(service, api, request)
+        seen[response.status_code] += 1
+        assert response.status_code in section.statuses | ALWAYS, f"{request} -> {response.status}: {response.text}"
+        assert_format(api, response, request)
+
+    ask()
+    assert sum(seen.values()) >= EXAMPLES * len(routes) / 2
+    assert resource in SELDOM_RIGHT or any(status < 400 for status in seen), seen
+
+
+def send(service: Service, api: str, request: Request) -> TestResponse:
+    header, value = {
+        "baremetal": ("X-OpenStack-Ironic-API-Version", f"1.{request.version}"),
+        "placement": ("OpenStack-API-Version", f"placement 1.{request.version}"),
+    }[api]
+    return service.http.request(
+        f"/{api}{request.path}?{request.query}",
+        method=request.method,
+        headers={header: value, "Content-Type": "application/json"},
+        body=request.body or b"",
+        expect_errors=True,
+    )
+
+
+def assert_format(api: str, response: TestResponse, request: Request) -> None:
+    """JSON, if anything; an error as its API writes it."""
+    if not response.body:
+        assert response.status_code in (200, 201, 202, 204), request
+        return
+    document = json.loads(response.body)
+    if response.status_code < 400:
+        return
+    if api == "placement":
+        (error,) = document["errors"]
+        assert error["status"] == response.status_code, request
+        assert error["detail"], request
+    else:
+        message = json.loads(document["error_message"])
+        assert message.get("faultstring") or message.get("title"), request
