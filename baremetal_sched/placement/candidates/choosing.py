@@ -190,15 +190,22 @@ class _Choosing:
             for wanted in self._required:
                 if all(wanted.isdisjoint(option.traits) for options in slots for option in options):
                     return False
-        return all(self._may_be_subtree(suffixes, depth) for suffixes in self._wanted.same_subtrees)
+        added = self._slots[depth - 1].group.suffix
+        return all(
+            self._may_be_subtree(suffixes, depth) for suffixes in self._wanted.same_subtrees if added in suffixes
+        )
 
     def _may_be_subtree(self, suffixes: frozenset[str], depth: int) -> bool:
         """Is one of the providers of these groups, chosen or still to be chosen, above all that are chosen?"""
-        members = {self._chosen[i].id for i in range(depth) if self._slots[i].group.suffix in suffixes}
-        if not members:
+        members = [
+            provider.id
+            for slot, provider in zip(self._slots, self._chosen, strict=False)
+            if slot.group.suffix in suffixes
+        ]
+        above = self._above(members[0]).intersection(*map(self._above, members[1:]))
+        if not above.isdisjoint(members):
             return True
-        above = frozenset.intersection(*(self._above(member) for member in members))
-        return not above.isdisjoint(members) or any(
+        return any(
             option.id in above
             for slot in self._slots[depth:]
             if slot.group.suffix in suffixes

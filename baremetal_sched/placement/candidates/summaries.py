@@ -1,12 +1,14 @@
 """What ``GET /allocation_candidates`` tells about the providers of its candidates."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, String, cast, null, select
+import orjson
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.db.packing import joined
-from baremetal_sched.db.types import Rows
+from baremetal_sched.db import packing
+from baremetal_sched.db.packing import concatenated, constant, joined, number
 from baremetal_sched.placement.candidates.conditions import Source
 from baremetal_sched.placement.candidates.query import CandidateRequest
 from baremetal_sched.placement.candidates.resolve import TREES_SINCE
@@ -17,25 +19,45 @@ TRAITS_SINCE = 17
 ALL_CLASSES_SINCE = 27
 
 
-def traits_of(provider: Source) -> ColumnElement[str]:
-    """(SELECT GROUP_CONCAT(t.trait_id) FROM provider_traits t WHERE t.provider_id = p.id)"""
-    ids = joined(cast(PROVIDER_TRAITS.c.trait_id, String(11)))
-    return select(ids).where(PROVIDER_TRAITS.c.provider_id == provider.c.id).correlate(provider).scalar_subquery()
+def line_of(provider: Source, *, traits: bool) -> ColumnElement[str]:
+    """What ``Summaries`` wants to know of a provider, as a text: ``id;uuid;parent's id;root's id;inventories;traits``.
+
+    (SELECT GROUP_CONCAT(CONCAT(i.resource_class_id, ':', i.capacity, ':', i.used))
+     FROM inventories i WHERE i.provider_id = p.id),
+    (SELECT GROUP_CONCAT(t.trait_id) FROM provider_traits t WHERE t.provider_id = p.id)
+    """
+    nothing = constant("")
+    stock, row = INVENTORIES.c, PROVIDER_TRAITS.c
+    inventory = concatenated(number(stock.resource_class_id), ":", number(stock.capacity), ":", number(stock.used))
+    inventories = select(joined(inventory)).where(stock.provider_id == provider.c.id)
+    ids = select(joined(number(row.trait_id))).where(row.provider_id == provider.c.id)
+    return concatenated(
+        *(number(provider.c.id), ";", provider.c.uuid, ";"),
+        *(func.coalesce(number(provider.c.parent_id), nothing), ";", number(provider.c.root_id), ";"),
+        *(func.coalesce(inventories.correlate(provider).scalar_subquery(), nothing), ";"),
+        func.coalesce(ids.correlate(provider).scalar_subquery(), nothing) if traits else nothing,
+    )
 
 
-#: What ``Summaries`` wants to know of a provider and one of its inventories.
-_COLUMNS = (
-    *(PROVIDERS.c.id, PROVIDERS.c.uuid, PROVIDERS.c.parent_id, PROVIDERS.c.root_id),
-    *(INVENTORIES.c.resource_class_id, INVENTORIES.c.capacity, INVENTORIES.c.used),
-)
-_SOURCE = PROVIDERS.outerjoin(INVENTORIES, INVENTORIES.c.provider_id == PROVIDERS.c.id)
-_TRAITS = traits_of(PROVIDERS)
+_LINES = {traits: packing.packed(PROVIDERS.c.id, line_of(PROVIDERS, traits=traits)) for traits in (False, True)}
+
+
+class _Provider(NamedTuple):
+    """The parts of a line."""
+
+    id: str
+    uuid: str
+    parent: str
+    root: str
+    inventories: str
+    traits: str
 
 
 class Summaries:
     """What the answer tells about providers, gathered batch by batch.
 
-    ``uuids`` are those of the providers, by id.
+    ``uuids`` are those of the providers, by id. Thousands of summaries are mostly made of the same few texts, so they
+    are written as text.
     """
 
     def __init__(self, session: Session, request: CandidateRequest, version: int) -> None:
@@ -43,54 +65,69 @@ class Summaries:
         self._session = session
         self._version = version
         self._requested = {name for group in request.groups.values() for name in group.resources}
-        self._summaries: dict[int, dict[str, Any]] = {}
-        self._traits: dict[int, list[int]] = {}
-        self._relations: list[tuple[dict[str, Any], int | None, int]] = []
+        self._providers: list[_Provider] = []
 
     def load(self, which: ColumnElement[bool]) -> None:
-        """Add the providers that are meant.
+        """Add the providers that are meant: SELECT (many lines) FROM resource_providers p WHERE … GROUP BY p.id >> 6"""
+        query = select(_LINES[self._version >= TRAITS_SINCE]).where(which).group_by(packing.packet(PROVIDERS.c.id))
+        self.add(packing.lines(self._session.scalars(query)))
 
-        SELECT … FROM resource_providers p LEFT JOIN inventories i ON i.provider_id = p.id WHERE … ORDER BY p.id
+    def add(self, lines: Iterable[str]) -> None:
+        """Add providers, each as ``line_of`` has it.
+
+        Names of classes and traits are not among that: this process remembers them.
         """
-        query = (
-            select(*_COLUMNS, _TRAITS if self._version >= TRAITS_SINCE else null())
-            .select_from(_SOURCE)
-            .where(which)
-            .order_by(PROVIDERS.c.id)
-        )
-        self.add(self._session.execute(query).all())
+        for line in lines:
+            provider = _Provider._make(line.split(";"))
+            self._providers.append(provider)
+            self.uuids[int(provider.id)] = provider.uuid
 
-    def add(self, rows: Rows) -> None:
-        """Add providers from rows of id, uuid, parent id, root id, class id, capacity, used and ids of all traits, as
-        text, those of one provider next to each other.
-
-        Names of classes and traits are not among them: this process remembers them.
-        """
-        names = names_of_classes(self._session, {row[4] for row in rows if row[4] is not None})
-        all_classes, trees = self._version >= ALL_CLASSES_SINCE, self._version >= TREES_SINCE
-        last: int | None = None
-        resources: dict[str, Any] = {}
-        for row_id, uuid, parent_id, root_id, class_id, capacity, used, traits in rows:
-            if row_id != last:
-                last, resources = row_id, {}
-                summary = self._summaries[row_id] = {"resources": resources}
-                self.uuids[row_id] = uuid
-                if traits is not None:
-                    self._traits[row_id] = list(map(int, traits.split(",")))
-                if trees:
-                    self._relations.append((summary, parent_id, root_id))
-            if class_id in names and (all_classes or names[class_id] in self._requested):
-                resources[names[class_id]] = {"capacity": capacity, "used": used}
-
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, orjson.Fragment]:
         """Summaries by UUID."""
-        if self._version >= TRAITS_SINCE:
-            names = names_of_traits(self._session, set[int]().union(*self._traits.values()))
-            for row_id, summary in self._summaries.items():
-                # In the order of their ids: the standard ones first, as the original has them.
-                summary["traits"] = [names[trait] for trait in sorted(self._traits.get(row_id, ())) if trait in names]
-        uuids = self.uuids
-        for summary, parent_id, root_id in self._relations:
-            summary["parent_provider_uuid"] = None if parent_id is None else uuids.get(parent_id)
-            summary["root_provider_uuid"] = uuids.get(root_id)
-        return {uuids[row_id]: summary for row_id, summary in self._summaries.items()}
+        resources = self._resources()
+        traits = self._traits() if self._version >= TRAITS_SINCE else None
+        uuids = {provider.id: f'"{provider.uuid}"' for provider in self._providers}
+        result = {}
+        for provider in self._providers:
+            text = f'{{"resources":{resources[provider.inventories]}'
+            if traits is not None:
+                text += f',"traits":{traits[provider.traits]}'
+            if self._version >= TREES_SINCE:
+                parent, root = uuids.get(provider.parent, "null"), uuids.get(provider.root, "null")
+                text += f',"parent_provider_uuid":{parent},"root_provider_uuid":{root}'
+            result[provider.uuid] = orjson.Fragment(text + "}")
+        return result
+
+    def _resources(self) -> dict[str, str]:
+        """JSON of what providers have, by the text of it."""
+        parsed = {
+            text: [inventory.split(":") for inventory in text.split(",")] if text else []
+            for text in {provider.inventories for provider in self._providers}
+        }
+        ids = {class_id for inventories in parsed.values() for class_id, _, _ in inventories}
+        known = names_of_classes(self._session, {int(class_id) for class_id in ids})
+        names = {class_id: known[int(class_id)] for class_id in ids if int(class_id) in known}
+        if self._version < ALL_CLASSES_SINCE:
+            names = {class_id: name for class_id, name in names.items() if name in self._requested}
+        members = {
+            text: [
+                f'"{names[class_id]}":{{"capacity":{capacity},"used":{used}}}'
+                for class_id, capacity, used in inventories
+                if class_id in names
+            ]
+            for text, inventories in parsed.items()
+        }
+        return {text: f"{{{','.join(found)}}}" for text, found in members.items()}
+
+    def _traits(self) -> dict[str, str]:
+        """JSON of sets of traits, by the text of it; in the order of their ids, as the original has them."""
+        parsed = {
+            text: sorted(map(int, text.split(","))) if text else []
+            for text in {provider.traits for provider in self._providers}
+        }
+        ids = set[int]().union(*parsed.values())
+        known = names_of_traits(self._session, ids)
+        names = {trait: f'"{known[trait]}"' for trait in ids if trait in known}
+        return {
+            text: f"[{','.join([names[trait] for trait in row if trait in names])}]" for text, row in parsed.items()
+        }

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import NamedTuple
 
 
@@ -136,15 +135,20 @@ def helps(group: Group, anchor: Anchor, provider: Provider, resource_class: int,
 
 def slots_of(wanted: Wanted, anchor: Anchor) -> list[Slot]:
     """What is to be given and who could, in the order of the request."""
+    everybody = [*anchor.local, *anchor.sharing]
+    having: dict[int, list[Provider]] = {}
+    for provider in everybody:
+        for resource_class in provider.inventories:
+            having.setdefault(resource_class, []).append(provider)
     slots: list[Slot] = []
     for group in wanted.groups:
+        items = list(group.resources.items())
         if group.suffix:
-            options = [provider for provider in chain(anchor.local, anchor.sharing) if serves(group, provider)]
-            slots.append(Slot(len(slots), group, list(group.resources.items()), options))
+            able = having.get(items[0][0], []) if items else everybody
+            options = [provider for provider in able if serves(group, provider)]
+            slots.append(Slot(len(slots), group, items, options))
             continue
-        for item in group.resources.items():
-            options = [
-                provider for provider in chain(anchor.local, anchor.sharing) if helps(group, anchor, provider, *item)
-            ]
+        for item in items:
+            options = [provider for provider in having.get(item[0], []) if helps(group, anchor, provider, *item)]
             slots.append(Slot(len(slots), group, [item], options))
     return slots

@@ -2,17 +2,38 @@
 
 from collections.abc import Iterator, Sequence
 
-from sqlalchemy import ColumnElement, and_, or_, select
+from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 from sqlalchemy.orm import Session
 
+from baremetal_sched.db import packing
+from baremetal_sched.db.packing import concatenated, constant, number
 from baremetal_sched.placement.candidates import anchors
-from baremetal_sched.placement.candidates.conditions import has_class, one_of
+from baremetal_sched.placement.candidates.conditions import Conditions, has_class, one_of
 from baremetal_sched.placement.candidates.flat import SHARING_TRAIT
 from baremetal_sched.placement.candidates.trees import Anchor, Inventory, Provider, Wanted
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDER_TRAITS, PROVIDERS, TRAITS
 
 #: Trees in one batch.
 _BATCH = 200
+
+#: A line is a provider and one of its inventories: ``id,root's id,parent's id;class,free,min_unit,max_unit,step_size``;
+#: the parent is not there if there is none, the inventory neither.
+_LINES = packing.packed(
+    PROVIDERS.c.id,
+    concatenated(
+        *(number(PROVIDERS.c.id), ",", number(PROVIDERS.c.root_id)),
+        func.coalesce(concatenated(",", number(PROVIDERS.c.parent_id)), constant("")),
+        ";",
+        func.coalesce(
+            concatenated(
+                *(number(INVENTORIES.c.resource_class_id), ",", number(INVENTORIES.c.free), ","),
+                *(number(INVENTORIES.c.min_unit), ",", number(INVENTORIES.c.max_unit), ","),
+                number(INVENTORIES.c.step_size),
+            ),
+            constant(""),
+        ),
+    ),
+)
 
 
 class World:
@@ -23,9 +44,8 @@ class World:
         self._wanted = wanted
         self._limit = limit
         groups = wanted.groups
-        #: Providers without the classes matter to groups without resources, and as ancestors.
-        self._whole_trees = bool(wanted.same_subtrees) or not all(group.resources for group in groups)
         self._classes = sorted(wanted.class_names)
+        self._least = min(amount for group in groups for amount in group.resources.values())
         self._traits = sorted(
             wanted.root_forbidden.union(
                 *wanted.root_required, *(group.forbidden.union(*group.required) for group in groups)
@@ -92,28 +112,39 @@ class World:
         return result
 
     def _providers(self, which: ColumnElement[bool]) -> dict[int, Provider]:
-        """SELECT p.…, i.… FROM resource_providers p
-        LEFT JOIN inventories i ON i.provider_id = p.id AND i.resource_class_id IN (requested) WHERE …
+        """SELECT (many lines) FROM resource_providers p LEFT JOIN inventories i
+        ON i.provider_id = p.id AND i.resource_class_id IN (requested) AND i.free >= (the least that is requested)
+        WHERE … GROUP BY p.id >> 6
         """
         p, i = PROVIDERS.c, INVENTORIES.c
+        matters = and_(i.provider_id == p.id, i.resource_class_id.in_(self._classes), i.free >= self._least)
         query = (
-            select(p.id, p.root_id, p.parent_id, i.resource_class_id, i.free, i.min_unit, i.max_unit, i.step_size)
-            .select_from(
-                PROVIDERS.outerjoin(INVENTORIES, and_(i.provider_id == p.id, i.resource_class_id.in_(self._classes)))
-            )
-            .where(which)
-            .order_by(p.id)
+            select(_LINES)
+            .select_from(PROVIDERS.outerjoin(INVENTORIES, matters))
+            .where(which, *self._matter())
+            .group_by(packing.packet(p.id))
         )
-        if not self._whole_trees:
-            query = query.where(or_(i.provider_id.is_not(None), p.parent_id.is_(None)))
         found: dict[int, Provider] = {}
-        for row_id, root_id, parent_id, resource_class, *inventory in self._session.execute(query).all():
+        for line in packing.lines(self._session.scalars(query)):
+            provider_text, inventory = line.split(";")
+            row_id, root_id, *parent = map(int, provider_text.split(","))
             provider = found.get(row_id)
             if provider is None:
-                provider = found[row_id] = Provider(row_id, root_id, parent_id)
-            if resource_class is not None:
-                provider.inventories[resource_class] = Inventory(*inventory)
+                provider = found[row_id] = Provider(row_id, root_id, parent[0] if parent else None)
+            if inventory:
+                resource_class, *values = map(int, inventory.split(","))
+                provider.inventories[resource_class] = Inventory._make(values)
         return found
+
+    def _matter(self) -> Conditions:
+        """Who has nothing that is requested matters as a root, to groups that request nothing, and as an ancestor."""
+        if not all(group.resources for group in self._wanted.groups):
+            return []
+        matter: Conditions = [INVENTORIES.c.provider_id.is_not(None), PROVIDERS.c.parent_id.is_(None)]
+        if self._wanted.same_subtrees:
+            child = PROVIDERS.alias()
+            matter.append(exists().where(child.c.parent_id == PROVIDERS.c.id))
+        return [or_(*matter)]
 
     def _add_traits(self, found: dict[int, Provider], which: ColumnElement[bool]) -> None:
         """Those of the request's traits that the providers have."""
