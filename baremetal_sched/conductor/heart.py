@@ -23,7 +23,7 @@ class Heart:
 
     def run(self, stop: threading.Event) -> None:
         """Beat until ``stop`` is set."""
-        self._last = time.monotonic()
+        self._last = self._steady_since = time.monotonic()
         due = self._last + self._interval
         while not stop.wait(max(0.0, due - time.monotonic())):
             worked = self._beat()
@@ -37,8 +37,8 @@ class Heart:
     def is_steady(self) -> bool:
         """Has it gone on without interruption for a time-out?
 
-        Whatever interrupted it (the database was away, the machine slept) may have interrupted all others too; after a
-        time-out whoever lives has sent a heartbeat again.
+        Whatever interrupted it, or came before its start (the database was away, the machine slept), may have
+        interrupted all others too; after a time-out whoever lives has sent a heartbeat again.
         """
         now = time.monotonic()
         if now - self._last > self._longest_gap:
