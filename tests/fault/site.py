@@ -3,6 +3,7 @@
 import signal
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -42,8 +43,8 @@ _TENANTS = 6
 class Site:
     """Everything that runs; ``server`` is that of the database, if it may be killed.
 
-    ``lives`` are the processes of the conductors now, ``all_lives`` all that there were. ``owned_after`` are the
-    seconds until orphans were owned again, ``resumed_after`` those until a restarted database was used by everybody.
+    ``lives`` are the processes of the conductors now, ``all_lives`` all that there were; ``seconds`` says how long what
+    took, each time.
     """
 
     def __init__(self, folder: Path, database: str, stack: ExitStack, server: Server | None) -> None:
@@ -60,8 +61,7 @@ class Site:
         self.running: dict[str, Program] = {}
         self.lives: dict[str, Life] = {}
         self.all_lives: list[Life] = []
-        self.owned_after: list[tuple[str, float]] = []
-        self.resumed_after: list[float] = []
+        self.seconds: dict[str, list[float]] = defaultdict(list)
 
     def start(self, host: str) -> None:
         """Start the conductor, or the next process of it, and wait until it is registered."""
@@ -118,11 +118,12 @@ class Site:
         self.lives[host].suspended.append([began, float("inf")])
         self.running[host].process.wait(10)
         orphans |= self._work_of(host)
-        if not self._has_others(host):
-            self.start(host)
-        self._await_owners(f"{host} killed", host, orphans, began, HEARTBEAT_TIMEOUT + TICK)
         if self._has_others(host):
+            self._await_owners("killed", host, orphans, began, HEARTBEAT_TIMEOUT + TICK)
             self.start(host)
+        else:
+            self.start(host)
+            self._await_owners("killed and started", host, orphans, time.time(), TICK)
 
     def suspend(self, host: str) -> None:
         """SIGSTOP until its time is up and others have its nodes, and then SIGCONT."""
@@ -131,7 +132,7 @@ class Site:
         pause = [began, float("inf")]
         self.lives[host].suspended.append(pause)
         if self._has_others(host):
-            self._await_owners(f"{host} suspended", host, orphans, began, HEARTBEAT_TIMEOUT + TICK)
+            self._await_owners("suspended", host, orphans, began, HEARTBEAT_TIMEOUT + TICK)
         time.sleep(max(0.0, began + HEARTBEAT_TIMEOUT + 2 * TICK - time.time()))
         assert not self.alive()[host]
         self.running[host].process.send_signal(signal.SIGCONT)
@@ -143,7 +144,7 @@ class Site:
         began, orphans = time.time(), self._work_of(host)
         self.running[host].process.terminate()
         if self._has_others(host):
-            self._await_owners(f"{host} stopped", host, set(), began, TICK)
+            self._await_owners("stopped", host, set(), began, TICK)
         assert self.running[host].process.wait(20) == 0
         assert not orphans & self._work_of(host), f"{host} stopped and left work behind"
         self.start(host)
@@ -164,7 +165,7 @@ class Site:
         wait_until(lambda: all(self.alive().values()), HEARTBEAT_TIMEOUT, "all conductors to be alive again")
         for host, pieces in before.items():
             wait_until(lambda h=host, p=pieces: self._pieces()[h] > p, 15, f"{host} to work again")  # type: ignore[misc]
-        self.resumed_after.append(time.monotonic() - began)
+        self.seconds["served again, database restarted"].append(time.monotonic() - began)
 
     def _assert_unavailable(self) -> None:
         answers = [
@@ -207,18 +208,17 @@ class Site:
         with self._engine.connect() as connection:
             return set(connection.scalars(text("SELECT id FROM node_work WHERE conductor = :host"), {"host": host}))
 
-    def _await_owners(self, what: str, host: str, orphans: set[int], began: float, limit: float) -> None:
-        """Wait until each node of the group of ``host`` has an owner that is there, and the work that was left is no
-        more."""
+    def _await_owners(self, fault: str, host: str, orphans: set[int], began: float, limit: float) -> None:
+        """Wait until each node of the group of ``host`` has an owner that is there; and then until what ``host`` was
+        doing has ended, one node after the other."""
         there = {name for name, group in GROUPS.items() if group == GROUPS[host]}
         if self._has_others(host):
             there.remove(host)
-
-        def owned() -> bool:
-            return self._owners(host) <= there and not orphans & self._work_of(host)
-
-        wait_until(owned, limit + ALLOWANCE, f"the orphans to be owned after {what}")
-        self.owned_after.append((what, time.time() - began))
+        wait_until(lambda: self._owners(host) <= there, limit + ALLOWANCE, f"orphans to be owned, {host} {fault}")
+        self.seconds[f"owned again, {fault}"].append(time.time() - began)
+        left = limit + ALLOWANCE + 0.1 * len(orphans)
+        wait_until(lambda: not orphans & self._work_of(host), left, f"orphans to be free, {host} {fault}")
+        self.seconds[f"free again, {fault}"].append(time.time() - began)
 
     def _owners(self, host: str) -> set[str | None]:
         path = f"/nodes?fields=uuid,conductor&limit=1000&conductor_group={GROUPS[host]}"

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import count
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -118,9 +119,5 @@ def report(site: Site, tenants: list[Tenant], journal: Journal, happened: Counte
     for (name, status), number in sorted(statuses.items()):
         print(f"{number:8} {name} {status}")
     print(f"{journal.pieces} pieces of work, {journal.steps} steps, {sum(happened.values())} faults: {dict(happened)}")
-    for kind in ("killed", "suspended", "stopped"):
-        seconds = [spent for what, spent in site.owned_after if what.endswith(kind)]
-        if seconds:
-            print(f"orphans owned again, {kind}: at most {max(seconds):.2f} s of {len(seconds)} times")
-    for seconds in site.resumed_after:
-        print(f"served again {seconds:.2f} s after the database was back")
+    for what, seconds in sorted(site.seconds.items()):
+        print(f"{what}: {len(seconds)} times, after {median(seconds):.2f} s, {max(seconds):.2f} s at the most")
