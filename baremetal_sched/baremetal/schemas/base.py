@@ -56,11 +56,14 @@ def parse_flag(name: str, value: Any) -> bool:
 
 
 class Text(fields.Field[str]):
-    """A string, at most ``longest`` characters."""
+    """A string, of ``shortest`` to ``longest`` characters."""
 
     def __init__(self, *, longest: int | None = None, shortest: int | None = None, **options: Any) -> None:
-        length = [validate.Length(min=shortest, max=longest)] if longest or shortest else []
-        super().__init__(validate=length, **options)
+        limits = [
+            validate.Length(min=shortest, error="{input!r} is too short: {min} characters are needed"),
+            validate.Length(max=longest, error="{input!r} is too long: {max} characters are allowed"),
+        ]
+        super().__init__(validate=limits, **options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         if not isinstance(value, str):

@@ -193,7 +193,7 @@ def test_a_node_at_which_a_conductor_works_is_waited_for(service: Service) -> No
         ({"resource_class": None}, 400, "The resource_class field is mandatory when not backfilling"),
         ({"resource_class": ""}, 400, "mandatory"),
         ({"resource_class": 1}, 400, "1 is not of type 'string'"),
-        ({"resource_class": "x" * 81}, 400, "Longer than maximum length 80"),
+        ({"resource_class": "x" * 81}, 400, "is too long: 80 characters"),
         ({"x": 1}, 400, "Additional properties are not allowed"),
         ({"name": "a b"}, 400, "Cannot create allocation with invalid name 'a b'"),
         ({"name": UUID}, 400, "invalid name"),

@@ -1,0 +1,1 @@
+"""Test suites that other projects ship with their clients, run against the service."""
