@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
+from structlog.testing import CapturingLogger
 
 from baremetal_sched.baremetal.audit import audit
+from baremetal_sched.conductor import providers
 from baremetal_sched.conductor.chores import CHORES
 from baremetal_sched.db.models import (
     Conductor,
@@ -62,6 +64,27 @@ def test_what_was_changed_is_undone_and_reported(service: Service, kind: str) ->
     assert service.database.read(reported) == [("reconciliation", "ERROR", "c1")]
     undone = service.database.read(lambda session: session.scalars(select(Conductor.undone_changes)).one())
     assert undone == 1
+
+
+def test_what_was_undone_is_in_the_log_the_metrics_and_the_history(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logged = CapturingLogger()
+    monkeypatch.setattr(providers, "log", logged)
+    uuid = service.add_node("n1", traits=("CUSTOM_A",))
+    service.database.write(lambda session: spoil("trait lost", session, uuid))
+    for _ in range(2):  # the second time there is nothing to undo
+        service.conductors["c1"].do_chore(CHORE)
+    ((severity, (event,), details),) = logged.calls
+    assert (severity, event) == ("warning", "undid changes of a provider")
+    assert (details["conductor"], details["node"]) == ("c1", uuid)
+    (change,) = details["changes"]
+    assert "CUSTOM_A" in change
+    assert 'baremetal_sched_undone_provider_changes_total{conductor="c1"} 1.0' in service.http.get("/metrics").text
+    (entry,) = service.baremetal("GET", f"/nodes/{uuid}/history").json["history"]
+    entry = service.baremetal("GET", f"/nodes/{uuid}/history/{entry['uuid']}").json
+    assert (entry["event_type"], entry["severity"], entry["conductor"]) == ("reconciliation", "ERROR", "c1")
+    assert entry["event"].endswith(f"that is undone: {change}")
 
 
 def test_a_sound_fleet_costs_a_few_statements(service: Service) -> None:
