@@ -12,12 +12,15 @@ from baremetal_sched.baremetal.rules.signatures import RuleFailed, Signature
 
 log = structlog.get_logger(__name__)
 
+#: A call may keep a conductor busy for a while, and not for ever.
+_CALL_LIMITS = (("timeout", 0.1, 60), ("retries", 0, 10), ("backoff_factor", 0, 10))
+_CAPABILITIES = ["properties", "capabilities"]
 _LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 
 
 @dataclass(frozen=True)
 class ApiCall:
-    """A GET that a rule asks for: made by the conductor, when what the rules changed is stored."""
+    """A GET that a rule asks for: made by the conductor when all rules have been applied, before the node changes."""
 
     url: str
     headers: Mapping[str, str] | None = None
@@ -30,21 +33,24 @@ class ApiCall:
 @dataclass
 class Subject:
     """What rules are about: a node's document (``read_only`` has the fields that rules see but do not set), its traits,
-    its ports by UUID, and what the inspection found."""
+    its ports by UUID (``addresses``: UUIDs by MAC address), and what the inspection found."""
 
     node: dict[str, Any]
     traits: list[str]
     inventory: dict[str, Any]
     plugin_data: dict[str, Any]
     ports: dict[str, dict[str, Any]] = field(default_factory=dict)
+    addresses: Mapping[str, str] = field(default_factory=dict)
     read_only: Mapping[str, Any] = field(default_factory=dict)
     calls: list[ApiCall] = field(default_factory=list)
 
-    def port(self, port_id: str) -> dict[str, Any]:
-        """The document of one of its ports. Raises RuleFailed."""
-        if port_id not in self.ports:
+    def port(self, port_id: Any) -> dict[str, Any]:
+        """The document of one of its ports, by UUID or MAC address. Raises RuleFailed."""
+        key = str(port_id).lower()
+        uuid = key if key in self.ports else self.addresses.get(key)
+        if uuid is None:
             raise RuleFailed(message=f"Port {port_id} could not be found.")
-        return self.ports[port_id]
+        return self.ports[uuid]
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,9 @@ def _log(subject: Subject, msg: Any, level: Any = "info") -> None:
 def _set(document: dict[str, Any], path: Any, value: Any) -> None:
     parts = values.split(str(path))
     _require_root(document, parts)
+    if len(parts) == 1 and isinstance(value, int | float):
+        # What is no object there is text, or a flag, for which words will do.
+        value = str(value)
     try:
         values.put(document, parts, value)
     except TypeError as error:
@@ -89,8 +98,16 @@ def _delete(document: dict[str, Any], path: Any) -> None:
     _require_root(document, parts)
     if len(parts) == 1:
         document[parts[0]] = None
-    elif not values.remove(document, parts):
+    elif not _removed(document, parts):
         raise RuleFailed(message=f"Failed to delete attribute at {path}: there is none")
+
+
+def _removed(document: dict[str, Any], parts: list[str]) -> bool:
+    """Remove what is at the end of the path; False if there is nothing, or no way to it."""
+    try:
+        return values.remove(document, parts)
+    except TypeError:
+        return False
 
 
 def _require_root(document: dict[str, Any], parts: list[str]) -> None:
@@ -98,9 +115,14 @@ def _require_root(document: dict[str, Any], parts: list[str]) -> None:
         raise RuleFailed(message=f"{parts[0]!r} cannot be set by a rule; these can: {', '.join(sorted(document))}")
 
 
-def _add_trait(subject: Subject, name: Any) -> None:
+def require_trait(name: Any) -> None:
+    """Raise RuleFailed unless ``name`` is a trait."""
     if not isinstance(name, str) or not is_trait(name):
         raise RuleFailed(message=f"Failed to add new trait {name}: it is no trait")
+
+
+def _add_trait(subject: Subject, name: Any) -> None:
+    require_trait(name)
     if name not in subject.traits:
         subject.traits.append(name)
 
@@ -119,12 +141,12 @@ def _unset_capability(subject: Subject, name: Any) -> None:
 
 
 def _capabilities(subject: Subject, but: Any) -> list[str]:
-    present = str(subject.node["properties"].get("capabilities") or "")
+    present = str(values.get(subject.node, _CAPABILITIES) or "")
     return [item for item in present.split(",") if item and not item.startswith(f"{but}:")]
 
 
 def _put_capabilities(subject: Subject, capabilities: list[str]) -> None:
-    subject.node["properties"]["capabilities"] = ",".join(capabilities)
+    _set(subject.node, "/".join(_CAPABILITIES), ",".join(capabilities))
 
 
 def _plugin_path(path: Any) -> list[str]:
@@ -148,11 +170,7 @@ def _extend_plugin_data(subject: Subject, path: Any, value: Any, unique: Any = F
 
 def _unset_plugin_data(subject: Subject, path: Any) -> None:
     parts = _plugin_path(path)
-    try:
-        found = values.remove(subject.plugin_data, parts)
-    except TypeError:
-        found = False
-    if not found:
+    if not _removed(subject.plugin_data, parts):
         log.warning("an inspection rule unsets plugin data that is not there", path=path)
     elif len(parts) > 1 and values.get(subject.plugin_data, parts[:-1]) == {}:
         # What has nothing left in it goes too.
@@ -169,15 +187,22 @@ def _call(subject: Subject, url: Any, headers: Any = None, proxies: Any = None, 
             int(options.get("retries", ApiCall.retries)),
             float(options.get("backoff_factor", ApiCall.backoff_factor)),
         )
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise RuleFailed(message=f"Invalid parameter: {error}") from None
-    if call.timeout <= 0:
-        raise RuleFailed(message="Invalid parameter: timeout must be greater than zero")
+    if not call.url.startswith(("http://", "https://")):
+        raise RuleFailed(message=f"Invalid parameter: {call.url} is no address of HTTP")
+    for name, least, most in _CALL_LIMITS:
+        if not least <= getattr(call, name) <= most:
+            raise RuleFailed(message=f"Invalid parameter: {name} has to be from {least} to {most}")
+    for name in ("headers", "proxies"):
+        value = getattr(call, name)
+        if value is not None and not (isinstance(value, dict) and all(isinstance(v, str) for v in value.values())):
+            raise RuleFailed(message=f"Invalid parameter: {name} has to be an object with strings")
     subject.calls.append(call)
 
 
 ACTIONS: Mapping[str, Action] = {
-    "fail": Action(("msg",), (), (), _fail),
+    "fail": Action(("msg",), (), ("msg",), _fail),
     "log": Action(("msg",), ("level",), ("msg",), _log),
     "set-attribute": Action(
         ("path", "value"), (), ("value",), lambda subject, path, value: _set(subject.node, path, value)

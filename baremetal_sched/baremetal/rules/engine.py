@@ -6,9 +6,9 @@ from typing import Any
 
 import structlog
 
-from baremetal_sched.baremetal.rules.actions import ACTIONS, Subject
-from baremetal_sched.baremetal.rules.operators import OPERATORS
-from baremetal_sched.baremetal.rules.signatures import RuleFailed, items_of
+from baremetal_sched.baremetal.rules.actions import ACTIONS, Subject, require_trait
+from baremetal_sched.baremetal.rules.operators import OPERATORS, regex_of
+from baremetal_sched.baremetal.rules.signatures import RuleFailed, Signature, items_of
 from baremetal_sched.baremetal.rules.values import Context
 from baremetal_sched.errors import InvalidValue
 
@@ -33,18 +33,24 @@ def parse_operator(op: str) -> tuple[str, bool]:
 
 
 def check(conditions: Iterable[Mapping[str, Any]], actions: Iterable[Mapping[str, Any]]) -> None:
-    """Raise InvalidValue if one has arguments that it does not take, or lacks some that it does."""
+    """Raise InvalidValue if one has arguments that it does not take, lacks some that it does, or can only fail."""
     for clause in conditions:
         op, _ = parse_operator(clause["op"])
-        _check_args("condition", op, OPERATORS[op], clause["args"])
+        _check_args("condition", op, OPERATORS[op], clause)
     for clause in actions:
-        _check_args("action", clause["op"], ACTIONS[clause["op"]], clause["args"])
+        _check_args("action", clause["op"], ACTIONS[clause["op"]], clause)
 
 
-def _check_args(kind: str, op: str, signature: Any, args: Any) -> None:
+def _check_args(kind: str, op: str, signature: Signature, clause: Mapping[str, Any]) -> None:
     try:
-        signature.named(args)
-    except InvalidValue as error:
+        args = signature.named(clause["args"])
+        if not clause.get("loop"):
+            # In a loop these may have fields that are filled in later.
+            if "regex" in args:
+                regex_of(args["regex"])
+            if op == "add-trait":
+                require_trait(args["name"])
+    except (InvalidValue, RuleFailed) as error:
         raise InvalidValue(message=f"Invalid parameters for {kind} operator {op}: {error}") from None
 
 

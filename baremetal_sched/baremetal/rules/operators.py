@@ -1,6 +1,7 @@
 """The operators of conditions. Each takes its arguments, filled in, and says yes or no."""
 
 import ipaddress
+import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,11 +18,9 @@ class Operator(Signature):
     holds: Callable[..., bool]
 
 
-def _pairs(values: Any, compare: Callable[[Any, Any], bool], force_strings: bool) -> bool:
+def _pairs(values: Any, compare: Callable[[Any, Any], bool]) -> bool:
     if not isinstance(values, list):
         raise RuleFailed(message=f"Expected list for 'values', got: {type(values).__name__}")
-    if force_strings:
-        values = [str(value) for value in values]
     return all(compare(one, other) for one, other in pairwise(values))
 
 
@@ -35,7 +34,7 @@ def _equal(one: Any, other: Any) -> bool:
 def _less(one: Any, other: Any) -> bool:
     try:
         return float(one) < float(other)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         pass
     try:
         return bool(one < other)
@@ -48,15 +47,19 @@ def _greater(one: Any, other: Any) -> bool:
 
 
 def _eq(values: Any, force_strings: Any = False) -> bool:
-    return _pairs(values, _equal, bool(force_strings))
+    return _pairs(values, _as_strings(operator.eq) if force_strings else _equal)
 
 
 def _lt(values: Any, force_strings: Any = False) -> bool:
-    return _pairs(values, _less, bool(force_strings))
+    return _pairs(values, _as_strings(operator.lt) if force_strings else _less)
 
 
 def _gt(values: Any, force_strings: Any = False) -> bool:
-    return _pairs(values, _greater, bool(force_strings))
+    return _pairs(values, _as_strings(operator.gt) if force_strings else _greater)
+
+
+def _as_strings(compare: Callable[[str, str], bool]) -> Callable[[Any, Any], bool]:
+    return lambda one, other: compare(str(one), str(other))
 
 
 def _is_empty(value: Any) -> bool:
@@ -72,14 +75,15 @@ def _in_net(address: Any, subnet: Any) -> bool:
 
 
 def _matches(value: Any, regex: Any) -> bool:
-    return re.fullmatch(_regex(regex), str(value)) is not None
+    return re.fullmatch(regex_of(regex), str(value)) is not None
 
 
 def _contains(value: Any, regex: Any) -> bool:
-    return re.search(_regex(regex), str(value)) is not None
+    return re.search(regex_of(regex), str(value)) is not None
 
 
-def _regex(text: Any) -> re.Pattern[str]:
+def regex_of(text: Any) -> re.Pattern[str]:
+    """``text`` as a regular expression. Raises RuleFailed if it is none."""
     try:
         return re.compile(str(text))
     except re.error as error:
@@ -89,11 +93,13 @@ def _regex(text: Any) -> re.Pattern[str]:
 def _one_of(value: Any, values: Any = ()) -> bool:
     if isinstance(values, str):
         return str(value) in values
+    if not isinstance(values, list | tuple | dict | None):
+        raise RuleFailed(message=f"Expected list for 'values', got: {type(values).__name__}")
     return any(_equal(value, one) for one in values or ())
 
 
 def _is_none(value: Any) -> bool:
-    return value is None or value == "None"
+    return value is None
 
 
 def _is_true(value: Any) -> bool:
@@ -116,7 +122,7 @@ OPERATORS: Mapping[str, Operator] = {
     "in-net": Operator(("address", "subnet"), (), ("address", "subnet"), _in_net),
     "matches": Operator(("value", "regex"), (), ("value",), _matches),
     "contains": Operator(("value", "regex"), (), ("value",), _contains),
-    "one-of": Operator(("value",), ("values",), ("value",), _one_of),
+    "one-of": Operator(("value",), ("values",), ("value", "values"), _one_of),
     "is-none": Operator(("value",), (), ("value",), _is_none),
     "is-true": Operator(("value",), (), ("value",), _is_true),
     "is-false": Operator(("value",), (), ("value",), _is_false),

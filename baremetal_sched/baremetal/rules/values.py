@@ -88,7 +88,7 @@ class Context:
         value = self._roots[match[1]]
         for key, attribute in _PART.findall(match[2]):
             value = self._member(value, key or attribute)
-        return self._masked(value)
+        return self._copy(value)
 
     def _member(self, value: Any, key: str) -> Any:
         if isinstance(value, Mapping) and key in value:
@@ -97,13 +97,13 @@ class Context:
             return value[int(key)]
         raise _Missing
 
-    def _masked(self, value: Any) -> Any:
-        if not self._mask:
-            return value
+    def _copy(self, value: Any) -> Any:
+        """A copy, which may be changed where it goes, without what is masked."""
         if isinstance(value, Mapping):
-            return {key: _MASK if key in _SECRETS else self._masked(item) for key, item in value.items()}
+            hidden = _SECRETS if self._mask else ()
+            return {key: _MASK if key in hidden else self._copy(item) for key, item in value.items()}
         if isinstance(value, list):
-            return [self._masked(item) for item in value]
+            return [self._copy(item) for item in value]
         return value
 
 

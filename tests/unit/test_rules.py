@@ -1,0 +1,441 @@
+"""Inspection rules on documents: fields in texts, every operator, every action, loops, and how rules fail."""
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from baremetal_sched.baremetal.rules import engine
+from baremetal_sched.baremetal.rules.actions import ACTIONS, ApiCall, Subject
+from baremetal_sched.baremetal.rules.engine import Rule
+from baremetal_sched.baremetal.rules.operators import OPERATORS
+from baremetal_sched.baremetal.rules.signatures import RuleFailed
+from baremetal_sched.errors import InvalidValue
+
+PORT, MAC = "22222222-0000-4000-8000-000000000000", "52:54:00:00:00:0a"
+INVENTORY = {
+    "cpu": {"count": 8, "flags": ["vmx", "avx"]},
+    "disks": [{"name": "/dev/sda", "size": 100}],
+    "bmc_address": "192.0.2.1",
+    "bmc_password": "secret",
+    "vendor": "Dell Inc.",
+}
+
+
+def subject() -> Subject:
+    return Subject(
+        node={
+            "driver": "fake-hardware",
+            "name": "n1",
+            "resource_class": None,
+            "maintenance": False,
+            "properties": {"cpus": "16", "capabilities": "a:1,b:2"},
+            "driver_info": {"password": "pw"},
+            "extra": {"l": [1], "s": "x", "d": {"k": 1}},
+        },
+        traits=["CUSTOM_A"],
+        inventory=deepcopy(INVENTORY),
+        plugin_data={
+            "flag": True,
+            "no": False,
+            "zero": 0,
+            "none": None,
+            "empty": [],
+            "l": [1],
+            "d": {"k": 1},
+            "s": "x",
+        },
+        ports={PORT: {"extra": {}, "physical_network": None}},
+        addresses={MAC: PORT},
+        read_only={"uuid": "11111111-0000-4000-8000-000000000000"},
+    )
+
+
+def clause(op: str, *values: Any, loop: Any = None, multiple: str | None = None, **args: Any) -> dict[str, Any]:
+    more = {"loop": loop, "multiple": multiple}
+    return {
+        "op": op,
+        "args": list(values) or args,
+        **{name: value for name, value in more.items() if value is not None},
+    }
+
+
+def run(*actions: dict[str, Any], conditions: tuple[dict[str, Any], ...] = (), mask: str = "never") -> Subject:
+    found = subject()
+    engine.run([Rule("r1", conditions, actions)], found, mask_secrets=mask)
+    return found
+
+
+def holds(condition: dict[str, Any]) -> bool:
+    return "CUSTOM_B" in run(clause("add-trait", name="CUSTOM_B"), conditions=(condition,)).traits
+
+
+# -- fields in texts ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("{inventory[cpu][count]}", 8),
+        ("{inventory.cpu.count}", 8),
+        ("{inventory[disks][0][size]}", 100),
+        ("{inventory[cpu][flags]}", ["vmx", "avx"]),
+        ("{inventory[cpu][count]} CPUs", "8 CPUs"),
+        ("{inventory[cpu][count]:03d}", "008"),
+        ("{inventory[vendor]!r}", "'Dell Inc.'"),
+        ("{node.name} {node[uuid]}", "n1 11111111-0000-4000-8000-000000000000"),
+        ("{node.traits}", ["CUSTOM_A"]),
+        ("{plugin_data[flag]}", True),
+        ({"a": ["{node.name}"], "{node.name}": 1}, {"a": ["n1"], "n1": 1}),
+        (5, 5),
+        ("{{x}}", "{x}"),
+        # What is not there, and what is no field, stays as it is written.
+        ("{inventory[nosuch]}", "{inventory[nosuch]}"),
+        ("a {inventory[disks][1]}", "a {inventory[disks][1]}"),
+        ("{nosuch}", "{nosuch}"),
+        ("{item}", "{item}"),
+        ("{}", "{}"),
+        ("{0}", "{0}"),
+        ("{", "{"),
+        ("a{2}", "a{2}"),
+        # Nothing of Python is within reach, and no text can grow without bounds.
+        ("{node.__class__}", "{node.__class__}"),
+        ("{node.name.upper}", "{node.name.upper}"),
+        ("{inventory[cpu][count]:>9999999999}", "{inventory[cpu][count]:>9999999999}"),
+        ("{inventory[cpu][count]:{node}}", "{inventory[cpu][count]:{node}}"),
+        ("{inventory[cpu][flags]:03d}", "{inventory[cpu][flags]:03d}"),
+        ("{inventory[vendor]:d}", "{inventory[vendor]:d}"),
+    ],
+)
+def test_fields_are_filled_in(text: Any, value: Any) -> None:
+    assert run(clause("set-attribute", path="/extra/a", value=text)).node["extra"]["a"] == value
+
+
+def test_what_is_filled_in_is_a_copy() -> None:
+    found = run(
+        clause("set-attribute", path="/extra/cpu", value="{inventory[cpu]}"),
+        clause("set-attribute", path="/extra/cpu/count", value=1),
+    )
+    assert found.node["extra"]["cpu"]["count"] == 1
+    assert found.inventory == INVENTORY
+
+
+def test_only_some_arguments_are_filled_in_unless_in_a_loop() -> None:
+    path = "/extra/{node.name}"
+    assert run(clause("set-attribute", path=path, value=1)).node["extra"]["{node.name}"] == 1
+    assert run(clause("set-attribute", path=path, value=1, loop=[1])).node["extra"]["n1"] == 1
+
+
+@pytest.mark.parametrize(
+    ("mask", "sensitive", "seen"),
+    [
+        ("always", False, "***"),
+        ("always", True, "***"),
+        ("never", False, "secret"),
+        ("sensitive", False, "***"),
+        ("sensitive", True, "secret"),
+    ],
+)
+def test_secrets_are_masked(mask: str, sensitive: bool, seen: str) -> None:
+    found = subject()
+    actions = [clause("set-attribute", path="/extra/a", value="{inventory[bmc_password]}")]
+    actions.append(clause("set-attribute", path="/extra/b", value="{inventory}"))
+    engine.run([Rule("r1", (), actions, sensitive)], found, mask_secrets=mask)
+    assert found.node["extra"]["a"] == found.node["extra"]["b"]["bmc_password"] == seen
+    assert found.inventory == INVENTORY
+
+
+# -- conditions --------------------------------------------------------------------------------------------------------
+
+HOLDS = [
+    clause("eq", values=["{inventory[cpu][count]}", 8]),
+    clause("eq", values=["8", 8, "{inventory[cpu][count]}"]),
+    clause("eq", values=[8, 8.0]),
+    clause("eq", values=[None, "{plugin_data[none]}"]),
+    clause("eq", values=["{inventory[cpu][flags]}", ["vmx", "avx"]]),
+    clause("eq", values=[]),
+    clause("eq", ["a", "a"]),
+    clause("eq", values=[8, "8"], force_strings=True),
+    clause("lt", values=["{inventory[cpu][count]}", "{node.properties[cpus]}"]),
+    clause("lt", values=[1, 2.5, "3"]),
+    clause("lt", values=["a", "b"]),
+    clause("lt", values=["16", 8], force_strings=True),
+    clause("gt", values=[3, 2, 1]),
+    clause("gt", values=["{inventory[cpu][count]}", 7]),
+    clause("gt", values=["9", "16"], force_strings=True),
+    *(clause("is-empty", value=value) for value in (None, "", [], {}, "{plugin_data[empty]}", "{inventory[nosuch]}")),
+    *(clause("is-none", value=value) for value in (None, "{plugin_data[none]}", "{inventory[nosuch]}")),
+    *(clause("is-true", value=value) for value in (True, "yes", "True", 1, 0.5, "{plugin_data[flag]}")),
+    *(clause("is-false", value=value) for value in (False, "no", "FALSE", 0, None, "{plugin_data[zero]}")),
+    clause("in-net", address="{inventory[bmc_address]}", subnet="192.0.2.0/24"),
+    clause("in-net", address="192.0.2.1", subnet="192.0.2.9/24"),
+    clause("in-net", "::1", "::/0"),
+    clause("matches", value="{inventory[vendor]}", regex="(?i)dell.*"),
+    clause("matches", value="{inventory[cpu][count]}", regex=r"\d"),
+    clause("contains", value="{inventory[vendor]}", regex="ell"),
+    clause("contains", value="{inventory[cpu][flags]}", regex="vmx"),
+    clause("one-of", value="{inventory[cpu][count]}", values=[4, 8]),
+    clause("one-of", value="8", values=[8]),
+    clause("one-of", "ell", "Dell"),
+    clause("one-of", "vmx", "{inventory[cpu][flags]}"),
+]
+DOES_NOT = [
+    clause("eq", values=["a", "b"]),
+    clause("eq", values=["a", "a", "b"]),
+    clause("eq", values=[8, 8.0], force_strings=True),
+    clause("lt", values=[1, 1]),
+    clause("lt", values=[1, 3, 2]),
+    clause("lt", values=["16", "8"]),
+    clause("gt", values=["8", "16"]),
+    clause("is-empty", value="x"),
+    clause("is-empty", value=0),
+    clause("is-none", value="None"),
+    clause("is-none", value=""),
+    clause("is-true", value="1"),
+    clause("is-true", value=None),
+    clause("is-true", value=[1]),
+    clause("is-false", value=""),
+    clause("is-false", value="{inventory[nosuch]}"),
+    clause("in-net", address="{inventory[bmc_address]}", subnet="10.0.0.0/8"),
+    clause("in-net", address="::1", subnet="10.0.0.0/8"),
+    clause("matches", value="{inventory[vendor]}", regex="Dell"),
+    clause("contains", value="{inventory[vendor]}", regex="HPE"),
+    clause("one-of", value="c", values=["a", "b"]),
+    clause("one-of", value="c"),
+    clause("one-of", value="c", values=None),
+]
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"), [(one, True) for one in HOLDS] + [(one, False) for one in DOES_NOT], ids=str
+)
+def test_conditions_and_their_opposites(condition: dict[str, Any], expected: bool) -> None:
+    assert holds(condition) is expected
+    assert holds({**condition, "op": f"!{condition['op']}"}) is not expected
+
+
+def test_every_operator_is_tested() -> None:
+    assert {one["op"] for one in HOLDS} == {one["op"] for one in DOES_NOT} == set(OPERATORS)
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    [
+        (clause("eq", values="abc"), "Expected list for 'values', got: str"),
+        (clause("lt", values=[{}, 1]), "cannot be compared"),
+        (clause("gt", values=[None, 1]), "cannot be compared"),
+        (clause("lt", values=[10**400, [1]]), "cannot be compared"),
+        (clause("in-net", address="x", subnet="10.0.0.0/8"), "invalid value"),
+        (clause("in-net", address="10.0.0.1", subnet="{inventory[nosuch]}"), "invalid value"),
+        (clause("matches", value="a", regex="{item}", loop=["("]), "invalid regular expression"),
+        (clause("contains", value="a", regex="*"), "invalid regular expression"),
+        (clause("one-of", value="a", values=5), "Expected list for 'values', got: int"),
+        (clause("eq", x=1), "missing required argument(s): values; unexpected argument(s): x"),
+    ],
+)
+def test_conditions_that_cannot_be_looked_at(condition: dict[str, Any], reason: str) -> None:
+    with pytest.raises(RuleFailed) as failed:
+        holds(condition)
+    assert reason in str(failed.value)
+    assert str(failed.value).endswith("(inspection rule r1)")
+
+
+def test_all_conditions_have_to_hold() -> None:
+    true, false = clause("eq", values=[1, 1]), clause("eq", values=[1, 2])
+    add = clause("add-trait", name="CUSTOM_B")
+    assert "CUSTOM_B" in run(add, conditions=(true, true)).traits
+    assert "CUSTOM_B" not in run(add, conditions=(true, false)).traits
+
+
+@pytest.mark.parametrize(
+    ("items", "any_", "all_", "first", "last"),
+    [
+        ([8, 9], True, False, True, False),
+        ([9, 8], True, False, True, True),
+        ([8, 8], True, True, True, True),
+        ([9, 9], False, False, False, False),
+        ({"v": 8}, True, True, True, True),
+        ([{"v": 8}, {"v": 9}], True, False, True, False),
+    ],
+)
+def test_loops_in_conditions(items: Any, any_: bool, all_: bool, first: bool, last: bool) -> None:
+    item = "{item}" if isinstance(items, list) and isinstance(items[0], int) else "{item[v]}"
+    for multiple, expected in ((None, any_), ("any", any_), ("all", all_), ("first", first), ("last", last)):
+        condition = clause("eq", values=["{inventory[cpu][count]}", item], loop=items, multiple=multiple)
+        assert holds(condition) is expected, multiple
+
+
+# -- actions -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/extra/d/n", "extra/d/n", "extra.d.n"])
+def test_attributes(path: str) -> None:
+    assert run(clause("set-attribute", path=path, value=2)).node["extra"]["d"] == {"k": 1, "n": 2}
+    assert run(clause("extend-attribute", path=path, value=2)).node["extra"]["d"]["n"] == [2]
+    put = clause("set-attribute", path=path, value={"m": 1})
+    assert run(put, clause("del-attribute", path=path + path[-2] + "m")).node["extra"]["d"]["n"] == {}
+    assert run(put, clause("del-attribute", path=path)).node["extra"]["d"] == {"k": 1}
+
+
+def test_whole_attributes() -> None:
+    assert run(clause("set-attribute", "/resource_class", "gold")).node["resource_class"] == "gold"
+    assert run(clause("set-attribute", "/resource_class", "{inventory[cpu][count]}")).node["resource_class"] == "8"
+    assert run(clause("set-attribute", "/maintenance", True)).node["maintenance"] == "True"
+    assert run(clause("del-attribute", "/name")).node["name"] is None
+
+
+def test_lists_are_extended() -> None:
+    assert run(clause("extend-attribute", "/extra/l", 1)).node["extra"]["l"] == [1, 1]
+    assert run(clause("extend-attribute", "/extra/l", 1, True)).node["extra"]["l"] == [1]
+    assert run(clause("extend-plugin-data", "l", 1)).plugin_data["l"] == [1, 1]
+    assert run(clause("extend-plugin-data", path="l", value=1, unique=True)).plugin_data["l"] == [1]
+    assert run(clause("extend-plugin-data", "d.n", "{node.name}")).plugin_data["d"] == {"k": 1, "n": ["n1"]}
+
+
+def test_traits() -> None:
+    found = run(clause("add-trait", "CUSTOM_B"), clause("add-trait", "CUSTOM_A"), clause("add-trait", "HW_CPU_X86_VMX"))
+    assert found.traits == ["CUSTOM_A", "CUSTOM_B", "HW_CPU_X86_VMX"]
+    assert run(clause("remove-trait", "CUSTOM_A"), clause("remove-trait", "CUSTOM_Z")).traits == []
+
+
+def test_capabilities() -> None:
+    def of(*actions: dict[str, Any]) -> Any:
+        return run(*actions).node["properties"]["capabilities"]
+
+    assert of(clause("set-capability", "c", "{inventory[cpu][count]}")) == "a:1,b:2,c:8"
+    assert of(clause("set-capability", "a", 3)) == "b:2,a:3"
+    assert of(clause("unset-capability", "a")) == "b:2"
+    assert of(clause("unset-capability", "nosuch")) == "a:1,b:2"
+    assert of(clause("del-attribute", "/properties"), clause("set-capability", "x", 1)) == "x:1"
+
+
+def test_plugin_data() -> None:
+    assert run(clause("set-plugin-data", "a.b", 1)).plugin_data["a"] == {"b": 1}
+    assert run(clause("set-plugin-data", ["a", "b.c"], 1)).plugin_data["a"] == {"b.c": 1}
+    assert "d" not in run(clause("unset-plugin-data", "d.k")).plugin_data
+    assert run(clause("set-plugin-data", "d.m", 1), clause("unset-plugin-data", "d.k")).plugin_data["d"] == {"m": 1}
+    for path in ("nosuch", "s.x", "a.b"):
+        assert run(clause("unset-plugin-data", path)).plugin_data == subject().plugin_data
+
+
+@pytest.mark.parametrize("port", [PORT, MAC, MAC.upper()])
+def test_ports(port: str) -> None:
+    def of(*actions: dict[str, Any]) -> Any:
+        return run(*actions).ports[PORT]
+
+    assert of(clause("set-port-attribute", port, "/physical_network", "{node.name}"))["physical_network"] == "n1"
+    assert of(clause("extend-port-attribute", port_id=port, path="extra.l", value=1, unique=True))["extra"] == {
+        "l": [1]
+    }
+    both = clause("set-port-attribute", port, "/extra/a", 1), clause("del-port-attribute", port, "/extra/a")
+    assert of(*both)["extra"] == {}
+
+
+def test_loops_in_actions() -> None:
+    pairs = [{"path": "/extra/p", "value": "{inventory[bmc_address]}"}, {"path": "/extra/q", "value": 2}]
+    extra = run(clause("set-attribute", "{item[path]}", "{item[value]}", loop=pairs)).node["extra"]
+    assert (extra["p"], extra["q"]) == ("192.0.2.1", 2)
+    assert run(clause("add-trait", "CUSTOM_{item}", loop=["X", "Y"])).traits == ["CUSTOM_A", "CUSTOM_X", "CUSTOM_Y"]
+    assert run(clause("add-trait", "{item[t]}", loop={"t": "CUSTOM_X"})).traits == ["CUSTOM_A", "CUSTOM_X"]
+
+
+def test_calls_are_collected() -> None:
+    assert run(clause("api-call", "http://h/{node.name}")).calls == [ApiCall("http://h/n1")]
+    options = {"headers": {"a": "b"}, "proxies": {"http": "http://p"}, "timeout": "2", "retries": 0}
+    (call,) = run(clause("api-call", url="https://h", **options)).calls
+    assert (call.headers, call.proxies, call.timeout, call.retries) == ({"a": "b"}, {"http": "http://p"}, 2, 0)
+
+
+def test_logging() -> None:
+    assert run(clause("log", "{node.name}"), clause("log", msg="x", level="WARNING")).node == subject().node
+
+
+@pytest.mark.parametrize(
+    ("action", "reason"),
+    [
+        (clause("fail", "no {node.name}"), "Failed to inspect hardware. Reason: no n1"),
+        (clause("log", "x", "loud"), "Invalid log level: loud"),
+        (clause("set-attribute", "/extra/s/x", 1), "Failed to set attribute /extra/s/x with value 1"),
+        (clause("set-attribute", "/extra/l/0", 1), "Failed to set attribute"),
+        (
+            clause("set-attribute", "/uuid", "x"),
+            "'uuid' cannot be set by a rule; these can: driver, driver_info, extra",
+        ),
+        (clause("set-attribute", "", "x"), "'' cannot be set by a rule"),
+        (clause("extend-attribute", "/name", 1), "Cannot extend non-list attribute /name"),
+        (clause("extend-attribute", "/nosuch", 1), "cannot be set by a rule"),
+        (clause("del-attribute", "/extra/nosuch"), "there is none"),
+        (clause("del-attribute", "/extra/s/x"), "there is none"),
+        (clause("del-attribute", "/provision_state"), "cannot be set by a rule"),
+        (clause("add-trait", "bad"), "Failed to add new trait bad: it is no trait"),
+        (clause("add-trait", "{item}", loop=[5]), "Failed to add new trait 5"),
+        (clause("set-plugin-data", "s.x", 1), "Failed to set plugin data at s.x"),
+        (clause("extend-plugin-data", "s", 1), "it is no list"),
+        (clause("set-port-attribute", "x", "/extra/a", 1), "Port x could not be found"),
+        (clause("extend-port-attribute", PORT, "/address", 1), "cannot be set by a rule"),
+        (clause("del-port-attribute", PORT, "/extra/a"), "there is none"),
+        (clause("api-call", "file:///etc/passwd"), "no address of HTTP"),
+        (clause("api-call", url="http://h", timeout="x"), "Invalid parameter"),
+        (clause("api-call", url="http://h", timeout=0), "timeout has to be from"),
+        (clause("api-call", url="http://h", timeout=1e9), "timeout has to be from"),
+        (clause("api-call", url="http://h", retries=-1), "retries has to be from"),
+        (clause("api-call", url="http://h", retries=float("inf")), "Invalid parameter"),
+        (clause("api-call", url="http://h", headers=["x"]), "headers has to be an object"),
+        (clause("set-attribute", "/extra/a"), "missing required argument(s): value"),
+    ],
+)
+def test_actions_that_fail(action: dict[str, Any], reason: str) -> None:
+    with pytest.raises(RuleFailed) as failed:
+        run(action)
+    assert reason in str(failed.value)
+    assert "(inspection rule r1)" in str(failed.value)
+
+
+def test_capabilities_need_properties() -> None:
+    with pytest.raises(RuleFailed, match="Failed to set attribute properties/capabilities"):
+        run(clause("set-attribute", "/properties", "x"), clause("set-capability", "a", 1))
+
+
+def test_every_action_is_tested() -> None:
+    text = Path(__file__).read_text()
+    assert [name for name in ACTIONS if f'clause("{name}"' not in text] == []
+
+
+# -- rules -------------------------------------------------------------------------------------------------------------
+
+
+def test_rules_see_what_those_before_them_did() -> None:
+    found = subject()
+    first = Rule("r1", (), [clause("set-plugin-data", "a", 1), clause("add-trait", "CUSTOM_B")])
+    second = Rule(
+        "r2",
+        [clause("eq", values=["{plugin_data[a]}", 1]), clause("one-of", "CUSTOM_B", "{node.traits}")],
+        [clause("set-attribute", "/extra/a", "{plugin_data[a]}")],
+    )
+    engine.run([first, second], found, mask_secrets="always")
+    assert found.node["extra"]["a"] == 1
+    other = subject()
+    engine.run([second, first], other, mask_secrets="always")
+    assert "a" not in other.node["extra"]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "actions", "reason"),
+    [
+        ([clause("eq", x=1)], [], "Invalid parameters for condition operator eq: missing required argument(s): values"),
+        ([clause("!eq", [1], True, 3)], [], "condition operator eq: too many arguments: 3, at most 2 are taken"),
+        ([clause("matches", "a", "(")], [], "condition operator matches: invalid regular expression"),
+        ([], [clause("set-attribute", path="/a")], "Invalid parameters for action operator set-attribute: missing"),
+        ([], [clause("log", msg="a", x=1)], "action operator log: unexpected argument(s): x"),
+        ([], [clause("add-trait", "bad")], "action operator add-trait: Failed to add new trait bad"),
+    ],
+)
+def test_rules_that_can_only_fail_are_refused(conditions: Any, actions: Any, reason: str) -> None:
+    with pytest.raises(InvalidValue) as refused:
+        engine.check(conditions, actions)
+    assert reason in str(refused.value)
+
+
+def test_what_a_loop_fills_in_is_not_refused() -> None:
+    engine.check([clause("matches", "a", "{item}", loop=["a"])], [clause("add-trait", "{item}", loop=["CUSTOM_A"])])
