@@ -177,6 +177,15 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         cfg.IntOpt("node_locked_retry_attempts", default=10, min=1, help="How often a request tries a locked node."),
         cfg.FloatOpt("node_locked_retry_interval", default=0.2, min=0, help="Seconds between two such attempts."),
     ],
+    "inspection_rules": [
+        cfg.StrOpt("built_in_rules", help="File of YAML with inspection rules that are always there."),
+        cfg.StrOpt(
+            "mask_secrets",
+            default="always",
+            choices=["always", "never", "sensitive"],
+            help="Do inspection rules see stars for passwords and tokens? sensitive: those that are not sensitive do.",
+        ),
+    ],
     "placement": [
         cfg.StrOpt(
             "incomplete_consumer_project_id",

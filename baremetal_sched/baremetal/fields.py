@@ -72,7 +72,11 @@ class Fields(dict[str, Field]):
 
         Raises InvalidValue.
         """
-        after = load(schema, patch.apply(before, operations, self.defaults), "patch")
+        return self.loaded(patch.apply(before, operations, self.defaults), schema, "patch")
+
+    def loaded(self, document: Mapping[str, Any], schema: Schema, argument: str) -> dict[str, Any]:
+        """The document as ``schema`` loads it; null means the default. Raises InvalidValue, naming ``argument``."""
+        after = load(schema, document, argument)
         return {name: deepcopy(self.defaults[name]) if value is None else value for name, value in after.items()}
 
     def changes(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

@@ -38,21 +38,55 @@ def update(
     """
     node = nodes.find_for_change(session, ident)
     _require_settled(node, operations, hides_inspect_wait)
-    before = FIELDS.values_of(node, chassis_uuid=_chassis_uuid(session, node))
+    before = document_of(session, node)
     after = FIELDS.patched(before, operations, NODE_UPDATE)
+    changed = _changes(before, after, membership)
+    nodes.require_unlocked(node)
+    named = {patch.root(operation) for operation in operations}
+    _apply(session, node, before, after, changed, named, reset_interfaces)
+    return node
+
+
+def set_fields(session: Session, node: Node, values: Mapping[str, Any], membership: Membership) -> None:
+    """Set fields that a PATCH may touch, on a node (its row locked) that is reserved for the caller.
+
+    Raises like ``update``, and then nothing is changed.
+    """
+    before = document_of(session, node)
+    after = FIELDS.loaded({**before, **values}, NODE_UPDATE, "node")
+    if after["name"] is not None:
+        nodes.check_name(after["name"], hostname_only=False, refusal="Cannot give the node the invalid name")
+    changed = _changes(before, after, membership)
+    _apply(session, node, before, after, changed, set(values), reset_interfaces=False)
+
+
+def document_of(session: Session, node: Node) -> dict[str, Any]:
+    """The fields that a PATCH may touch, as they are."""
+    return FIELDS.values_of(node, chassis_uuid=_chassis_uuid(session, node))
+
+
+def _changes(before: Mapping[str, Any], after: dict[str, Any], membership: Membership) -> dict[str, Any]:
     after["conductor_group"] = nodes.normal_group(after["conductor_group"])
-    changed = FIELDS.changes(before, after)
     membership.require(after["conductor_group"], after["driver"])
     nodes.check_conductor_group(after["conductor_group"])
-    nodes.require_unlocked(node)
+    return FIELDS.changes(before, after)
+
+
+def _apply(
+    session: Session,
+    node: Node,
+    before: Mapping[str, Any],
+    after: dict[str, Any],
+    changed: dict[str, Any],
+    named: set[str],
+    reset_interfaces: bool,
+) -> None:
     _check_flags(node, after, changed)
     _check_states(node, changed, reset_interfaces)
     _check_values(session, node, after, changed)
-    named = {patch.root(operation) for operation in operations}
     _settle_interfaces(after, changed, before, named, reset_interfaces)
     if changed:
         _store(session, node, changed)
-    return node
 
 
 def _chassis_uuid(session: Session, node: Node) -> str | None:

@@ -90,7 +90,7 @@ def update(
     port = records.find_for_change(session, Port, ident, missing)
     node = nodes.find_owner_to_change(session, port.node_id, membership)
     old_group = session.get(Portgroup, port.portgroup_id) if port.portgroup_id else None
-    before = FIELDS.values_of(port, node_uuid=node.uuid, portgroup_uuid=old_group.uuid if old_group else None)
+    before = document_of(port, node, old_group)
     after = FIELDS.patched(before, operations, PORT_UPDATE)
     changed = FIELDS.changes(before, after)
     _check(after)
@@ -111,6 +111,27 @@ def update(
     _require_free(session, changed)
     records.change(port, changed)
     return port
+
+
+def set_fields(session: Session, port: Port, node: Node, values: Mapping[str, Any]) -> None:
+    """Set fields, none that says to whom the port belongs, on a port of ``node``, which is reserved for the caller.
+
+    Raises InvalidValue, PortAlreadyExists, PortgroupRefused.
+    """
+    before = document_of(port, node)
+    after = FIELDS.loaded({**before, **values}, PORT_UPDATE, "port")
+    changed = FIELDS.changes(before, after)
+    _check(after)
+    group = session.get(Portgroup, port.portgroup_id, with_for_update=True) if port.portgroup_id else None
+    if group is not None and "physical_network" in changed:
+        portgroups.admit(session, group, after["physical_network"], besides=port.id)
+    _require_free(session, changed)
+    records.change(port, changed)
+
+
+def document_of(port: Port, node: Node, group: Portgroup | None = None) -> dict[str, Any]:
+    """The fields that a PATCH may touch, as they are."""
+    return FIELDS.values_of(port, node_uuid=node.uuid, portgroup_uuid=group.uuid if group else None)
 
 
 def destroy(session: Session, uuid: str, membership: Membership) -> None:

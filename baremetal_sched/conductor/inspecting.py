@@ -1,8 +1,15 @@
 """``inspect``: finding out what is in a machine."""
 
-from baremetal_sched.baremetal import inspection
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import inspection, inventory, nodes
+from baremetal_sched.baremetal.drivers.inspect import Finding
+from baremetal_sched.baremetal.inspection import Verdict
+from baremetal_sched.baremetal.ownership import live_members
 from baremetal_sched.baremetal.state_machine import DONE, WAIT
+from baremetal_sched.conductor import api_calls
 from baremetal_sched.conductor.task import Task
+from baremetal_sched.db.models import Node
 
 
 def inspect(task: Task) -> None:
@@ -11,5 +18,25 @@ def inspect(task: Task) -> None:
     finding = task.driver.inspect.inspect_hardware(task.machine)
     if finding is None:
         task.end(WAIT)
-        return
-    task.end(DONE, lambda session, node: inspection.finish(session, node, finding.inventory, finding.plugin_data))
+    else:
+        conclude(task, finding)
+
+
+def conclude(task: Task, finding: Finding) -> None:
+    """Keep what was found, apply the inspection rules to it, and let the node have what follows.
+
+    What was found is kept even if a rule fails, for whoever wants to know why it did.
+    """
+    settings = task.job.settings
+
+    def judge(session: Session) -> Verdict:
+        return inspection.judge(session, nodes.find(session, task.machine.uuid), finding, settings)
+
+    def finish(session: Session, node: Node) -> None:
+        inspection.finish(session, node, verdict, live_members(session, settings))
+
+    task.write(lambda session, node: inventory.store(session, node, finding.inventory, finding.plugin_data))
+    verdict = task.job.read(judge)
+    for call in verdict.calls:
+        api_calls.make(call)
+    task.end(DONE, finish)

@@ -200,6 +200,14 @@ class InventoryNotFound(NotFoundError):
     template = "Node inventory record for node {node} could not be found."
 
 
+class InspectionRuleNotFound(NotFoundError):
+    template = "Rule {rule} could not be found."
+
+
+class InspectionRuleAlreadyExists(ConflictError):
+    template = "A rule with UUID {uuid} already exists."
+
+
 class ConductorNotFound(NotFoundError):
     template = "Conductor {conductor} could not be found."
 

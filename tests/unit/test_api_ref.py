@@ -15,6 +15,7 @@ from baremetal_sched.baremetal import (
     deploy_templates,
     firmware,
     history,
+    inspection_rules,
     inventory,
     portgroups,
     ports,
@@ -28,10 +29,13 @@ from baremetal_sched.baremetal.api.query import PAGING
 from baremetal_sched.baremetal.api.root import COLLECTIONS as COLLECTIONS_OF_V1
 from baremetal_sched.baremetal.fields import Field, Fields, Kind
 from baremetal_sched.baremetal.node_fields import FIELDS, LIST_DEFAULT, STATES
+from baremetal_sched.baremetal.rules.actions import ACTIONS
+from baremetal_sched.baremetal.rules.operators import OPERATORS
 from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE, ALLOCATION_UPDATE
 from baremetal_sched.baremetal.schemas.chassis import CHASSIS_CREATE, CHASSIS_UPDATE
 from baremetal_sched.baremetal.schemas.deploy_templates import TEMPLATE_CREATE, TEMPLATE_UPDATE
 from baremetal_sched.baremetal.schemas.events import EVENT
+from baremetal_sched.baremetal.schemas.inspection_rules import RULE_CREATE, RULE_UPDATE
 from baremetal_sched.baremetal.schemas.management import (
     BOOT_DEVICE,
     BOOT_MODE,
@@ -145,6 +149,7 @@ COLLECTIONS: list[tuple[str, str, Fields, Schema, Schema]] = [
     ("chassis", "/v1/chassis", chassis.FIELDS, CHASSIS_CREATE, CHASSIS_UPDATE),
     ("deploy_templates", "/v1/deploy_templates", deploy_templates.FIELDS, TEMPLATE_CREATE, TEMPLATE_UPDATE),
     ("runbooks", "/v1/runbooks", runbooks.FIELDS, RUNBOOK_CREATE, RUNBOOK_UPDATE),
+    ("inspection_rules", "/v1/inspection_rules", inspection_rules.FIELDS, RULE_CREATE, RULE_UPDATE),
     ("ports", "/v1/ports", ports.FIELDS, PORT_CREATE, PORT_UPDATE),
     ("portgroups", "/v1/portgroups", portgroups.FIELDS, PORTGROUP_CREATE, PORTGROUP_UPDATE),
     *(
@@ -255,6 +260,13 @@ def test_words_of_the_bare_metal_api() -> None:
         assert f"``{target}``" in states.body["target"]["description"]
     for fault in FAULTS:
         assert f"``{fault}``" in method("baremetal", "nodes", "GET", "/v1/nodes").query["fault"]["description"]
+
+
+def test_operators_and_actions_of_inspection_rules() -> None:
+    text = page("baremetal", "inspection_rules").text
+    for name, signature in (*OPERATORS.items(), *ACTIONS.items()):
+        arguments = ", ".join(f"``{argument}``" for argument in (*signature.required, *signature.optional))
+        assert f"   * - ``{name}``: {arguments}\n" in text
 
 
 # -- placement ---------------------------------------------------------------------------------------------------------

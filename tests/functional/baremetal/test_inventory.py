@@ -2,7 +2,7 @@
 
 import pytest
 
-from baremetal_sched.baremetal import inspection, nodes
+from baremetal_sched.baremetal import inventory, nodes
 from tests.service import Service, fault
 
 
@@ -33,11 +33,9 @@ def test_an_inspection_leaves_what_it_found(service: Service) -> None:
 def test_the_last_inspection_counts_and_nothing_is_changed_in_it(service: Service) -> None:
     node = service.add_node("n1", power=False)
     found = {"text": "ä\u2028", "number": 10**30, "nothing": None, "nested": [{"a": [1.5, True]}]}
-    for inventory, plugin_data in (({"old": 1}, {"old": 1}), (found, {})):
+    for what in (({"old": 1}, {"old": 1}), (found, {})):
         service.database.write(
-            lambda session, what=(inventory, plugin_data): inspection.finish(
-                session, nodes.find_for_change(session, node), *what
-            )
+            lambda session, what=what: inventory.store(session, nodes.find_for_change(session, node), *what)
         )
     assert service.baremetal("GET", "/nodes/n1/inventory").json == {"inventory": found, "plugin_data": {}}
 
@@ -46,14 +44,14 @@ def test_the_last_inspection_counts_and_nothing_is_changed_in_it(service: Servic
 def test_it_needs_1_81(service: Service, version: str, status: int) -> None:
     node = service.add_node("n1", power=False)
     service.database.write(
-        lambda session: inspection.finish(session, nodes.find_for_change(session, node), {"cpu": {}}, {})
+        lambda session: inventory.store(session, nodes.find_for_change(session, node), {"cpu": {}}, {})
     )
     service.baremetal("GET", "/nodes/n1/inventory", version=version, status=status)
 
 
 def test_it_goes_with_the_node(service: Service) -> None:
     node = service.add_node("n1", power=False)
-    service.database.write(lambda session: inspection.finish(session, nodes.find_for_change(session, node), {}, {}))
+    service.database.write(lambda session: inventory.store(session, nodes.find_for_change(session, node), {}, {}))
     service.baremetal("DELETE", "/nodes/n1")
     service.baremetal("POST", "/nodes", {"driver": "fake-hardware", "uuid": node})
     service.baremetal("GET", f"/nodes/{node}/inventory", status=404)

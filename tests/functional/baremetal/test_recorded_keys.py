@@ -39,6 +39,8 @@ PATHS = {
     "deploy_templates": "/deploy_templates",
     "runbook": "/runbooks/{runbook}",
     "runbooks": "/runbooks",
+    "inspection_rule": "/inspection_rules/{rule}",
+    "inspection_rules": "/inspection_rules",
 }
 #: Lists, with what they are called in the body; the first item is looked at.
 LISTS = {
@@ -49,7 +51,10 @@ LISTS = {
     "ports_detail": "ports",
     "node_ports": "ports",
     "node_portgroups": "portgroups",
-    **{name: name for name in ("ports", "portgroups", "connectors", "shards", "deploy_templates", "runbooks")},
+    **{
+        name: name
+        for name in ("ports", "portgroups", "connectors", "shards", "deploy_templates", "runbooks", "inspection_rules")
+    },
 }
 
 
@@ -87,6 +92,8 @@ def make_things(service: Service) -> dict[str, str]:
     for name, path, number in (("template", "/deploy_templates", "priority"), ("runbook", "/runbooks", "order")):
         body = {"name": "CUSTOM_A", "steps": [{**step, number: 1}]}
         things[name] = service.baremetal("POST", path, body).json["uuid"]
+    body = {"actions": [{"op": "add-trait", "args": {"name": "CUSTOM_A"}}]}
+    things["rule"] = service.baremetal("POST", "/inspection_rules", body).json["uuid"]
     return things
 
 

@@ -1,0 +1,103 @@
+"""Bodies of requests about inspection rules, and rules in files."""
+
+from typing import Any
+
+from marshmallow import ValidationError, fields, post_load
+
+from baremetal_sched.baremetal.rules.actions import ACTIONS
+from baremetal_sched.baremetal.rules.operators import OPERATORS
+from baremetal_sched.baremetal.schemas.base import Choice, Flag, StrictSchema, Text, Uuid
+
+#: When rules are applied.
+PHASES = ("main",)
+#: Rules of clients come after those in files that have more.
+MOST_PRIORITY = 9999
+
+
+class _Either(fields.Field[Any]):
+    """An array or an object."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        if not isinstance(value, list | dict):
+            raise ValidationError(f"{value!r} is not of type 'array', 'object'")
+        return value
+
+
+class _Clause(StrictSchema):
+    """An empty loop is none, and without a loop nothing is said about many results."""
+
+    args = _Either(required=True)
+    loop = _Either(allow_none=True)
+
+    @post_load
+    def drop_what_says_nothing(self, clause: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        kept = ("op", "args", "loop", "multiple") if clause.get("loop") else ("op", "args")
+        return {name: clause[name] for name in kept if clause.get(name) is not None}
+
+
+class _Condition(_Clause):
+    op = Choice((*OPERATORS, *(f"!{op}" for op in OPERATORS)), required=True)
+    multiple = Choice(("any", "all", "first", "last"), allow_none=True)
+
+
+class _Action(_Clause):
+    op = Choice(tuple(ACTIONS), required=True)
+
+
+class _Clauses(fields.Field[list[Any]]):
+    """A list of conditions or actions."""
+
+    def __init__(self, clause: type[_Clause], *, fewest: int = 0, **options: Any) -> None:
+        super().__init__(**options)
+        self._clauses = fields.List(fields.Nested(clause))
+        self._fewest = fewest
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
+        if not isinstance(value, list):
+            raise ValidationError(f"{value!r} is not of type 'array'")
+        if len(value) < self._fewest:
+            raise ValidationError("[] should be non-empty")
+        clauses: list[Any] = self._clauses.deserialize(value, attr, data, **kwargs)
+        return clauses
+
+
+class _Priority(fields.Field[int]):
+    """An integer from 0 to ``most``, or its digits."""
+
+    def __init__(self, most: int, **options: Any) -> None:
+        super().__init__(**options)
+        self._most = most
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
+        if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 10:
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise ValidationError(f"{value!r} is not of type 'integer'")
+        if not 0 <= value <= self._most:
+            raise ValidationError(f"Priority must be between 0 and {self._most} for user-defined rules.")
+        return value
+
+
+class _Rule(StrictSchema):
+    description = Text(longest=255, allow_none=True)
+    phase = Choice(PHASES)
+    priority = _Priority(MOST_PRIORITY)
+    sensitive = Flag(allow_none=True)
+    conditions = _Clauses(_Condition, allow_none=True)
+    actions = _Clauses(_Action, fewest=1, required=True)
+
+
+class _RuleCreate(_Rule):
+    uuid = Uuid(allow_none=True)
+
+
+class _BuiltInRule(_Rule):
+    """A rule in a file has a name of its own, and any priority."""
+
+    uuid = Text(shortest=1, longest=255, required=True)
+    priority = _Priority(2**31 - 1)
+
+
+RULE_CREATE = _RuleCreate()
+RULE_UPDATE = _Rule()
+BUILT_IN_RULE = _BuiltInRule()

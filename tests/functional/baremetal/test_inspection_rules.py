@@ -1,0 +1,417 @@
+"""/v1/inspection_rules, and what rules make of inspections."""
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from baremetal_sched.baremetal.rules import built_in
+from baremetal_sched.errors import InvalidValue
+from tests.service import Service, fault
+
+TRAIT = {"op": "add-trait", "args": {"name": "CUSTOM_A"}}
+EQUAL = {"op": "eq", "args": {"values": ["{node.driver}", "fake-hardware"]}}
+
+
+def add(service: Service, *actions: dict[str, Any], **more: Any) -> Any:
+    body = {"actions": list(actions) or [TRAIT], **more}
+    return service.baremetal("POST", "/inspection_rules", body, status=201).json
+
+
+def patch(service: Service, uuid: str, *operations: tuple[Any, ...], **expected: Any) -> Any:
+    return service.patch_at(f"/inspection_rules/{uuid}", *operations, **expected)
+
+
+def listed(service: Service, query: str = "") -> list[Any]:
+    found: list[Any] = service.baremetal("GET", f"/inspection_rules{query}").json["inspection_rules"]
+    return found
+
+
+# -- the collection ----------------------------------------------------------------------------------------------------
+
+
+def test_create_and_show(service: Service) -> None:
+    body = {"actions": [TRAIT], "conditions": [EQUAL], "description": "d", "priority": 5, "phase": "main"}
+    response = service.baremetal("POST", "/inspection_rules", body, version="1.96", status=201)
+    rule = response.json
+    url = f"http://localhost/baremetal/v1/inspection_rules/{rule['uuid']}"
+    assert response.headers["Location"] == url
+    assert rule["links"][0] == {"href": url, "rel": "self"}
+    assert {name: rule[name] for name in body} == body
+    assert (rule["sensitive"], rule["updated_at"]) == (False, None)
+    assert service.baremetal("GET", f"/inspection_rules/{rule['uuid']}").json == rule
+
+
+def test_what_is_left_out(service: Service) -> None:
+    rule = add(service)
+    assert (rule["phase"], rule["priority"], rule["conditions"], rule["description"]) == ("main", 0, [], None)
+    rule = add(service, conditions=None, priority="17", sensitive=None, uuid=None)
+    assert (rule["priority"], rule["conditions"], rule["sensitive"]) == (17, [], False)
+
+
+def test_what_says_nothing_is_dropped(service: Service) -> None:
+    loop = {**EQUAL, "loop": [], "multiple": "all"}
+    rule = add(service, {**TRAIT, "loop": {}}, conditions=[loop, {**EQUAL, "loop": [1], "multiple": "all"}])
+    assert rule["actions"] == [TRAIT]
+    assert rule["conditions"] == [EQUAL, {**EQUAL, "loop": [1], "multiple": "all"}]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"actions": None},
+        {"actions": []},
+        {"actions": {}},
+        {"actions": ["x"]},
+        {"actions": [{"op": "nosuch", "args": {}}]},
+        {"actions": [{"op": "add-trait"}]},
+        {"actions": [{"op": "add-trait", "args": "x"}]},
+        {"actions": [{"op": "add-trait", "args": {}}]},
+        {"actions": [{"op": "add-trait", "args": {"name": "bad"}}]},
+        {"actions": [{"op": "add-trait", "args": ["CUSTOM_A", 1]}]},
+        {"actions": [{**TRAIT, "multiple": "any"}]},
+        {"actions": [{**TRAIT, "loop": "x"}]},
+        {"actions": [{**TRAIT, "x": 1}]},
+        {"conditions": {}},
+        {"conditions": [{"op": "! eq", "args": [[1, 1]]}]},
+        {"conditions": [{"op": "eq", "args": {"x": 1}}]},
+        {"conditions": [{"op": "matches", "args": ["a", "("]}]},
+        {"conditions": [{**EQUAL, "loop": [1], "multiple": "some"}]},
+        {"priority": -1},
+        {"priority": 10000},
+        {"priority": None},
+        {"priority": "x"},
+        {"priority": "1" * 20},
+        {"priority": True},
+        {"priority": 1.5},
+        {"phase": "early"},
+        {"phase": None},
+        {"sensitive": "maybe"},
+        {"description": "d" * 256},
+        {"description": 5},
+        {"uuid": "x"},
+        {"scope": "x"},
+    ],
+)
+def test_bodies_that_do_not_fit_are_400(service: Service, body: dict[str, Any]) -> None:
+    service.baremetal("POST", "/inspection_rules", {"actions": [TRAIT], **body}, status=400)
+    assert listed(service) == []
+
+
+def test_a_uuid_is_taken_once(service: Service) -> None:
+    body = {"actions": [TRAIT], "uuid": add(service)["uuid"]}
+    assert "already exists" in fault(service.baremetal("POST", "/inspection_rules", body, status=409))
+
+
+def test_the_list(service: Service) -> None:
+    uuids = [add(service, priority=priority)["uuid"] for priority in (3, 1, 2)]
+    assert set(listed(service)[0]) == {"uuid", "priority", "phase", "description", "links"}
+    whole = service.baremetal("GET", f"/inspection_rules/{uuids[0]}").json
+    assert listed(service, "?detail=true")[0] == whole
+    assert set(listed(service, "?fields=actions,sensitive")[0]) == {"actions", "sensitive", "links"}
+    assert [rule["priority"] for rule in listed(service, "?sort_key=priority")] == [1, 2, 3]
+    page = service.baremetal("GET", "/inspection_rules?limit=2").json
+    assert [rule["uuid"] for rule in listed(service, "?" + page["next"].partition("?")[2])] == uuids[2:]
+    assert len(listed(service, "?phase=main")) == 3
+    assert listed(service, "?phase=other") == []
+    for query in ("fields=x", "sort_key=actions", "detail=true&fields=uuid", "sensitive=true", "limit=0", "marker=x"):
+        service.baremetal("GET", f"/inspection_rules?{query}", status=400)
+
+
+def test_sensitive_rules_do_not_show_what_they_do(service: Service) -> None:
+    rule = add(service, conditions=[EQUAL], sensitive=True)
+    uuid = rule["uuid"]
+    for shown in (rule, *listed(service, "?detail=true"), *listed(service, "?fields=actions,conditions")):
+        assert (shown["conditions"], shown["actions"]) == (None, None)
+    assert patch(service, uuid, ("add", "/conditions/-", EQUAL)).json["conditions"] is None
+    refused = patch(service, uuid, ("replace", "/sensitive", False), status=400)
+    assert "cannot have the sensitive flag unset" in fault(refused)
+    patch(service, uuid, ("remove", "/sensitive"), status=400)
+
+
+def test_patch(service: Service) -> None:
+    uuid = add(service, priority=5, description="d")["uuid"]
+    rule = patch(
+        service,
+        uuid,
+        ("add", "/conditions/-", EQUAL),
+        ("replace", "/priority", "7"),
+        ("replace", "/description", "e"),
+    ).json
+    assert (rule["conditions"], rule["priority"], rule["description"]) == ([EQUAL], 7, "e")
+    assert rule["updated_at"]
+    rule = patch(service, uuid, *(("remove", f"/{name}") for name in ("conditions", "priority", "description"))).json
+    assert (rule["conditions"], rule["priority"], rule["description"]) == ([], 0, None)
+    assert patch(service, uuid, ("remove", "/phase")).json["phase"] == "main"
+    before = service.baremetal("GET", f"/inspection_rules/{uuid}").json
+    for refused in (
+        ("remove", "/actions"),
+        ("remove", "/actions/0"),
+        ("replace", "/actions/0/op", "fail"),
+        ("add", "/conditions/-", {"op": "eq", "args": {}}),
+        ("remove", "/conditions/0"),
+        ("replace", "/priority", 10000),
+        ("replace", "/phase", "x"),
+        ("replace", "/uuid", uuid),
+        ("add", "/scope", "x"),
+        ("remove", "/action/0"),
+    ):
+        patch(service, uuid, refused, status=400)
+    assert service.baremetal("GET", f"/inspection_rules/{uuid}").json == before
+    assert patch(service, uuid, ("replace", "/sensitive", True)).json["actions"] is None
+
+
+def test_delete_one_and_all(service: Service) -> None:
+    first, *others = [add(service)["uuid"] for _ in range(3)]
+    service.baremetal("DELETE", f"/inspection_rules/{first}", status=204)
+    for method, body in (("GET", None), ("PATCH", []), ("DELETE", None)):
+        gone = service.baremetal(method, f"/inspection_rules/{first}", body, status=404)
+        assert fault(gone) == f"Rule {first} could not be found."
+        service.baremetal(method, "/inspection_rules/x", body, status=400)
+    service.baremetal("DELETE", "/inspection_rules?x=1", status=400)
+    assert [rule["uuid"] for rule in listed(service)] == others
+    for _ in range(2):
+        service.baremetal("DELETE", "/inspection_rules", status=204)
+        assert listed(service) == []
+
+
+def test_there_are_none_before_1_96(service: Service) -> None:
+    uuid = add(service)["uuid"]
+    for method, path, body, status in (
+        ("GET", "", None, 404),
+        ("GET", f"/{uuid}", None, 404),
+        ("POST", "", {}, 405),
+        ("PATCH", f"/{uuid}", [], 405),
+        ("DELETE", f"/{uuid}", None, 405),
+        ("DELETE", "", None, 405),
+    ):
+        response = service.baremetal(method, f"/inspection_rules{path}", body, version="1.95", status=status)
+        assert fault(response) == "The API version does not allow inspection rules"
+    service.baremetal("PUT", f"/inspection_rules/{uuid}", {}, status=405)
+    assert "inspection_rules" not in service.baremetal("GET", "", version="1.95").json
+    assert "inspection_rules" in service.baremetal("GET", "", version="1.96").json
+
+
+# -- inspections -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def uuid(service: Service) -> str:
+    body = {"driver": "fake-hardware", "name": "n1", "properties": {"cpus": 16, "memory_mb": "65536"}}
+    node: str = service.baremetal("POST", "/nodes", body).json["uuid"]
+    service.set_columns(node, provision_state="manageable")
+    return node
+
+
+def inspect(service: Service, uuid: str, *, state: str = "manageable") -> Any:
+    service.baremetal("PUT", f"/nodes/{uuid}/states/provision", {"target": "inspect"}, status=202)
+    service.work()
+    node = service.node(uuid)
+    assert node["provision_state"] == state
+    return node
+
+
+def setting(path: str, value: Any) -> dict[str, Any]:
+    return {"op": "set-attribute", "args": {"path": path, "value": value}}
+
+
+def test_without_rules_a_node_stays_as_it_is(service: Service, uuid: str) -> None:
+    before = service.node(uuid)
+    after = inspect(service, uuid)
+    assert after["inspection_finished_at"]
+    ignored = ("inspection_finished_at", "updated_at", "provision_updated_at")
+    assert {name: after[name] for name in after if name not in ignored} == {
+        name: before[name] for name in before if name not in ignored
+    }
+
+
+def test_rules_set_class_traits_group_and_properties(service: Service, uuid: str) -> None:
+    service.add_conductor("c2", "rack-a")
+    service.baremetal("PUT", f"/nodes/{uuid}/traits", {"traits": ["CUSTOM_OLD", "CUSTOM_KEPT"]})
+    add(
+        service,
+        setting("/resource_class", "cpus-{inventory[cpu][count]}"),
+        setting("/conductor_group", "Rack-A"),
+        setting("/properties/vendor", "{inventory[system_vendor][manufacturer]}"),
+        {"op": "set-capability", "args": ["boot_mode", "{inventory[boot][current_boot_mode]}"]},
+        {"op": "add-trait", "args": {"name": "CUSTOM_BIG"}},
+        {"op": "remove-trait", "args": {"name": "CUSTOM_OLD"}},
+        {"op": "set-plugin-data", "args": {"path": "size.class", "value": "big"}},
+        conditions=[{"op": "gt", "args": {"values": ["{inventory[memory][physical_mb]}", 32768]}}],
+    )
+    add(service, setting("/extra/never", True), conditions=[{"op": "!eq", "args": {"values": [1, 1]}}])
+    node = inspect(service, uuid)
+    assert (node["resource_class"], node["conductor_group"]) == ("cpus-16", "rack-a")
+    assert node["traits"] == ["CUSTOM_BIG", "CUSTOM_KEPT"]
+    assert node["properties"] == {"cpus": 16, "memory_mb": "65536", "vendor": "Fake", "capabilities": "boot_mode:bios"}
+    assert node["extra"] == {}
+    assert service.provider_traits(uuid) == ["CUSTOM_BIG", "CUSTOM_KEPT"]
+    assert set(service.inventory(uuid)) == {"CUSTOM_CPUS_16"}
+    assert node["conductor"] == "c2"
+    found = service.baremetal("GET", f"/nodes/{uuid}/inventory").json
+    assert found["plugin_data"] == {"size": {"class": "big"}}
+    assert found["inventory"]["cpu"]["count"] == 16
+
+
+def test_rules_go_by_falling_priority_and_then_by_age(service: Service, uuid: str) -> None:
+    for name, priority in (("a", 1), ("b", 9), ("c", 1), ("d", 0)):
+        add(service, {"op": "extend-attribute", "args": ["/extra/order", name]}, priority=priority)
+    assert inspect(service, uuid)["extra"]["order"] == ["b", "a", "c", "d"]
+
+
+def test_rules_set_attributes_of_ports(service: Service, uuid: str) -> None:
+    body = {"node_uuid": uuid, "address": "52:54:00:00:00:01"}
+    port = service.baremetal("POST", "/ports", body).json["uuid"]
+    for port_id, path, value in (
+        (port, "/physical_network", "physnet-{inventory[cpu][count]}"),
+        ("52:54:00:00:00:01", "/extra/speed", "{inventory[interfaces][0][speed_mbps]}"),
+    ):
+        add(service, {"op": "set-port-attribute", "args": {"port_id": port_id, "path": path, "value": value}})
+    inspect(service, uuid)
+    shown = service.baremetal("GET", f"/ports/{port}").json
+    assert (shown["physical_network"], shown["extra"]) == ("physnet-16", {"speed": 10000})
+
+
+@pytest.mark.parametrize(
+    ("action", "reason"),
+    [
+        ({"op": "fail", "args": {"msg": "no {node.name} here"}}, "Reason: no n1 here (inspection rule "),
+        (setting("/uuid", "x"), "'uuid' cannot be set by a rule"),
+        (setting("/instance_uuid", "x"), "'instance_uuid' cannot be set by a rule"),
+        (setting("/name", "not a name"), "invalid name 'not a name'"),
+        (setting("/resource_class", "c" * 81), "resource_class"),
+        (setting("/conductor_group", "nosuch"), "No valid host was found"),
+        (setting("/properties/memory_mb", "many"), "memory_mb=many"),
+        (setting("/driver", "nosuch"), "nosuch"),
+        (setting("/extra", "x"), "extra"),
+        ({"op": "add-trait", "args": ["CUSTOM_{item}"], "loop": list(range(51))}, "maximum number of traits"),
+        ({"op": "set-port-attribute", "args": ["x", "/extra/a", 1]}, "Port x could not be found"),
+        ({"op": "api-call", "args": {"url": "http://127.0.0.1:1/", "retries": 0}}, "The call of http://127.0.0.1:1/"),
+    ],
+)
+def test_a_rule_that_fails_fails_the_inspection_and_changes_nothing(
+    service: Service, uuid: str, action: dict[str, Any], reason: str
+) -> None:
+    add(service, setting("/extra/a", 1), TRAIT, {"op": "set-plugin-data", "args": ["a", 1]}, priority=1)
+    add(service, action)
+    node = inspect(service, uuid, state="inspect failed")
+    assert reason in node["last_error"]
+    assert (node["extra"], node["traits"], node["reservation"]) == ({}, [], None)
+    # What was found is kept all the same, as it was found.
+    found = service.baremetal("GET", f"/nodes/{uuid}/inventory").json
+    assert found["inventory"]["cpu"]["count"] == 16
+    assert found["plugin_data"] == {}
+
+
+def test_fake_machines_have_what_their_driver_info_says(service: Service, uuid: str) -> None:
+    more = {"cpu": {"flags": ["vmx"]}, "pci_devices": [{"vendor_id": "10de"}]}
+    service.patch(uuid, ("add", "/driver_info/fake_inventory", more))
+    inspect(service, uuid)
+    found = service.baremetal("GET", f"/nodes/{uuid}/inventory").json["inventory"]
+    assert (found["cpu"]["count"], found["cpu"]["flags"]) == (16, ["vmx"])
+    assert found["pci_devices"] == [{"vendor_id": "10de"}]
+    service.patch(uuid, ("replace", "/driver_info/fake_inventory", "x"))
+    body = {"target": "inspect"}
+    refused = service.baremetal("PUT", f"/nodes/{uuid}/states/provision", body, status=400)
+    assert "fake_inventory has to be an object" in fault(refused)
+
+
+# -- calls -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def listener() -> Iterator[tuple[str, list[tuple[str, str | None]], list[int]]]:
+    """An HTTP server: its address, the requests that it had, and the statuses that it answers with in turn."""
+    seen: list[tuple[str, str | None]] = []
+    statuses: list[int] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen.append((self.path, self.headers.get("X-Token")))
+            self.send_response(statuses.pop(0) if statuses else 200)
+            self.end_headers()
+
+        def log_message(self, *arguments: Any) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", seen, statuses
+        server.shutdown()
+        thread.join()
+
+
+def test_rules_make_calls(service: Service, uuid: str, listener: Any) -> None:
+    url, seen, statuses = listener
+    statuses += [503]
+    args = {"url": url + "/{node.name}", "headers": {"X-Token": "t"}, "backoff_factor": 0.01}
+    add(service, {"op": "api-call", "args": args})
+    inspect(service, uuid)
+    assert seen == [("/n1", "t"), ("/n1", "t")]
+
+
+def test_calls_that_are_refused(service: Service, uuid: str, listener: Any) -> None:
+    url, seen, statuses = listener
+    statuses += [404]
+    add(service, {"op": "api-call", "args": {"url": url}})
+    assert "404" in inspect(service, uuid, state="inspect failed")["last_error"]
+    assert len(seen) == 1
+
+
+# -- rules in files ----------------------------------------------------------------------------------------------------
+
+BUILT_IN = """
+- uuid: first
+  priority: 10000
+  actions: [{op: extend-attribute, args: [/extra/order, first]}]
+- uuid: same
+  description: before rules of clients with the same priority
+  actions: [{op: extend-attribute, args: [/extra/order, same]}]
+"""
+
+
+def test_built_in_rules(database_url: str, tmp_path: Path) -> None:
+    (tmp_path / "rules.yaml").write_text(BUILT_IN)
+    with Service(database_url, inspection_rules={"built_in_rules": str(tmp_path / "rules.yaml")}) as service:
+        service.add_conductor("c1")
+        node = service.add_node("n1", power=False)
+        service.set_columns(node, provision_state="manageable")
+        add(service, {"op": "extend-attribute", "args": ["/extra/order", "client"]})
+        add(service, {"op": "extend-attribute", "args": ["/extra/order", "early"]}, priority=9999)
+        assert inspect(service, node)["extra"]["order"] == ["first", "early", "same", "client"]
+        service.baremetal("DELETE", "/inspection_rules", status=204)
+        assert inspect(service, node)["extra"]["order"][4:] == ["first", "same"]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("{", "cannot be read"),
+        ("a: 1", "has to be a list of rules"),
+        ("- 1", "rule 1 of"),
+        ("- {uuid: a, actions: []}", "should be non-empty"),
+        ("- {uuid: a, actions: [{op: log, args: {}}]}", "missing required argument(s): msg"),
+        ("- {actions: [{op: log, args: [x]}]}", "uuid"),
+        ("- {uuid: a, priority: -1, actions: [{op: log, args: [x]}]}", "Priority must be between"),
+        ("[{uuid: a, actions: [{op: log, args: [x]}]}, {uuid: a, actions: [{op: log, args: [x]}]}]", "two rules a"),
+        (None, "cannot be read"),
+    ],
+)
+def test_files_that_cannot_be_used(tmp_path: Path, text: str | None, complaint: str) -> None:
+    path = tmp_path / "rules.yaml"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(InvalidValue) as refused:
+        built_in.load_file(str(path))
+    assert complaint in str(refused.value)
+    assert "[inspection_rules] built_in_rules" in str(refused.value)
+    assert str(path) in str(refused.value)
+
+
+def test_an_empty_file_has_no_rules(tmp_path: Path) -> None:
+    (tmp_path / "rules.yaml").write_text("")
+    assert built_in.load_file(str(tmp_path / "rules.yaml")) == built_in.load_file(None) == {}
