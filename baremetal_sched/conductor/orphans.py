@@ -1,5 +1,6 @@
 """Nodes that somebody was working on who does no more: they are freed, and what was going on has failed."""
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import structlog
@@ -13,6 +14,8 @@ from baremetal_sched.db.models import Node, NodeWork
 
 log = structlog.get_logger(__name__)
 
+#: How many nodes are freed at the same time: somebody is waiting for each of them.
+_AT_ONCE = 4
 
 _CAN_NOT_BE_RESUMED = "The {state} state can't be resumed by conductor %s. Moving to fail state."
 
@@ -59,11 +62,14 @@ def _release_reserved(host: Host, reserved: ColumnElement[bool], why: Why) -> No
 
 
 def _release(host: Host, node_ids: list[int], condition: ColumnElement[bool], why: Why) -> None:
-    for node_id in node_ids:
+    def free(node_id: int) -> None:
         if host.database.write(
             partial(releasing.release, node_id=node_id, condition=condition, conductor=host.name, why=why)
         ):
             log.warning("released a node", conductor=host.name, node_id=node_id, because=why.event_type)
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        list(pool.map(free, node_ids))  # here errors are raised; the other nodes are freed all the same
 
 
 def fail_unfinished(host: Host) -> None:
