@@ -1,0 +1,100 @@
+"""The life of a conductor, in a thread: how it hears of work, and how it stops."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from baremetal_sched.baremetal import conductors
+from baremetal_sched.conductor.daemon import Conductor
+from tests.processes import wait_until
+from tests.service import Service
+
+LISTENERS = "FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'"
+
+
+@contextmanager
+def living(service: Service, host: str) -> Iterator[Conductor]:
+    """The conductor ``host`` alive; it is told to stop, and has stopped afterwards."""
+    conductor, stop = service.add_conductor(host), threading.Event()
+    service.database.write(lambda session: conductors.sign_off(session, host))
+    thread = threading.Thread(target=conductor.run, args=(stop,))
+    thread.start()
+    try:
+        wait_until(lambda: service.baremetal("GET", f"/conductors/{host}").json["alive"], 10, "it to be there")
+        yield conductor
+    finally:
+        stop.set()
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+def switch(service: Service, uuid: str, target: str) -> Callable[[], bool]:
+    """Ask for power; returns what says whether it is so."""
+    service.baremetal("PUT", f"/nodes/{uuid}/states/power", {"target": target})
+    return lambda: bool(service.node(uuid)["power_state"] == target)
+
+
+def count_listeners(service: Service, what: str = "count(*)") -> int:
+    return service.database.read(lambda session: session.scalar(text(f"SELECT {what} {LISTENERS}")) or 0)
+
+
+@pytest.mark.slow
+def test_postgresql_tells_of_work_at_once(database_url: str) -> None:
+    with Service(database_url, conductor={"work_interval": 30}) as service:
+        if service.database.engine.dialect.name != "postgresql":
+            pytest.skip("only PostgreSQL can tell")
+        service.add_conductor("c1")
+        uuid = service.add_node("n1", power=False)
+        service.conductors.clear()
+        with living(service, "c1") as conductor:
+            wait_until(lambda: count_listeners(service), 10, "somebody to listen")
+            for target in ("power on", "power off", "power on"):
+                wait_until(switch(service, uuid, target), 10, f"{target}, long before the next look")
+            conductor._wake.set()  # not to wait for the end of the interval
+
+
+@pytest.mark.slow
+def test_a_listener_that_lost_its_connection_listens_again(database_url: str) -> None:
+    with Service(database_url) as service:
+        if service.database.engine.dialect.name != "postgresql":
+            pytest.skip("only PostgreSQL can tell")
+        with living(service, "c1"):
+            wait_until(lambda: count_listeners(service), 10, "somebody to listen")
+            first = count_listeners(service, "max(pid)")
+            assert count_listeners(service, "bool_and(pg_terminate_backend(pid))")
+            wait_until(lambda: count_listeners(service, "max(pid)") not in (0, first), 10, "somebody to listen again")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["power", "provisioning"])
+def test_what_a_stop_does_not_wait_for_has_failed(database_url: str, what: str) -> None:
+    """The node is free at once; what is still going on in a thread writes nothing any more."""
+    options: dict[str, dict[str, Any]] = {
+        "DEFAULT": {"graceful_shutdown_timeout": 0.3},
+        "fake": {"power_delay": 2, "deploy_delay": 2},
+    }
+    with Service(database_url, **options) as service:
+        service.add_conductor("c1")
+        uuid = service.add_node("n1", power=False)
+        service.set_columns(uuid, power_state="power off")
+        with living(service, "c1") as conductor:
+            if what == "power":
+                switch(service, uuid, "power on")
+            else:
+                service.baremetal("PUT", f"/nodes/{uuid}/states/provision", {"target": "active"})
+            wait_until(lambda: not conductor.is_idle, 5, "the work to begin")
+        node = service.node(uuid)
+        assert node["reservation"] is None
+        if what == "power":
+            error = "Pending power operation was aborted because the conductor was stopped"
+            assert (node["target_power_state"], node["power_state"], node["last_error"]) == (None, "power off", error)
+        else:
+            error = "Operation was aborted because the conductor was stopped"
+            assert (node["provision_state"], node["last_error"]) == ("deploy failed", error)
+        assert not conductor.is_idle
+        wait_until(lambda: conductor.is_idle, 10, "the thread to end")
+        assert service.node(uuid) == node
