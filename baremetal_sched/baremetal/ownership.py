@@ -4,12 +4,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+import orjson
 from sqlalchemy import ColumnElement, and_, false, or_, select, true
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import epoch
+from baremetal_sched.db.json_text import members
 from baremetal_sched.db.models import Conductor, ConductorInterface, Node
-from baremetal_sched.db.types import Query
+from baremetal_sched.db.packing import concatenated, joined
 from baremetal_sched.errors.baremetal import NoConductors, NoValidHost
 from baremetal_sched.hashring import ring_of
 from baremetal_sched.releases import has_groups
@@ -78,23 +80,43 @@ def alive(timeout: float) -> ColumnElement[bool]:
     return and_(Conductor.online == true(), Conductor.heartbeat_at > epoch() - timeout)
 
 
+@dataclass(frozen=True)
+class LiveMembers:
+    """How to ask for the membership, by the clock of the database, along with something else.
+
+    ``read`` makes a Membership of what the database returns for ``column``.
+    """
+
+    settings: Settings
+
+    @property
+    def column(self) -> ColumnElement[str | None]:
+        return _live(self.settings.conductor.heartbeat_timeout)
+
+    def read(self, text: str | None) -> Membership:
+        found = orjson.loads(f"[{text or ''}]")
+        grouped = all(has_groups(one["pin"]) for one in found)
+        hosts_by_key: dict[tuple[str, str], set[str]] = {}
+        for one in found:
+            hosts_by_key.setdefault((one["group"].lower() if grouped else "", one["driver"]), set()).add(one["host"])
+        by_key = {key: frozenset(hosts) for key, hosts in hosts_by_key.items()}
+        return Membership(by_key, self.settings.hash_partition_exponent, grouped)
+
+
 def live_members(session: Session, settings: Settings) -> Membership:
     """The membership as it is now, by the clock of the database."""
-    rows = session.execute(_live(settings.conductor.heartbeat_timeout)).all()
-    grouped = all(has_groups(pin) for _, _, pin, _ in rows)
-    members: dict[tuple[str, str], set[str]] = {}
-    for hostname, group, _, hardware_type in rows:
-        members.setdefault((group.lower() if grouped else "", hardware_type), set()).add(hostname)
-    by_key = {key: frozenset(hosts) for key, hosts in members.items()}
-    return Membership(by_key, settings.hash_partition_exponent, grouped)
+    live = LiveMembers(settings)
+    return live.read(session.scalar(select(live.column)))
 
 
 @lru_cache
-def _live(timeout: float) -> Query:
-    """SELECT DISTINCT hostname, conductor_group, pin_release_version, hardware_type
-    FROM conductors JOIN conductor_interfaces … WHERE online AND heartbeat_at > now - timeout
+def _live(timeout: float) -> ColumnElement[str | None]:
+    """One text, because a driver in Python reads that fastest.
+
+    (SELECT group_concat('{"host": …}') FROM (SELECT DISTINCT hostname, conductor_group, pin_release_version,
+    hardware_type FROM conductors JOIN conductor_interfaces … WHERE online AND heartbeat_at > now - timeout))
     """
-    return (
+    live = (
         select(
             Conductor.hostname,
             Conductor.conductor_group,
@@ -104,4 +126,7 @@ def _live(timeout: float) -> Query:
         .join(ConductorInterface, ConductorInterface.conductor_id == Conductor.id)
         .where(alive(timeout))
         .distinct()
+        .subquery()
     )
+    document = members(zip(("host", "group", "pin", "driver"), live.columns, strict=True))
+    return select(joined(concatenated("{", document, "}"))).select_from(live).scalar_subquery()

@@ -10,7 +10,7 @@ from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.api.view import Column, Resource, View, split_traits, uuid_of_parent
 from baremetal_sched.baremetal.node_fields import FIELDS, LIST_DEFAULT
 from baremetal_sched.baremetal.node_list import missing
-from baremetal_sched.baremetal.ownership import Membership
+from baremetal_sched.baremetal.ownership import LiveMembers, Membership
 from baremetal_sched.baremetal.secrets import mask_text
 from baremetal_sched.db.models import Chassis, Node, NodeTrait
 from baremetal_sched.db.packing import joined
@@ -22,7 +22,7 @@ INSPECT_WAIT_SINCE = 39
 
 
 class NodeView(View):
-    """Some ``fields`` of nodes; for ``conductor`` it has to know the live ones: ``membership``."""
+    """Some ``fields`` of nodes; for ``conductor`` it has to know the live ones, or to ask for them with the node."""
 
     def __init__(
         self,
@@ -30,15 +30,17 @@ class NodeView(View):
         fields: Iterable[str],
         version: int,
         base: str,
-        membership: Membership | None = None,
+        conductors: Membership | LiveMembers | None = None,
         *,
         with_links: bool = True,
     ) -> None:
         names = tuple(fields)
         super().__init__(resource, names, version, base, with_links=with_links)
-        self._membership = membership if "conductor" in names else None
-        if self._membership is not None:
+        self._conductors = conductors if "conductor" in names else None
+        if self._conductors is not None:
             self.columns += [Node.conductor_group.expression, Node.driver.expression]
+        if isinstance(self._conductors, LiveMembers):
+            self.columns.append(self._conductors.column)
 
     @classmethod
     def column(cls, name: str, resource: Resource, version: int) -> Column | None:
@@ -58,8 +60,11 @@ class NodeView(View):
 
     def computed(self, row: tuple[Any, ...]) -> dict[str, Any]:
         document = super().computed(row)
-        if self._membership is not None:
-            document["conductor"] = self._membership.owner(row[0], *row[-2:])
+        match self._conductors:
+            case Membership() as membership:
+                document["conductor"] = membership.owner(row[0], *row[-2:])
+            case LiveMembers() as live:
+                document["conductor"] = live.read(row[-1]).owner(row[0], *row[-3:-1])
         return document
 
 

@@ -23,7 +23,7 @@ from baremetal_sched.baremetal.api.query import Query
 from baremetal_sched.baremetal.identifiers import canonical_uuid
 from baremetal_sched.baremetal.node_fields import FIELDS
 from baremetal_sched.baremetal.node_list import select_nodes
-from baremetal_sched.baremetal.ownership import Membership
+from baremetal_sched.baremetal.ownership import LiveMembers, Membership
 from baremetal_sched.baremetal.schemas.base import load
 from baremetal_sched.baremetal.schemas.nodes import MAINTENANCE, NODE_CREATE
 from baremetal_sched.db.models import Node
@@ -78,23 +78,20 @@ def _page(
     if chassis_uuid is not None:
         filters.chassis_uuid = chassis_uuid
     page = parse_page(call, query, FIELDS)
-    membership = _membership_if(filters.conductor is not None or "conductor" in selection.shown, call, session)
+    needed = filters.conductor is not None or "conductor" in selection.shown
+    membership = call.membership(session) if needed else Membership({}, 0)
     view = NodeView(NODES, selection.shown, call.version, call.base_url, membership)
     rows = select_nodes(session, filters, page, view.columns, membership)
     only = filters.instance_uuid is not None
     return page_response(call, query, view, rows, page, path, selection, only=only)
 
 
-def _membership_if(needed: bool, call: BaremetalCall, session: Session) -> Membership:
-    return call.membership(session) if needed else Membership({}, 0)
-
-
 def show_node(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}"""
     shown = selected_fields(call, NODES)
     node_uuid = uuid_to_find(call, session, ident)
-    membership = _membership_if("conductor" in shown, call, session)
-    return json_response(NodeView(NODES, shown, call.version, call.base_url, membership).fetch(session, node_uuid))
+    view = NodeView(NODES, shown, call.version, call.base_url, LiveMembers(call.settings))
+    return json_response(view.fetch(session, node_uuid))
 
 
 def whole_view(call: BaremetalCall, membership: Membership) -> NodeView:

@@ -20,7 +20,7 @@ def test_one_node_takes_few_statements(service: Service) -> None:
     uuid = service.add_node("n1", traits=("CUSTOM_A",), power=False)
     with service.statements() as statements:
         service.node(uuid)
-    assert len(statements) == 2
+    assert len(statements) == 1
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "8"))
 #: What every route may be answered with: a microversion that has not got it, a method or a path that is none then.
 ALWAYS = {400, 404, 405, 406}
 #: Where what is made up by chance is hardly ever what somebody could mean.
-SELDOM_RIGHT = {"reshaper", "provision", "allocation_candidates"}
+SELDOM_RIGHT = {"allocation_candidates", "events", "provision", "reshaper"}
 VERSIONS = {
     "baremetal": (baremetal_versions.MINIMUM, baremetal_versions.MAXIMUM),
     "placement": (placement_versions.MINIMUM, placement_versions.MAXIMUM),
