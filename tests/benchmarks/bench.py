@@ -40,8 +40,8 @@ class Bench(ABC):
         self.folder = folder
         self.rows: list[Row] = []
         url = options.url or DEFAULT_URLS[options.database]
-        self.us = Store(options.database, url, "bench_us", folder)
-        self.theirs = Store(options.database, url, "bench_original", folder)
+        self.us = Store(options.database, url, f"bench_{self.name}_us", folder)
+        self.theirs = Store(options.database, url, f"bench_{self.name}_original", folder)
         self.python = None
         if not options.us_alone:
             self.python = servers.install(self.original, options.venv or _CACHE / self.name)
@@ -163,7 +163,7 @@ def run(kind: type[Bench], options: argparse.Namespace) -> int:
         if bench.rows:
             Console(width=None if sys.stdout.isatty() else 150).print(table(bench.rows))
         if options.keep:
-            print(f"Kept: bench_us, bench_original and {folder}", file=sys.stderr)
+            print(f"Kept: {bench.us.name}, {bench.theirs.name} and {folder}", file=sys.stderr)
         else:
             bench.drop()
             shutil.rmtree(folder)

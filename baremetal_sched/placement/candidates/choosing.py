@@ -90,17 +90,13 @@ def _hopeless(wanted: Wanted, slots: list[Slot]) -> bool:
     alone = [slot for slot in slots if slot.group.suffix] if wanted.isolate else []
     if not _matchable([[option.id for option in slot.options] for slot in alone]):
         return True
-    asked: dict[int, list[tuple[int, Slot]]] = {}
-    for slot in slots:
-        for resource_class, amount in slot.amounts:
-            asked.setdefault(resource_class, []).append((amount, slot))
-    for resource_class, parts in asked.items():
-        if len(parts) > 1:
-            portion = min(amount for amount, _ in parts)
-            there = {option.id: option.inventories[resource_class] for _, slot in parts for option in slot.options}
-            portions = sum(min(inventory.free, inventory.max_unit) // portion for inventory in there.values())
-            if portions < sum(amount // portion for amount, _ in parts):
-                return True
+    for resource_class in wanted.rationed:
+        parts = [(amount, slot) for slot in slots for name, amount in slot.rationed if name == resource_class]
+        portion = min(amount for amount, _ in parts)
+        there = {option.id: option.inventories[resource_class] for _, slot in parts for option in slot.options}
+        portions = sum(min(inventory.free, inventory.max_unit) // portion for inventory in there.values())
+        if portions < sum(amount // portion for amount, _ in parts):
+            return True
     return False
 
 
@@ -134,6 +130,12 @@ class _Choosing:
         self._ancestors: dict[int, frozenset[int]] = {}
         unsuffixed = [slot.group for slot in slots if not slot.group.suffix]
         self._required = unsuffixed[0].required if unsuffixed else ()
+        # By slot: the depths of the slots that have to be in one subtree with it, for each such subtree.
+        self._subtrees: list[list[list[int]]] = [[] for _ in slots]
+        for suffixes in wanted.same_subtrees:
+            depths = [depth for depth, slot in enumerate(slots) if slot.group.suffix in suffixes]
+            for depth in depths:
+                self._subtrees[depth].append(depths)
 
     def extend(self, depth: int) -> Iterator[list[Provider]]:
         """The ways to go on from here, each as the providers of all slots."""
@@ -144,13 +146,13 @@ class _Choosing:
         for provider in slot.options:
             if self._may(slot, provider):
                 self._take(slot, provider)
-                if self._promising(depth + 1):
+                if self._promising(depth):
                     yield from self.extend(depth + 1)
                 self._release(slot, provider)
 
     def _may(self, slot: Slot, provider: Provider) -> bool:
         """Does what earlier slots took leave enough, and may the provider serve this slot too?"""
-        for resource_class, amount in slot.amounts:
+        for resource_class, amount in slot.rationed:
             inventory = provider.inventories[resource_class]
             amount += self._taken.get((provider.id, resource_class), 0)
             if amount > inventory.free or amount > inventory.max_unit:
@@ -163,54 +165,42 @@ class _Choosing:
 
     def _take(self, slot: Slot, provider: Provider) -> None:
         self._chosen.append(provider)
-        for resource_class, amount in slot.amounts:
+        for resource_class, amount in slot.rationed:
             key = (provider.id, resource_class)
             self._taken[key] = self._taken.get(key, 0) + amount
         if self._wanted.isolate and slot.group.suffix:
             self._alone.add(provider.id)
-        if slot.amounts:
+        if self._wanted.one_per_tree and slot.amounts:
             self._givers.setdefault(provider.root_id, []).append(provider.id)
 
     def _release(self, slot: Slot, provider: Provider) -> None:
         self._chosen.pop()
-        for resource_class, amount in slot.amounts:
+        for resource_class, amount in slot.rationed:
             self._taken[provider.id, resource_class] -= amount
         if self._wanted.isolate and slot.group.suffix:
             self._alone.remove(provider.id)
-        if slot.amounts:
+        if self._wanted.one_per_tree and slot.amounts:
             self._givers[provider.root_id].pop()
 
     def _promising(self, depth: int) -> bool:
-        """Can the slots from ``depth`` on still bring the traits and the ancestors that are missing?"""
+        """Can the slots after ``depth`` still bring the traits and the ancestors that those up to it lack?"""
         if self._required:
             slots = [
-                *(self._chosen[i : i + 1] for i in range(depth) if not self._slots[i].group.suffix),
-                *(slot.options for slot in self._slots[depth:] if not slot.group.suffix),
+                *(self._chosen[i : i + 1] for i in range(depth + 1) if not self._slots[i].group.suffix),
+                *(slot.options for slot in self._slots[depth + 1 :] if not slot.group.suffix),
             ]
             for wanted in self._required:
                 if all(wanted.isdisjoint(option.traits) for options in slots for option in options):
                     return False
-        added = self._slots[depth - 1].group.suffix
-        return all(
-            self._may_be_subtree(suffixes, depth) for suffixes in self._wanted.same_subtrees if added in suffixes
-        )
+        return all(self._may_be_subtree(depths, depth) for depths in self._subtrees[depth])
 
-    def _may_be_subtree(self, suffixes: frozenset[str], depth: int) -> bool:
-        """Is one of the providers of these groups, chosen or still to be chosen, above all that are chosen?"""
-        members = [
-            provider.id
-            for slot, provider in zip(self._slots, self._chosen, strict=False)
-            if slot.group.suffix in suffixes
-        ]
+    def _may_be_subtree(self, depths: list[int], depth: int) -> bool:
+        """Is one of the providers of these slots, chosen or still to be chosen, above all that are chosen?"""
+        members = [self._chosen[other].id for other in depths if other <= depth]
         above = self._above(members[0]).intersection(*map(self._above, members[1:]))
         if not above.isdisjoint(members):
             return True
-        return any(
-            option.id in above
-            for slot in self._slots[depth:]
-            if slot.group.suffix in suffixes
-            for option in slot.options
-        )
+        return any(option.id in above for other in depths if other > depth for option in self._slots[other].options)
 
     def _above(self, provider_id: int) -> frozenset[int]:
         """The provider and its ancestors."""

@@ -1,7 +1,9 @@
 """What is wanted and who could give it: the rules for one provider in one tree, as plain Python without SQL."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 
@@ -21,7 +23,7 @@ class Group:
     tree: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Wanted:
     """A request by ids. ``one_per_tree``: no two providers of one tree may give (before 1.29).
 
@@ -39,6 +41,12 @@ class Wanted:
     few_classes: frozenset[int] = frozenset()
     few_traits: frozenset[int] = frozenset()
     few_aggregates: frozenset[int] = frozenset()
+
+    @cached_property
+    def rationed(self) -> frozenset[int]:
+        """The classes that are asked for more than once: who gives one amount has less for the others."""
+        asked = Counter(resource_class for group in self.groups for resource_class in group.resources)
+        return frozenset(resource_class for resource_class, times in asked.items() if times > 1)
 
 
 class Inventory(NamedTuple):
@@ -73,11 +81,19 @@ class Provider:
 
     def has(self, required: Sequence[frozenset[int]], forbidden: frozenset[int]) -> bool:
         """Has it a trait of each set, and none that is forbidden?"""
-        return forbidden.isdisjoint(self.traits) and all(not wanted.isdisjoint(self.traits) for wanted in required)
+        return forbidden.isdisjoint(self.traits) and _meets(self.traits, required)
 
     def is_in(self, member_of: Sequence[frozenset[int]]) -> bool:
         """Is it in an aggregate of each set?"""
-        return all(not wanted.isdisjoint(self.aggregates) for wanted in member_of)
+        return _meets(self.aggregates, member_of)
+
+
+def _meets(ids: set[int], wanted: Sequence[frozenset[int]]) -> bool:
+    """Is one of each set among the ids? (Asked of every provider, so there is no generator.)"""
+    for any_of in wanted:  # noqa: SIM110
+        if any_of.isdisjoint(ids):
+            return False
+    return True
 
 
 @dataclass(slots=True)
@@ -100,19 +116,25 @@ class Candidate(NamedTuple):
 
 @dataclass(slots=True)
 class Slot:
-    """What one provider has to give, and who could: a group with a suffix, or one class of the group without."""
+    """What one provider has to give, and who could: a group with a suffix, or one class of the group without.
+
+    ``rationed`` are those of the amounts that others take from as well.
+    """
 
     place: int
     group: Group
     amounts: list[tuple[int, int]]
+    rationed: list[tuple[int, int]]
     options: list[Provider]
 
 
 def serves(group: Group, provider: Provider) -> bool:
     """Can the provider give all that a group with a suffix asks for? All conditions are on the provider itself."""
+    for resource_class, amount in group.resources.items():
+        if not provider.gives(resource_class, amount):
+            return False
     return (
-        all(provider.gives(*item) for item in group.resources.items())
-        and provider.has(group.required, group.forbidden)
+        provider.has(group.required, group.forbidden)
         and provider.is_in(group.member_of)
         and group.not_member_of.isdisjoint(provider.aggregates)
         and group.tree in (None, provider.root_id)
@@ -141,14 +163,18 @@ def slots_of(wanted: Wanted, anchor: Anchor) -> list[Slot]:
         for resource_class in provider.inventories:
             having.setdefault(resource_class, []).append(provider)
     slots: list[Slot] = []
+
+    def add(group: Group, amounts: list[tuple[int, int]], options: list[Provider]) -> None:
+        rationed = [item for item in amounts if item[0] in wanted.rationed]
+        slots.append(Slot(len(slots), group, amounts, rationed, options))
+
     for group in wanted.groups:
         items = list(group.resources.items())
         if group.suffix:
             able = having.get(items[0][0], []) if items else everybody
-            options = [provider for provider in able if serves(group, provider)]
-            slots.append(Slot(len(slots), group, items, options))
+            add(group, items, [provider for provider in able if serves(group, provider)])
             continue
         for item in items:
-            options = [provider for provider in having.get(item[0], []) if helps(group, anchor, provider, *item)]
-            slots.append(Slot(len(slots), group, [item], options))
+            able = having.get(item[0], [])
+            add(group, [item], [provider for provider in able if helps(group, anchor, provider, *item)])
     return slots

@@ -16,21 +16,21 @@ from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, P
 #: Trees in one batch.
 _BATCH = 200
 
-#: A line is a provider and one of its inventories: ``id,root's id,parent's id;class,free,min_unit,max_unit,step_size``;
-#: the parent is not there if there is none, the inventory neither.
+_NOTHING = constant("0")
+
+#: A line is a provider and one of its inventories; what is not there is 0, which nothing has as an id.
 _LINES = packing.packed(
     PROVIDERS.c.id,
     concatenated(
-        *(number(PROVIDERS.c.id), ",", number(PROVIDERS.c.root_id)),
-        func.coalesce(concatenated(",", number(PROVIDERS.c.parent_id)), constant("")),
-        ";",
+        *(number(PROVIDERS.c.id), ",", number(PROVIDERS.c.root_id), ","),
+        *(func.coalesce(number(PROVIDERS.c.parent_id), _NOTHING), ","),
         func.coalesce(
             concatenated(
                 *(number(INVENTORIES.c.resource_class_id), ",", number(INVENTORIES.c.free), ","),
                 *(number(INVENTORIES.c.min_unit), ",", number(INVENTORIES.c.max_unit), ","),
                 number(INVENTORIES.c.step_size),
             ),
-            constant(""),
+            _NOTHING,
         ),
     ),
 )
@@ -126,14 +126,12 @@ class World:
         )
         found: dict[int, Provider] = {}
         for line in packing.lines(self._session.scalars(query)):
-            provider_text, inventory = line.split(";")
-            row_id, root_id, *parent = map(int, provider_text.split(","))
+            row_id, root_id, parent_id, resource_class, *inventory = map(int, line.split(","))
             provider = found.get(row_id)
             if provider is None:
-                provider = found[row_id] = Provider(row_id, root_id, parent[0] if parent else None)
+                provider = found[row_id] = Provider(row_id, root_id, parent_id or None)
             if inventory:
-                resource_class, *values = map(int, inventory.split(","))
-                provider.inventories[resource_class] = Inventory._make(values)
+                provider.inventories[resource_class] = Inventory._make(inventory)
         return found
 
     def _matter(self) -> Conditions:
