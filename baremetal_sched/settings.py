@@ -71,6 +71,12 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         cfg.StrOpt("public_endpoint", help="Scheme and host to put into links instead of the request's own."),
         cfg.IntOpt("max_json_body_size", default=1024 * 1024, min=1024, help="Largest request body, in bytes."),
         cfg.IntOpt("max_json_body_depth", default=25, min=1, help="Deepest nesting of a JSON request body."),
+        cfg.BoolOpt("enable_ramdisk_endpoints", default=True, help="Serve agents: lookup, heartbeat, inspections."),
+        cfg.BoolOpt("restrict_lookup", default=True, help="Let agents look up only nodes that they may be running on."),
+        cfg.IntOpt("ramdisk_heartbeat_timeout", default=300, min=1, help="Seconds between heartbeats of an agent."),
+    ],
+    "agent": [
+        cfg.BoolOpt("require_tls", default=False, help="Refuse heartbeats of agents that are not reached by HTTPS."),
     ],
     "oslo_middleware": [
         cfg.BoolOpt(

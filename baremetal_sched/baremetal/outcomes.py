@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import history, state_machine, states
+from baremetal_sched.baremetal.drivers import agent
+from baremetal_sched.baremetal.drivers.machine import set_internal
 from baremetal_sched.db.models import Node
 
 #: By state: where the step that is going on is noted, and the fault of a node that fails at it.
@@ -17,11 +19,10 @@ _STEPS: Mapping[str, tuple[str, str]] = {
 
 
 def settle(node: Node) -> None:
-    """No step is going on, and none is left."""
+    """No step is going on, none is left, and nobody waits for an agent."""
     node.clean_step = node.deploy_step = node.service_step = {}
-    left = dict.fromkeys(("clean_steps", "deploy_steps", "service_steps"))
-    kept = node.driver_internal_info or {}
-    node.driver_internal_info = {**kept, **{name: value for name, value in left.items() if name in kept}}
+    set_internal(node, clean_steps=None, deploy_steps=None, service_steps=None)
+    agent.forget(node)
 
 
 def fail(

@@ -3,6 +3,7 @@
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import nodes, projection, states, work
+from baremetal_sched.baremetal.drivers import agent
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
@@ -49,6 +50,7 @@ def finish(session: Session, work_id: int, conductor: str, power_state: str | No
         return False
     if error is None:
         node.power_state = power_state
+        agent.forget(node)
     node.target_power_state = None
     node.last_error = error
     projection.project(session, node)

@@ -103,16 +103,19 @@ def request(session: Session, node: Node, order: Order, membership: Membership, 
     projection.project(session, node)
 
 
-def resume(session: Session, node: Node, membership: Membership) -> None:
+def resume(
+    session: Session, node: Node, membership: Membership, found: Mapping[str, Mapping[str, Any]] | None = None
+) -> None:
     """The agent on the machine has reported: let the node (its row locked, in a waiting state) go on.
 
+    ``found``, of an inspection only, is what it found: ``inventory`` and ``plugin_data``.
     Raises VerbRefused if it waits for nothing, NodeLocked, NoValidHost, NoConductors.
     """
     if not state_machine.accepts(node.provision_state, RESUME):
         raise VerbRefused(verb=RESUME, node=node.uuid, state=node.provision_state)
     owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
     nodes.require_unlocked(node)
-    work.request(session, node, owner, RESUME, {})
+    work.request(session, node, owner, RESUME, found or {})
 
 
 _ABORTED = {

@@ -15,11 +15,16 @@ from baremetal_sched.db.models import Node
 def inspect(task: Task) -> None:
     """Inspect the machine, and let the node have what was found."""
     task.write(inspection.begin)
-    finding = task.driver.inspect.inspect_hardware(task.machine)
-    if finding is None:
-        task.end(WAIT)
+    found = task.driver.inspect.inspect_hardware(task.machine)
+    if isinstance(found, Finding):
+        conclude(task, found)
     else:
-        conclude(task, finding)
+        task.end(WAIT, lambda session, node: found.write(node))
+
+
+def carry_on(task: Task) -> None:
+    """The agent has reported what it found."""
+    conclude(task, Finding(**task.job.arguments))
 
 
 def conclude(task: Task, finding: Finding) -> None:

@@ -22,5 +22,5 @@ _GO_ON: Mapping[str, Callable[[Task], None]] = {
     states.DEPLOYING: lambda task: deploying.carry_on(task, stepping.left_over(task, "deploy")),
     states.SERVICING: lambda task: servicing.carry_on(task, stepping.left_over(task, "service")),
     states.RESCUING: rescuing.carry_on,
-    states.INSPECTING: inspecting.inspect,
+    states.INSPECTING: inspecting.carry_on,
 }

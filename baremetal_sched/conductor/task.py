@@ -5,6 +5,7 @@ from collections.abc import Callable
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import history, outcomes, projection, state_machine
+from baremetal_sched.baremetal.drivers import agent
 from baremetal_sched.baremetal.drivers.interfaces import Driver
 from baremetal_sched.baremetal.drivers.machine import Machine
 from baremetal_sched.conductor.job import Job
@@ -47,6 +48,8 @@ class Task:
         """Change the node, move it on by ``event``, and give it free: the work is done. Raises WorkLost."""
 
         def finish(session: Session, node: Node) -> None:
+            if event not in (state_machine.WAIT, state_machine.HOLD):
+                agent.forget(node)
             if change is not None:
                 change(session, node)
             state_machine.move(node, event)

@@ -208,6 +208,16 @@ class InspectionRuleAlreadyExists(ConflictError):
     template = "A rule with UUID {uuid} already exists."
 
 
+class AgentNotKnown(NotFoundError):
+    """Whoever asks may not be an agent at all, so no more is said than this."""
+
+    template = "Resource could not be found."
+
+
+class AgentsRefused(ForbiddenError):
+    template = "Access was denied to the following resource: {path}"
+
+
 class ConductorNotFound(NotFoundError):
     template = "Conductor {conductor} could not be found."
 

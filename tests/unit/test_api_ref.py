@@ -22,6 +22,7 @@ from baremetal_sched.baremetal import (
     runbooks,
     volume,
 )
+from baremetal_sched.baremetal.api import agents as agents_api
 from baremetal_sched.baremetal.api import allocations as allocations_api
 from baremetal_sched.baremetal.api import conductors, drivers, node_filters
 from baremetal_sched.baremetal.api import versions as baremetal_versions
@@ -31,6 +32,7 @@ from baremetal_sched.baremetal.fields import Field, Fields, Kind
 from baremetal_sched.baremetal.node_fields import FIELDS, LIST_DEFAULT, STATES
 from baremetal_sched.baremetal.rules.actions import ACTIONS
 from baremetal_sched.baremetal.rules.operators import OPERATORS
+from baremetal_sched.baremetal.schemas.agents import HEARTBEAT, INSPECTION
 from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE, ALLOCATION_UPDATE
 from baremetal_sched.baremetal.schemas.chassis import CHASSIS_CREATE, CHASSIS_UPDATE
 from baremetal_sched.baremetal.schemas.deploy_templates import TEMPLATE_CREATE, TEMPLATE_UPDATE
@@ -194,6 +196,9 @@ def test_collections(resource: str, path: str, fields: Fields, create: Schema, u
         ("vmedia", "POST", "/v1/nodes/{}/vmedia", VIRTUAL_MEDIA.fields),
         ("bios", "GET", "/v1/nodes/{}/bios/{}", Fields(*bios.FIELDS.values(), Field("setting"))),
         ("firmware", "GET", "/v1/nodes/{}/firmware", Fields(*firmware.FIELDS.values(), Field("firmware"))),
+        ("agents", "GET", "/v1/lookup", {"node", "config"}),
+        ("agents", "POST", "/v1/heartbeat/{}", HEARTBEAT.fields),
+        ("agents", "POST", "/v1/continue_inspection", {*INSPECTION.fields, "node", "config", "uuid"}),
         ("events", "POST", "/v1/events", {"events", *EVENT.fields}),
         ("history", "GET", "/v1/nodes/{}/history/{}", history.FIELDS),
         ("inventory", "GET", "/v1/nodes/{}/inventory", inventory.PARTS),
@@ -216,6 +221,8 @@ def test_bodies_of_the_bare_metal_api(resource: str, verb: str, path: str, expec
         ("nodes", "PATCH", "/v1/nodes/{}", {"reset_interfaces"}),
         ("allocations", "GET", "/v1/allocations", {*allocations_api.FILTERS, *PAGING, "fields"}),
         ("chassis", "GET", "/v1/chassis", {*PAGING, "fields", "detail"}),
+        ("agents", "GET", "/v1/lookup", {"addresses", "node_uuid"}),
+        ("agents", "POST", "/v1/continue_inspection", {"node_uuid"}),
         ("bios", "GET", "/v1/nodes/{}/bios", {"fields", "detail"}),
         ("firmware", "GET", "/v1/nodes/{}/firmware", {"fields", "detail"}),
         ("history", "GET", "/v1/nodes/{}/history", {*PAGING, "detail"}),
@@ -227,6 +234,12 @@ def test_bodies_of_the_bare_metal_api(resource: str, verb: str, path: str, expec
 )
 def test_queries_of_the_bare_metal_api(resource: str, verb: str, path: str, expected: set[str]) -> None:
     assert set(method("baremetal", resource, verb, path).query) == expected
+
+
+def test_fields_of_heartbeats_have_their_microversions() -> None:
+    section = method("baremetal", "agents", "POST", "/v1/heartbeat/{}")
+    for name, entry in section.body.items():
+        assert_since("baremetal", name, entry, agents_api.HEARTBEAT_FIELDS.get(name, 1))
 
 
 def test_interfaces_of_drivers_have_their_microversions() -> None:

@@ -16,8 +16,10 @@ from baremetal_sched.web.problems import BadRequest, PathNotFound
 NAMES = 5
 LOGICAL_NAMES = 10
 
-#: Most bytes in the body of a request for a provision state: what MariaDB takes in one packet by default, nearly.
-PROVISION_BODY_SIZE = 15 * 2**20
+#: Paths whose bodies may be larger: they bring config drives, or all that an agent found.
+_LARGE_BODIES = ("/states/provision", "/continue_inspection")
+#: Most bytes in them: what MariaDB takes in one packet by default, nearly.
+LARGE_BODY_SIZE = 15 * 2**20
 
 #: What stands behind a node in a path cannot stand for a node, even if a node is called so.
 _SUB_COLLECTIONS = frozenset(
@@ -35,9 +37,8 @@ class BaremetalCall(Call):
 
     @property
     def max_body_size(self) -> int:
-        """A request for a provision state may bring a config drive."""
-        if self.http.path.endswith("/states/provision"):
-            return max(super().max_body_size, PROVISION_BODY_SIZE)
+        if self.http.path.endswith(_LARGE_BODIES):
+            return max(super().max_body_size, LARGE_BODY_SIZE)
         return super().max_body_size
 
     def body(self) -> Any:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from flask import Response
 
 from baremetal_sched.baremetal.api import (
+    agents,
     allocations,
     bios,
     chassis,
@@ -172,6 +173,9 @@ ROUTES = (
     Route("DELETE", "/v1/inspection_rules/<uuid>", inspection_rules.delete_rule, since=96, transaction="write"),
     Route("GET", "/v1/conductors", conductors.list_conductors, since=49),
     Route("GET", "/v1/conductors/<hostname>", conductors.show_conductor, since=49),
+    Route("GET", "/v1/lookup", agents.look_up, transaction="write"),
+    Route("POST", "/v1/heartbeat/<ident>", agents.beat, transaction="write"),
+    Route("POST", "/v1/continue_inspection", agents.continue_inspection, transaction="write"),
     Route("POST", "/v1/events", events.receive_events, since=54, transaction=None),
     Route("GET", "/v1/shards", shards.list_shards, since=82),
     Route("GET", "/v1/shards/<name>", shards.refuse_one, since=82, transaction=None),

@@ -29,7 +29,7 @@ ENABLED_INTERFACES: dict[str, tuple[str, ...]] = {
     "console": ("fake", "no-console"),
     "deploy": ("direct", "fake", "noop"),
     "firmware": ("fake", "no-firmware"),
-    "inspect": ("fake", "no-inspect"),
+    "inspect": ("agent", "fake", "no-inspect"),
     "management": ("fake", "noop"),
     "network": ("noop",),
     "power": ("agent", "fake"),

@@ -2,11 +2,9 @@
 
 from typing import Protocol
 
-from baremetal_sched.baremetal.drivers.boot import BOOT_INTERFACES
+from baremetal_sched.baremetal.drivers import agent
 from baremetal_sched.baremetal.drivers.machine import NOTHING, Effect, Machine
-from baremetal_sched.baremetal.drivers.power import POWER_INTERFACES
 from baremetal_sched.baremetal.drivers.steps import deploy_step
-from baremetal_sched.baremetal.states import REBOOT
 from baremetal_sched.errors import InvalidValue
 
 
@@ -62,19 +60,13 @@ class DirectDeploy(DeployInterface):
     @deploy_step(100)
     def deploy(self, machine: Machine) -> Effect:
         """Boot the agent, which gets the image and reports."""
-        return _boot_agent(machine)
+        return agent.boot(machine)
 
     def prepare_cleaning(self, machine: Machine) -> Effect:
-        return _boot_agent(machine)
+        return agent.boot(machine)
 
     def prepare_service(self, machine: Machine) -> Effect:
-        return _boot_agent(machine)
-
-
-def _boot_agent(machine: Machine) -> Effect:
-    BOOT_INTERFACES[machine.interfaces["boot"]].prepare_ramdisk(machine)
-    state = POWER_INTERFACES[machine.interfaces["power"]].set_power_state(machine, REBOOT)
-    return Effect(fields={"power_state": state}, waits=True)
+        return agent.boot(machine)
 
 
 class NoopDeploy(DeployInterface):

@@ -10,7 +10,7 @@ FAKE_HARDWARE = HardwareType(
         "console": ("fake", "no-console"),
         "deploy": ("fake", "direct"),
         "firmware": ("fake", "no-firmware"),
-        "inspect": ("fake", "no-inspect"),
+        "inspect": ("fake", "agent", "no-inspect"),
         "management": ("fake",),
         "network": ("noop",),
         "power": ("fake",),

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from baremetal_sched.baremetal.drivers.machine import Machine
+from baremetal_sched.baremetal.drivers import agent
+from baremetal_sched.baremetal.drivers.machine import Effect, Machine
 from baremetal_sched.errors import InvalidValue
 
 
@@ -23,8 +24,8 @@ class InspectInterface(Protocol):
         """Raise a SchedulerError unless the machine can be inspected."""
         raise machine.unsupported("inspect")
 
-    def inspect_hardware(self, machine: Machine) -> Finding | None:
-        """What is in the machine; None if an agent on it will report."""
+    def inspect_hardware(self, machine: Machine) -> Finding | Effect:
+        """What is in the machine; or, if an agent on it will report that, what has been done meanwhile."""
         raise machine.unsupported("inspect")
 
 
@@ -40,7 +41,7 @@ class FakeInspect(InspectInterface):
         if not isinstance(machine.driver_info.get(FAKE_INVENTORY, {}), dict):
             raise InvalidValue(message=f"driver_info/{FAKE_INVENTORY} has to be an object, like an inventory.")
 
-    def inspect_hardware(self, machine: Machine) -> Finding | None:
+    def inspect_hardware(self, machine: Machine) -> Finding | Effect:
         self.validate(machine)
         machine.pause("inspect")
         return Finding(_merged(_inventory(machine), machine.driver_info.get(FAKE_INVENTORY, {})))
@@ -83,8 +84,22 @@ def _count(value: Any, default: int) -> int:
     return int(value) if str(value).strip().isdecimal() else default
 
 
+class AgentInspect(InspectInterface):
+    """An agent, booted on the machine, finds out what is in it, and posts that to ``/v1/continue_inspection``."""
+
+    def validate(self, machine: Machine) -> None:
+        pass
+
+    def inspect_hardware(self, machine: Machine) -> Finding | Effect:
+        return agent.boot(machine)
+
+
 class NoInspect(InspectInterface):
     """The machine cannot be inspected."""
 
 
-INSPECT_INTERFACES: dict[str, InspectInterface] = {"fake": FakeInspect(), "no-inspect": NoInspect()}
+INSPECT_INTERFACES: dict[str, InspectInterface] = {
+    "agent": AgentInspect(),
+    "fake": FakeInspect(),
+    "no-inspect": NoInspect(),
+}

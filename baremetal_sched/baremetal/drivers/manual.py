@@ -10,7 +10,7 @@ MANUAL_MANAGEMENT = HardwareType(
         "console": ("no-console",),
         "deploy": ("direct", "noop"),
         "firmware": ("no-firmware",),
-        "inspect": ("no-inspect",),
+        "inspect": ("no-inspect", "agent"),
         "management": ("noop", "fake"),
         "network": ("noop",),
         "power": ("agent", "fake"),

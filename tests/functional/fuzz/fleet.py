@@ -2,6 +2,8 @@
 
 from uuid import UUID
 
+from baremetal_sched.baremetal.inventory import store
+from baremetal_sched.baremetal.nodes import find_for_change
 from tests.functional.fuzz.words import Words
 from tests.service import Service
 
@@ -9,7 +11,8 @@ NOBODY = "00000000-0000-4000-8000-000000000000"
 CONSUMER = "00000000-0000-4000-8000-00000000c0c0"
 AGGREGATE = "00000000-0000-4000-8000-00000000a9a9"
 ROOT, CHILD = str(UUID(int=1)), str(UUID(int=2))
-MAC = "52:54:00:00:00:01"
+MAC, AGENT_MAC = "52:54:00:00:00:01", "52:54:00:00:00:02"
+TOKEN = "token"
 
 
 def build(service: Service) -> Words:
@@ -26,9 +29,14 @@ def _nodes(service: Service) -> list[str]:
     service.set_columns(nodes[2], provision_state="manageable")
     service.baremetal("PUT", f"/nodes/{nodes[2]}/states/provision", {"target": "inspect"})
     service.work()
+    for node in nodes:
+        service.database.write(lambda session, node=node: store(session, find_for_change(session, node), {"a": 1}, {}))
     service.claim(CONSUMER, nodes[3])
     enrolled: str = service.baremetal("POST", "/nodes", {"driver": "fake-hardware", "name": "new"}).json["uuid"]
-    return [*nodes, enrolled]
+    waiting = service.add_node("waiting")
+    service.set_columns(waiting, provision_state="clean wait", driver_internal_info={"agent_secret_token": TOKEN})
+    service.baremetal("POST", "/ports", {"node_uuid": waiting, "address": AGENT_MAC})
+    return [*nodes, enrolled, waiting]
 
 
 def _around(service: Service, node: str) -> dict[str, list[str]]:
@@ -90,6 +98,11 @@ def _same_under_other_names(parts: dict[str, list[str]]) -> dict[str, list[str]]
         "portgroup_uuid": parts["portgroups"],
         "marker": [*nodes, *parts["ports"]],
         "address": [MAC],
+        "addresses": [AGENT_MAC],
+        "heartbeat": ["waiting"],
+        "callback_url": ["http://192.0.2.1"],
+        "agent_token": [TOKEN],
+        "agent_version": ["11.0"],
         "conductors": ["c1"],
         "resources": ["CUSTOM_GOLD:1", "VCPU:1,CUSTOM_GOLD:1", "VCPU:0"],
         "indicators": ["alarm@chassis", "led@system"],

@@ -1,0 +1,190 @@
+"""What agents on machines say, and what they are told: who they are, that they live, what they found."""
+
+import hmac
+import secrets
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import nodes, provision, states
+from baremetal_sched.baremetal.drivers.machine import set_internal
+from baremetal_sched.baremetal.ownership import Membership
+from baremetal_sched.baremetal.secrets import MASK
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models import Node, Port
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.baremetal import AgentNotKnown
+from baremetal_sched.settings import Settings
+
+#: Where an agent may be running.
+LOOKUP_STATES = frozenset(
+    {
+        *(states.DEPLOYING, states.DEPLOYWAIT, states.CLEANING, states.CLEANWAIT, states.INSPECTING),
+        *(states.INSPECTWAIT, states.RESCUING, states.RESCUEWAIT, states.SERVICEWAIT),
+    }
+)
+#: Where it is noted that one lives, and where the work goes on when it says so.
+_HEARTBEAT_STATES = frozenset(
+    {
+        *(states.DEPLOYING, states.DEPLOYHOLD, states.CLEANING, states.CLEANHOLD, states.RESCUING),
+        *(states.SERVICING, states.SERVICEHOLD),
+    }
+)
+_RESUMED_STATES = frozenset({states.DEPLOYWAIT, states.CLEANWAIT, states.RESCUEWAIT, states.SERVICEWAIT})
+
+STATUSES = ("start", "end", "error")
+
+_TOKEN, _URL = "agent_secret_token", "agent_url"
+#: What is noted of a heartbeat, besides its time and the address.
+_KEPT = ("agent_version", "agent_verify_ca", "agent_status", "agent_status_message")
+
+
+@dataclass(frozen=True)
+class Heartbeat:
+    """What an agent says about itself. ``callback_url`` is where it can be reached; empty if it cannot."""
+
+    callback_url: str
+    agent_token: str | None = None
+    agent_version: str | None = None
+    agent_verify_ca: str | None = None
+    agent_status: str | None = None
+    agent_status_message: str | None = None
+
+
+def look_up(session: Session, node_uuid: str | None, addresses: Collection[str], settings: Settings) -> Node:
+    """The node on whose machine an agent runs that knows its UUID, or addresses of its ports; its row locked.
+
+    Raises AgentNotKnown if there is none, or none where an agent has to be, and does not say which.
+    """
+    ids = _ids(session, Node.uuid == node_uuid) if node_uuid else _ids_by_ports(session, addresses)
+    node = _only(session, ids)
+    if settings.api.restrict_lookup and node.provision_state not in LOOKUP_STATES:
+        raise AgentNotKnown
+    return node
+
+
+def _ids(session: Session, condition: ColumnElement[bool]) -> set[int]:
+    return set(session.scalars(select(Node.id).where(condition)))
+
+
+def _ids_by_ports(session: Session, addresses: Iterable[str]) -> set[int]:
+    return set(session.scalars(select(Port.node_id).where(Port.address.in_(addresses)).distinct()))
+
+
+def _only(session: Session, ids: Collection[int]) -> Node:
+    if len(ids) != 1:
+        raise AgentNotKnown
+    return session.get_one(Node, next(iter(ids)), with_for_update=True)
+
+
+def give_token(node: Node) -> str:
+    """A new token for the agent on the machine of ``node`` (its row locked); stars if one was given away already.
+
+    Raises NodeLocked.
+    """
+    if (node.driver_internal_info or {}).get(_TOKEN):
+        return MASK
+    nodes.require_unlocked(node)
+    token = secrets.token_urlsafe()
+    set_internal(node, agent_secret_token=token)
+    node.touch()
+    return token
+
+
+def beat(session: Session, node: Node, heartbeat: Heartbeat, membership: Membership, settings: Settings) -> None:
+    """The agent on the machine of ``node`` (its row locked) lives: note that, and let work that waits for it go on.
+
+    Raises InvalidValue if it is not the agent that it has to be, NodeLocked, NoValidHost, NoConductors.
+    """
+    _check(node, heartbeat, settings)
+    membership.require(node.conductor_group, node.driver)
+    known = node.driver_internal_info or {}
+    _authenticate(known, heartbeat)
+    waits = node.provision_state in _RESUMED_STATES
+    if node.reservation is not None and not known.get(_URL):
+        nodes.require_unlocked(node)
+    if node.reservation is not None or not (waits or node.provision_state in _HEARTBEAT_STATES):
+        return
+    said = {name: getattr(heartbeat, name) or None for name in _KEPT}
+    set_internal(node, **said, agent_url=heartbeat.callback_url, agent_last_heartbeat=utcnow().isoformat())
+    node.touch()
+    if waits and not node.maintenance:
+        node.provision_updated_at = utcnow()
+        provision.resume(session, node, membership)
+
+
+def _check(node: Node, heartbeat: Heartbeat, settings: Settings) -> None:
+    """Is this what an agent says?"""
+    url = heartbeat.callback_url
+    if url and _scheme(url) not in ("http", "https"):
+        raise InvalidValue(message='An issue with the supplied "callback_url" has been detected.')
+    known = (node.driver_internal_info or {}).get(_URL)
+    if known is not None and known != url:
+        raise InvalidValue(message='Detected change in ramdisk provided "callback_url"')
+    if heartbeat.agent_token is None:
+        raise InvalidValue(message="Agent token is required for heartbeat processing.")
+    if heartbeat.agent_status is not None and heartbeat.agent_status not in STATUSES:
+        raise InvalidValue(message=f"Agent status is invalid. Valid states are {','.join(STATUSES)}.")
+    if heartbeat.agent_version is None and heartbeat.agent_status is None:
+        raise InvalidValue(message="The agent has to say its version (agent_version); update the agent.")
+    if settings.agent.require_tls and url and _scheme(url) != "https":
+        raise InvalidValue(message="TLS is required by configuration")
+
+
+def _scheme(url: str) -> str:
+    try:
+        return urlsplit(url).scheme
+    except ValueError:
+        return ""
+
+
+def _authenticate(known: dict[str, Any], heartbeat: Heartbeat) -> None:
+    token, given = known.get(_TOKEN) or "", heartbeat.agent_token or ""
+    if not token or not hmac.compare_digest(token.encode(), given.encode()):
+        raise InvalidValue(message="Invalid or missing agent token received.")
+
+
+def find_inspected(
+    session: Session, node_uuid: str | None, addresses: Collection[str], bmc_addresses: Collection[str]
+) -> Node:
+    """The node whose inspection waits for an agent that knows its UUID, addresses of its ports, or that of its BMC; its
+    row locked.
+
+    What is known has to go together. Raises AgentNotKnown if there is not exactly one, and does not say why.
+    """
+    known = []
+    if node_uuid:
+        known.append(_ids(session, Node.uuid == node_uuid))
+    by_ports = _ids_by_ports(session, addresses) if addresses else set()
+    if len(by_ports) > 1:
+        raise AgentNotKnown
+    by_bmc = _ids_by_bmc(session, bmc_addresses) if bmc_addresses else set()
+    known += [ids for ids in (by_ports, by_bmc) if ids]
+    node = _only(session, set.intersection(*known) if known else ())
+    if node.provision_state != states.INSPECTWAIT:
+        raise AgentNotKnown
+    return node
+
+
+def _ids_by_bmc(session: Session, addresses: Collection[str]) -> set[int]:
+    """Nodes whose inspection waits, and whose ``driver_info`` names one of these addresses."""
+    query = select(Node.id, Node.driver_info).where(Node.provision_state == states.INSPECTWAIT)
+    wanted = set(addresses)
+    return {node_id for node_id, info in session.execute(query) if wanted & _bmc_addresses(info or {})}
+
+
+def _bmc_addresses(driver_info: dict[str, Any]) -> set[str]:
+    """The hosts in all that is called like an address: ``redfish_address``, ``ipmi_address`` …"""
+    found = set()
+    for name, value in driver_info.items():
+        if name.endswith("_address") and isinstance(value, str):
+            try:
+                host = urlsplit(value).hostname if "//" in value else value
+            except ValueError:
+                continue
+            found.add((host or "").strip("[]"))
+    return found - {""}

@@ -1,0 +1,337 @@
+"""/v1/lookup, /v1/heartbeat and /v1/continue_inspection: agents on machines."""
+
+from typing import Any
+
+import pytest
+
+from tests.service import Service, fault
+
+MAC = "52:54:00:00:00:01"
+URL = "http://192.0.2.1:9999"
+
+
+@pytest.fixture
+def node(service: Service) -> str:
+    """An available node with a port, which an agent deploys."""
+    uuid = service.add_node("n1", power=False, deploy_interface="direct", inspect_interface="agent")
+    service.patch("n1", ("add", "/instance_info/image_source", "x"))
+    service.baremetal("POST", "/ports", {"node_uuid": uuid, "address": MAC})
+    return uuid
+
+
+def do(service: Service, verb: str, **more: Any) -> None:
+    service.baremetal("PUT", "/nodes/n1/states/provision", {"target": verb, **more})
+    service.work()
+
+
+def state(service: Service) -> str:
+    return str(service.node("n1")["provision_state"])
+
+
+def inspect(service: Service) -> None:
+    do(service, "manage")
+    do(service, "inspect")
+    assert state(service) == "inspect wait"
+
+
+def look_up(service: Service, query: str = f"addresses={MAC}", **options: Any) -> Any:
+    return service.baremetal("GET", f"/lookup?{query}", **options)
+
+
+def beat(service: Service, token: str | None, *, status: int = 202, version: str = "1.115", **more: Any) -> Any:
+    body = {"callback_url": URL, "agent_token": token, "agent_version": "11.0", **more}
+    given = {name: value for name, value in body.items() if value is not None}
+    response = service.baremetal("POST", "/heartbeat/n1", given, version=version, status=status)
+    service.work()
+    return response
+
+
+def token_of(service: Service) -> str:
+    return str(look_up(service).json["config"]["agent_token"])
+
+
+# -- the whole story ---------------------------------------------------------------------------------------------------
+
+
+def test_an_agent_deploys_and_cleans(service: Service, node: str) -> None:
+    do(service, "active")
+    assert state(service) == "wait call-back"
+    assert beat(service, token_of(service)).body == b""
+    shown = service.node("n1")
+    assert (shown["provision_state"], shown["last_error"], shown["reservation"]) == ("active", None, None)
+    assert shown["driver_internal_info"] == {}
+    do(service, "deleted")
+    assert state(service) == "clean wait"
+    beat(service, token_of(service))
+    assert state(service) == "available"
+
+
+def test_an_agent_inspects(service: Service, node: str) -> None:
+    inspect(service)
+    assert service.node("n1")["inspection_started_at"]
+    inventory = {"interfaces": [{"mac_address": MAC.upper(), "more": 1}], "cpu": {"count": 4}, "bmc_address": None}
+    body = {"inventory": inventory, "logs": "abc", "extra": {"a": [1]}}
+    told = service.baremetal("POST", "/continue_inspection", body, status=202).json
+    assert told["node"]["uuid"] == node
+    assert len(told["config"]["agent_token"]) > 20
+    service.work()
+    shown = service.node("n1")
+    assert (shown["provision_state"], shown["last_error"]) == ("manageable", None)
+    assert shown["inspection_finished_at"]
+    assert shown["inspection_started_at"] is None
+    assert service.baremetal("GET", "/nodes/n1/inventory").json == {
+        "inventory": inventory,
+        "plugin_data": {"logs": "abc", "extra": {"a": [1]}},
+    }
+
+
+# -- lookup ------------------------------------------------------------------------------------------------------------
+
+
+def test_what_an_agent_is_told(service: Service, node: str) -> None:
+    do(service, "active")
+    document = look_up(service).json
+    assert set(document) == {"node", "config"}
+    assert set(document["node"]) == {"uuid", "properties", "instance_info", "driver_internal_info", "links"}
+    assert document["node"]["uuid"] == node
+    token = document["config"]["agent_token"]
+    assert document["config"] == {
+        "heartbeat_timeout": 300,
+        "agent_token": token,
+        "agent_token_required": True,
+        "metrics": {"backend": "noop"},
+    }
+    assert document["node"]["driver_internal_info"]["agent_secret_token"] == "******"
+    assert token not in service.baremetal("GET", "/nodes/n1").text
+    for query in (f"node_uuid={node}", f"addresses={MAC},x,{MAC.upper()}", f"node_uuid={node}&addresses=x"):
+        assert look_up(service, query).json["config"]["agent_token"] == "******"
+
+
+def test_agents_that_are_older_get_no_token(service: Service, node: str) -> None:
+    do(service, "active")
+    assert look_up(service, version="1.61").json["config"]["agent_token"] is None
+    assert look_up(service, version="1.62").json["config"]["agent_token"]
+
+
+def test_lookups_that_find_nothing(service: Service, node: str) -> None:
+    assert fault(look_up(service, status=404)) == "Resource could not be found."  # the node is available
+    do(service, "active")
+    other = service.add_node("n2", power=False)
+    service.set_columns(other, provision_state="clean wait")
+    service.baremetal("POST", "/ports", {"node_uuid": other, "address": "52:54:00:00:00:02"})
+    for query, version, status in (
+        ("addresses=52:54:00:00:00:03", "1.115", 404),
+        (f"addresses={MAC},52:54:00:00:00:02", "1.115", 404),
+        ("node_uuid=aaaaaaaa-0000-4000-8000-000000000000", "1.115", 404),
+        (f"addresses={MAC}", "1.21", 404),
+        ("node_uuid=x", "1.115", 400),
+        ("addresses=x", "1.115", 400),
+        ("addresses=", "1.115", 400),
+        ("", "1.115", 400),
+        (f"addresses={MAC}&x=1", "1.115", 400),
+    ):
+        look_up(service, query, version=version, status=status)
+    assert look_up(service, version="1.22").json["node"]["uuid"] == node
+
+
+def test_a_token_is_not_made_while_a_conductor_is_at_work(service: Service, node: str) -> None:
+    service.set_columns(node, provision_state="cleaning", reservation="c1")
+    look_up(service, status=409)
+    assert look_up(service, version="1.61").json["node"]["uuid"] == node
+
+
+def test_options_of_lookups(database_url: str) -> None:
+    with Service(database_url, api={"restrict_lookup": False, "ramdisk_heartbeat_timeout": 7}) as service:
+        service.add_conductor("c1")
+        uuid = service.add_node("n1", power=False)
+        assert look_up(service, f"node_uuid={uuid}").json["config"]["heartbeat_timeout"] == 7
+    with Service(database_url, api={"enable_ramdisk_endpoints": False}) as service:
+        look_up(service, f"node_uuid={uuid}", status=403)
+        beat(service, "x", status=403)
+        service.baremetal("POST", "/continue_inspection", {}, status=403)
+
+
+def test_nodes_that_nobody_serves(service: Service, node: str) -> None:
+    do(service, "active")
+    token = token_of(service)
+    service.set_columns(node, conductor_group="elsewhere")
+    assert "No valid host" in fault(beat(service, token, status=400))
+    service.set_columns(node, driver_internal_info={})
+    assert "No valid host" in fault(look_up(service, status=400))
+    service.set_columns(node, provision_state="inspect wait")
+    service.baremetal("POST", "/continue_inspection", {"inventory": {"interfaces": [{"mac_address": MAC}]}}, status=400)
+
+
+# -- heartbeats --------------------------------------------------------------------------------------------------------
+
+
+def test_heartbeats_that_are_refused_change_nothing(service: Service, node: str) -> None:
+    do(service, "active")
+    token = token_of(service)
+    before = service.node("n1")
+    for change, version, text in (
+        ({"callback_url": None}, "1.115", "callback_url"),
+        ({"callback_url": "ftp://x"}, "1.115", "callback_url"),
+        ({"callback_url": "http://[x"}, "1.115", "callback_url"),
+        ({"callback_url": 1}, "1.115", "Schema error"),
+        ({"agent_token": None}, "1.115", "Agent token is required"),
+        ({"agent_token": "x"}, "1.115", "Invalid or missing agent token"),
+        ({"agent_token": "ü"}, "1.115", "Invalid or missing agent token"),
+        ({"agent_version": None}, "1.115", "version"),
+        ({"agent_status": "x"}, "1.115", "Agent status is invalid"),
+        ({"x": "y"}, "1.115", "Unexpected arguments"),
+        ({}, "1.35", "agent_version"),
+        ({"agent_verify_ca": "x"}, "1.67", "agent_verify_ca"),
+        ({"agent_status": "start"}, "1.71", "agent_status"),
+        ({"agent_status_message": "x"}, "1.71", "agent_status_message"),
+    ):
+        body = {"callback_url": URL, "agent_token": token, "agent_version": "11.0", **change}
+        given = {name: value for name, value in body.items() if value is not None}
+        assert text in fault(service.baremetal("POST", "/heartbeat/n1", given, version=version, status=400)), change
+    service.baremetal("POST", "/heartbeat/nosuch", body, status=404)
+    service.baremetal("POST", "/heartbeat/n1", body, version="1.21", status=404)
+    service.baremetal("GET", "/heartbeat/n1", status=405)
+    assert service.node("n1") == before
+
+
+def test_a_token_has_to_be_given_out_before(service: Service, node: str) -> None:
+    do(service, "active")
+    for token in ("", "None", "******"):
+        beat(service, token, status=400)
+    assert state(service) == "wait call-back"
+
+
+def test_heartbeats_are_noted_where_nothing_waits(service: Service, node: str) -> None:
+    do(service, "active")
+    token = token_of(service)
+    service.set_columns(node, maintenance=True)
+    said = {"agent_verify_ca": "cert", "agent_status": "start", "agent_status_message": "hello"}
+    beat(service, token, **said)
+    info = service.node("n1")["driver_internal_info"]
+    assert info.pop("agent_last_heartbeat")
+    noted = {"agent_secret_token": "******", "agent_url": URL, "agent_version": "11.0", **said}
+    assert info == {"deploy_steps": [], **noted}
+    assert state(service) == "wait call-back"
+    assert "Detected change" in fault(beat(service, token, callback_url="http://192.0.2.2:9999", status=400))
+    service.set_columns(node, maintenance=False)
+    beat(service, token)
+    assert state(service) == "active"
+
+
+def test_heartbeats_of_no_consequence(service: Service, node: str) -> None:
+    inspect(service)
+    token = token_of(service)
+    beat(service, token)
+    shown = service.node("n1")
+    assert shown["provision_state"] == "inspect wait"
+    assert set(shown["driver_internal_info"]) == {"agent_secret_token"}
+
+
+def test_heartbeats_while_a_conductor_is_at_work(service: Service, node: str) -> None:
+    do(service, "active")
+    token = token_of(service)
+    service.set_columns(node, reservation="c1")
+    beat(service, token, status=409)
+    info = {"agent_secret_token": token, "agent_url": URL}
+    service.set_columns(node, driver_internal_info=info)
+    beat(service, token)
+    assert set(service.node("n1")["driver_internal_info"]) == set(info)
+
+
+def test_tls_may_be_required(database_url: str) -> None:
+    with Service(database_url, agent={"require_tls": True}) as service:
+        service.add_conductor("c1")
+        uuid = service.add_node("n1", power=False)
+        service.set_columns(uuid, provision_state="clean wait", driver_internal_info={"agent_secret_token": "t"})
+        assert "TLS" in fault(beat(service, "t", status=400))
+        beat(service, "t", callback_url=URL.replace("http", "https"))
+        assert state(service) == "available"
+
+
+def test_an_agent_is_forgotten_when_its_machine_is_switched(service: Service, node: str) -> None:
+    do(service, "active")
+    token = token_of(service)
+    service.baremetal("PUT", "/nodes/n1/states/power", {"target": "rebooting"})
+    service.work()
+    beat(service, token, status=400)
+    again = token_of(service)
+    assert again not in ("******", token)
+    beat(service, again)
+    assert state(service) == "active"
+
+
+def test_an_agent_is_forgotten_when_its_work_is_aborted(service: Service, node: str) -> None:
+    do(service, "active")
+    token_of(service)
+    do(service, "abort")
+    assert service.node("n1")["driver_internal_info"] == {}
+
+
+# -- inspection --------------------------------------------------------------------------------------------------------
+
+
+def post(service: Service, body: Any, *, query: str = "", version: str = "1.115", status: int = 202) -> Any:
+    return service.baremetal("POST", f"/continue_inspection{query}", body, version=version, status=status)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        [],
+        {"inventory": None},
+        {"inventory": {}},
+        {"inventory": {"interfaces": []}},
+        {"inventory": {"interfaces": [{}]}},
+        {"inventory": {"interfaces": [{"mac_address": 1}]}},
+        {"inventory": {"interfaces": [{"mac_address": "x"}]}},
+        {"inventory": {"interfaces": [{"mac_address": MAC}], "bmc_address": 1}},
+    ],
+)
+def test_inspections_that_are_none(service: Service, node: str, body: Any) -> None:
+    inspect(service)
+    post(service, body, status=400)
+    assert state(service) == "inspect wait"
+
+
+def test_which_node_was_inspected(service: Service, node: str) -> None:
+    inspect(service)
+    service.patch("n1", ("add", "/driver_info/redfish_address", "https://[2001:db8::1]:8000/x"))
+    service.patch("n1", ("add", "/driver_info/ipmi_address", "192.0.2.7"))
+    other = service.add_node("n2", power=False, inspect_interface="agent")
+    service.baremetal("POST", "/ports", {"node_uuid": other, "address": "52:54:00:00:00:02"})
+    unknown = [{"mac_address": "52:54:00:00:00:99"}]
+    mine, others = [{"mac_address": MAC}], [{"mac_address": "52:54:00:00:00:02"}]
+    for query, inventory, version, status in (
+        ("", {"interfaces": unknown}, "1.115", 404),
+        ("", {"interfaces": others}, "1.115", 404),  # in the wrong state
+        ("", {"interfaces": mine + others}, "1.115", 404),
+        ("?node_uuid=aaaaaaaa-0000-4000-8000-000000000000", {"interfaces": unknown}, "1.115", 404),
+        (f"?node_uuid={node}", {"interfaces": others}, "1.115", 404),
+        ("?node_uuid=x", {"interfaces": mine}, "1.115", 400),
+        ("?x=1", {"interfaces": mine}, "1.115", 400),
+        ("", {"interfaces": unknown, "bmc_address": "192.0.2.8"}, "1.115", 404),
+        ("", {"interfaces": mine}, "1.83", 404),
+        ("", {"interfaces": mine}, "1.2", 404),
+        (f"?node_uuid={node}", {"interfaces": mine}, "1.1", 404),
+    ):
+        post(service, {"inventory": inventory}, query=query, version=version, status=status)
+        assert state(service) == "inspect wait"
+    for query, inventory, version in (
+        ("", {"interfaces": unknown, "bmc_address": "192.0.2.7"}, "1.115"),
+        ("", {"interfaces": unknown, "bmc_v6address": "2001:db8::1"}, "1.84"),
+        (f"?node_uuid={node}", {"interfaces": unknown}, "1.84"),
+        ("", {"interfaces": mine}, "1.1"),
+    ):
+        told = post(service, {"inventory": inventory}, query=query, version=version).json
+        assert told == {"uuid": node} if version == "1.1" else told["node"]["uuid"] == node
+        service.work()
+        assert state(service) == "manageable"
+        do(service, "inspect")
+
+
+def test_an_inspection_is_large(service: Service, node: str) -> None:
+    inspect(service)
+    post(service, {"inventory": {"interfaces": [{"mac_address": MAC}]}, "logs": "x" * 3_000_000})
+    service.work()
+    assert state(service) == "manageable"
