@@ -45,26 +45,31 @@ class Outcomes(unittest.TestResult):
         }
 
 
-def openstack(cmd, action, flags="", params="", fail_ok=False, merge_stderr=False, cli_dir="", prefix=""):
-    """The ``openstack`` command, in the place of tempest's ``execute``, which has the same arguments."""
-    from tempest.lib import exceptions
-
-    arguments = shlex.split(f"{flags} {action} {params}")
+def fork_openstack(arguments):
+    """The ``openstack`` command in a process that is forked: its exit status, what it printed, and its complaints."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         sys.stdout.flush()
         sys.stderr.flush()
         pid = os.fork()
         if pid == 0:
-            _be_the_command(arguments, out.fileno(), out.fileno() if merge_stderr else err.fileno())
+            _be_the_command(arguments, out.fileno(), err.fileno())
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         out.seek(0)
         err.seek(0)
-        said, complaint = out.read(), err.read()
+        return status, out.read().decode(), err.read().decode()
+
+
+def _execute(cmd, action, flags="", params="", fail_ok=False, merge_stderr=False, cli_dir="", prefix=""):
+    """Stands in for tempest's ``execute``, and has its arguments."""
+    from tempest.lib import exceptions
+
+    arguments = shlex.split(f"{flags} {action} {params}")
+    status, said, complaint = fork_openstack(arguments)
     if "--os-endpoint" in arguments:
-        _let_conductors_finish(arguments[arguments.index("--os-endpoint") + 1])
+        wait_for_conductors(arguments[arguments.index("--os-endpoint") + 1])
     if status and not fail_ok:
-        raise exceptions.CommandFailed(status, [cmd, *arguments], said, complaint)
-    return said.decode()
+        raise exceptions.CommandFailed(status, [cmd, *arguments], said.encode(), complaint.encode())
+    return said + complaint if merge_stderr else said
 
 
 def _be_the_command(arguments, out, err):
@@ -74,6 +79,7 @@ def _be_the_command(arguments, out, err):
     try:
         os.dup2(out, 1)
         os.dup2(err, 2)
+        sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
         sys.argv[0] = "openstack"
         status = shell.main(arguments)
     except SystemExit as error:
@@ -84,9 +90,12 @@ def _be_the_command(arguments, out, err):
         os._exit(status)
 
 
-def _let_conductors_finish(url):
-    """The tests ask what became of a node as soon as they have asked for it: they rely on the next command taking so
-    long to start that the conductor is done. Here it does not."""
+def wait_for_conductors(url):
+    """Wait until no node is reserved.
+
+    Whoever starts a command, asks for something, and starts another to see what became of it, relies on the second one
+    taking so long to start that the conductor is done. When it is forked it does not.
+    """
     headers = {"X-OpenStack-Ironic-API-Version": "1.115"}
     request = urllib.request.Request(f"{url}/v1/nodes?fields=reservation", headers=headers)
     until = time.monotonic() + LONGEST_WORK
@@ -98,7 +107,7 @@ def _let_conductors_finish(url):
     raise TimeoutError(f"A node is still reserved after {LONGEST_WORK} seconds")
 
 
-def _load_the_command():
+def load_openstack():
     """Load whatever the command loads when it is used."""
     from ironicclient.v1 import client  # noqa: F401
     from openstackclient import shell
@@ -107,16 +116,21 @@ def _load_the_command():
         shell.main(["help", "baremetal"])
 
 
+def hurry():
+    """Let nobody in this process, and in those that it forks, sleep for long."""
+    time.sleep = lambda seconds: _sleep(min(seconds, LONGEST_SLEEP))
+
+
 def main(out, package):
     """Run all tests of ``package``."""
-    time.sleep = lambda seconds: _sleep(min(seconds, LONGEST_SLEEP))
+    hurry()
     try:
         from tempest.lib.cli import base
     except ImportError:
         pass
     else:
-        _load_the_command()
-        base.execute = openstack
+        load_openstack()
+        base.execute = _execute
         # Who ran these tests upstream told them by this that their token is for a project.
         base.ClientTestBase.auth_ref = SimpleNamespace(project_scoped=True)
     outcomes = Outcomes()
