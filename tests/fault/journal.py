@@ -47,12 +47,14 @@ class Span:
 
 
 class Journal:
-    """All lives together. ``nodes`` are the spans of each node, by fence."""
+    """All lives together. ``nodes`` are the spans of each node, by fence; ``lost`` says how often somebody noticed that
+    his work had been taken away."""
 
     def __init__(self, lives: Iterable[Life]) -> None:
         self.lives = list(lives)
         self.nodes: dict[str, dict[int, Span]] = defaultdict(dict)
         self.wrong: list[str] = []
+        self.lost = 0
         for life in self.lives:
             self._read(life)
 
@@ -83,8 +85,10 @@ class Journal:
             event = line["event"]
             if line["level"] in ("error", "critical"):
                 self.wrong.append(f"{life.name} logged: {line}")
-            if event.startswith("work was taken away") and not life.was_suspended(at - _WAKING, at):
-                self.wrong.append(f"{life.name} lost work without having been suspended: {line}")
+            if event.startswith("work was taken away"):
+                self.lost += 1
+                if not life.was_suspended(at - _WAKING, at):
+                    self.wrong.append(f"{life.name} lost work without having been suspended: {line}")
             if event in (*_BEGIN, "step ends"):
                 self._enter(life, line["node"], line["work"], event, at)
 

@@ -63,14 +63,18 @@ class Site:
         self.all_lives: list[Life] = []
         self.seconds: dict[str, list[float]] = defaultdict(list)
 
-    def start(self, host: str) -> None:
-        """Start the conductor, or the next process of it, and wait until it is registered."""
+    def start(self, *hosts: str) -> None:
+        """Start the conductors, or the next process of each, and wait until they are registered."""
+        for running in [self._spawn(host) for host in hosts]:
+            running.wait_for("conductor registered", lambda program=running: program.log)
+
+    def _spawn(self, host: str) -> Program:
         name = f"{host}-{len(self.all_lives)}"
         command = (*BAREMETAL_SCHED, "conductor", "--host", host, "--group", GROUPS[host], *self.database)
-        self.running[host] = running = self._stack.enter_context(program(command, self._folder, name, _SETTINGS))
+        self.running[host] = self._stack.enter_context(program(command, self._folder, name, _SETTINGS))
         self.lives[host] = Life(name, self._folder / f"{name}.log")
         self.all_lives.append(self.lives[host])
-        running.wait_for("conductor registered", lambda: running.log)
+        return self.running[host]
 
     def enrol(self, count: int) -> list[Tenant]:
         """Create nodes, the groups in turn; returns their tenants."""
