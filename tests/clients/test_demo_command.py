@@ -169,12 +169,13 @@ def test_lie(sqlite_url: str, monkeypatch: pytest.MonkeyPatch, lie: Lie) -> None
     assert "It hurts." in result.output
 
 
-def test_power_stays_unknown(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nodes_do_not_become_manageable(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The demo does not wait for ever."""
-    monkeypatch.setattr("baremetal_sched.cli.demo.steps._POWER_SECONDS", 0)
-    result = play(sqlite_url, monkeypatch, change("GET", "power_state", body=with_all("nodes", power_state=None)))
+    monkeypatch.setattr("baremetal_sched.cli.demo.steps._PROVISION_SECONDS", 0)
+    lie = change("GET", "provision_state", body=with_all("nodes", provision_state="verifying"))
+    result = play(sqlite_url, monkeypatch, lie)
     assert result.exit_code == 1
-    assert "Nodes without power are not offered" in result.output
+    assert "Nodes that are not manageable are not offered" in result.output
 
 
 def test_no_answer(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,14 +33,14 @@ class ClientInProcess(Client):
     def send(self, method: str, path: str, body: Any, headers: dict[str, str]) -> Answer:
         data = {} if body is None else {"body": json.dumps(body).encode(), "content_type": "application/json"}
         response = self._service.http.request(path, method=method, headers=headers, status="*", **data)
-        if path.endswith("/states/power"):
+        if path.endswith("/states/provision"):
             self._service.work()
         return Answer(response.status_int, response.json if response.body else None)
 
 
 def service_for_demo(database_url: str) -> Service:
-    """The service in process, with the conductors and the settings that the demo gives it."""
-    service = Service(database_url, DEFAULT={"default_conductor_group": next(iter(CONDUCTORS.values()))})
+    """The service in process, with the conductors that the demo gives it."""
+    service = Service(database_url)
     for host, group in CONDUCTORS.items():
         service.add_conductor(host, group)
     return service

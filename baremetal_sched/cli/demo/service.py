@@ -72,8 +72,7 @@ class Service:
         """Start everything and wait until it is ready. Raises DemoFailed."""
         database = f"sqlite:///{self.folder / 'demo.sqlite'}"
         (first, group), *others = CONDUCTORS.items()
-        # A node that is created without a group, as old clients do, needs a conductor too.
-        settings = {"OS_DEFAULT__HOST": first, "OS_DEFAULT__DEFAULT_CONDUCTOR_GROUP": group}
+        settings = {"OS_DEFAULT__HOST": first}
         api = self._run("serve", ("serve", "--port", "0", "--group", group, "--database", database), settings)
         self.url = _wait_for(lambda: _READY.search(api.output.read_text(encoding="utf-8")), self, "serve")[1]
         for host, group in others:

@@ -10,14 +10,10 @@ from baremetal_sched.cli.demo.client import Answer, Client, DemoFailed
 from baremetal_sched.cli.demo.fleet import Machine, Wish
 from baremetal_sched.cli.demo.show import Show
 
-#: Clients below microversion 1.11 create nodes that are available at once; these fields of ours are newer than that.
-_OLD_CLIENT = "1.10"
-_NEWER_FIELDS = ("resource_class", "conductor_group")
-
 #: What is compared with the fleet.
-_SEEN = (*_NEWER_FIELDS, "maintenance", "maintenance_reason", "traits")
+_SEEN = ("resource_class", "conductor_group", "maintenance", "maintenance_reason", "traits")
 
-_POWER_SECONDS = 30
+_PROVISION_SECONDS = 60
 
 _GENERAL, _GPU, _STORAGE = "baremetal-general", "baremetal-gpu", "baremetal-storage"
 _CUDA_7 = ("HW_GPU_CUDA_COMPUTE_CAPABILITY_V7_0", "HW_GPU_CUDA_COMPUTE_CAPABILITY_V7_2")
@@ -64,18 +60,17 @@ class Story:
         self.release(consumer, name)
 
     def enrol(self) -> None:
-        """Nodes, their classes and groups, their traits, power."""
+        """Nodes, their traits; they are managed, made available, and some put into maintenance."""
         self._show.chapter("Enrol the fleet")
         self._show_fleet()
         with self._show.busy("Enrolling ..."):
             fleet = self._machines
             broken = [machine for machine in fleet if machine.maintenance]
-            self._each(fleet, "POST /v1/nodes: {} nodes, available at once", 201, self._create)
-            self._each(fleet, "PATCH /v1/nodes/<node>: {} classes and conductor groups", 200, self._classify)
+            self._each(fleet, "POST /v1/nodes: {} nodes, with class and conductor group", 201, self._create)
             self._each(fleet, "PUT /v1/nodes/<node>/traits: the traits of {} nodes", 204, self._set_traits)
+            self._provision("manage", "manageable")
+            self._provision("provide", "available")
             self._each(broken, "PUT /v1/nodes/<node>/maintenance: {} nodes, with reasons", 202, self._set_maintenance)
-            self._each(fleet, "PUT /v1/nodes/<node>/states/power: {} nodes are to power on", 202, self._power_on)
-            self._wait_for_power()
         found = {node["name"]: _seen(node) for node in self._nodes("name", *_SEEN)}
         different = {m.name for m in self._machines if found.get(m.name) != _wanted(m)} | (
             set(found) - set(self._uuids)
@@ -150,7 +145,7 @@ class Story:
         self._show.request("PUT", f"/baremetal/v1{path}")
         self._judge("What is no trait", self._client.baremetal("PUT", path), 400, [_BAD_TRAIT])
         path = f"/nodes/{node.name}"
-        patch = _patch({"conductor_group": _DEAD_GROUP})
+        patch = [{"op": "add", "path": "/conductor_group", "value": _DEAD_GROUP}]
         self._show.request("PATCH", f"/baremetal/v1{path}  conductor_group={_DEAD_GROUP}")
         words = sorted({_DEAD_GROUP, *self._conductors.values()})
         self._judge("A group without a conductor", self._client.baremetal("PATCH", path, patch), 400, words)
@@ -183,15 +178,10 @@ class Story:
             raise DemoFailed("The fleet could not be enrolled.")
 
     def _create(self, machine: Machine) -> Answer:
-        body = {name: value for name, value in machine.fields.items() if name not in _NEWER_FIELDS}
-        answer = self._client.baremetal("POST", "/nodes", body, version=_OLD_CLIENT)
+        answer = self._client.baremetal("POST", "/nodes", machine.fields)
         if answer.status == 201:
             self._uuids[machine.name] = answer.body["uuid"]
         return answer
-
-    def _classify(self, machine: Machine) -> Answer:
-        patch = _patch({name: machine.fields[name] for name in _NEWER_FIELDS})
-        return self._client.baremetal("PATCH", f"/nodes/{machine.name}", patch)
 
     def _set_traits(self, machine: Machine) -> Answer:
         return self._client.baremetal("PUT", f"/nodes/{machine.name}/traits", {"traits": sorted(machine.traits)})
@@ -200,23 +190,27 @@ class Story:
         body = {"reason": machine.maintenance}
         return self._client.baremetal("PUT", f"/nodes/{machine.name}/maintenance", body)
 
-    def _power_on(self, machine: Machine) -> Answer:
-        return self._client.baremetal("PUT", f"/nodes/{machine.name}/states/power", {"target": "power on"})
+    def _provision(self, verb: str, state: str) -> None:
+        """The verb for every machine; the conductors do it. Raises DemoFailed if they do not: placement offers no node
+        that is not available."""
 
-    def _wait_for_power(self) -> None:
-        """Placement offers a node only when its power state is known."""
-        until = time.monotonic() + _POWER_SECONDS
-        while waiting := self._not_powered():
+        def request(machine: Machine) -> Answer:
+            return self._client.baremetal("PUT", f"/nodes/{machine.name}/states/provision", {"target": verb})
+
+        path = "PUT /v1/nodes/<node>/states/provision"
+        self._each(self._machines, f"{path}: {{}} nodes, target {verb}", 202, request)
+        until = time.monotonic() + _PROVISION_SECONDS
+        while waiting := self._not_in(state):
             if time.monotonic() > until:
                 break
             time.sleep(0.1)
-        said = "The conductors have done so: every node has power"
-        if not self._show.check(said, not waiting, f"after {_POWER_SECONDS} seconds not: {_listed(waiting)}"):
-            raise DemoFailed("Nodes without power are not offered.")
+        said = f"The conductors have done so: every node is {state}"
+        if not self._show.check(said, not waiting, f"after {_PROVISION_SECONDS} seconds not: {_listed(waiting)}"):
+            raise DemoFailed(f"Nodes that are not {state} are not offered.")
 
-    def _not_powered(self) -> list[str]:
-        nodes = self._nodes("name", "power_state", "reservation")
-        ready = {node["name"] for node in nodes if node["power_state"] == "power on" and not node["reservation"]}
+    def _not_in(self, state: str) -> list[str]:
+        nodes = self._nodes("name", "provision_state", "reservation")
+        ready = {node["name"] for node in nodes if node["provision_state"] == state and not node["reservation"]}
         return [machine.name for machine in self._machines if machine.name not in ready]
 
     def _nodes(self, *fields: str) -> list[dict[str, Any]]:
@@ -263,10 +257,6 @@ def _allocation(candidate: Mapping[str, Any]) -> dict[str, Any]:
     """The claim of a candidate by a new consumer."""
     consumer = {"project_id": "demo", "user_id": "demo", "consumer_type": "INSTANCE", "consumer_generation": None}
     return {"allocations": candidate["allocations"], "mappings": candidate["mappings"], **consumer}
-
-
-def _patch(fields: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [{"op": "add", "path": f"/{name}", "value": value} for name, value in fields.items()]
 
 
 def _wanted(machine: Machine) -> dict[str, Any]:
