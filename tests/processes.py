@@ -84,6 +84,10 @@ class Program:
             return False
         return True
 
+    def assert_group_gone(self) -> None:
+        """No process of the group is left. (One that has ended counts until init has seen it.)"""
+        wait_until(lambda: not self.group_exists(), 10, "the last process of the group to be gone")
+
     def close(self) -> None:
         """Kill whatever is left, and print the end of what was printed and logged."""
         with suppress(ProcessLookupError):

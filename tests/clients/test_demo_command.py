@@ -32,7 +32,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def assert_nothing_left(running: Program, temporary: Path) -> None:
-    assert not running.group_exists()
+    running.assert_group_gone()
     assert list(temporary.iterdir()) == []
 
 

@@ -154,7 +154,7 @@ def test_stop(tmp_path: Path, database_url: str) -> None:
     with serve(tmp_path, "--database", database_url) as (running, url), Client(url) as client:
         wait_for_conductor(client)
         assert running.end() == 0
-        assert not running.group_exists()
+        running.assert_group_gone()
     assert online(database_url) == [False]
 
 
@@ -171,7 +171,7 @@ def test_terminal(tmp_path: Path, number: signal.Signals) -> None:
             # Whether to go on is a matter of taste (nohup), but if so then with the conductor, which signs off later.
             time.sleep(1)
             assert running.end() == 0
-        assert not running.group_exists()
+        running.assert_group_gone()
     assert online(f"sqlite:///{tmp_path / DEFAULT_FILE}") == [False]
 
 
@@ -183,7 +183,7 @@ def test_conductor_dies(tmp_path: Path) -> None:
         conductor = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0]  # the first that it started
         os.kill(int(conductor), signal.SIGKILL)
         assert running.process.wait(5) != 0
-        assert not running.group_exists()
+        running.assert_group_gone()
 
 
 def test_head_dies(tmp_path: Path) -> None:
