@@ -64,7 +64,12 @@ class Fields(dict[str, Field]):
 
     def values_of(self, entity: Any, **computed: Any) -> dict[str, Any]:
         """The patchable fields of ``entity`` as a document to patch; ``computed`` has those that are no columns."""
-        values = {name: computed[name] if name in computed else getattr(entity, name) for name in self.patchable}
+        return self.defaulted(
+            {name: computed[name] if name in computed else getattr(entity, name) for name in self.patchable}
+        )
+
+    def defaulted(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Values of patchable fields, with the default for null."""
         return {name: deepcopy(self.defaults[name]) if value is None else value for name, value in values.items()}
 
     def patched(self, before: Mapping[str, Any], operations: patch.Patch, schema: Schema) -> dict[str, Any]:
@@ -76,8 +81,7 @@ class Fields(dict[str, Field]):
 
     def loaded(self, document: Mapping[str, Any], schema: Schema, argument: str) -> dict[str, Any]:
         """The document as ``schema`` loads it; null means the default. Raises InvalidValue, naming ``argument``."""
-        after = load(schema, document, argument)
-        return {name: deepcopy(self.defaults[name]) if value is None else value for name, value in after.items()}
+        return self.defaulted(load(schema, document, argument))
 
     def changes(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
         """What is different in ``after``; to JSON, 1 and True are."""

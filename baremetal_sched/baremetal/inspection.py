@@ -21,16 +21,18 @@ from baremetal_sched.db.types import dump_json
 from baremetal_sched.settings import Settings
 
 #: What rules may set on a node: what a client may, but for who is on it and how it is protected.
-_SETTABLE = tuple(
-    name for name in FIELDS.patchable if not name.startswith(("instance_uuid", "instance_name", "protected"))
+SETTABLE = tuple(
+    name for name in FIELDS.patchable if name not in ("instance_uuid", "instance_name", "protected", "protected_reason")
 )
 #: What they see besides.
 _READ_ONLY = (
     *("uuid", "provision_state", "target_provision_state", "power_state", "instance_uuid", "instance_name", "fault"),
     *("maintenance_reason", "protected", "boot_mode", "secure_boot", "driver_internal_info", "raid_config"),
 )
-#: What they may not set on a port: to whom it belongs.
-_PORT_FIXED = ("address", "node_uuid", "portgroup_uuid")
+#: What they may set on a port: all but to whom it belongs.
+SETTABLE_ON_PORTS = tuple(
+    name for name in ports.FIELDS.patchable if name not in ("address", "node_uuid", "portgroup_uuid")
+)
 
 
 @dataclass(frozen=True)
@@ -91,21 +93,20 @@ def finish(session: Session, node: Node, verdict: Verdict, membership: Membershi
 
 def _subject(session: Session, node: Node, own: Sequence[Port], finding: Finding) -> Subject:
     """Copies of everything, to be changed by rules."""
-    document = node_update.document_of(session, node)
     copied = deepcopy(finding)
     return Subject(
-        node={name: deepcopy(document[name]) for name in _SETTABLE},
+        node=_copy(node_update.document_of(session, node), SETTABLE),
         traits=traits.list_traits(session, node.id),
         inventory=copied.inventory,
         plugin_data=copied.plugin_data,
-        ports={port.uuid: _copy_without(ports.document_of(port, node), _PORT_FIXED) for port in own},
+        ports={port.uuid: _copy(ports.document_of(port, node), SETTABLE_ON_PORTS) for port in own},
         addresses={port.address: port.uuid for port in own},
         read_only={name: getattr(node, name) for name in _READ_ONLY},
     )
 
 
-def _copy_without(document: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    return {name: deepcopy(value) for name, value in document.items() if name not in names}
+def _copy(document: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: deepcopy(document[name]) for name in names}
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

@@ -48,12 +48,12 @@ def update(
 
 
 def set_fields(session: Session, node: Node, values: Mapping[str, Any], membership: Membership) -> None:
-    """Set fields that a PATCH may touch, on a node (its row locked) that is reserved for the caller.
+    """Set fields that a PATCH may touch, null to their default, on a node (its row locked) reserved for the caller.
 
     Raises like ``update``, and then nothing is changed.
     """
     before = document_of(session, node)
-    after = FIELDS.loaded({**before, **values}, NODE_UPDATE, "node")
+    after = FIELDS.loaded({**before, **FIELDS.defaulted(values)}, NODE_UPDATE, "node")
     if after["name"] is not None:
         nodes.check_name(after["name"], hostname_only=False, refusal="Cannot give the node the invalid name")
     changed = _changes(before, after, membership)

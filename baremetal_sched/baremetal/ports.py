@@ -114,12 +114,13 @@ def update(
 
 
 def set_fields(session: Session, port: Port, node: Node, values: Mapping[str, Any]) -> None:
-    """Set fields, none that says to whom the port belongs, on a port of ``node``, which is reserved for the caller.
+    """Set fields, null to their default, on a port of ``node``, which is reserved for the caller. None of them says to
+    whom the port belongs.
 
     Raises InvalidValue, PortAlreadyExists, PortgroupRefused.
     """
     before = document_of(port, node)
-    after = FIELDS.loaded({**before, **values}, PORT_UPDATE, "port")
+    after = FIELDS.loaded({**before, **FIELDS.defaulted(values)}, PORT_UPDATE, "port")
     changed = FIELDS.changes(before, after)
     _check(after)
     group = session.get(Portgroup, port.portgroup_id, with_for_update=True) if port.portgroup_id else None

@@ -1,17 +1,22 @@
 """Inspection rules on documents: fields in texts, every operator, every action, loops, and how rules fail."""
 
+from collections.abc import Mapping
+from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from baremetal_sched.baremetal.rules import engine
 from baremetal_sched.baremetal.rules.actions import ACTIONS, ApiCall, Subject
 from baremetal_sched.baremetal.rules.engine import Rule
 from baremetal_sched.baremetal.rules.operators import OPERATORS
-from baremetal_sched.baremetal.rules.signatures import RuleFailed
+from baremetal_sched.baremetal.rules.signatures import RuleFailed, Signature
 from baremetal_sched.errors import InvalidValue
+from tests.functional.fuzz.words import odd_values
 
 PORT, MAC = "22222222-0000-4000-8000-000000000000", "52:54:00:00:00:0a"
 INVENTORY = {
@@ -230,6 +235,9 @@ def test_every_operator_is_tested() -> None:
         (clause("in-net", address="10.0.0.1", subnet="{inventory[nosuch]}"), "invalid value"),
         (clause("matches", value="a", regex="{item}", loop=["("]), "invalid regular expression"),
         (clause("contains", value="a", regex="*"), "invalid regular expression"),
+        (clause("contains", value="a", regex=5), "5 is no string"),
+        (clause("contains", value="a", regex="(" * 5000 + ")" * 5000), "invalid regular expression"),
+        (clause("contains", value="a", regex="a{9999999999}"), "invalid regular expression"),
         (clause("one-of", value="a", values=5), "Expected list for 'values', got: int"),
         (clause("eq", x=1), "missing required argument(s): values; unexpected argument(s): x"),
     ],
@@ -372,6 +380,7 @@ def test_logging() -> None:
         (clause("add-trait", "{item}", loop=[5]), "Failed to add new trait 5"),
         (clause("set-plugin-data", "s.x", 1), "Failed to set plugin data at s.x"),
         (clause("extend-plugin-data", "s", 1), "it is no list"),
+        (clause("set-plugin-data", [], 1), "has to have a part"),
         (clause("set-port-attribute", "x", "/extra/a", 1), "Port x could not be found"),
         (clause("extend-port-attribute", PORT, "/address", 1), "cannot be set by a rule"),
         (clause("del-port-attribute", PORT, "/extra/a"), "there is none"),
@@ -400,6 +409,30 @@ def test_capabilities_need_properties() -> None:
 def test_every_action_is_tested() -> None:
     text = Path(__file__).read_text()
     assert [name for name in ACTIONS if f'clause("{name}"' not in text] == []
+
+
+TEXTS = ["{inventory[a]}", "{inventory[a]:>9}", "{plugin_data}", "{item}", "/extra/a", "a.b", MAC, "CUSTOM_B"]
+ARGUMENTS = st.sampled_from(TEXTS) | odd_values
+
+
+@st.composite
+def clauses(draw: st.DrawFn, signatures: Mapping[str, Signature]) -> dict[str, Any]:
+    op = draw(st.sampled_from(sorted(signatures)))
+    names = (*signatures[op].required, *draw(st.just(()) | st.just(signatures[op].optional)))
+    return clause(op, loop=draw(st.just(None) | st.lists(ARGUMENTS, max_size=2)), **{n: draw(ARGUMENTS) for n in names})
+
+
+@pytest.mark.filterwarnings("ignore:Possible:FutureWarning:re")
+@pytest.mark.filterwarnings("ignore:Possible:FutureWarning:baremetal_sched")
+@settings(max_examples=150, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(clauses(OPERATORS), max_size=2), st.lists(clauses(ACTIONS), min_size=1, max_size=3), odd_values)
+def test_whatever_a_rule_says_it_is_applied_or_fails_for_a_reason(
+    conditions: list[dict[str, Any]], actions: list[dict[str, Any]], value: Any
+) -> None:
+    found = subject()
+    found.inventory["a"] = value
+    with suppress(RuleFailed):
+        engine.run([Rule("r1", conditions, actions)], found, mask_secrets="always")
 
 
 # -- rules -------------------------------------------------------------------------------------------------------------

@@ -150,7 +150,10 @@ def _put_capabilities(subject: Subject, capabilities: list[str]) -> None:
 
 
 def _plugin_path(path: Any) -> list[str]:
-    return [str(part) for part in path] if isinstance(path, list) else str(path).split(".")
+    parts = [str(part) for part in path] if isinstance(path, list) else str(path).split(".")
+    if not parts:
+        raise RuleFailed(message="A path in the plugin data has to have a part.")
+    return parts
 
 
 def _set_plugin_data(subject: Subject, path: Any, value: Any) -> None:

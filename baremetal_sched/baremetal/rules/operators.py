@@ -84,9 +84,11 @@ def _contains(value: Any, regex: Any) -> bool:
 
 def regex_of(text: Any) -> re.Pattern[str]:
     """``text`` as a regular expression. Raises RuleFailed if it is none."""
+    if not isinstance(text, str):
+        raise RuleFailed(message=f"invalid regular expression: {text!r} is no string")
     try:
-        return re.compile(str(text))
-    except re.error as error:
+        return re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
         raise RuleFailed(message=f"invalid regular expression: {error}") from None
 
 

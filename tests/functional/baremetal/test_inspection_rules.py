@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from baremetal_sched.baremetal import inspection
 from baremetal_sched.baremetal.rules import built_in
 from baremetal_sched.errors import InvalidValue
 from tests.service import Service, fault
@@ -256,6 +257,15 @@ def test_rules_set_class_traits_group_and_properties(service: Service, uuid: str
     assert found["inventory"]["cpu"]["count"] == 16
 
 
+def test_what_is_deleted_gets_its_default(service: Service, uuid: str) -> None:
+    for name, value in (("description", "d"), ("maintenance", True), ("resource_class", "c"), ("extra", {"a": 1})):
+        service.patch(uuid, ("add", f"/{name}", value))
+        add(service, {"op": "del-attribute", "args": {"path": f"/{name}"}})
+    node = inspect(service, uuid)
+    assert (node["description"], node["resource_class"]) == (None, None)
+    assert (node["maintenance"], node["extra"]) == (False, {})
+
+
 def test_rules_go_by_falling_priority_and_then_by_age(service: Service, uuid: str) -> None:
     for name, priority in (("a", 1), ("b", 9), ("c", 1), ("d", 0)):
         add(service, {"op": "extend-attribute", "args": ["/extra/order", name]}, priority=priority)
@@ -304,6 +314,23 @@ def test_a_rule_that_fails_fails_the_inspection_and_changes_nothing(
     found = service.baremetal("GET", f"/nodes/{uuid}/inventory").json
     assert found["inventory"]["cpu"]["count"] == 16
     assert found["plugin_data"] == {}
+
+
+@pytest.mark.parametrize("value", ["x" * 300, [1], {"a": {"b": 1}}], ids=["text", "list", "object"])
+def test_whatever_a_rule_sets_there_is_a_reason_if_it_cannot_be(service: Service, uuid: str, value: Any) -> None:
+    port = service.baremetal("POST", "/ports", {"node_uuid": uuid, "address": "52:54:00:00:00:01"}).json["uuid"]
+    rule = add(service)["uuid"]
+    actions = [setting(f"/{name}", value) for name in inspection.SETTABLE]
+    for name in inspection.SETTABLE_ON_PORTS:
+        actions.append({"op": "set-port-attribute", "args": [port, f"/{name}", value]})
+    for action in actions:
+        patch(service, rule, ("replace", "/actions", [action]))
+        service.baremetal("PUT", f"/nodes/{uuid}/states/provision", {"target": "inspect"})
+        service.work()
+        node = service.node(uuid)
+        assert (node["provision_state"] == "manageable") is (node["last_error"] is None), action
+        assert "Unexpected" not in (node["last_error"] or ""), node["last_error"]
+        service.set_columns(uuid, provision_state="manageable", last_error=None)
 
 
 def test_fake_machines_have_what_their_driver_info_says(service: Service, uuid: str) -> None:

@@ -61,6 +61,7 @@ def _around(service: Service, node: str) -> dict[str, list[str]]:
         ],
         "deploy_templates": [add("/deploy_templates", name="CUSTOM_A", steps=[{**step, "priority": 1}]), "CUSTOM_A"],
         "runbooks": [add("/runbooks", name="CUSTOM_A", steps=[{**step, "order": 1}]), "CUSTOM_A"],
+        "inspection_rules": [add("/inspection_rules", actions=[{"op": "log", "args": ["{node.name}"]}])],
     }
 
 
