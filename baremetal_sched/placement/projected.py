@@ -3,10 +3,11 @@
 For whoever owns the truth (``baremetal.projection``). Everything here is the provider's side of another transaction.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import ColumnElement, SQLColumnExpression, bindparam, delete, insert, select, update
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import utcnow
@@ -19,6 +20,7 @@ from baremetal_sched.db.models import (
     ResourceProvider,
     Trait,
 )
+from baremetal_sched.db.packing import concatenated, joined, number
 from baremetal_sched.errors.placement import InventoryInUse
 from baremetal_sched.placement import names, tree
 
@@ -43,8 +45,9 @@ def conform(session: Session, uuid: str, unit: Unit | None, traits: Collection[s
     if provider_id is None:
         provider_id = tree.create(session, uuid, name=uuid)
         changes.append("provider created")
-    changes += _conform_inventory(session, provider_id, uuid, unit)
-    changes += _conform_traits(session, provider_id, traits)
+    present, stocks = _present(session, provider_id)
+    changes += _conform_inventory(session, provider_id, uuid, unit, stocks)
+    changes += _conform_traits(session, provider_id, traits, present)
     if changes:
         session.execute(
             update(ResourceProvider)
@@ -57,7 +60,8 @@ def conform(session: Session, uuid: str, unit: Unit | None, traits: Collection[s
 def offer(session: Session, uuid: str, unit: Unit) -> None:
     """Make provider ``uuid`` offer its unit until ``conform`` says otherwise, so that it can be claimed meanwhile."""
     provider_id = session.scalars(select(ResourceProvider.id).where(ResourceProvider.uuid == uuid)).one()
-    _conform_inventory(session, provider_id, uuid, replace(unit, reserved=False))
+    _, stocks = _present(session, provider_id)
+    _conform_inventory(session, provider_id, uuid, replace(unit, reserved=False), stocks)
 
 
 def consumers_of(session: Session, uuid: str) -> list[str]:
@@ -92,35 +96,70 @@ def remove(session: Session, uuid: str) -> None:
     tree.erase(session, provider_id)
 
 
-def _conform_inventory(session: Session, provider_id: int, uuid: str, unit: Unit | None) -> list[str]:
-    found = {
-        name: (class_id, total, reserved, min_unit, max_unit, step_size, ratio, used)
-        for name, class_id, total, reserved, min_unit, max_unit, step_size, ratio, used in session.execute(
-            select(
-                ResourceClass.name,
-                Inventory.resource_class_id,
-                Inventory.total,
-                Inventory.reserved,
-                Inventory.min_unit,
-                Inventory.max_unit,
-                Inventory.step_size,
-                Inventory.allocation_ratio,
-                Inventory.used,
-            )
-            .join(ResourceClass, ResourceClass.id == Inventory.resource_class_id)
-            .where(Inventory.provider_id == provider_id)
-        )
-    }
+@dataclass(frozen=True)
+class _Stock:
+    """An inventory as it is: its class, its numbers in the order of ``_NUMBERS``, and how much of it is used."""
+
+    class_id: int
+    numbers: Sequence[float]
+    used: int
+
+
+_NUMBERS = (
+    Inventory.total,
+    Inventory.reserved,
+    Inventory.min_unit,
+    Inventory.max_unit,
+    Inventory.step_size,
+    Inventory.allocation_ratio,
+)
+
+
+def _spaced(name: SQLColumnExpression[str], *numbers: SQLColumnExpression[Any]) -> ColumnElement[str]:
+    return concatenated(name, *(part for each in numbers for part in (" ", number(each))))
+
+
+#: SELECT (SELECT group_concat(name || ' ' || id) FROM traits JOIN provider_traits … WHERE provider_id = :provider),
+#:        (SELECT group_concat(name || ' ' || resource_class_id || ' ' || used || ' ' || total || …) FROM inventories …)
+_PRESENT = select(
+    select(joined(_spaced(Trait.name, Trait.id)))
+    .join_from(Trait, ProviderTrait, ProviderTrait.trait_id == Trait.id)
+    .where(ProviderTrait.provider_id == bindparam("provider"))
+    .scalar_subquery(),
+    select(joined(_spaced(ResourceClass.name, Inventory.resource_class_id, Inventory.used, *_NUMBERS)))
+    .join_from(Inventory, ResourceClass, ResourceClass.id == Inventory.resource_class_id)
+    .where(Inventory.provider_id == bindparam("provider"))
+    .scalar_subquery(),
+)
+
+
+def _present(session: Session, provider_id: int) -> tuple[dict[str, int], dict[str, _Stock]]:
+    """The ids of the provider's traits, and its inventories, by name. In one statement: every change of a node asks."""
+    traits, inventories = session.execute(_PRESENT, {"provider": provider_id}).one()
+    ids = dict(line.split(" ") for line in (traits or "").split(",") if line)
+    stocks = {}
+    for line in (inventories or "").split(","):
+        if line:
+            name, class_id, used, *numbers = line.split(" ")
+            stocks[name] = _Stock(int(class_id), [float(each) for each in numbers], int(used))
+    return {name: int(trait_id) for name, trait_id in ids.items()}, stocks
+
+
+def _conform_inventory(
+    session: Session, provider_id: int, uuid: str, unit: Unit | None, found: Mapping[str, _Stock]
+) -> list[str]:
     changes = []
     wanted = unit.resource_class if unit else None
-    for name, (class_id, *_, used) in found.items():
+    for name, stock in found.items():
         if name == wanted:
             continue
-        if used:
+        if stock.used:
             raise InventoryInUse(resource_classes=name, provider=uuid)
         session.execute(
             delete(Inventory).where(
-                Inventory.provider_id == provider_id, Inventory.resource_class_id == class_id, Inventory.used == 0
+                Inventory.provider_id == provider_id,
+                Inventory.resource_class_id == stock.class_id,
+                Inventory.used == 0,
             )
         )
         changes.append(f"inventory of {name} removed")
@@ -129,9 +168,7 @@ def _conform_inventory(session: Session, provider_id: int, uuid: str, unit: Unit
     return changes + _conform_unit(session, provider_id, unit, found.get(unit.resource_class))
 
 
-def _conform_unit(
-    session: Session, provider_id: int, unit: Unit, found: tuple[int, int, int, int, int, int, float, int] | None
-) -> list[str]:
+def _conform_unit(session: Session, provider_id: int, unit: Unit, found: _Stock | None) -> list[str]:
     reserved = int(unit.reserved)
     values = {
         "total": 1,
@@ -150,26 +187,19 @@ def _conform_unit(
             )
         )
         return [f"inventory of {unit.resource_class} added"]
-    class_id, *present, _ = found
-    if present == [1, reserved, 1, 1, 1, 1.0]:
+    if [*found.numbers] == [1, reserved, 1, 1, 1, 1]:
         return []
     session.execute(
         update(Inventory)
-        .where(Inventory.provider_id == provider_id, Inventory.resource_class_id == class_id)
+        .where(Inventory.provider_id == provider_id, Inventory.resource_class_id == found.class_id)
         .values(updated_at=utcnow(), **values)
     )
     return [f"inventory of {unit.resource_class} {'reserved' if reserved else 'offered'}"]
 
 
-def _conform_traits(session: Session, provider_id: int, traits: Collection[str]) -> list[str]:
-    present = {
-        name: trait_id
-        for name, trait_id in session.execute(
-            select(Trait.name, Trait.id)
-            .join(ProviderTrait, ProviderTrait.trait_id == Trait.id)
-            .where(ProviderTrait.provider_id == provider_id)
-        )
-    }
+def _conform_traits(
+    session: Session, provider_id: int, traits: Collection[str], present: Mapping[str, int]
+) -> list[str]:
     missing = [name for name in traits if name not in present]
     surplus = [name for name in present if name not in set(traits)]
     if surplus:
