@@ -13,17 +13,17 @@ from baremetal_sched.baremetal.schemas.base import Choice, JsonObject, StrictSch
 _MOST_DIGITS = 9
 
 
-class Count(fields.Field[int | str]):
-    """A non-negative integer, or one in digits; it stays as it is written."""
+class Count(fields.Field[int]):
+    """A non-negative integer, or one in digits."""
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int | str:
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int | str):
             raise ValidationError(f"{value!r} is not of type 'integer', 'string'")
         if isinstance(value, int) and value < 0:
             raise ValidationError(f"{value} is less than the minimum of 0")
         if isinstance(value, str) and not (value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS):
             raise ValidationError(f"{value!r} does not match '^[0-9]+$', or has more than {_MOST_DIGITS} digits")
-        return value
+        return int(value)
 
 
 class Args(JsonObject):

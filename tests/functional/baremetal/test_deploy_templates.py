@@ -34,7 +34,7 @@ def test_create_and_show(service: Service) -> None:
     response = service.baremetal("POST", "/deploy_templates", body, version="1.55", status=201)
     template = response.json
     assert set(template) == {"uuid", "name", "steps", "extra", "created_at", "updated_at", "links"}
-    assert template["steps"] == [{**step, "args": {"password": "******", "settings": []}}]
+    assert template["steps"] == [{**step, "args": {"password": "******", "settings": []}, "priority": 150}]
     url = f"http://localhost/baremetal/v1/deploy_templates/{template['uuid']}"
     assert response.headers["Location"] == url
     assert template["links"][0] == {"href": url, "rel": "self"}
