@@ -167,6 +167,11 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "automated_clean", default=True, help="Clean nodes before they become available, unless they say otherwise."
         ),
         cfg.BoolOpt(
+            "allow_deleting_available_nodes",
+            default=True,
+            help="Let clients delete nodes that are available, and not only those that are out of use.",
+        ),
+        cfg.BoolOpt(
             "automatic_lessee",
             default=True,
             help="Make the project that deploys a node its lessee, if it has none, until it is undeployed.",

@@ -227,7 +227,7 @@ def interfaces(driver: str, chosen: Mapping[str, Any]) -> dict[str, str]:
     return result
 
 
-def destroy(session: Session, ident: str, membership: Membership) -> None:
+def destroy(session: Session, ident: str, membership: Membership, settings: Settings) -> None:
     """Remove a node with everything that hangs on it, its provider too.
 
     Raises NodeProtected, NodeAssociated, NodeAllocated or InvalidNodeState if it is not to be removed now; being in
@@ -239,10 +239,13 @@ def destroy(session: Session, ident: str, membership: Membership) -> None:
     if not node.maintenance:
         if node.instance_uuid is not None:
             raise NodeAssociated(node=node.uuid, instance=node.instance_uuid)
-        if node.provision_state not in states.DELETE_ALLOWED:
+        allowed: tuple[str, ...] = states.DELETE_ALLOWED
+        if settings.conductor.allow_deleting_available_nodes:
+            allowed = (*allowed, states.AVAILABLE)
+        if node.provision_state not in allowed:
             raise InvalidNodeState(
                 message=f'Can not delete node "{node.uuid}" while it is in provision state "{node.provision_state}". '
-                f'Valid provision states to perform deletion are: "{states.DELETE_ALLOWED}", '
+                f'Valid provision states to perform deletion are: "{allowed}", '
                 "or set the node into maintenance mode"
             )
     projection.withdraw(session, node, force=node.maintenance)

@@ -185,7 +185,7 @@ def delete_node(call: BaremetalCall, session: Session, ident: str) -> Response:
     call.refuse_body()
     node_uuid = uuid_to_find(call, session, ident)
     membership = call.membership(session)
-    recoded(lambda: nodes.destroy(session, node_uuid, membership))
+    recoded(lambda: nodes.destroy(session, node_uuid, membership, call.settings))
     return empty_response(204)
 
 

@@ -6,26 +6,9 @@ from marshmallow import ValidationError, fields, validates_schema
 
 from baremetal_sched.baremetal.drivers import INTERFACE_TYPES
 from baremetal_sched.baremetal.schemas.base import Flag, JsonObject, StrictSchema, Text, Uuid
+from baremetal_sched.baremetal.schemas.network_data import NetworkData
 
 _INTERFACES = {f"{kind}_interface": Text(longest=64, allow_none=True) for kind in INTERFACE_TYPES}
-
-
-class NetworkData(JsonObject):
-    """Network configuration for an instance: links, networks and services, each a list of objects; or nothing."""
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, Any]:
-        document = super()._deserialize(value, attr, data, **kwargs)
-        if not document:
-            return document
-        for part in ("links", "networks", "services"):
-            if part not in document:
-                raise ValidationError(f"Invalid network_data: '{part}' is a required property")
-            if not isinstance(document[part], list) or not all(isinstance(item, dict) for item in document[part]):
-                raise ValidationError(f"Invalid network_data: {part} is not an array of objects")
-        surplus = set(document) - {"links", "networks", "services"}
-        if surplus:
-            raise ValidationError(f"Invalid network_data: {sorted(surplus)} are not known")
-        return document
 
 
 _COMMON: dict[str, Any] = {
@@ -37,19 +20,19 @@ _COMMON: dict[str, Any] = {
     "properties": JsonObject(),
     "chassis_uuid": Uuid(allow_none=True),
     "instance_uuid": Uuid(allow_none=True),
-    "maintenance": Flag(),
+    "maintenance": Flag(allow_none=True),
     "resource_class": Text(longest=80, allow_none=True),
     "conductor_group": Text(allow_none=True),
     "automated_clean": Flag(allow_none=True),
     "owner": Text(longest=255, allow_none=True),
     "lessee": Text(longest=255, allow_none=True),
     "description": Text(longest=4096, allow_none=True),
-    "retired": Flag(),
+    "retired": Flag(allow_none=True),
     "retired_reason": Text(longest=65535, allow_none=True),
     "network_data": NetworkData(),
     "shard": Text(longest=255, allow_none=True),
     "parent_node": Text(longest=255, allow_none=True),
-    "disable_power_off": Flag(),
+    "disable_power_off": Flag(allow_none=True),
     "instance_name": Text(shortest=1, longest=255, allow_none=True),
     **_INTERFACES,
 }
@@ -57,13 +40,13 @@ _COMMON: dict[str, Any] = {
 
 class _NodeCreate(StrictSchema):
     uuid = Uuid(allow_none=True)
-    console_enabled = Flag()
+    console_enabled = Flag(allow_none=True)
     boot_mode = Text(longest=16, allow_none=True)
     secure_boot = Flag(allow_none=True)
 
 
 class _NodeUpdate(StrictSchema):
-    protected = Flag()
+    protected = Flag(allow_none=True)
     protected_reason = Text(longest=65535, allow_none=True)
 
 

@@ -118,11 +118,21 @@ def test_newer_fields_may_be_there_empty(service: Service) -> None:
     create(service, 201, "1.4", name=None)
     create(service, 201, "1.45", conductor_group="")
     create(service, 201, "1.20", resource_class=None)
+    create(service, 201, "1.60", retired=None)
+    create(service, 201, "1.94", disable_power_off=None)
 
 
 def test_words_for_booleans(service: Service) -> None:
     node = create(service, 201, maintenance="yes", automated_clean="false", retired="1").json
     assert (node["maintenance"], node["automated_clean"], node["retired"]) == (True, False, True)
+
+
+def test_flags_that_are_null_are_off(service: Service) -> None:
+    flags = ("console_enabled", "maintenance", "retired", "disable_power_off")
+    node = create(service, 201, **dict.fromkeys(flags)).json
+    assert [node[name] for name in flags] == [False] * 4
+    service.patch(node["uuid"], ("add", "/retired", True))
+    assert service.patch(node["uuid"], ("replace", "/retired", None)).json["retired"] is False
 
 
 def test_names_are_unique(service: Service) -> None:

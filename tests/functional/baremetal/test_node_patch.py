@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from baremetal_sched.baremetal import states
 from tests.service import Service, fault
 
 UUID = "aaaaaaaa-2222-4000-8000-000000000001"
@@ -196,6 +197,29 @@ def test_a_node_in_transition_cannot_be_changed(service: Service, uuid: str) -> 
     service.patch(uuid, ("add", "/extra/a", 3), version="1.38", status=200)
     service.set_columns(uuid, provision_state="deploying", maintenance=True, instance_uuid=UUID)
     service.patch(uuid, ("remove", "/instance_uuid"), status=200)
+
+
+@pytest.mark.parametrize("state", sorted(states.PROVISION_STATES))
+def test_what_each_state_allows(service: Service, uuid: str, state: str) -> None:
+    """Interfaces and classes only where nothing depends on them; on the way somewhere, only where work has stopped."""
+    idle = state in ("enroll", "inspecting", "inspect wait", "manageable", "available")
+    stopped = state.endswith(" failed") or state in ("inspect wait", "error", "verifying", "service hold")
+    for target, version, changes in (
+        (None, "1.115", True),
+        ("active", "1.115", stopped),
+        ("active", "1.38", stopped or state == "inspecting"),
+    ):
+        before = {"deploy_interface": "fake", "resource_class": "rc1"}
+        service.set_columns(uuid, provision_state=state, target_provision_state=target, **before)
+        for operation, allowed in (
+            (("add", "/extra/a", f"{version} {target}"), changes),
+            (("add", "/deploy_interface", "noop"), changes and idle),
+            (("add", "/resource_class", "rc9"), changes and idle),
+        ):
+            service.patch(uuid, operation, version=version, status=200 if allowed else 409)
+    service.set_columns(uuid, target_provision_state=None)
+    service.patch(uuid, ("add", "/protected", True), status=200 if state in ("active", "rescue") else 409)
+    service.patch(uuid, ("add", "/retired", True), status=409 if state == "available" else 200)
 
 
 def test_leaving_maintenance_clears_its_reason(service: Service, uuid: str) -> None:

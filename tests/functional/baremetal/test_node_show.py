@@ -3,7 +3,12 @@
 import json
 
 import pytest
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal import bios, firmware, history, inventory, nodes, states
+from baremetal_sched.baremetal.drivers.machine import Flashed
+from baremetal_sched.db.models import Base
 from tests.service import Service, fault
 
 UUID = "aaaaaaaa-0000-4000-8000-000000000001"
@@ -62,6 +67,55 @@ def test_delete_is_refused_in_most_states(service: Service) -> None:
     assert "protected" in fault(service.baremetal("DELETE", f"/nodes/{uuid}", status=403))
     service.set_columns(uuid, protected=False)
     service.baremetal("DELETE", f"/nodes/{uuid}", status=204)
+
+
+def test_deleting_available_nodes_can_be_forbidden(database_url: str) -> None:
+    with Service(database_url, conductor={"allow_deleting_available_nodes": False}) as service:
+        service.add_conductor("c1")
+        uuid = service.add_node("n1", power=False)
+        message = fault(service.baremetal("DELETE", "/nodes/n1", status=409))
+        assert "('manageable', 'enroll', 'adopt failed')" in message
+        service.set_columns(uuid, provision_state="manageable")
+        service.baremetal("DELETE", "/nodes/n1", status=204)
+
+
+@pytest.mark.parametrize("state", sorted(states.PROVISION_STATES))
+def test_states_in_which_a_node_can_be_deleted(service: Service, state: str) -> None:
+    allowed = state in ("manageable", "enroll", "adopt failed", "available")
+    for maintenance in (False, True):
+        uuid = service.add_node(power=False)
+        service.set_columns(uuid, provision_state=state, maintenance=maintenance)
+        service.baremetal("DELETE", f"/nodes/{uuid}", status=204 if allowed or maintenance else 409)
+
+
+def test_everything_goes_with_a_node(service: Service) -> None:
+    uuid = service.add_node("n1", traits=("CUSTOM_A",))
+    group = service.baremetal("POST", "/portgroups", {"node_uuid": uuid}).json["uuid"]
+    port = {"node_uuid": uuid, "address": "52:54:00:00:00:01", "portgroup_uuid": group}
+    service.baremetal("POST", "/ports", port)
+    service.baremetal("POST", "/volume/connectors", {"node_uuid": uuid, "type": "iqn", "connector_id": "x"})
+    target = {"node_uuid": uuid, "volume_type": "iscsi", "volume_id": "v", "boot_index": 0}
+    service.baremetal("POST", "/volume/targets", target)
+    service.baremetal("POST", "/allocations", {"resource_class": "gold"})
+
+    def find_out(session: Session) -> None:
+        node = nodes.find_for_change(session, uuid)
+        history.record(session, node, "something", event_type="power")
+        inventory.store(session, node, {}, {})
+        bios.keep(session, node, {"a": "b"})
+        firmware.keep(session, node, {"c": Flashed("1", "2")})
+
+    def rows(session: Session) -> dict[str, int]:
+        counts = {name: session.scalar(select(func.count()).select_from(table)) or 0 for name, table in tables.items()}
+        return {name: count for name, count in counts.items() if count}
+
+    tables = {name: table for name, table in Base.metadata.tables.items() if name not in ("traits", "resource_classes")}
+    service.database.write(find_out)
+    assert len(service.database.read(rows)) > 15
+    service.baremetal("DELETE", "/nodes/n1", status=409)  # it is allocated
+    service.baremetal("PUT", "/nodes/n1/maintenance", {})
+    service.baremetal("DELETE", "/nodes/n1", status=204)
+    assert set(service.database.read(rows)) == {"conductors", "conductor_interfaces"}
 
 
 def test_delete_is_refused_with_an_instance_or_an_allocation(service: Service) -> None:

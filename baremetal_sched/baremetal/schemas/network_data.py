@@ -1,0 +1,121 @@
+"""Network configuration for an instance, as Nova writes it into config drives (network_data.json)."""
+
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Interface
+from typing import Any
+
+from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema.exceptions import best_match
+from marshmallow import ValidationError
+
+from baremetal_sched.baremetal.schemas.base import JsonObject
+
+_LINK_TYPES = ("bridge", "dvs", "hw_veb", "hyperv", "ovs", "phy", "tap", "vhostuser", "vif")
+_BOND_MODES = (*("802.3ad", "balance-rr", "active-backup", "balance-xor", "broadcast", "balance-tlb", "balance-alb"),)
+_TEXT: dict[str, Any] = {"type": "string"}
+_MAC: dict[str, Any] = {"type": "string", "pattern": r"^([0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}\Z"}
+
+_formats = FormatChecker(formats=())
+
+
+@_formats.checks("ipv4", raises=ValueError)
+def _is_ipv4(text: object) -> bool:
+    return bool(IPv4Address(text))
+
+
+@_formats.checks("ipv4-mask", raises=ValueError)
+def _is_ipv4_mask(text: object) -> bool:
+    # A host mask, such as 0.0.0.255, would do for Python, and is none.
+    return str(IPv4Network(f"0.0.0.0/{text}").netmask) == text
+
+
+@_formats.checks("ipv6", raises=ValueError)
+def _is_ipv6(text: object) -> bool:
+    return bool(IPv6Address(text))
+
+
+@_formats.checks("ipv6-host", raises=ValueError)
+def _is_ipv6_host(text: object) -> bool:
+    return bool(IPv6Interface(text))
+
+
+def _objects(required: tuple[str, ...], properties: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {
+        "type": "array",
+        "items": {"type": "object", "required": list(required), "properties": properties, **more},
+    }
+
+
+def _of_type(types: tuple[str, ...], then: dict[str, Any]) -> dict[str, Any]:
+    return {"if": {"required": ["type"], "properties": {"type": {"enum": list(types)}}}, "then": then}
+
+
+def _addresses(host: str, mask: str, address: str) -> dict[str, Any]:
+    """What holds for the networks of one version of IP; the arguments are formats."""
+    route = {
+        name: {"type": "string", "format": kind}
+        for name, kind in (("network", address), ("netmask", mask), ("gateway", address))
+    }
+    return {
+        "properties": {
+            "ip_address": {"type": "string", "format": host},
+            "netmask": {"type": "string", "format": mask},
+            "routes": _objects(("network", "netmask", "gateway"), route),
+        }
+    }
+
+
+_LINKS = _objects(
+    ("id", "type"),
+    {
+        "id": _TEXT,
+        "type": {"enum": [*_LINK_TYPES, "bond", "vlan"]},
+        "vif_id": _TEXT,
+        "mtu": {"type": ["number", "null"], "minimum": 1, "maximum": 65535},
+        "ethernet_mac_address": _MAC,
+        "vlan_mac_address": _MAC,
+        "vlan_id": {"type": "integer"},
+        "vlan_link": _TEXT,
+        "bond_mode": {"enum": list(_BOND_MODES)},
+        "bond_links": {"type": "array", "items": _TEXT},
+    },
+    allOf=[
+        _of_type((*_LINK_TYPES, "bond"), {"required": ["ethernet_mac_address"]}),
+        _of_type(("bond",), {"required": ["bond_mode", "bond_links"]}),
+        _of_type(("vlan",), {"required": ["vlan_mac_address", "vlan_id", "vlan_link"]}),
+    ],
+)
+_IPV4, _IPV6 = ("ipv4", "ipv4_dhcp"), ("ipv6", "ipv6_dhcp", "ipv6_slaac")
+_NETWORKS = _objects(
+    ("id", "link", "network_id", "type"),
+    {"id": _TEXT, "link": _TEXT, "network_id": _TEXT, "type": {"enum": [*_IPV4, *_IPV6]}},
+    allOf=[
+        _of_type(_IPV4, _addresses("ipv4", "ipv4-mask", "ipv4")),
+        _of_type(_IPV6, _addresses("ipv6-host", "ipv6", "ipv6")),
+    ],
+)
+_SERVICES = _objects(
+    ("type", "address"),
+    {
+        "type": {"enum": ["dns"]},
+        "address": {"type": "string", "anyOf": [{"format": "ipv4"}, {"format": "ipv6-host"}]},
+    },
+)
+_VALIDATOR = Draft202012Validator(
+    {
+        "required": ["links", "networks", "services"],
+        "properties": {"links": _LINKS, "networks": _NETWORKS, "services": _SERVICES},
+    },
+    format_checker=_formats,
+)
+
+
+class NetworkData(JsonObject):
+    """Links, networks and services; or nothing."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, Any]:
+        document = super()._deserialize(value, attr, data, **kwargs)
+        error = best_match(_VALIDATOR.iter_errors(document)) if document else None
+        if error is not None:
+            place = "".join(f"/{part}" for part in error.absolute_path)
+            raise ValidationError(f"Invalid network_data{f' at {place}' if place else ''}: {error.message}")
+        return document
