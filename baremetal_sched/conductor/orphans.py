@@ -1,4 +1,7 @@
-"""Nodes that somebody was working on who does no more: they are freed, and what was going on has failed."""
+"""Nodes that somebody was working on who does no more: they are freed, and what was going on has failed.
+
+Work that was requested and that nobody has begun is as good as new: it is done all the same.
+"""
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -7,7 +10,7 @@ import structlog
 from sqlalchemy import ColumnElement, and_, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import releasing, state_machine
+from baremetal_sched.baremetal import releasing, state_machine, work
 from baremetal_sched.baremetal.releasing import Why
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.db.models import Node, NodeWork
@@ -25,21 +28,25 @@ _TAKE_OVER = Why(
     event_type="takeover",
 )
 
+_UNBEGUN = select(NodeWork.id).where(NodeWork.node_id == Node.id, NodeWork.claimed_by.is_(None))
+
 
 def release(host: Host) -> None:
-    """Free the nodes of this conductor that are reserved for one that is dead, be they in maintenance or not."""
+    """Free the nodes of this conductor that are reserved for one that is dead, be they in maintenance or not; what that
+    one has not begun this one does."""
     orphan = releasing.is_orphan(host.settings.conductor.heartbeat_timeout)
+    _take_over_work(host, host.own(and_(orphan, _UNBEGUN.exists())))
     _release(host, host.own(orphan), orphan, _TAKE_OVER)
 
 
 def release_before_start(host: Host) -> None:
-    """Free all nodes that are reserved for this conductor's name: whoever worked on them under it does no more."""
+    """Free all nodes that somebody works on under this conductor's name: he does no more."""
     why = Why(
         power="Pending power operation was aborted due to conductor restart",
         provisioning=_CAN_NOT_BE_RESUMED % host.name,
         event_type="conductor",
     )
-    _release_reserved(host, Node.reservation == host.name, why)
+    _release_reserved(host, and_(Node.reservation == host.name, ~_UNBEGUN.exists()), why)
 
 
 def release_after_stop(host: Host, process: str) -> None:
@@ -52,6 +59,16 @@ def release_after_stop(host: Host, process: str) -> None:
         event_type="conductor",
     )
     _release_reserved(host, and_(Node.reservation == host.name, ~of_another.exists()), why)
+
+
+def _take_over_work(host: Host, node_ids: list[int]) -> None:
+    def take_over(session: Session, node_id: int) -> bool:
+        work_id = session.scalar(select(NodeWork.id).where(NodeWork.node_id == node_id))
+        return work_id is not None and work.hand_over(session, work_id, host.name)
+
+    for node_id in node_ids:
+        if host.database.write(partial(take_over, node_id=node_id)):
+            log.info("took work over", conductor=host.name, node_id=node_id)
 
 
 def _release_reserved(host: Host, reserved: ColumnElement[bool], why: Why) -> None:

@@ -40,6 +40,12 @@ def reserve(service: Service, uuid: str, host: str, **columns: object) -> None:
     service.database.write(request)
 
 
+def begin(service: Service, uuid: str, host: str, **columns: object) -> None:
+    """Let a process of ``host`` be at work on the node."""
+    reserve(service, uuid, host, **columns)
+    job.take(service.database, service.app.extensions["settings"], host, f"process of {host}")
+
+
 def die(service: Service, host: str) -> None:
     """Make the last heartbeat of ``host`` old."""
     statement = update(ConductorRow).where(ConductorRow.hostname == host).values(heartbeat_at=epoch() - 3600)
@@ -62,7 +68,7 @@ def events(service: Service) -> list[tuple[str, str, str]]:
 def test_a_power_action_of_a_dead_conductor_is_aborted(service: Service, maintenance: bool) -> None:
     uuid = service.add_node("n1")
     c1 = survivor(service)
-    reserve(service, uuid, "c2", target_power_state="power off", maintenance=maintenance)
+    begin(service, uuid, "c2", target_power_state="power off", maintenance=maintenance)
     c1.do_chore(ORPHANS)
     node = service.node(uuid)
     error = "Pending power operation was aborted due to conductor take over"
@@ -85,7 +91,7 @@ def test_provisioning_of_a_dead_conductor_fails(
 ) -> None:
     uuid = service.add_node("n1")
     c1 = survivor(service)
-    reserve(service, uuid, "c2", provision_state=state, target_provision_state=target)
+    begin(service, uuid, "c2", provision_state=state, target_provision_state=target)
     c1.do_chore(ORPHANS)
     node = service.node(uuid)
     assert (node["provision_state"], node["target_provision_state"]) == (after, target_after)
@@ -95,7 +101,7 @@ def test_provisioning_of_a_dead_conductor_fails(
 def test_who_lives_or_stops_in_peace_is_left_alone(service: Service) -> None:
     uuid = service.add_node("n1")
     c2 = service.add_conductor("c2")
-    reserve(service, uuid, "c2", target_power_state="power off")
+    begin(service, uuid, "c2", target_power_state="power off")
     service.conductors["c1"].do_chore(ORPHANS)
     c2.sign_off()
     c2.beat()  # it is still finishing
@@ -107,7 +113,7 @@ def test_who_lives_or_stops_in_peace_is_left_alone(service: Service) -> None:
 def test_nodes_of_other_groups_are_left_alone(service: Service) -> None:
     service.add_conductor("r1", "rack1")
     uuid = service.add_node("n1", conductor_group="rack1")
-    reserve(service, uuid, "r1")
+    begin(service, uuid, "r1")
     die(service, "r1")
     service.conductors["c1"].do_chore(ORPHANS)
     assert service.node(uuid)["reservation"] == "r1"
@@ -183,8 +189,8 @@ def test_what_one_process_claimed_another_of_the_same_name_does_not_find(service
 
 def test_a_restart_frees_what_was_left_under_its_name(service: Service) -> None:
     power, clean = service.add_node("n1"), service.add_node("n2")
-    reserve(service, power, "c1", target_power_state="power off")
-    reserve(service, clean, "c1", provision_state="cleaning", target_provision_state="available")
+    begin(service, power, "c1", target_power_state="power off")
+    begin(service, clean, "c1", provision_state="cleaning", target_provision_state="available")
     stuck = service.add_node("n3", power=False)
     service.set_columns(stuck, provision_state="deploying", target_provision_state="active")
     service.conductors["c1"].start()
@@ -193,6 +199,33 @@ def test_a_restart_frees_what_was_left_under_its_name(service: Service) -> None:
         node = service.node(uuid)
         assert (node["provision_state"], node["reservation"]) == (after, None)
         assert node["last_error"] == f"The {state} state can't be resumed by conductor c1. Moving to fail state."
+
+
+def test_what_a_dead_conductor_has_not_begun_is_done_by_the_next_owner(service: Service) -> None:
+    """Somebody asked for it after its last heartbeat. Should it come back, it finds nothing to do."""
+    power, deploy = service.add_node("n1", power=False), service.add_node("n2")
+    c1 = survivor(service)
+    dead = service.conductors.pop("c2")
+    reserve(service, power, "c2", target_power_state="power on")
+    service.set_columns(deploy, provision_state="deploying", target_provision_state="active")
+    service.database.write(
+        lambda session: work.request(session, nodes.find_for_change(session, deploy), "c2", "deploying", {})
+    )
+    c1.do_chore(ORPHANS)
+    assert [service.node(uuid)["reservation"] for uuid in (power, deploy)] == ["c1", "c1"]
+    assert dead.work_once() == []
+    service.work()
+    assert (service.node(power)["power_state"], service.node(power)["last_error"]) == ("power on", None)
+    assert (service.node(deploy)["provision_state"], service.node(deploy)["last_error"]) == ("active", None)
+
+
+def test_what_nobody_has_begun_survives_a_restart(service: Service) -> None:
+    uuid = service.add_node("n1", power=False)
+    reserve(service, uuid, "c1", target_power_state="power on")
+    service.conductors["c1"].start()
+    service.work()
+    node = service.node(uuid)
+    assert (node["power_state"], node["reservation"], node["last_error"]) == ("power on", None, None)
 
 
 def test_a_stop_hands_over_what_was_not_begun(service: Service) -> None:
