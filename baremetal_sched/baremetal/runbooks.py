@@ -54,22 +54,20 @@ def create(session: Session, values: Mapping[str, Any], project: str | None) -> 
 
 
 def update(session: Session, ident: str, operations: patch.Patch, *, free_names: bool) -> Runbook:
-    """Apply a PATCH of fields that may be touched. A runbook that becomes public loses its owner, and one that gets an
-    owner is public no more.
+    """Apply a PATCH of fields that may be touched. A runbook that becomes public loses its owner.
 
     ``free_names``: does the client know names that are no traits? Raises RunbookNotFound, InvalidValue,
     RunbookAlreadyExists.
     """
     runbook = records.find_for_change(session, Runbook, ident, missing)
     before = FIELDS.values_of(runbook)
-    changed = FIELDS.changes(before, FIELDS.patched(before, operations, RUNBOOK_UPDATE))
+    after = FIELDS.patched(before, operations, RUNBOOK_UPDATE)
+    if after["public"] and after["owner"] == before["owner"]:
+        after["owner"] = None
+    _require_one(after)
+    changed = FIELDS.changes(before, after)
     if "name" in changed and not free_names:
         check_trait(changed["name"], "patch")
-    _require_one(changed)
-    if changed.get("public"):
-        changed["owner"] = None
-    elif changed.get("owner") is not None:
-        changed["public"] = False
     _require_free(session, changed)
     records.change(runbook, changed)
     return runbook
@@ -141,7 +139,7 @@ def find_approved(session: Session, ident: str, node: Node, *, by_traits: bool) 
 
 def _require_one(values: Mapping[str, Any]) -> None:
     if values.get("public") and values.get("owner") is not None:
-        raise InvalidValue(message="A runbook cannot both be public and have an owner.")
+        raise InvalidValue(message="There cannot be an owner for a public runbook.")
 
 
 def _require_free(session: Session, values: Mapping[str, Any]) -> None:

@@ -151,10 +151,14 @@ def require_known(call: BaremetalCall, fields: Fields, values: Mapping[str, Any]
         raise TooNew
 
 
-def load_patch(call: BaremetalCall, fields: Fields) -> patch.Patch:
-    """The body as a patch of these fields. Raises InvalidValue; TooNew if it sets what the client cannot know."""
+def load_patch(call: BaremetalCall, fields: Fields, *, newer_is_unknown: bool = False) -> patch.Patch:
+    """The body as a patch of these fields. Raises InvalidValue; TooNew if it sets what the client cannot know.
+
+    ``newer_is_unknown``: what the client cannot know is no field at all.
+    """
     operations = patch.parse(call.body(), escapes=call.version >= PATCH_ESCAPES_SINCE)
-    patch.require_roots(operations, fields.patchable)
+    known = [name for name in fields.patchable if not newer_is_unknown or fields[name].since <= call.version]
+    patch.require_roots(operations, known)
     for operation in operations:
         sets = patch.is_whole(operation) and operation["op"] != "remove"
         if sets and fields[patch.root(operation)].since > call.version:

@@ -112,11 +112,12 @@ def _runbook(call: BaremetalCall, session: Session, node: Node, verb: str, body:
         return None
     if call.version < RUNBOOK_SINCE:
         raise TooNewParameter(since=RUNBOOK_SINCE)
+    runbook = runbooks.find_approved(session, ident, node, by_traits=call.version >= runbooks.TRAITS_SINCE)
     if verb not in ("clean", "service"):
         raise InvalidValue(message="A runbook can only be used when setting target provision state to clean or service")
     if body.get("clean_steps") or body.get("service_steps"):
         raise InvalidValue(message="Please provide either steps or a runbook, not both")
-    return runbooks.find_approved(session, ident, node, by_traits=call.version >= runbooks.TRAITS_SINCE)
+    return runbook
 
 
 def _steps(call: BaremetalCall, verb: str, body: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -39,6 +39,7 @@ RUNBOOKS = Resource(
     list_default=runbooks.LIST_DEFAULT,
     missing=runbooks.missing,
     view=RunbookView,
+    newer_is_unknown=True,
 )
 
 
@@ -63,7 +64,7 @@ def create_runbook(call: BaremetalCall, session: Session) -> Response:
 def update_runbook(call: BaremetalCall, session: Session, ident: str) -> Response:
     """PATCH /v1/runbooks/{runbook}"""
     call.refuse_query()
-    operations = collection.load_patch(call, runbooks.FIELDS)
+    operations = collection.load_patch(call, runbooks.FIELDS, newer_is_unknown=True)
     uuid = _uuid_of(call, session, ident)
     runbooks.update(session, uuid, operations, free_names=_has_traits(call))
     return collection.updated(call, session, RUNBOOKS, uuid)

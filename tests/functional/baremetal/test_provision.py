@@ -297,8 +297,7 @@ STEPS = {"interface": "deploy", "step": "x", "args": {}, "priority": 1}
         ("active", {"target": "rescue"}, 115, 400, 'A non-empty "rescue_password" is required'),
         ("active", {"target": "rescue", "rescue_password": " "}, 115, 400, 'A non-empty "rescue_password"'),
         ("manageable", {"target": "clean", "runbook": "r"}, 91, 406, "1.92"),
-        ("manageable", {"target": "provide", "runbook": "r"}, 115, 400, "runbook"),
-        ("manageable", {"target": "clean", "runbook": "r", "clean_steps": [LOG_STEP]}, 115, 400, "not both"),
+        ("manageable", {"target": "provide", "runbook": "nosuch"}, 115, 404, "Runbook nosuch could not be found"),
         ("manageable", {"target": "clean", "runbook": "nosuch"}, 115, 404, "Runbook nosuch could not be found"),
     ],
 )

@@ -3,7 +3,9 @@
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
+from baremetal_sched.db.models import NodeWork
 from tests.service import Service, fault
 
 STEP = {"interface": "bios", "step": "factory_reset", "args": {}, "order": 1}
@@ -101,7 +103,7 @@ def test_the_list(service: Service) -> None:
     assert names(service, "?" + page["next"].partition("?")[2]) == ["b"]
     for query in ("fields=x", "sort_key=steps", "detail=true&fields=name", "public=true"):
         service.baremetal("GET", f"/runbooks?{query}", status=400)
-    service.baremetal("GET", "/runbooks?fields=traits", version="1.111", status=406)
+    service.baremetal("GET", "/runbooks?fields=traits", version="1.111", status=400)
 
 
 def test_patch_and_delete(service: Service) -> None:
@@ -129,7 +131,8 @@ def test_patch_and_delete(service: Service) -> None:
         patch(service, "b2", refused, status=400)
     patch(service, "b2", ("replace", "/name", "b3"), version="1.111", status=400)
     patch(service, "b2", ("add", "/extra/a", 1), version="1.111")
-    patch(service, "b2", ("add", "/description", "e"), version="1.111", status=406)
+    refused = patch(service, "b2", ("add", "/description", "e"), version="1.111", status=400)
+    assert "updated: disable_ramdisk, extra, name, owner, public, steps" in fault(refused)
     service.baremetal("PUT", "/runbooks/b2/traits/CUSTOM_A")
     service.baremetal("DELETE", "/runbooks/b2", status=204)
     for method, body in (("GET", None), ("PATCH", []), ("DELETE", None)):
@@ -138,14 +141,21 @@ def test_patch_and_delete(service: Service) -> None:
 
 
 def test_a_runbook_is_public_or_somebodys(service: Service) -> None:
+    def of(*operations: tuple[Any, ...]) -> Any:
+        shown = patch(service, "book", *operations).json
+        return shown["public"], shown["owner"]
+
     assert add(service, public=True)["public"]
-    owned = patch(service, "book", ("replace", "/owner", "p")).json
-    assert (owned["public"], owned["owner"]) == (False, "p")
-    public = patch(service, "book", ("replace", "/public", "yes")).json
-    assert (public["public"], public["owner"]) == (True, None)
-    patch(service, "book", ("remove", "/public"), ("add", "/owner", "p"))
-    both = patch(service, "book", ("replace", "/public", True), ("replace", "/owner", "q"), status=400)
-    assert "both be public and have an owner" in fault(both)
+    for refused in (
+        [("replace", "/owner", "p")],
+        [("replace", "/public", True), ("replace", "/owner", "p")],
+    ):
+        response = patch(service, "book", *refused, status=400)
+        assert "There cannot be an owner for a public runbook" in fault(response)
+    assert of(("remove", "/public"), ("add", "/owner", "p")) == (False, "p")
+    assert of(("replace", "/public", "yes")) == (True, None)
+    assert of(("replace", "/public", False), ("add", "/owner", "q")) == (False, "q")
+    assert of(("remove", "/owner")) == (False, None)
 
 
 def test_there_are_none_before_1_92(service: Service) -> None:
@@ -240,6 +250,20 @@ def test_cleaning_by_a_runbook(service: Service, uuid: str) -> None:
     assert service.steps_done(uuid) == ["bios.factory_reset", "bios.apply_configuration"] * 2
 
 
+@pytest.mark.parametrize(
+    ("own", "asked", "expected"),
+    [(True, {}, True), (True, {"disable_ramdisk": False}, False), (False, {"disable_ramdisk": True}, True)],
+)
+def test_the_request_says_whether_an_agent_is_needed_or_else_the_runbook(
+    service: Service, uuid: str, own: bool, asked: dict[str, bool], expected: bool
+) -> None:
+    add(service, disable_ramdisk=own)
+    service.baremetal("PUT", "/runbooks/book/traits/CUSTOM_A")
+    ask(service, "clean", "book", **asked)
+    (arguments,) = service.database.read(lambda session: session.scalars(select(NodeWork.arguments)).all())
+    assert arguments["disable_ramdisk"] is expected
+
+
 def test_servicing_by_a_runbook(service: Service, uuid: str) -> None:
     service.set_columns(uuid, provision_state="active")
     add(service, "book", LOG)
@@ -297,7 +321,8 @@ def test_where_runbooks_do_not_belong(service: Service, uuid: str) -> None:
     add(service, "book")
     service.baremetal("PUT", "/runbooks/book/traits/CUSTOM_A")
     ask(service, "clean", "book", version=91, status=406)
-    ask(service, "provide", "book", status=400)
-    ask(service, "clean", "book", clean_steps=[{"interface": "bios", "step": "factory_reset"}], status=400)
+    assert "clean or service" in fault(ask(service, "provide", "book", status=400))
+    steps = [{"interface": "bios", "step": "factory_reset"}]
+    assert "not both" in fault(ask(service, "clean", "book", clean_steps=steps, status=400))
     assert fault(ask(service, "clean", "nosuch", status=404)) == "Runbook nosuch could not be found."
     assert service.node(uuid)["provision_state"] == "manageable"
