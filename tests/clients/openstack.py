@@ -55,7 +55,7 @@ class OpenStack:
             stdin=subprocess.DEVNULL if lines is None else None,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
         )
 
 
