@@ -53,6 +53,12 @@ class ProviderInUse(ConflictError):
     template = "Unable to delete resource provider {provider}: Resource provider has allocations."
 
 
+class RaceLost(ConflictError):
+    """Every attempt at a write lost a race against others."""
+
+    template = "{message}"
+
+
 class GenerationConflict(ConflictError):
     """The provider's generation is not the one that the client knows; the caller says so in the API's words."""
 

@@ -5,7 +5,7 @@ from flask import Request, Response
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.http import parse_accept_header
 
-from baremetal_sched.errors import NotAuthenticated
+from baremetal_sched.errors import NotAuthenticated, TooManyConflicts
 from baremetal_sched.placement.api import errors, policies, versions
 from baremetal_sched.placement.api.call import PlacementCall
 from baremetal_sched.placement.api.endpoint import Endpoint
@@ -70,6 +70,8 @@ class PlacementApi(Api):
     def failure(self, call: Call, error: Exception) -> Response:
         if isinstance(error, NotAuthenticated):
             return json_response({"message": str(error), "code": "401 Unauthorized", "title": "Unauthorized"}, 401)
+        if isinstance(error, TooManyConflicts) and call.http.method != "GET":
+            error = errors.race_lost(error, call.http.path)
         return errors.render(
             error,
             request_id=call.request_id,

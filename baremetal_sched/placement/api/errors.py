@@ -6,7 +6,7 @@ import re
 
 from flask import Response
 
-from baremetal_sched.errors import InvalidError, SchedulerError
+from baremetal_sched.errors import InvalidError, SchedulerError, TooManyConflicts
 from baremetal_sched.errors.placement import (
     BadQueryValue,
     ConsumerConflict,
@@ -20,6 +20,7 @@ from baremetal_sched.errors.placement import (
     OneInventoryInUse,
     ProviderHasChildren,
     ProviderInUse,
+    RaceLost,
     ReshapedProviderNotFound,
 )
 from baremetal_sched.web.problems import MethodNotAllowed, NotAcceptable, PathNotFound, Problem, status_of
@@ -41,6 +42,7 @@ CODES: dict[type[SchedulerError], str] = {
     OneInventoryInUse: "placement.concurrent_update",
     ProviderHasChildren: "placement.resource_provider.cannot_delete_parent",
     ProviderInUse: "placement.resource_provider.inuse",
+    RaceLost: "placement.concurrent_update",
     ReshapedProviderNotFound: "placement.resource_provider.not_found",
 }
 
@@ -82,6 +84,13 @@ class UnknownTraitInQuery(InvalidError):
     """A TraitNotFound that is the client's mistake: 400 instead of 404."""
 
     template = "{message}"
+
+
+def race_lost(error: TooManyConflicts, path: str) -> RaceLost:
+    """``error`` as clients of this API know it: they read again what they change, and try again."""
+    allocates = path.startswith(("/allocations", "/reshaper"))
+    before = "Inventory and/or allocations changed while attempting to allocate: " if allocates else ""
+    return RaceLost(message=f"{before}{error}")
 
 
 def message_of(error: Exception) -> str:

@@ -1,0 +1,183 @@
+"""Many at once, and lost races: what Placement's own suite cannot see, as it sends one request after the other."""
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from uuid import UUID
+
+import pytest
+from sqlalchemy.orm.exc import StaleDataError
+
+from baremetal_sched.baremetal.audit import audit
+from baremetal_sched.placement import allocations, inventories, reshaper, traits
+from tests.service import Service
+
+MANY = 8
+
+
+def uuid_of(number: int) -> str:
+    return str(UUID(int=number + 1))
+
+
+def body(provider: str, project: str = "p", user: str = "u", generation: int | None = None, amount: int = 1) -> Any:
+    return {
+        "allocations": {provider: {"resources": {"VCPU": amount}}},
+        "project_id": project,
+        "user_id": user,
+        "consumer_generation": generation,
+        "consumer_type": "INSTANCE",
+    }
+
+
+@pytest.fixture
+def busy(database_url: str) -> Any:
+    with Service(database_url, database={"max_pool_size": 2 * MANY}) as service:
+        yield service
+
+
+@pytest.fixture
+def provider(busy: Service) -> str:
+    """One with 100 VCPU."""
+    return make(busy, "a")
+
+
+def make(service: Service, name: str, total: int = 100) -> str:
+    uuid: str = service.placement("POST", "/resource_providers", {"name": name}).json["uuid"]
+    inventory = {"resource_class": "VCPU", "total": total}
+    service.placement("POST", f"/resource_providers/{uuid}/inventories", inventory, status=201)
+    return uuid
+
+
+def at_once(action: Callable[[int], Any]) -> Counter[int]:
+    with ThreadPoolExecutor(MANY) as pool:
+        return Counter(response.status_code for response in pool.map(action, range(MANY)))
+
+
+def test_consumers_of_a_new_project_and_user_come_into_being_at_once(busy: Service, provider: str) -> None:
+    """Nobody fails because somebody else just made the same project and user; no allocation is lost."""
+
+    def claim(number: int) -> Any:
+        return busy.placement("PUT", f"/allocations/{uuid_of(number)}", body(provider), status="*")
+
+    assert at_once(claim) == {204: MANY}
+    usages = busy.placement("GET", "/usages?project_id=p&user_id=u").json["usages"]
+    assert usages == {"INSTANCE": {"VCPU": MANY, "consumer_count": MANY}}
+    assert busy.database.read(audit) == []
+
+
+def test_a_new_consumer_is_made_by_one_of_many(busy: Service, provider: str) -> None:
+    def claim(number: int) -> Any:
+        return busy.placement("PUT", f"/allocations/{uuid_of(0)}", body(provider, f"p{number}"), status="*")
+
+    assert at_once(claim) == {204: 1, 409: MANY - 1}
+    held = busy.placement("GET", f"/allocations/{uuid_of(0)}").json
+    assert held["consumer_generation"] == 1
+    assert held["allocations"][provider]["resources"] == {"VCPU": 1}
+
+
+def test_no_update_of_a_consumer_is_lost(busy: Service, provider: str) -> None:
+    """Of writers who have seen the same generation one wins; whoever writes without generations adds one each."""
+    path = f"/allocations/{uuid_of(0)}"
+    busy.placement("PUT", path, body(provider), status=204)
+
+    def change(number: int) -> Any:
+        return busy.placement("PUT", path, body(provider, generation=1, amount=2 + number), status="*")
+
+    assert at_once(change) == {204: 1, 409: MANY - 1}
+
+    def overwrite(number: int) -> Any:
+        older = {"allocations": body(provider, amount=1 + number)["allocations"], "project_id": "p", "user_id": "u"}
+        return busy.placement("PUT", path, older, version="1.12", status="*")
+
+    assert at_once(overwrite) == {204: MANY}
+    assert busy.placement("GET", path).json["consumer_generation"] == 2 + MANY
+    assert busy.database.read(audit) == []
+
+
+def test_the_last_of_a_resource_goes_to_one(busy: Service) -> None:
+    """By PUT and by POST of several consumers; the capacity is never exceeded."""
+    scarce = make(busy, "scarce", total=3)
+
+    def claim(number: int) -> Any:
+        if number % 2:
+            return busy.placement("PUT", f"/allocations/{uuid_of(number)}", body(scarce), status="*")
+        both = {uuid_of(number): body(scarce), uuid_of(100 + number): body(scarce)}
+        return busy.placement("POST", "/allocations", both, status="*")
+
+    assert at_once(claim).keys() <= {204, 409}
+    usages = busy.placement("GET", f"/resource_providers/{scarce}/usages").json["usages"]
+    assert usages["VCPU"] <= 3
+    assert busy.database.read(audit) == []
+
+
+def test_an_aggregate_comes_into_being_once(busy: Service) -> None:
+    """However many providers enter it, and all of them do."""
+    uuids = [make(busy, f"n{number}") for number in range(MANY)]
+    aggregates = [uuid_of(1000 + number) for number in range(3)]
+
+    def enter(number: int) -> Any:
+        entered = {"aggregates": aggregates, "resource_provider_generation": 1}
+        return busy.placement("PUT", f"/resource_providers/{uuids[number]}/aggregates", entered, status="*")
+
+    assert at_once(enter) == {200: MANY}
+    for aggregate in aggregates:
+        found = busy.placement("GET", f"/resource_providers?member_of={aggregate}").json["resource_providers"]
+        assert {row["uuid"] for row in found} == set(uuids)
+
+
+@pytest.mark.parametrize("kind", ["traits", "resource_classes"])
+def test_a_custom_name_comes_into_being_once(busy: Service, kind: str) -> None:
+    path = f"/{kind}/CUSTOM_NEW"
+    assert at_once(lambda _: busy.placement("PUT", path, status="*")) == {201: 1, 204: MANY - 1}
+    listed = busy.placement("GET", f"/{kind}").json[kind]
+    names = [one if isinstance(one, str) else one["name"] for one in listed]
+    assert names.count("CUSTOM_NEW") == 1
+
+
+def lost(*arguments: Any, **options: Any) -> Any:
+    raise StaleDataError
+
+
+@pytest.mark.parametrize(
+    ("module", "function", "method", "path", "content"),
+    [
+        (allocations, "write", "PUT", "/allocations/{consumer}", "claim"),
+        (allocations, "write", "POST", "/allocations", "claims"),
+        (reshaper, "reshape", "POST", "/reshaper", "reshape"),
+        (inventories, "replace", "PUT", "/resource_providers/{provider}/inventories", "inventories"),
+        (traits, "replace", "PUT", "/resource_providers/{provider}/traits", "traits"),
+    ],
+    ids=["claim", "claims", "reshape", "inventories", "traits"],
+)
+def test_a_write_that_loses_every_race_is_a_conflict(
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    module: Any,
+    function: str,
+    method: str,
+    path: str,
+    content: str,
+) -> None:
+    """409 with the code that tells clients to try again, not an error of the server; and nothing has changed."""
+    with Service(database_url, database={"transaction_retries": 2}) as service:
+        provider = make(service, "a")
+        bodies = {
+            "claim": body(provider),
+            "claims": {uuid_of(0): body(provider)},
+            "reshape": {
+                "inventories": {provider: {"resource_provider_generation": 1, "inventories": {"VCPU": {"total": 9}}}},
+                "allocations": {uuid_of(0): body(provider)},
+            },
+            "inventories": {"resource_provider_generation": 1, "inventories": {}},
+            "traits": {"resource_provider_generation": 1, "traits": []},
+        }
+        monkeypatch.setattr(module, function, lost)
+        url = path.format(consumer=uuid_of(0), provider=provider)
+        (error,) = service.placement(method, url, bodies[content], status=409).json["errors"]
+        assert error["code"] == "placement.concurrent_update"
+        allocates = "Inventory and/or allocations changed while attempting to allocate: " in error["detail"]
+        assert allocates == (content in ("claim", "claims", "reshape"))
+        assert "lost 2 races" in error["detail"]
+        assert service.placement("GET", f"/allocations/{uuid_of(0)}").json == {"allocations": {}}
+        assert service.placement("GET", f"/resource_providers/{provider}").json["generation"] == 1
