@@ -1,5 +1,6 @@
 """Usages of projects and users."""
 
+from collections import Counter
 from typing import Any
 
 from sqlalchemy import distinct, func, select
@@ -14,7 +15,8 @@ ALL = "all"
 
 def by_class(session: Session, project_id: str, user_id: str | None) -> dict[str, int]:
     """What the project (or just one of its users) holds, by class; only classes of which it holds something."""
-    query = _of(select(ResourceClass.name, func.sum(Allocation.used)), project_id, user_id).group_by(ResourceClass.name)
+    query = _of(select(ResourceClass.name, func.sum(Allocation.used)), project_id, user_id)
+    query = query.group_by(ResourceClass.id, ResourceClass.name).order_by(ResourceClass.id)
     return {name: int(used) for name, used in session.execute(query)}
 
 
@@ -25,14 +27,21 @@ def by_type(session: Session, project_id: str, user_id: str | None, wanted: str 
     """
     kind = func.coalesce(Consumer.consumer_type, UNKNOWN)
     query = _of(select(kind, ResourceClass.name, func.sum(Allocation.used)), project_id, user_id)
+    query = query.group_by(kind, ResourceClass.id, ResourceClass.name).order_by(kind, ResourceClass.id)
     counts = _of(select(kind, func.count(distinct(Consumer.id))), project_id, user_id).group_by(kind)
-    groups: dict[str, dict[str, int]] = {}
-    for name, resource_class, used in session.execute(query.group_by(kind, ResourceClass.name)):
-        group = groups.setdefault(ALL if wanted == ALL else name, {"consumer_count": 0})
-        group[resource_class] = group.get(resource_class, 0) + int(used)
+    consumers: Counter[str] = Counter()
     for name, count in session.execute(counts):
-        groups[ALL if wanted == ALL else name]["consumer_count"] += count
-    return groups if wanted in (None, ALL) else {name: group for name, group in groups.items() if name == wanted}
+        consumers[ALL if wanted == ALL else name] += count
+    groups: dict[str, dict[str, int]] = {}
+    for name, resource_class, used in session.execute(query):
+        group = groups.setdefault(ALL if wanted == ALL else name, {})
+        group[resource_class] = group.get(resource_class, 0) + int(used)
+    # Between the two statements consumers come and go: those of the one need not be those of the other.
+    return {
+        name: group | {"consumer_count": consumers[name]}
+        for name, group in groups.items()
+        if wanted in (None, ALL, name)
+    }
 
 
 def _of(query: Any, project_id: str, user_id: str | None) -> Any:

@@ -9,6 +9,7 @@ from baremetal_sched.errors import NotAuthenticated, TooManyConflicts
 from baremetal_sched.placement.api import errors, policies, versions
 from baremetal_sched.placement.api.call import PlacementCall
 from baremetal_sched.placement.api.endpoint import Endpoint
+from baremetal_sched.placement.api.errors import JSON
 from baremetal_sched.placement.api.routes import ROUTES
 from baremetal_sched.settings import Settings
 from baremetal_sched.web.application import Api, Route
@@ -16,11 +17,8 @@ from baremetal_sched.web.call import Call
 from baremetal_sched.web.caller import STRATEGIES
 from baremetal_sched.web.policy import Policy
 from baremetal_sched.web.problems import BadRequest, MethodNotAllowed, NotAcceptable, PathNotFound, UnsupportedMediaType
-from baremetal_sched.web.responses import json_response
 
 log = structlog.get_logger(__name__)
-
-JSON = "application/json"
 
 
 class PlacementApi(Api):
@@ -68,8 +66,9 @@ class PlacementApi(Api):
             self._policy.require(call.caller, route.policy, {"project_id": call.http.args.get("project_id")})
 
     def failure(self, call: Call, error: Exception) -> Response:
+        wants = _accepts(call).best_match(["text/html", JSON])
         if isinstance(error, NotAuthenticated):
-            return json_response({"message": str(error), "code": "401 Unauthorized", "title": "Unauthorized"}, 401)
+            return errors.unauthorized(error, wants=wants)
         if isinstance(error, TooManyConflicts) and call.http.method != "GET":
             error = errors.race_lost(error, call.http.path)
         return errors.render(
@@ -77,9 +76,9 @@ class PlacementApi(Api):
             request_id=call.request_id,
             version=call.version if call.negotiated else None,
             method=call.http.method,
-            accept=call.http.headers.get("Accept", JSON),
+            accept=_accept(call),
             media_type=str(call.http.content_type or None),
-            wants=_accepts(call).best_match(["text/html", JSON]),
+            wants=wants,
         )
 
     def finish(self, call: Call, response: Response) -> None:
@@ -89,7 +88,12 @@ class PlacementApi(Api):
             response.headers["Vary"] = "openstack-api-version"
 
 
-def _accepts(call: Call) -> MIMEAccept:
-    """What the client accepts; JSON if it does not care."""
+def _accept(call: Call) -> str:
+    """The Accept header; that of JSON if the client does not care."""
     header = call.http.headers.get("Accept", "").strip()
-    return parse_accept_header(JSON if header in ("", "*/*") else header, MIMEAccept)
+    return JSON if header in ("", "*/*") else header
+
+
+def _accepts(call: Call) -> MIMEAccept:
+    """What the client accepts."""
+    return parse_accept_header(_accept(call), MIMEAccept)

@@ -3,10 +3,11 @@
 import html
 import json
 import re
+from collections.abc import Callable
 
 from flask import Response
 
-from baremetal_sched.errors import InvalidError, SchedulerError, TooManyConflicts
+from baremetal_sched.errors import InvalidError, NotAuthenticated, SchedulerError, TooManyConflicts
 from baremetal_sched.errors.placement import (
     BadQueryValue,
     ConsumerConflict,
@@ -27,6 +28,8 @@ from baremetal_sched.web.problems import MethodNotAllowed, NotAcceptable, PathNo
 
 CODES_SINCE = 23
 UNDEFINED = "placement.undefined_code"
+
+JSON = "application/json"
 
 #: Codes of errors that have one of their own; everything else is undefined.
 CODES: dict[type[SchedulerError], str] = {
@@ -57,11 +60,11 @@ _EXPLANATIONS = {
     405: ("Method Not Allowed", "The method {method} is not allowed for this resource. "),
     406: (
         "Not Acceptable",
-        "The resource could not be generated that was acceptable to your browser (content of type {accept}. ",
+        "The resource could not be generated that was acceptable to your browser\n(content of type {accept}. ",
     ),
     409: ("Conflict", "There was a conflict when trying to complete your request."),
     413: ("Request Entity Too Large", "The body of your request was too large for this server."),
-    415: ("Unsupported Media Type", "The request media type {media_type} is not supported by this server. "),
+    415: ("Unsupported Media Type", "The request media type {media_type} is not supported by this server.\n"),
     500: (
         "Internal Server Error",
         "The server has either erred or is incapable of performing the requested operation.",
@@ -118,30 +121,51 @@ def render(
     likes best of those that errors come in, None if it likes none."""
     status = status_of(error)
     title, explanation = _EXPLANATIONS[status]
-    explanation = explanation.format(method=method, accept=accept, media_type=media_type)
-    after = "" if status in (405, 406, 415) else "  "
-    message = message_of(error).replace("\n", " ") if wants == "application/json" else message_of(error)
-    detail = _TAG.sub("", f"{explanation}\n\n {message}{after}")
-    match wants:
-        case "application/json":
-            response = Response(
-                json.dumps(_document(error, status, title, detail, request_id, version)),
-                status,
-                content_type="application/json",
-            )
-        case "text/html":
-            page = (
-                f"<html>\n <head>\n  <title>{status} {title}</title>\n </head>\n <body>\n  <h1>{status} {title}</h1>\n"
-                f"  {html.escape(explanation)}<br /><br />\n{html.escape(message)}\n\n </body>\n</html>"
-            )
-            response = Response(page, status, content_type="text/html; charset=UTF-8")
-        case _:
-            response = Response(f"{status} {title}\n\n{detail}", status, content_type="text/plain; charset=UTF-8")
+    response = _respond(
+        wants,
+        f"{status} {title}",
+        explanation.format(method=method, accept=accept, media_type=media_type),
+        message_of(error),
+        has_end=status not in (405, 406, 415),
+        document=lambda detail: _document(error, status, title, detail, request_id, version),
+    )
     if isinstance(error, MethodNotAllowed) and error.details["allowed"]:
         response.headers["Allow"] = ", ".join(error.details["allowed"])
     if status == 503:
         response.headers["Retry-After"] = "1"
     return response
+
+
+def unauthorized(error: NotAuthenticated, *, wants: str | None) -> Response:
+    """The answer to who did not say who they are. Its JSON is not that of other errors."""
+    document: dict[str, object] = {"message": str(error), "code": "401 Unauthorized", "title": "Unauthorized"}
+    return _respond(wants, "401 Unauthorized", str(error), "", has_end=True, document=lambda _: document)
+
+
+def _respond(
+    wants: str | None,
+    headline: str,
+    explanation: str,
+    message: str,
+    *,
+    has_end: bool,
+    document: Callable[[str], dict[str, object]],
+) -> Response:
+    """An error in the form that the client likes best; ``document`` makes the JSON from the whole of the text."""
+    if wants == "text/html":
+        end = "\n\n" if has_end else ""
+        page = (
+            f"<html>\n <head>\n  <title>{headline}</title>\n </head>\n <body>\n  <h1>{headline}</h1>\n"
+            f"  {html.escape(explanation)}<br /><br />\n{html.escape(message)}{end}\n </body>\n</html>"
+        )
+        return Response(page, headline, content_type="text/html; charset=UTF-8")
+    if wants == JSON:
+        message = message.replace("\n", " ")
+    text = explanation.replace("\n", " ") + f"\n\n {message}" + ("  " if has_end else "")
+    detail = _TAG.sub("", text)
+    if wants == JSON:
+        return Response(json.dumps(document(detail)), headline, content_type=JSON)
+    return Response(f"{headline}\n\n{detail}", headline, content_type="text/plain; charset=UTF-8")
 
 
 def _document(

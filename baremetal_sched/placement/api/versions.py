@@ -20,8 +20,8 @@ def negotiate(headers: Headers) -> int:
     try:
         version = microversion_parse.parse_version_string(wanted)
     except TypeError:
-        raise VersionRefused(400, f"invalid version string: {wanted}") from None
+        raise VersionRefused(400, f"Invalid microversion: invalid version string: {wanted}") from None
     minor: int = version.minor
     if version.major != 1 or not MINIMUM <= minor <= MAXIMUM:
-        raise VersionRefused(406, f"Unacceptable version header: {wanted}")
+        raise VersionRefused(406, f"Invalid microversion: Unacceptable version header: {wanted}")
     return minor
