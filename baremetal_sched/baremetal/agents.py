@@ -109,7 +109,7 @@ def beat(session: Session, node: Node, heartbeat: Heartbeat, membership: Members
         nodes.require_unlocked(node)
     if node.reservation is not None or not (waits or node.provision_state in _HEARTBEAT_STATES):
         return
-    said = {name: getattr(heartbeat, name) or None for name in _KEPT}
+    said = {name: value for name in _KEPT if (value := getattr(heartbeat, name))}
     set_internal(node, **said, agent_url=heartbeat.callback_url, agent_last_heartbeat=utcnow().isoformat())
     node.touch()
     if waits and not node.maintenance:

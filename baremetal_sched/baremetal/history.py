@@ -56,13 +56,16 @@ def record(
 
     ``event_type`` is a word for programs, as Ironic has them: "provision", "power", "takeover", "deploying" …;
     ``conductor`` the host name of who did it, ``user`` and ``project`` whoever asked for it, ``duration`` the seconds
-    that it took.
+    that it took: as long as the node has been in its provision state, unless given.
     """
+    now = utcnow()
+    if duration is None and node.provision_updated_at is not None:
+        duration = (now - node.provision_updated_at).total_seconds()
     session.execute(
         insert(NodeHistory).values(
             uuid=str(uuid.uuid4()),
             node_id=node.id,
-            created_at=utcnow(),
+            created_at=now,
             severity=severity,
             event=event[:MAX_EVENT],
             event_type=event_type,

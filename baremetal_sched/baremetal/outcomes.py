@@ -21,7 +21,9 @@ _STEPS: Mapping[str, tuple[str, str]] = {
 def settle(node: Node) -> None:
     """No step is going on, none is left, and nobody waits for an agent."""
     node.clean_step = node.deploy_step = node.service_step = {}
-    set_internal(node, clean_steps=None, deploy_steps=None, service_steps=None)
+    known = node.driver_internal_info or {}
+    left = [name for name in ("clean_steps", "deploy_steps", "service_steps") if name in known]
+    set_internal(node, **dict.fromkeys(left))
     agent.forget(node)
 
 

@@ -61,9 +61,11 @@ def carry_on(task: Task, steps: Sequence[Planned]) -> None:
 
 
 def _finish(task: Task) -> None:
+    requested = task.machine.target_provision_state == MANAGEABLE
+    how = "manual" if requested else "automated"
+
     def note(session: Session, node: Node) -> None:
         node.last_error = None
-        task.note(session, node, "Cleaning completed", "cleaning_complete")
+        task.note(session, node, "Cleaning completed", f"{how}_cleaning_end")
 
-    machine = task.machine
-    task.end(KEEP if machine.retired or machine.target_provision_state == MANAGEABLE else DONE, note)
+    task.end(KEEP if requested or task.machine.retired else DONE, note)

@@ -26,7 +26,7 @@ def deploy(task: Task) -> None:
     driver.storage.attach_volumes(machine)
 
     def note(session: Session, node: Node) -> None:
-        task.note(session, node, f"Starting deployment with steps: {stepping.names_of(steps)}", "deploying_start")
+        task.note(session, node, f"Starting deployment with steps: {stepping.names_of(steps)}", "deployment_start")
 
     task.write(note)
     carry_on(task, steps)
@@ -40,6 +40,6 @@ def carry_on(task: Task, steps: Sequence[Planned]) -> None:
 
     def note(session: Session, node: Node) -> None:
         node.last_error = None
-        task.note(session, node, "Deployment completed", "deploying_complete")
+        task.note(session, node, "Deployment completed", "deployment_end")
 
     task.end(DONE, note)

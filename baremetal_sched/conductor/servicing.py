@@ -48,6 +48,6 @@ def carry_on(task: Task, steps: Sequence[Planned]) -> None:
 
     def note(session: Session, node: Node) -> None:
         node.last_error = None
-        task.note(session, node, "Servicing completed", "servicing_complete")
+        task.note(session, node, "Servicing completed", "servicing_end")
 
     task.end(DONE, note)

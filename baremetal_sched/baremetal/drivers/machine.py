@@ -112,6 +112,5 @@ NOTHING = Effect()
 
 
 def set_internal(node: Node, **values: Any) -> None:
-    """Set keys of the node's ``driver_internal_info``; None takes a key away."""
-    after = {**(node.driver_internal_info or {}), **values}
-    node.driver_internal_info = {key: value for key, value in after.items() if value is not None}
+    """Set keys of the node's ``driver_internal_info``."""
+    node.driver_internal_info = {**(node.driver_internal_info or {}), **values}

@@ -59,7 +59,7 @@ def test_an_agent_deploys_and_cleans(service: Service, node: str) -> None:
     assert beat(service, token_of(service)).body == b""
     shown = service.node("n1")
     assert (shown["provision_state"], shown["last_error"], shown["reservation"]) == ("active", None, None)
-    assert shown["driver_internal_info"] == {}
+    assert shown["driver_internal_info"] == {"deploy_steps": None}
     do(service, "deleted")
     assert state(service) == "clean wait"
     beat(service, token_of(service))
@@ -264,7 +264,7 @@ def test_an_agent_is_forgotten_when_its_work_is_aborted(service: Service, node: 
     do(service, "active")
     token_of(service)
     do(service, "abort")
-    assert service.node("n1")["driver_internal_info"] == {}
+    assert service.node("n1")["driver_internal_info"] == {"deploy_steps": None}
 
 
 # -- inspection --------------------------------------------------------------------------------------------------------

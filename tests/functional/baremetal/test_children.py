@@ -32,6 +32,8 @@ def test_lists_leave_children_out_unless_they_are_asked_for(service: Service) ->
         assert uuids(service, f"{path}?include_children=true") == [parent, child, alone]
         assert uuids(service, f"{path}?include_children=false") == [parent, alone]
         assert uuids(service, f"{path}?parent_node={parent}") == [child]
+        assert uuids(service, f"{path}?parent_node={parent.replace('-', '').upper()}") == [child]
+        assert uuids(service, f"{path}?parent_node=p") == []
         assert uuids(service, f"{path}?parent_node={parent}&include_children=false") == [child]
         assert uuids(service, f"{path}?owner=o") == uuids(service, f"{path}?shard=s") == []
         assert uuids(service, f"{path}?owner=o&include_children=true") == [child]

@@ -1,11 +1,13 @@
 """The history of a node: what was recorded, in order, gone with the node."""
 
 import uuid
+from datetime import timedelta
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import history, nodes
+from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import NodeHistory
 from tests.service import Service
 
@@ -149,3 +151,16 @@ def test_fields_by_microversion(service: Service) -> None:
         assert set(listed) == shown - newer
         assert set(service.baremetal("GET", f"/nodes/n1/history/{event}", version=version).json) == shown - newer
         newer |= added
+
+
+def test_what_takes_no_time_says_how_long_the_node_was_in_its_state(service: Service) -> None:
+    node = service.add_node("n1", power=False)
+    since = utcnow() - timedelta(seconds=90)
+    for provision_updated_at in (None, since):
+        service.set_columns(node, provision_updated_at=provision_updated_at)
+        service.database.write(
+            lambda session: history.record(session, nodes.find(session, node), "something", event_type="power")
+        )
+    first, second = service.baremetal("GET", "/nodes/n1/history?detail=true").json["history"]
+    assert first["duration_seconds"] is None
+    assert 90 <= second["duration_seconds"] < 120

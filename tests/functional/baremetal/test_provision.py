@@ -626,9 +626,16 @@ def test_errors_and_steps_are_in_the_history(service: Service, uuid: str, monkey
     monkeypatch.setattr(FakeVendor, "log_passthrough", failing(InvalidValue(message="no")))
     put_into(service, uuid, "manageable")
     do(service, "provide")
+    do(service, "manage")
+    monkeypatch.undo()
+    do(service, "provide")
     query = select(NodeHistory.severity, NodeHistory.event_type, NodeHistory.state, NodeHistory.conductor)
     assert service.database.read(lambda session: session.execute(query.order_by(NodeHistory.id)).all()) == [
         ("INFO", "automated_cleaning_start", "cleaning", "c1"),
         ("INFO", "clean_step_start", "cleaning", "c1"),
         ("ERROR", "cleaning", "cleaning", "c1"),
+        ("INFO", "automated_cleaning_start", "cleaning", "c1"),
+        ("INFO", "clean_step_start", "cleaning", "c1"),
+        ("INFO", "clean_step_end", "cleaning", "c1"),
+        ("INFO", "automated_cleaning_end", "cleaning", "c1"),
     ]
