@@ -3,6 +3,7 @@
 Work that was requested and that nobody has begun is as good as new: it is done all the same.
 """
 
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -17,7 +18,7 @@ from baremetal_sched.db.models import Node, NodeWork
 
 log = structlog.get_logger(__name__)
 
-#: How many nodes are freed at the same time: somebody is waiting for each of them.
+#: How many nodes are freed, or taken over, at the same time.
 _AT_ONCE = 4
 
 _CAN_NOT_BE_RESUMED = "The {state} state can't be resumed by conductor %s. Moving to fail state."
@@ -62,13 +63,15 @@ def release_after_stop(host: Host, process: str) -> None:
 
 
 def _take_over_work(host: Host, node_ids: list[int]) -> None:
-    def take_over(session: Session, node_id: int) -> bool:
+    def hand_over(session: Session, node_id: int) -> bool:
         work_id = session.scalar(select(NodeWork.id).where(NodeWork.node_id == node_id))
         return work_id is not None and work.hand_over(session, work_id, host.name)
 
-    for node_id in node_ids:
-        if host.database.write(partial(take_over, node_id=node_id)):
+    def take_over(node_id: int) -> None:
+        if host.database.write(partial(hand_over, node_id=node_id)):
             log.info("took work over", conductor=host.name, node_id=node_id)
+
+    _for_each(node_ids, take_over)
 
 
 def _release_reserved(host: Host, reserved: ColumnElement[bool], why: Why) -> None:
@@ -85,8 +88,13 @@ def _release(host: Host, node_ids: list[int], condition: ColumnElement[bool], wh
         ):
             log.warning("released a node", conductor=host.name, node_id=node_id, because=why.event_type)
 
+    _for_each(node_ids, free)
+
+
+def _for_each(node_ids: Iterable[int], action: Callable[[int], None]) -> None:
+    """Do it, with several nodes at the same time, for somebody is waiting for each. An error is raised in the end."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        list(pool.map(free, node_ids))  # here errors are raised; the other nodes are freed all the same
+        list(pool.map(action, node_ids))
 
 
 def fail_unfinished(host: Host) -> None:
