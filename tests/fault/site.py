@@ -117,11 +117,11 @@ class Site:
 
     def kill(self, host: str) -> None:
         """SIGKILL; it is started again when others have its nodes, at once if there are none."""
-        began, orphans = time.time(), self._work_of(host)
+        began = time.time()
         self.running[host].process.kill()
         self.lives[host].suspended.append([began, float("inf")])
         self.running[host].process.wait(10)
-        orphans |= self._work_of(host)
+        orphans = self._work_of(host)
         if self._has_others(host):
             self._await_owners("killed", host, orphans, began, HEARTBEAT_TIMEOUT + TICK)
             self.start(host)
@@ -131,10 +131,11 @@ class Site:
 
     def suspend(self, host: str) -> None:
         """SIGSTOP until its time is up and others have its nodes, and then SIGCONT."""
-        began, orphans = time.time(), self._work_of(host)
+        began = time.time()
         self.running[host].process.send_signal(signal.SIGSTOP)
         pause = [began, float("inf")]
         self.lives[host].suspended.append(pause)
+        orphans = self._work_of(host)
         if self._has_others(host):
             self._await_owners("suspended", host, orphans, began, HEARTBEAT_TIMEOUT + TICK)
         time.sleep(max(0.0, began + HEARTBEAT_TIMEOUT + 2 * TICK - time.time()))
@@ -208,9 +209,10 @@ class Site:
         return any(group == GROUPS[host] for other, group in GROUPS.items() if other != host)
 
     def _work_of(self, host: str) -> set[int]:
-        """The fences of all work that is reserved for ``host``."""
+        """The fences of the work that a process of ``host`` has begun."""
+        query = text("SELECT id FROM node_work WHERE conductor = :host AND claimed_by IS NOT NULL")
         with self._engine.connect() as connection:
-            return set(connection.scalars(text("SELECT id FROM node_work WHERE conductor = :host"), {"host": host}))
+            return set(connection.scalars(query, {"host": host}))
 
     def _await_owners(self, fault: str, host: str, orphans: set[int], began: float, limit: float) -> None:
         """Wait until each node of the group of ``host`` has an owner that is there; and then until what ``host`` was
