@@ -27,7 +27,7 @@ def load_file(path: str | None) -> ByPhase:
     try:
         documents = yaml.safe_load(Path(path).read_text(encoding="utf-8")) or []
     except (OSError, ValueError, yaml.YAMLError) as error:
-        raise InvalidValue(message=f"[inspection_rules] built_in_rules: {path} cannot be read: {error}") from error
+        raise InvalidValue(message=f"[inspection_rules] built_in_rules: {path} cannot be read: {error}") from None
     if not isinstance(documents, list):
         raise InvalidValue(message=f"[inspection_rules] built_in_rules: {path} has to be a list of rules.")
     found: ByPhase = {}
@@ -48,5 +48,5 @@ def _load(document: Any, name: str) -> dict[str, Any]:
         rule = load(BUILT_IN_RULE, document, name)
         engine.check(rule.get("conditions") or [], rule["actions"])
     except InvalidValue as error:
-        raise InvalidValue(message=f"[inspection_rules] built_in_rules: {name}: {error}") from error
+        raise InvalidValue(message=f"[inspection_rules] built_in_rules: {name}: {error}") from None
     return rule

@@ -166,6 +166,14 @@ def test_templates_of_the_traits_that_the_instance_asks_for_add_steps(service: S
     assert deploy(service, "CUSTOM_A", "CUSTOM_B") == ["power.power_off", "deploy.deploy", "power.reboot"]
 
 
+def test_a_rebuild_does_them_again(service: Service) -> None:
+    add(service, "CUSTOM_A", REBOOT)
+    done = deploy(service, "CUSTOM_A")
+    service.baremetal("PUT", "/nodes/n1/states/provision", {"target": "rebuild"}, status=202)
+    service.work()
+    assert service.steps_done(service.node("n1")["uuid"]) == done * 2 == ["deploy.deploy", "power.reboot"] * 2
+
+
 def test_without_traits_of_the_instance_templates_do_not_count(service: Service) -> None:
     add(service, "CUSTOM_A", REBOOT)
     assert deploy(service) == ["deploy.deploy"]

@@ -10,7 +10,9 @@ import pytest
 
 from baremetal_sched.baremetal import inspection
 from baremetal_sched.baremetal.rules import built_in
+from baremetal_sched.cli.conductor import check_registration
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.settings import load
 from tests.service import Service, fault
 
 TRAIT = {"op": "add-trait", "args": {"name": "CUSTOM_A"}}
@@ -437,6 +439,12 @@ def test_files_that_cannot_be_used(tmp_path: Path, text: str | None, complaint: 
     assert complaint in str(refused.value)
     assert "[inspection_rules] built_in_rules" in str(refused.value)
     assert str(path) in str(refused.value)
+
+
+def test_a_conductor_does_not_start_with_such_a_file(tmp_path: Path) -> None:
+    settings = load(overrides={"inspection_rules": {"built_in_rules": str(tmp_path / "nosuch.yaml")}})
+    with pytest.raises(InvalidValue, match=r"nosuch\.yaml cannot be read"):
+        check_registration(settings)
 
 
 def test_an_empty_file_has_no_rules(tmp_path: Path) -> None:
