@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, exists, func, not_, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 from sqlalchemy.orm.attributes import InstrumentedAttribute
 
 from baremetal_sched.baremetal import chassis, paging
+from baremetal_sched.baremetal.identifiers import canonical_uuid
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.baremetal.paging import Page
 from baremetal_sched.db.models import Node, NodeTrait
@@ -98,7 +99,6 @@ def _plain(filters: NodeFilters) -> list[ColumnElement[bool]]:
         (Node.conductor_group, filters.conductor_group),
         (Node.owner, filters.owner),
         (Node.lessee, filters.lessee),
-        (Node.parent_node, filters.parent_node),
     ]
     conditions: list[ColumnElement[bool]] = [column == value for column, value in equal if value is not None]
     if filters.associated is not None:
@@ -111,9 +111,20 @@ def _plain(filters: NodeFilters) -> list[ColumnElement[bool]]:
         conditions.append(or_(Node.owner == filters.project, Node.lessee == filters.project))
     if filters.description_contains is not None:
         conditions.append(contains(Node.description, filters.description_contains))
-    if filters.parent_node is None and not filters.include_children:
+    if filters.parent_node is not None:
+        conditions.append(_is_child_of(filters.parent_node))
+    elif not filters.include_children:
         conditions.append(Node.parent_node.is_(None))
     return conditions
+
+
+def _is_child_of(parent: str) -> ColumnElement[bool]:
+    """parent_node = <UUID>, or = (SELECT uuid FROM nodes WHERE name = <name>)"""
+    uuid = canonical_uuid(parent)
+    if uuid is not None:
+        return Node.parent_node == uuid
+    named = aliased(Node)
+    return Node.parent_node == select(named.uuid).where(named.name == parent).scalar_subquery()
 
 
 def contains(column: Any, text: str) -> ColumnElement[bool]:

@@ -4,7 +4,7 @@ from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import TooNew
 from baremetal_sched.baremetal.api.query import PAGING, Query
-from baremetal_sched.baremetal.identifiers import canonical_uuid, is_trait
+from baremetal_sched.baremetal.identifiers import is_trait
 from baremetal_sched.baremetal.node_list import NodeFilters
 from baremetal_sched.errors import InvalidValue
 
@@ -76,7 +76,7 @@ def parse_filters(call: BaremetalCall, query: Query, *, detailed: bool = False) 
         shards=query.items("shard"),
         sharded=query.flag("sharded"),
         include_children=query.flag("include_children") or False,
-        parent_node=_canonical(query.text("parent_node")),
+        parent_node=query.text("parent_node"),
     )
     for name, attribute in TRAIT_FILTERS.items():
         setattr(filters, attribute, _traits(query, name))
@@ -88,11 +88,6 @@ def _one_of(query: Query, name: str, known: frozenset[str] | tuple[str, ...], re
     if value is not None and value not in known:
         raise InvalidValue(message=refusal.format(value))
     return value
-
-
-def _canonical(text: str | None) -> str | None:
-    """A UUID in the form in which it is kept; what is none is the UUID of no node."""
-    return None if text is None else canonical_uuid(text) or text
 
 
 def _lower(text: str | None) -> str | None:
