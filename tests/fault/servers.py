@@ -27,7 +27,7 @@ class Server:
     """A server that was never started, with its data in ``folder``. ``url`` is that of an empty database in it."""
 
     url: str
-    #: Whom it runs as, if this is root.
+    #: The user that Debian's package makes for it.
     user: str
 
     def __init__(self, folder: Path) -> None:
@@ -65,9 +65,16 @@ class Server:
             "stderr": self.log,
         }
         if os.geteuid() == 0:
-            entry = pwd.getpwnam(self.user)
-            options |= {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+            options |= {"user": self.account.pw_uid, "group": self.account.pw_gid, "extra_groups": []}
         return options
+
+    @property
+    def account(self) -> pwd.struct_passwd:
+        """Whom it runs as, if this is root: its own user, or nobody if there is none."""
+        try:
+            return pwd.getpwnam(self.user)
+        except KeyError:
+            return pwd.getpwnam("nobody")
 
 
 class PostgreSQL(Server):
@@ -176,7 +183,7 @@ def server(kind: str) -> Iterator[Server]:
     folder = Path(tempfile.mkdtemp(prefix="baremetal-sched-"))  # its user has to get there, unlike to pytest's folders
     made = SERVERS[kind](folder)
     if os.geteuid() == 0:
-        shutil.chown(folder, made.user)
+        shutil.chown(folder, made.account.pw_uid)
     try:
         made.initialize()
         made.start()

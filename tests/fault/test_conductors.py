@@ -39,7 +39,7 @@ PAUSE = 0.05
 
 UNSETTLED = """
 SELECT (SELECT COUNT(*) FROM node_work) + (SELECT COUNT(*) FROM nodes WHERE reservation IS NOT NULL)
-     + (SELECT COUNT(*) FROM nodes WHERE provision_state LIKE '%ing' OR provision_state LIKE '%wait')
+     + (SELECT COUNT(*) FROM nodes WHERE provision_state LIKE '%ing' OR provision_state LIKE '%wait%')
 """
 
 
