@@ -76,9 +76,10 @@ def _ids_by_ports(session: Session, addresses: Iterable[str]) -> set[int]:
 
 
 def _only(session: Session, ids: Collection[int]) -> Node:
-    if len(ids) != 1:
+    node = session.get(Node, next(iter(ids)), with_for_update=True) if len(ids) == 1 else None
+    if node is None:
         raise AgentNotKnown
-    return session.get_one(Node, next(iter(ids)), with_for_update=True)
+    return node
 
 
 def give_token(node: Node) -> str:
@@ -104,9 +105,10 @@ def beat(session: Session, node: Node, heartbeat: Heartbeat, membership: Members
     membership.require(node.conductor_group, node.driver)
     known = node.driver_internal_info or {}
     _authenticate(known, heartbeat)
-    waits = node.provision_state in _RESUMED_STATES
-    if node.reservation is not None and not known.get(_URL):
+    if not known.get(_URL):
+        # The first heartbeat is to be tried again soon; later ones come anyway.
         nodes.require_unlocked(node)
+    waits = node.provision_state in _RESUMED_STATES
     if node.reservation is not None or not (waits or node.provision_state in _HEARTBEAT_STATES):
         return
     said = {name: value for name in _KEPT if (value := getattr(heartbeat, name))}
