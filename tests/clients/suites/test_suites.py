@@ -73,7 +73,9 @@ def ironicclient(pytestconfig: pytest.Config) -> Path:
     if not complete.exists() or complete.read_text() != wanted:
         shutil.rmtree(folder)
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        subprocess.run([folder / "bin/python", "-m", "pip", "install", "--quiet", *IRONICCLIENT], check=True)
+        subprocess.run(
+            [folder / "bin/python", "-m", "pip", "install", "--quiet", *IRONICCLIENT], check=True, timeout=SECONDS
+        )
         complete.write_text(wanted)
     return folder / "bin/python"
 
