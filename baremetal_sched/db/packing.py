@@ -8,7 +8,7 @@ list is selected as lines of text, many of them in one value: ``select(packed(id
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import ColumnElement, SQLColumnExpression, String, cast, literal_column
+from sqlalchemy import ColumnElement, SQLColumnExpression, String, literal_column
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
@@ -74,9 +74,26 @@ def _default_joined(element: joined, compiler: SQLCompiler, **kw: Any) -> str:
     return f"group_concat({compiler.process(element.clauses, **kw)})"
 
 
-def number(column: SQLColumnExpression[Any]) -> ColumnElement[str]:
-    """A number as text."""
-    return cast(column, String)
+class number(FunctionElement[str]):  # noqa: N801
+    """A number as a part of a text."""
+
+    type = String()
+    inherit_cache = True
+
+    def __init__(self, column: SQLColumnExpression[Any]) -> None:
+        super().__init__(column)
+
+
+@compiles(number, "mysql")
+@compiles(number, "mariadb")
+def _mysql_number(element: number, compiler: SQLCompiler, **kw: Any) -> str:
+    # To concatenate makes a text of it, and a CAST takes as long again.
+    return compiler.process(element.clauses, **kw)
+
+
+@compiles(number)
+def _default_number(element: number, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"CAST({compiler.process(element.clauses, **kw)} AS VARCHAR)"
 
 
 def packed(row_id: SQLColumnExpression[int], text: SQLColumnExpression[str]) -> ColumnElement[str]:

@@ -1,8 +1,11 @@
 """From trees to candidates, without a database."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 
+import pytest
+
+from baremetal_sched.placement.candidates import choosing
 from baremetal_sched.placement.candidates.choosing import candidates
 from baremetal_sched.placement.candidates.trees import Anchor, Group, Inventory, Provider, Wanted
 
@@ -69,3 +72,91 @@ def test_groups_that_have_little_to_choose_from_choose_first() -> None:
     )
     (found,) = islice(candidates(Wanted(groups, NAMES, isolate=True), [anchor]), 1)
     assert found.mappings["last"] == [1]
+
+
+def test_trees_that_look_alike_are_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched = []
+    choices = choosing.choices
+    monkeypatch.setattr(choosing, "choices", lambda wanted, anchor: searched.append(anchor) or choices(wanted, anchor))
+    wanted = Wanted((Group("", {CPU: 2}), Group("1", {PORT: 1})), NAMES)
+    found = list(candidates(wanted, [tree(100 * number, ports=2, free=2 + number % 5) for number in range(1, 51)]))
+    assert len(searched) == 1
+    assert [(candidate.roots, candidate.allocations, candidate.mappings) for candidate in found[2:4]] == [
+        ({200}, {200: {"VCPU": 2}, port: {"CUSTOM_PORT": 1}}, {"": [200], "1": [port]}) for port in (201, 202)
+    ]
+    assert len(found) == 100
+
+
+def _root_last(anchor: Anchor) -> None:
+    """The tree hangs from its last provider, as if it had been moved there."""
+    first, last = anchor.local[0], anchor.local[-1]
+    anchor.root, first.parent_id, last.parent_id = last, last.id, None
+    for provider in anchor.local:
+        provider.root_id = last.id
+    anchor.parents = {provider.id: provider.parent_id for provider in anchor.local}
+
+
+def _root_at(place: int) -> Callable[[Anchor], None]:
+    """Those between the root and the others are not known."""
+
+    def change(anchor: Anchor) -> None:
+        anchor.root = anchor.local[place]
+        for provider in anchor.local:
+            provider.root_id, provider.parent_id = anchor.root.id, 7000
+        anchor.root.parent_id = None
+        anchor.parents = {provider.id: provider.parent_id for provider in anchor.local}
+        anchor.local[0].traits.add(8)
+
+    return change
+
+
+def _below_another(anchor: Anchor) -> None:
+    anchor.local[2].parent_id = anchor.parents[anchor.local[2].id] = anchor.local[1].id
+
+
+def _taken(anchor: Anchor) -> None:
+    anchor.local[2].inventories[PORT] = Inventory(0, 1, 1, 1)
+
+
+CHANGES: list[Callable[[Anchor], None]] = [
+    lambda anchor: anchor.local[1].traits.add(7),
+    lambda anchor: anchor.root.traits.add(8),
+    lambda anchor: anchor.root.traits.add(9),
+    lambda anchor: anchor.local[2].aggregates.add(5),
+    lambda anchor: anchor.root.aggregates.add(5),
+    lambda anchor: anchor.root.aggregates.add(6),
+    _taken,
+    _below_another,
+    _root_last,
+    _root_at(0),
+    _root_at(1),
+]
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        Wanted((Group("", {CPU: 1, PORT: 1}),), NAMES),
+        Wanted((Group("", {PORT: 1}, required=(frozenset({7}),)),), NAMES),
+        Wanted((Group("", {PORT: 1}, forbidden=frozenset({7})),), NAMES),
+        Wanted((Group("", {PORT: 1}),), NAMES, root_required=(frozenset({8}),), root_forbidden=frozenset({9})),
+        Wanted((Group("", {PORT: 1}, member_of=(frozenset({5}),), not_member_of=frozenset({6})),), NAMES),
+        Wanted((Group("1", {PORT: 1}, member_of=(frozenset({5}),)),), NAMES),
+        Wanted((Group("1", {PORT: 1}), Group("2", {})), NAMES, same_subtrees=(frozenset("12"),), isolate=True),
+        Wanted((Group("1", {PORT: 1}), Group("2", {PORT: 1})), NAMES, isolate=True),
+        Wanted((Group("", {PORT: 1}),), NAMES, one_per_tree=True),
+    ],
+)
+def test_trees_that_differ_in_anything_are_told_apart(wanted: Wanted) -> None:
+    """However many others were looked at before, a tree has the candidates that it has alone."""
+
+    def trees() -> list[Anchor]:
+        made = [tree(100 * number, ports=3) for number in range(1, len(CHANGES) + 2)]
+        for anchor, change in zip(made, CHANGES, strict=False):
+            change(anchor)
+        return made
+
+    for order in (1, -1):
+        alone = [candidate for anchor in trees()[::order] for candidate in candidates(wanted, [anchor])]
+        assert alone
+        assert list(candidates(wanted, trees()[::order])) == alone

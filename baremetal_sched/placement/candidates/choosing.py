@@ -6,14 +6,22 @@ is left at once, and candidates come one by one: who has enough of them stops.
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from itertools import count
+from typing import Any
 
 from baremetal_sched.placement.candidates.trees import Anchor, Candidate, Provider, Slot, Wanted, slots_of
+
+#: A candidate by places in a tree: amounts of each that gives something, and who serves each group.
+_Pattern = tuple[list[tuple[int, dict[str, int]]], list[tuple[str, list[int]]]]
 
 
 def candidates(wanted: Wanted, anchors: Iterable[Anchor], *, breadth_first: bool = False) -> Iterator[Candidate]:
     """All candidates, no two the same: of one anchor after the other, or (breadth first) of each in turn."""
     seen: set[tuple[int, ...]] = set()
-    each = (_of_anchor(wanted, anchor, seen) for anchor in anchors)
+    alike = _Alike(wanted)
+    each = (
+        alike.candidates(anchor) if alike.covers(anchor) else _of_anchor(wanted, anchor, seen) for anchor in anchors
+    )
     if breadth_first:
         yield from _in_turn(each)
     else:
@@ -66,6 +74,82 @@ def _assembled(wanted: Wanted, slots: list[Slot], chosen: list[Provider]) -> Can
         if provider.id not in mapped:
             mapped.append(provider.id)
     return Candidate(allocations, mappings, roots)
+
+
+class _Alike:
+    """Trees that look the same to a request have the same candidates: they are searched for in the first of them.
+
+    A fleet has thousands of trees, and few ways in which they look: who is below whom, and who can give what.
+    """
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+        self._known: dict[tuple[Any, ...], _Kept] = {}
+        # Where amounts add up it matters how much there is, not just whether it is enough.
+        self._applies = not wanted.rationed and all(group.tree is None for group in wanted.groups)
+        self._asked: dict[int, list[tuple[int, int]]] = {}
+        items = [item for group in wanted.groups for item in group.resources.items()]
+        for place, (resource_class, amount) in enumerate(items):
+            self._asked.setdefault(resource_class, []).append((1 << place, amount))
+
+    def covers(self, anchor: Anchor) -> bool:
+        """Does nobody share, and does the request look at nothing that ``_look`` does not tell?"""
+        return self._applies and not anchor.sharing and not any(provider.shares for provider in anchor.local)
+
+    def candidates(self, anchor: Anchor) -> Iterator[Candidate]:
+        """Those of the anchor, as ``_of_anchor`` finds them."""
+        look = self._look(anchor)
+        kept = self._known.get(look)
+        if kept is None:
+            kept = self._known[look] = _Kept(self._patterns(anchor))
+        ids, roots = [provider.id for provider in anchor.local], {anchor.root.id}
+        for allocations, mappings in kept:
+            yield Candidate(
+                {ids[place]: amounts for place, amounts in allocations},
+                {suffix: [ids[place] for place in places] for suffix, places in mappings},
+                roots if allocations else set(),
+            )
+
+    def _look(self, anchor: Anchor) -> tuple[Any, ...]:
+        """What the search sees of the anchor: the place of the root; by provider, the place of its parent, what it can
+        give (a bit for each amount), its traits and aggregates."""
+        places: dict[int | None, int] = {provider.id: place for place, provider in enumerate(anchor.local)}
+        look: list[Any] = [places[anchor.root.id]]
+        for provider in anchor.local:
+            given = 0
+            for resource_class, inventory in provider.inventories.items():
+                for bit, amount in self._asked.get(resource_class, ()):
+                    if inventory.fits(amount):
+                        given |= bit
+            parent = places.get(provider.parent_id)
+            look.append((parent, given, frozenset(provider.traits), frozenset(provider.aggregates)))
+        return tuple(look)
+
+    def _patterns(self, anchor: Anchor) -> Iterator[_Pattern]:
+        places = {provider.id: place for place, provider in enumerate(anchor.local)}
+        for slots, chosen in choices(self._wanted, anchor):
+            candidate = _assembled(self._wanted, slots, chosen)
+            yield (
+                [(places[row_id], amounts) for row_id, amounts in candidate.allocations.items()],
+                [(suffix, [places[row_id] for row_id in row_ids]) for suffix, row_ids in candidate.mappings.items()],
+            )
+
+
+class _Kept:
+    """What an iterator yields, for many to iterate over; nothing is made before somebody wants it."""
+
+    def __init__(self, source: Iterator[_Pattern]) -> None:
+        self._source = source
+        self._items: list[_Pattern] = []
+
+    def __iter__(self) -> Iterator[_Pattern]:
+        for place in count():
+            if place == len(self._items):
+                item = next(self._source, None)
+                if item is None:
+                    return
+                self._items.append(item)
+            yield self._items[place]
 
 
 def choices(wanted: Wanted, anchor: Anchor) -> Iterator[tuple[list[Slot], list[Provider]]]:
