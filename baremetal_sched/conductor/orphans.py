@@ -36,8 +36,9 @@ def release(host: Host) -> None:
     """Free the nodes of this conductor that are reserved for one that is dead, be they in maintenance or not; what that
     one has not begun this one does."""
     orphan = releasing.is_orphan(host.settings.conductor.heartbeat_timeout)
+    begun = and_(orphan, ~_UNBEGUN.exists())
+    _release(host, host.own(begun), begun, _TAKE_OVER)
     _take_over_work(host, host.own(and_(orphan, _UNBEGUN.exists())))
-    _release(host, host.own(orphan), orphan, _TAKE_OVER)
 
 
 def release_before_start(host: Host) -> None:
