@@ -1,7 +1,6 @@
 """What ``GET /allocation_candidates`` tells about the providers of its candidates."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import orjson
 from sqlalchemy import ColumnElement, func, select
@@ -42,17 +41,6 @@ def line_of(provider: Source, *, traits: bool) -> ColumnElement[str]:
 _LINES = {traits: packing.packed(PROVIDERS.c.id, line_of(PROVIDERS, traits=traits)) for traits in (False, True)}
 
 
-class _Provider(NamedTuple):
-    """The parts of a line."""
-
-    id: str
-    uuid: str
-    parent: str
-    root: str
-    inventories: str
-    traits: str
-
-
 class Summaries:
     """What the answer tells about providers, gathered batch by batch.
 
@@ -65,7 +53,8 @@ class Summaries:
         self._session = session
         self._version = version
         self._requested = {name for group in request.groups.values() for name in group.resources}
-        self._providers: list[_Provider] = []
+        #: The parts of their lines.
+        self._providers: list[list[str]] = []
 
     def load(self, which: ColumnElement[bool]) -> None:
         """Add the providers that are meant: SELECT (many lines) FROM resource_providers p WHERE … GROUP BY p.id >> 6"""
@@ -78,31 +67,31 @@ class Summaries:
         Names of classes and traits are not among that: this process remembers them.
         """
         for line in lines:
-            provider = _Provider._make(line.split(";"))
-            self._providers.append(provider)
-            self.uuids[int(provider.id)] = provider.uuid
+            parts = line.split(";")
+            self._providers.append(parts)
+            self.uuids[int(parts[0])] = parts[1]
 
     def document(self) -> dict[str, orjson.Fragment]:
         """Summaries by UUID."""
         resources = self._resources()
         traits = self._traits() if self._version >= TRAITS_SINCE else None
-        uuids = {provider.id: f'"{provider.uuid}"' for provider in self._providers}
+        uuids = {row_id: f'"{uuid}"' for row_id, uuid, *_ in self._providers}
         result = {}
-        for provider in self._providers:
-            text = f'{{"resources":{resources[provider.inventories]}'
+        for _, uuid, parent, root, inventories, trait_ids in self._providers:
+            text = f'{{"resources":{resources[inventories]}'
             if traits is not None:
-                text += f',"traits":{traits[provider.traits]}'
+                text += f',"traits":{traits[trait_ids]}'
             if self._version >= TREES_SINCE:
-                parent, root = uuids.get(provider.parent, "null"), uuids.get(provider.root, "null")
+                parent, root = uuids.get(parent, "null"), uuids.get(root, "null")
                 text += f',"parent_provider_uuid":{parent},"root_provider_uuid":{root}'
-            result[provider.uuid] = orjson.Fragment(text + "}")
+            result[uuid] = orjson.Fragment(text + "}")
         return result
 
     def _resources(self) -> dict[str, str]:
         """JSON of what providers have, by the text of it."""
         parsed = {
             text: [inventory.split(":") for inventory in text.split(",")] if text else []
-            for text in {provider.inventories for provider in self._providers}
+            for text in {parts[4] for parts in self._providers}
         }
         ids = {class_id for inventories in parsed.values() for class_id, _, _ in inventories}
         known = names_of_classes(self._session, {int(class_id) for class_id in ids})
@@ -121,13 +110,9 @@ class Summaries:
 
     def _traits(self) -> dict[str, str]:
         """JSON of sets of traits, by the text of it; in the order of their ids, as the original has them."""
-        parsed = {
-            text: sorted(map(int, text.split(","))) if text else []
-            for text in {provider.traits for provider in self._providers}
-        }
+        texts = {parts[5] for parts in self._providers} - {""}
+        parsed = {text: sorted(map(int, text.split(","))) for text in texts}
         ids = set[int]().union(*parsed.values())
         known = names_of_traits(self._session, ids)
         names = {trait: f'"{known[trait]}"' for trait in ids if trait in known}
-        return {
-            text: f"[{','.join([names[trait] for trait in row if trait in names])}]" for text, row in parsed.items()
-        }
+        return {"": "[]"} | {text: f"[{','.join(filter(None, map(names.get, row)))}]" for text, row in parsed.items()}
