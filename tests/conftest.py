@@ -5,11 +5,14 @@ TEST_DATABASE_URLS names (URLs separated by blanks; their tables are dropped and
 """
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import create_engine, text
+from xdist.scheduler import LoadScopeScheduling
 
 from baremetal_sched.db import schema
 from baremetal_sched.db.engine import database_url as normal_url
@@ -22,12 +25,27 @@ from tests.service import Service
 SERVERS = os.environ.get("TEST_DATABASE_URLS", "").split()
 
 
+#: URLs of the servers' databases, by how their tests are called.
+KINDS = {url.split(":")[0].split("+")[0]: url for url in SERVERS}
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "database_kind" in metafunc.fixturenames:
-        # Tests of one server empty its database: the same worker (of pytest-xdist) has them all.
-        servers = {url: url.split(":")[0].split("+")[0] for url in SERVERS}
-        groups = [pytest.param(url, id=kind, marks=pytest.mark.xdist_group(kind)) for url, kind in servers.items()]
-        metafunc.parametrize("database_kind", [pytest.param("sqlite", id="sqlite"), *groups])
+        metafunc.parametrize("database_kind", ["sqlite", *KINDS.values()], ids=["sqlite", *KINDS])
+
+
+class _OneWorkerPerServer(LoadScopeScheduling):
+    """Any test in any process, but for those of a server: they empty its database, so one process has them all."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        _, _, parameters = nodeid.partition("[")
+        kind = re.split(r"[-\]]", parameters)[0]
+        return kind if kind in KINDS else nodeid
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _OneWorkerPerServer:
+    return _OneWorkerPerServer(config, log)
 
 
 @pytest.fixture(scope="session")
