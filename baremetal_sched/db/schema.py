@@ -1,5 +1,6 @@
 """The schema of a database: which revision it has, and how it gets another (Alembic)."""
 
+from functools import cache
 from pathlib import Path
 
 from alembic import command
@@ -25,6 +26,7 @@ def alembic_config(engine: Engine | None = None) -> Config:
     return config
 
 
+@cache
 def head() -> str:
     """The newest revision that this release knows."""
     revision = ScriptDirectory.from_config(alembic_config()).get_current_head()
