@@ -63,7 +63,9 @@ class PlacementApi(Api):
         if route.gives_json and not _accepts(call).best_match([JSON]):
             raise NotAcceptable(message=f"Only {JSON} is provided")
         if route.policy is not None:
-            self._policy.require(call.caller, route.policy, {"project_id": call.http.args.get("project_id")})
+            projects = call.http.args.getlist("project_id")
+            # The last one is the one that views go by.
+            self._policy.require(call.caller, route.policy, {"project_id": projects[-1] if projects else None})
 
     def failure(self, call: Call, error: Exception) -> Response:
         wants = _accepts(call).best_match(["text/html", JSON])

@@ -78,6 +78,14 @@ def test_readers_see_the_usages_of_their_own_project(secured: Any) -> None:
     service.http.get("/placement/usages?project_id=q", headers=headers, status=200)
 
 
+def test_of_two_projects_the_one_that_is_asked_about_is_judged(secured: Any) -> None:
+    """The last one; or a reader would see usages of others by naming his own project first."""
+    service = secured(enforce_new_defaults=True)
+    headers = caller("u:p", **{"X-Roles": "reader"})
+    service.http.get("/placement/usages?project_id=p&project_id=q", headers=headers, status=403)
+    service.http.get("/placement/usages?project_id=q&project_id=p", headers=headers, status=200)
+
+
 def test_an_operators_own_rules(secured: Any, tmp_path: Path) -> None:
     rules = {
         "placement:resource_providers:list": "role:auditor",
