@@ -188,6 +188,55 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         cfg.IntOpt("node_locked_retry_attempts", default=10, min=1, help="How often a request tries a locked node."),
         cfg.FloatOpt("node_locked_retry_interval", default=0.2, min=0, help="Seconds between two such attempts."),
     ],
+    "inspector": [
+        cfg.StrOpt(
+            "add_ports",
+            default="pxe",
+            choices=["all", "active", "pxe", "disabled"],
+            help="Interfaces found by an agent that become ports: all, with an IP address, booted from, none.",
+        ),
+        cfg.StrOpt(
+            "keep_ports",
+            default="all",
+            choices=["all", "present", "added"],
+            help="Ports that a node keeps: all, those of interfaces that were found, those that add_ports names.",
+        ),
+        cfg.BoolOpt(
+            "update_pxe_enabled",
+            default=True,
+            help="Set pxe_enabled of ports by what their machine booted from.",
+        ),
+        cfg.StrOpt(
+            "default_hooks",
+            default="ramdisk-error,validate-interfaces,ports,architecture",
+            help="What hooks is, if it is not set.",
+        ),
+        cfg.StrOpt(
+            "hooks", default="$default_hooks", help="Inspection hooks that are run on what an agent reports, in order."
+        ),
+        cfg.DictOpt(
+            "cpu_capabilities",
+            default={
+                "vmx": "cpu_vt",
+                "svm": "cpu_vt",
+                "aes": "cpu_aes",
+                "pse": "cpu_hugepages",
+                "pdpe1gb": "cpu_hugepages_1g",
+                "smx": "cpu_txt",
+            },
+            help="Capability that the hook cpu-capabilities sets, by flag of the CPU.",
+        ),
+        cfg.MultiStrOpt(
+            "pci_device_alias",
+            default=[],
+            help="A PCI device that the hook pci-devices counts: an object with vendor_id, product_id, name.",
+        ),
+        cfg.ListOpt(
+            "physical_network_cidr_map",
+            default=[],
+            help="For the hook physical-network: entries such as 10.1.0.0/16:physnet1.",
+        ),
+    ],
     "inspection_rules": [
         cfg.StrOpt("built_in_rules", help="File of YAML with inspection rules that are always there."),
         cfg.StrOpt(

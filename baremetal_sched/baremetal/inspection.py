@@ -5,20 +5,27 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
+import structlog
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import inspection_rules, inventory, node_update, ports, traits
 from baremetal_sched.baremetal.drivers.inspect import Finding
+from baremetal_sched.baremetal.hooks import registry
 from baremetal_sched.baremetal.node_fields import FIELDS
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.baremetal.rules import built_in, engine
-from baremetal_sched.baremetal.rules.actions import ApiCall, Subject
+from baremetal_sched.baremetal.rules.subject import ApiCall, Subject
 from baremetal_sched.baremetal.schemas.inspection_rules import PHASES
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Port
 from baremetal_sched.db.types import dump_json
 from baremetal_sched.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+#: Where an agent puts its logs.
+LOGS = "logs"
 
 #: What rules may set on a node: what a client may, but for who is on it and how it is protected.
 SETTABLE = tuple(
@@ -37,13 +44,18 @@ SETTABLE_ON_PORTS = tuple(
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the rules make of what was found: fields of the node and of its ports (by id) that change, the traits that
-    the node is to have, ``finding`` with the data that rules put there, and calls to be made."""
+    """What hooks and rules make of what was found: fields of the node and of its ports (by UUID) that change, traits
+    that the node is to have, ``finding`` with the data that they put there, and calls to be made.
+
+    ``added`` has MAC addresses of new ports, by the UUID that each is to have, ``removed`` the UUIDs of ports that go.
+    """
 
     finding: Finding
     fields: Mapping[str, Any]
     traits: Sequence[str]
-    ports: Mapping[int, Mapping[str, Any]]
+    added: Mapping[str, str]
+    removed: Sequence[str]
+    ports: Mapping[str, Mapping[str, Any]]
     calls: Sequence[ApiCall]
 
 
@@ -52,24 +64,32 @@ def begin(session: Session, node: Node) -> None:
     node.inspection_started_at, node.inspection_finished_at = utcnow(), None
 
 
-def judge(session: Session, node: Node, finding: Finding, settings: Settings) -> Verdict:
-    """Apply the rules to what was found in a node that is reserved for the caller. Nothing is changed.
+def judge(session: Session, node: Node, finding: Finding, hooks: Sequence[str], settings: Settings) -> Verdict:
+    """Apply these hooks, and then the rules, to what was found in a node that is reserved for the caller. Nothing is
+    changed.
 
-    Raises RuleFailed, InvalidValue.
+    Raises HookFailed, RuleFailed, InvalidValue.
     """
     own = session.scalars(select(Port).where(Port.node_id == node.id)).all()
     subject = _subject(session, node, own, finding)
     before = _subject(session, node, own, finding)
+    registry.run(hooks, subject, settings)
     rules_in_files = built_in.load_file(settings.inspection_rules.built_in_rules)
     for phase in PHASES:
         rules = inspection_rules.in_order(session, phase, rules_in_files)
         engine.run(rules, subject, mask_secrets=settings.inspection_rules.mask_secrets)
-    changed_ports = {port.id: _changes(before.ports[port.uuid], subject.ports[port.uuid]) for port in own}
+    changed_ports = {
+        uuid: _changes(before.ports.get(uuid, subject.blank_port), port) for uuid, port in subject.ports.items()
+    }
+    # The agent's logs are for whoever looks into a failure, and large.
+    plugin_data = {name: value for name, value in subject.plugin_data.items() if name != LOGS}
     return Verdict(
-        Finding(subject.inventory, subject.plugin_data),
+        Finding(subject.inventory, plugin_data),
         _changes(before.node, subject.node),
         subject.traits,
-        {port_id: changed for port_id, changed in changed_ports.items() if changed},
+        {uuid: address for address, uuid in subject.addresses.items() if uuid not in before.ports},
+        [uuid for uuid in before.ports if uuid not in subject.ports],
+        {uuid: changed for uuid, changed in changed_ports.items() if changed},
         subject.calls,
     )
 
@@ -78,17 +98,33 @@ def finish(session: Session, node: Node, verdict: Verdict, membership: Membershi
     """The inspection of the node (its row locked) has ended, with this outcome.
 
     Everything that an inspection leads to happens here, in the transaction that ends it. Raises InvalidValue,
-    InvalidNodeState, TooManyTraits, NoValidHost, …, if the rules want what cannot be.
+    InvalidNodeState, TooManyTraits, NoValidHost, …, if hooks or rules want what cannot be.
     """
     if verdict.fields:
         node_update.set_fields(session, node, verdict.fields, membership)
     if sorted(verdict.traits) != traits.list_traits(session, node.id):
         traits.replace_traits(session, node, verdict.traits)
-    for port_id, values in verdict.ports.items():
-        ports.set_fields(session, session.get_one(Port, port_id), node, values)
+    _settle_ports(session, node, verdict)
     inventory.store(session, node, verdict.finding.inventory, verdict.finding.plugin_data)
     node.inspection_started_at, node.inspection_finished_at = None, utcnow()
     node.last_error = None
+
+
+def _settle_ports(session: Session, node: Node, verdict: Verdict) -> None:
+    own = {port.uuid: port for port in session.scalars(select(Port).where(Port.node_id == node.id))}
+    for uuid in verdict.removed:
+        if uuid in own:
+            session.delete(own.pop(uuid))
+    session.flush()
+    for uuid, address in verdict.added.items():
+        port = ports.claim(session, node, uuid, address)
+        if port is None:
+            log.warning("an address that an inspection found is another port's", node=node.uuid, address=address)
+        else:
+            own[uuid] = port
+    for uuid, values in verdict.ports.items():
+        if uuid in own:
+            ports.set_fields(session, own[uuid], node, values)
 
 
 def _subject(session: Session, node: Node, own: Sequence[Port], finding: Finding) -> Subject:
@@ -101,6 +137,7 @@ def _subject(session: Session, node: Node, own: Sequence[Port], finding: Finding
         plugin_data=copied.plugin_data,
         ports={port.uuid: _copy(ports.document_of(port, node), SETTABLE_ON_PORTS) for port in own},
         addresses={port.address: port.uuid for port in own},
+        blank_port=_copy(ports.FIELDS.defaults, SETTABLE_ON_PORTS),
         read_only={name: getattr(node, name) for name in _READ_ONLY},
     )
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import nodes, patch, portgroups, records, states
@@ -128,6 +128,13 @@ def set_fields(session: Session, port: Port, node: Node, values: Mapping[str, An
         portgroups.admit(session, group, after["physical_network"], besides=port.id)
     _require_free(session, changed)
     records.change(port, changed)
+
+
+def claim(session: Session, node: Node, uuid: str, address: str) -> Port | None:
+    """A new port of ``node`` with this UUID and MAC address; None, and no port, if there is one with the address."""
+    if session.scalar(select(exists().where(Port.address == address))):
+        return None
+    return records.new(session, Port, {"uuid": uuid, "address": address, "node_id": node.id})
 
 
 def document_of(port: Port, node: Node, group: Portgroup | None = None) -> dict[str, Any]:

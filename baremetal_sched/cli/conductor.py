@@ -9,6 +9,7 @@ import click
 import structlog
 
 from baremetal_sched.baremetal import conductors
+from baremetal_sched.baremetal.hooks import registry as hooks
 from baremetal_sched.baremetal.rules import built_in
 from baremetal_sched.cli.options import common_options, make_settings
 from baremetal_sched.conductor.daemon import Conductor
@@ -36,6 +37,7 @@ def check_registration(settings: Settings) -> None:
     """Raise InvalidValue if a conductor could not register, or work, with these settings."""
     conductors.check_registration(settings.host, settings.conductor.conductor_group, settings.enabled_hardware_types)
     built_in.load_file(settings.inspection_rules.built_in_rules)
+    hooks.check(settings)
 
 
 def run(settings: Settings, parent: int | None = None) -> None:

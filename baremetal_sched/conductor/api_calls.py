@@ -5,8 +5,8 @@ import time
 import urllib.error
 import urllib.request
 
-from baremetal_sched.baremetal.rules.actions import ApiCall
 from baremetal_sched.baremetal.rules.signatures import RuleFailed
+from baremetal_sched.baremetal.rules.subject import ApiCall
 
 #: Worth another try, as they may pass.
 _MAY_PASS = (429, 500, 502, 503, 504)

@@ -29,6 +29,7 @@ from baremetal_sched.baremetal.api import versions as baremetal_versions
 from baremetal_sched.baremetal.api.query import PAGING
 from baremetal_sched.baremetal.api.root import COLLECTIONS as COLLECTIONS_OF_V1
 from baremetal_sched.baremetal.fields import Field, Fields, Kind
+from baremetal_sched.baremetal.hooks.registry import HOOKS, enabled
 from baremetal_sched.baremetal.node_fields import FIELDS, LIST_DEFAULT, STATES
 from baremetal_sched.baremetal.rules.actions import ACTIONS
 from baremetal_sched.baremetal.rules.operators import OPERATORS
@@ -280,6 +281,13 @@ def test_operators_and_actions_of_inspection_rules() -> None:
     for name, signature in (*OPERATORS.items(), *ACTIONS.items()):
         arguments = ", ".join(f"``{argument}``" for argument in (*signature.required, *signature.optional))
         assert f"   * - ``{name}``: {arguments}\n" in text
+
+
+def test_inspection_hooks() -> None:
+    """Each is described, the default ones first."""
+    rows = re.findall(r"^   \* - ``([a-z-]+)``\n", page("baremetal", "agents").text, re.MULTILINE)
+    assert set(rows) == set(HOOKS)
+    assert rows[:4] == [*enabled(load())]
 
 
 # -- placement ---------------------------------------------------------------------------------------------------------

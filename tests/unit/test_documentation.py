@@ -43,6 +43,8 @@ def test_every_option_is_documented(group: str, option: cfg.Opt) -> None:
         default = str(default).lower()
     elif isinstance(default, list):
         default = ",".join(default)
+    elif isinstance(default, dict):
+        default = ",".join(f"{key}:{value}" for key, value in default.items())
     expected = "the name of this machine." if option.dest == "host" else _WORDS.get(default, f"``{default}``")
     assert said == expected
 

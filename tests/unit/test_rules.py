@@ -11,10 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from baremetal_sched.baremetal.rules import engine
-from baremetal_sched.baremetal.rules.actions import ACTIONS, ApiCall, Subject
+from baremetal_sched.baremetal.rules.actions import ACTIONS
 from baremetal_sched.baremetal.rules.engine import Rule
 from baremetal_sched.baremetal.rules.operators import OPERATORS
 from baremetal_sched.baremetal.rules.signatures import RuleFailed, Signature
+from baremetal_sched.baremetal.rules.subject import ApiCall, Subject
 from baremetal_sched.errors import InvalidValue
 from tests.functional.fuzz.words import odd_values
 

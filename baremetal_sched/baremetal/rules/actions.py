@@ -1,7 +1,7 @@
 """The actions. Each changes the subject of the inspection; nothing is stored here."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -9,6 +9,7 @@ import structlog
 from baremetal_sched.baremetal.identifiers import is_trait
 from baremetal_sched.baremetal.rules import values
 from baremetal_sched.baremetal.rules.signatures import RuleFailed, Signature
+from baremetal_sched.baremetal.rules.subject import ApiCall, Subject
 
 log = structlog.get_logger(__name__)
 
@@ -16,41 +17,6 @@ log = structlog.get_logger(__name__)
 _CALL_LIMITS = (("timeout", 0.1, 60), ("retries", 0, 10), ("backoff_factor", 0, 10))
 _CAPABILITIES = ["properties", "capabilities"]
 _LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
-
-
-@dataclass(frozen=True)
-class ApiCall:
-    """A GET that a rule asks for: made by the conductor when all rules have been applied, before the node changes."""
-
-    url: str
-    headers: Mapping[str, str] | None = None
-    proxies: Mapping[str, str] | None = None
-    timeout: float = 5
-    retries: int = 3
-    backoff_factor: float = 0.3
-
-
-@dataclass
-class Subject:
-    """What rules are about: a node's document (``read_only`` has the fields that rules see but do not set), its traits,
-    its ports by UUID (``addresses``: UUIDs by MAC address), and what the inspection found."""
-
-    node: dict[str, Any]
-    traits: list[str]
-    inventory: dict[str, Any]
-    plugin_data: dict[str, Any]
-    ports: dict[str, dict[str, Any]] = field(default_factory=dict)
-    addresses: Mapping[str, str] = field(default_factory=dict)
-    read_only: Mapping[str, Any] = field(default_factory=dict)
-    calls: list[ApiCall] = field(default_factory=list)
-
-    def port(self, port_id: Any) -> dict[str, Any]:
-        """The document of one of its ports, by UUID or MAC address. Raises RuleFailed."""
-        key = str(port_id).lower()
-        uuid = key if key in self.ports else self.addresses.get(key)
-        if uuid is None:
-            raise RuleFailed(message=f"Port {port_id} could not be found.")
-        return self.ports[uuid]
 
 
 @dataclass(frozen=True)
@@ -132,7 +98,8 @@ def _remove_trait(subject: Subject, name: Any) -> None:
         subject.traits.remove(name)
 
 
-def _set_capability(subject: Subject, name: Any, value: Any) -> None:
+def set_capability(subject: Subject, name: Any, value: Any) -> None:
+    """Set one of the node's capabilities, instead of what it was."""
     _put_capabilities(subject, [*_capabilities(subject, name), f"{name}:{value}"])
 
 
@@ -214,7 +181,7 @@ ACTIONS: Mapping[str, Action] = {
         ("path", "value"), ("unique",), ("value",), lambda subject, **args: _extend(subject.node, **args)
     ),
     "del-attribute": Action(("path",), (), (), lambda subject, path: _delete(subject.node, path)),
-    "set-capability": Action(("name", "value"), (), ("value",), _set_capability),
+    "set-capability": Action(("name", "value"), (), ("value",), set_capability),
     "unset-capability": Action(("name",), (), (), _unset_capability),
     "add-trait": Action(("name",), (), (), _add_trait),
     "remove-trait": Action(("name",), (), (), _remove_trait),

@@ -6,9 +6,10 @@ from typing import Any
 
 import structlog
 
-from baremetal_sched.baremetal.rules.actions import ACTIONS, Subject, require_trait
+from baremetal_sched.baremetal.rules.actions import ACTIONS, require_trait
 from baremetal_sched.baremetal.rules.operators import OPERATORS, regex_of
 from baremetal_sched.baremetal.rules.signatures import RuleFailed, Signature, items_of
+from baremetal_sched.baremetal.rules.subject import Subject
 from baremetal_sched.baremetal.rules.values import Context
 from baremetal_sched.errors import InvalidValue
 

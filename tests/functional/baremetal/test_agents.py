@@ -69,7 +69,11 @@ def test_an_agent_deploys_and_cleans(service: Service, node: str) -> None:
 def test_an_agent_inspects(service: Service, node: str) -> None:
     inspect(service)
     assert service.node("n1")["inspection_started_at"]
-    inventory = {"interfaces": [{"mac_address": MAC.upper(), "more": 1}], "cpu": {"count": 4}, "bmc_address": None}
+    inventory = {
+        "interfaces": [{"name": "eth0", "mac_address": MAC.upper(), "more": 1}],
+        "cpu": {"architecture": "x86_64"},
+        "bmc_address": None,
+    }
     body = {"inventory": inventory, "logs": "abc", "extra": {"a": [1]}}
     told = service.baremetal("POST", "/continue_inspection", body, status=202).json
     assert told["node"]["uuid"] == node
@@ -79,10 +83,9 @@ def test_an_agent_inspects(service: Service, node: str) -> None:
     assert (shown["provision_state"], shown["last_error"]) == ("manageable", None)
     assert shown["inspection_finished_at"]
     assert shown["inspection_started_at"] is None
-    assert service.baremetal("GET", "/nodes/n1/inventory").json == {
-        "inventory": inventory,
-        "plugin_data": {"logs": "abc", "extra": {"a": [1]}},
-    }
+    kept = service.baremetal("GET", "/nodes/n1/inventory").json
+    assert (kept["inventory"], kept["plugin_data"]["extra"]) == (inventory, {"a": [1]})
+    assert "logs" not in kept["plugin_data"]
 
 
 # -- lookup ------------------------------------------------------------------------------------------------------------
@@ -300,8 +303,8 @@ def test_which_node_was_inspected(service: Service, node: str) -> None:
     service.patch("n1", ("add", "/driver_info/ipmi_address", "192.0.2.7"))
     other = service.add_node("n2", power=False, inspect_interface="agent")
     service.baremetal("POST", "/ports", {"node_uuid": other, "address": "52:54:00:00:00:02"})
-    unknown = [{"mac_address": "52:54:00:00:00:99"}]
-    mine, others = [{"mac_address": MAC}], [{"mac_address": "52:54:00:00:00:02"}]
+    unknown = [{"name": "eth0", "mac_address": "52:54:00:00:00:99"}]
+    mine, others = [{"name": "eth0", "mac_address": MAC}], [{"name": "eth1", "mac_address": "52:54:00:00:00:02"}]
     for query, inventory, version, status in (
         ("", {"interfaces": unknown}, "1.115", 404),
         ("", {"interfaces": others}, "1.115", 404),  # in the wrong state
@@ -323,7 +326,8 @@ def test_which_node_was_inspected(service: Service, node: str) -> None:
         (f"?node_uuid={node}", {"interfaces": unknown}, "1.84"),
         ("", {"interfaces": mine}, "1.1"),
     ):
-        told = post(service, {"inventory": inventory}, query=query, version=version).json
+        found = {"cpu": {"architecture": "x86_64"}, **inventory}
+        told = post(service, {"inventory": found}, query=query, version=version).json
         assert told == {"uuid": node} if version == "1.1" else told["node"]["uuid"] == node
         service.work()
         assert state(service) == "manageable"
@@ -332,6 +336,7 @@ def test_which_node_was_inspected(service: Service, node: str) -> None:
 
 def test_an_inspection_is_large(service: Service, node: str) -> None:
     inspect(service)
-    post(service, {"inventory": {"interfaces": [{"mac_address": MAC}]}, "logs": "x" * 3_000_000})
+    inventory = {"interfaces": [{"name": "eth0", "mac_address": MAC}], "cpu": {"architecture": "x86_64"}}
+    post(service, {"inventory": inventory, "logs": "x" * 3_000_000})
     service.work()
     assert state(service) == "manageable"

@@ -1,0 +1,75 @@
+"""The hooks by name, those that are enabled, and how they are run.
+
+Names, order and options are those of Ironic (``[inspector]``).
+"""
+
+from collections.abc import Mapping, Sequence
+
+import structlog
+
+from baremetal_sched.baremetal.hooks import hardware, interfaces, ports, ramdisk
+from baremetal_sched.baremetal.hooks.hook import Hook, HookFailed
+from baremetal_sched.baremetal.rules.signatures import RuleFailed
+from baremetal_sched.baremetal.rules.subject import Subject
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+_VALIDATE = "validate-interfaces"
+
+HOOKS: Mapping[str, Hook] = {
+    "architecture": Hook(apply=hardware.set_architecture),
+    "boot-mode": Hook(apply=hardware.set_boot_mode),
+    "cpu-capabilities": Hook(apply=hardware.set_cpu_capabilities),
+    "cpus": Hook(apply=hardware.set_cpus),
+    "memory": Hook(apply=hardware.set_memory),
+    "pci-devices": Hook(apply=hardware.count_pci_devices),
+    "physical-network": Hook(apply=ports.set_physical_networks, needs=(_VALIDATE,)),
+    "ports": Hook(apply=ports.settle, needs=(_VALIDATE,)),
+    "ramdisk-error": Hook(prepare=ramdisk.require_no_error),
+    _VALIDATE: Hook(prepare=interfaces.validate),
+}
+
+
+def enabled(settings: Settings) -> Sequence[str]:
+    """The names in ``[inspector] hooks``. Raises InvalidValue for one that is unknown, or that lacks one before it."""
+    names = [name.strip() for name in settings.inspector.hooks.split(",") if name.strip()]
+    for position, name in enumerate(names):
+        if name not in HOOKS:
+            raise InvalidValue(
+                message=f"[inspector] hooks: there is no hook {name!r}; there are {', '.join(sorted(HOOKS))}."
+            )
+        missing = [needed for needed in HOOKS[name].needs if needed not in names[:position]]
+        if missing:
+            raise InvalidValue(message=f"[inspector] hooks: {name} needs {', '.join(missing)} before it.")
+    return names
+
+
+def check(settings: Settings) -> None:
+    """Raise InvalidValue if hooks could not run with these settings."""
+    enabled(settings)
+    hardware.pci_device_names(settings)
+    ports.physical_networks(settings)
+
+
+def run(names: Sequence[str], subject: Subject, settings: Settings) -> None:
+    """Let the hooks with these names look at the subject, then let each change it, in order.
+
+    Raises HookFailed, naming the hook, with all complaints if there are several about what was found. Then the subject
+    is to be forgotten.
+    """
+    complaints = []
+    for name in names:
+        try:
+            HOOKS[name].prepare(subject, settings)
+        except HookFailed as error:
+            complaints.append(f"{error} (inspection hook {name})")
+    if complaints:
+        raise HookFailed(message="; ".join(complaints))
+    for name in names:
+        log.debug("running an inspection hook", hook=name, node=subject.read_only.get("uuid"))
+        try:
+            HOOKS[name].apply(subject, settings)
+        except (HookFailed, RuleFailed) as error:
+            raise HookFailed(message=f"{error} (inspection hook {name})") from None
