@@ -189,11 +189,6 @@ def delete_node(call: BaremetalCall, session: Session, ident: str) -> Response:
     return empty_response(204)
 
 
-def refuse_missing_ident(call: BaremetalCall, session: None) -> Response:
-    """PATCH and DELETE /v1/nodes, GET /v1/nodes//"""
-    raise InvalidValue(message="Missing mandatory parameter: node_ident")
-
-
 def set_maintenance(call: BaremetalCall, session: Session, ident: str) -> Response:
     """PUT /v1/nodes/{node}/maintenance"""
     call.refuse_query()

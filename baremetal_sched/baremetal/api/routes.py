@@ -42,17 +42,34 @@ def _any(path: str, view: Callable[..., Response]) -> list[Route]:
     return [Route(method, path, view, transaction="write") for method in ("GET", "POST", "PUT", "PATCH", "DELETE")]
 
 
+def _without(ident: str, path: str, *methods: str, since: int = 0) -> list[Route]:
+    """What is done to one thing, asked of a collection: ``ident`` is missing, as Ironic calls what names the thing."""
+    view = root.refuse_without(ident)
+    return [Route(method, path, view, since=since, transaction=None) for method in methods or ("PATCH", "DELETE")]
+
+
 ROUTES = (
     Route("GET", "/", root.show_root, transaction=None),
     Route("POST", "/", root.show_root, transaction=None),
     Route("GET", "/v1", root.show_v1, transaction=None),
     Route("HEAD", "/v1", root.show_v1, transaction=None),
     *(Route(method, "/v1", root.refuse_method, transaction=None) for method in ("POST", "PUT", "PATCH", "DELETE")),
+    *_without("node_ident", "/v1/nodes"),
+    *_without("node_ident", "/v1/nodes/", "GET"),
+    *_without("port_ident", "/v1/ports", "PATCH"),
+    *_without("port_uuid", "/v1/ports", "DELETE"),
+    *_without("portgroup_ident", "/v1/portgroups", since=23),
+    *_without("connector_uuid", "/v1/volume/connectors", since=32),
+    *_without("target_uuid", "/v1/volume/targets", since=32),
+    *_without("chassis_uuid", "/v1/chassis"),
+    *_without("allocation_ident", "/v1/allocations", "PATCH", since=57),
+    *_without("allocation_ident", "/v1/allocations", "DELETE", since=52),
+    *_without("template_ident", "/v1/deploy_templates", since=55),
+    *_without("runbook_ident", "/v1/runbooks", since=92),
+    *_without("inspection_rule_uuid", "/v1/inspection_rules", "PATCH", since=96),
+    *_without("node_ident", "/v1/heartbeat", "POST"),
     Route("GET", "/v1/nodes", nodes.list_nodes),
     Route("POST", "/v1/nodes", nodes.create_node, transaction="write"),
-    Route("PATCH", "/v1/nodes", nodes.refuse_missing_ident, transaction=None),
-    Route("DELETE", "/v1/nodes", nodes.refuse_missing_ident, transaction=None),
-    Route("GET", "/v1/nodes/", nodes.refuse_missing_ident, transaction=None),
     Route("GET", "/v1/nodes/detail", nodes.list_nodes_in_detail),
     Route("GET", "/v1/nodes/<ident>", nodes.show_node),
     Route("PATCH", "/v1/nodes/<ident>", nodes.update_node, transaction="write"),
