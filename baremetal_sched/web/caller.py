@@ -32,7 +32,7 @@ def nobody(request: Request) -> Caller:
 def whoever_he_says(request: Request) -> Caller:
     """Strategy ``noauth2``, for tests only: the token is ``user`` or ``user:project``, roles come from a header."""
     token = request.headers.get("X-Auth-Token")
-    if not token:
+    if token is None:
         raise NotAuthenticated
     user, _, project = token.partition(":")
     system_scope = request.headers.get("OpenStack-System-Scope")

@@ -2,14 +2,12 @@
 
 import structlog
 from flask import Request, Response
-from werkzeug.datastructures import MIMEAccept
-from werkzeug.http import parse_accept_header
 
 from baremetal_sched.errors import NotAuthenticated, TooManyConflicts
-from baremetal_sched.placement.api import errors, policies, versions
+from baremetal_sched.placement.api import accept, errors, policies, versions
+from baremetal_sched.placement.api.accept import JSON
 from baremetal_sched.placement.api.call import PlacementCall
 from baremetal_sched.placement.api.endpoint import Endpoint
-from baremetal_sched.placement.api.errors import JSON
 from baremetal_sched.placement.api.routes import ROUTES
 from baremetal_sched.settings import Settings
 from baremetal_sched.web.application import Api, Route
@@ -39,7 +37,8 @@ class PlacementApi(Api):
         return PlacementCall(http, request_id, self._settings)
 
     def before_routing(self, call: Call) -> Response | None:
-        if call.http.path != "/":
+        path = call.http.environ["PATH_INFO"]
+        if path not in ("", "/"):
             call.caller = self._authenticate(call.http)
         call.version = versions.negotiate(call.http.headers)
         call.negotiated = True
@@ -48,6 +47,8 @@ class PlacementApi(Api):
             raise BadRequest(message="content-length header must be an integer")
         if int(length) and not call.http.content_type:
             raise BadRequest(message="content-type header required when content-length > 0")
+        if path.startswith("//"):
+            raise PathNotFound  # the route table would pass over the slashes
         return None
 
     def before_view(self, call: Call, route: Route) -> None:
@@ -57,10 +58,10 @@ class PlacementApi(Api):
             if route.missing_status == MethodNotAllowed.status:
                 raise MethodNotAllowed(method=call.http.method, allowed=[])
             raise PathNotFound
-        if route.takes_json(call.version) and call.http.mimetype != JSON:
-            given = call.http.content_type or None
-            raise UnsupportedMediaType(message=f"The media type {given} is not supported, use {JSON}")
-        if route.gives_json and not _accepts(call).best_match([JSON]):
+        given = (call.http.content_type or "").partition(";")[0]
+        if route.takes_json(call.version) and given != JSON:
+            raise UnsupportedMediaType(message=f"The media type {given or None} is not supported, use {JSON}")
+        if route.gives_json and not accept.takes_json(_accept(call)):
             raise NotAcceptable(message=f"Only {JSON} is provided")
         if route.policy is not None:
             projects = call.http.args.getlist("project_id")
@@ -68,7 +69,7 @@ class PlacementApi(Api):
             self._policy.require(call.caller, route.policy, {"project_id": projects[-1] if projects else None})
 
     def failure(self, call: Call, error: Exception) -> Response:
-        wants = _accepts(call).best_match(["text/html", JSON])
+        wants = accept.form_of_errors(_accept(call))
         if isinstance(error, NotAuthenticated):
             return errors.unauthorized(error, wants=wants)
         if isinstance(error, TooManyConflicts) and call.http.method != "GET":
@@ -91,11 +92,4 @@ class PlacementApi(Api):
 
 
 def _accept(call: Call) -> str:
-    """The Accept header; that of JSON if the client does not care."""
-    header = call.http.headers.get("Accept", "").strip()
-    return JSON if header in ("", "*/*") else header
-
-
-def _accepts(call: Call) -> MIMEAccept:
-    """What the client accepts."""
-    return parse_accept_header(_accept(call), MIMEAccept)
+    return accept.header_of(call.http.headers.get("Accept", ""))

@@ -24,12 +24,11 @@ from baremetal_sched.errors.placement import (
     RaceLost,
     ReshapedProviderNotFound,
 )
+from baremetal_sched.placement.api.accept import HTML, JSON
 from baremetal_sched.web.problems import MethodNotAllowed, NotAcceptable, PathNotFound, Problem, status_of
 
 CODES_SINCE = 23
 UNDEFINED = "placement.undefined_code"
-
-JSON = "application/json"
 
 #: Codes of errors that have one of their own; everything else is undefined.
 CODES: dict[type[SchedulerError], str] = {
@@ -152,7 +151,7 @@ def _respond(
     document: Callable[[str], dict[str, object]],
 ) -> Response:
     """An error in the form that the client likes best; ``document`` makes the JSON from the whole of the text."""
-    if wants == "text/html":
+    if wants == HTML:
         end = "\n\n" if has_end else ""
         page = (
             f"<html>\n <head>\n  <title>{headline}</title>\n </head>\n <body>\n  <h1>{headline}</h1>\n"

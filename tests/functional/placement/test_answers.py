@@ -219,6 +219,14 @@ def test_codes_begin_with_1_23(secured: Service, version: str) -> None:
         ("application/json;q=0.5, text/html;q=0.4", "json"),
         ("application/json;q=0.4, text/html;q=0.5", "html"),
         ("application/*", "json"),
+        ("text/*;q=0.5, application/json;q=0.5", "html"),
+        # A header that is malformed says nothing.
+        ("json", "html"),
+        ("*", "html"),
+        ("application/json;q=2", "html"),
+        ("application/json;q=abc", "html"),
+        ("application/json, ,text/html;q=0.9,", "json"),
+        ('application/json;a="b, c";q=1;x', "plain"),
         ("text/plain", "plain"),
         ("image/png", "plain"),
     ],
@@ -247,6 +255,47 @@ def test_an_error_comes_in_the_form_that_the_client_likes_best(secured: Service,
             assert without.text.startswith(f"401 Unauthorized\n\n{said}")
         case _:
             assert without.json == {"message": said, "code": "401 Unauthorized", "title": "Unauthorized"}
+
+
+@pytest.mark.parametrize(
+    ("accept", "status"),
+    [("application/json;q=0.001", 200), ("application/json;q=0", 406), ("*/*;q=0", 406), ("json", 200), ("*", 200)],
+)
+def test_a_document_goes_to_who_does_not_exclude_json(secured: Service, accept: str, status: int) -> None:
+    """A malformed header excludes nothing."""
+    assert ask(secured, "GET", ROOT, Accept=accept).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("content_type", "named"),
+    [
+        ("text/plain; charset=utf-8", "text/plain"),
+        ("Application/JSON", "Application/JSON"),
+        ("multipart/form-data; boundary=x", "multipart/form-data"),
+        (";", "None"),
+        (None, "None"),
+    ],
+)
+def test_a_media_type_is_named_without_parameters(secured: Service, content_type: str | None, named: str) -> None:
+    """It has to be JSON to the letter."""
+    headers = {"Content-Type": content_type} if content_type else {}
+    response = ask(secured, "POST", "/resource_providers", **headers)
+    assert response.status_code == 415
+    detail = response.json["errors"][0]["detail"]
+    assert detail.endswith(f"The media type {named} is not supported, use application/json")
+    headers = {"Content-Type": "application/json; charset=utf-8"}
+    assert ask(secured, "POST", "/resource_providers", **headers).status_code == 400
+
+
+@pytest.mark.parametrize("path", ["//", "//resource_providers", "///traits"])
+def test_slashes_at_the_front_are_not_passed_over(secured: Service, path: str) -> None:
+    assert ask(secured, "GET", path).status_code == 404
+    assert ask(secured, "GET", path, **{"X-Auth-Token": None}).status_code == 401
+
+
+def test_an_empty_token_is_that_of_nobody_in_particular(secured: Service) -> None:
+    """Who has one may be told that he may not."""
+    assert ask(secured, "GET", ROOT, **{"X-Auth-Token": ""}).status_code == 403
 
 
 def test_markup_in_a_message_is_no_markup(secured: Service) -> None:
