@@ -1,6 +1,7 @@
 """Request bodies: size, JSON, depth, and characters that no database column can hold."""
 
 import json
+from math import isfinite
 from typing import Any, NoReturn
 
 from flask import Request
@@ -21,11 +22,12 @@ def read(request: Request, limit: int) -> bytes:
 def parse_json(raw: bytes, max_depth: int) -> Any:
     """The JSON document in ``raw``.
 
-    Raises ValueError with the parser's words if it is none (NaN and Infinity are none either), BodyTooDeep if it is
-    nested deeper than ``max_depth``, BadRequest if a string holds a character that cannot be stored.
+    Raises ValueError with the parser's words if it is none (in another encoding than UTF-8, or with a number that is
+    not finite, it is none either), BodyTooDeep if it is nested deeper than ``max_depth``, BadRequest if a string holds
+    a character that cannot be stored.
     """
     try:
-        document = json.loads(raw, parse_constant=_refuse_constant)
+        document = json.loads(raw.decode(), parse_constant=_refuse_constant)
     except RecursionError:
         raise BodyTooDeep(limit=max_depth) from None
     _check(document, max_depth)
@@ -43,6 +45,9 @@ def _check(document: Any, max_depth: int) -> None:
         for value in level:
             if isinstance(value, str):
                 check_text(value)
+            elif isinstance(value, float):
+                if not isfinite(value):
+                    raise ValueError("a number is out of range")
             elif isinstance(value, dict):
                 below.extend(value.keys())
                 below.extend(value.values())

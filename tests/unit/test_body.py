@@ -26,10 +26,16 @@ def test_absurd_depth_is_only_too_deep() -> None:
         parse_json(b"[" * 100_000 + b"]" * 100_000, 25)
 
 
-@pytest.mark.parametrize("raw", [b"", b"{", b"{bad", b"<a/>", b'{"a": NaN}', b"[Infinity]", b"\xff\xfe"])
+@pytest.mark.parametrize("raw", [b"", b"{", b"{bad", b"<a/>", b'{"a": NaN}', b"[Infinity]", b"[1e999]", b"\xff\xfe", b"\xef\xbb\xbf{}"])
 def test_what_is_no_json(raw: bytes) -> None:
     with pytest.raises(ValueError):
         parse_json(raw, 25)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "utf-8-sig", "latin-1"])
+def test_json_is_utf_8(encoding: str) -> None:
+    with pytest.raises(ValueError):
+        parse_json('{"a": "ä"}'.encode(encoding), 25)
 
 
 @pytest.mark.parametrize("raw", [rb'{"a": "x\u0000"}', rb'{"a\u0000": 1}', rb'[["\ud800"]]'])

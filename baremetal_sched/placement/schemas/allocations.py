@@ -94,4 +94,8 @@ def _one(version: int, *, may_be_empty: bool) -> dict[str, Any]:
     if version >= CONSUMER_TYPE_SINCE:
         properties["consumer_type"] = CONSUMER_TYPE
         required.append("consumer_type")
-    return closed(properties, tuple(required))
+    schema = closed(properties, tuple(required))
+    if version >= KEYED_SINCE:
+        # Like the original, complains of the unknown before the missing from then on.
+        schema["required"] = schema.pop("required")
+    return schema

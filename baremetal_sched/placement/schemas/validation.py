@@ -34,13 +34,22 @@ def is_strict_uuid(value: object) -> bool:
     return not isinstance(value, str) or _STRICT_UUID.fullmatch(value) is not None
 
 
+#: The end of a text. In patterns a dollar also stands before a newline that comes last.
+_END = r"\Z"
+
+
 def complaint(document: Any, schema: dict[str, Any], *, query: bool = False) -> str | None:
     """What is wrong with ``document``, in the words of the jsonschema library; None if nothing is."""
-    error = best_match(_validator(orjson.dumps(schema), query).iter_errors(document))
-    return None if error is None else str(error)
+    written = orjson.dumps(schema)
+    error = best_match(_validator(written.replace(b"$", orjson.dumps(_END)[1:-1]), query).iter_errors(document))
+    if error is None:
+        return None
+    # The words are to show the patterns as they are known; where only a newline is wrong, the dollars are put back.
+    known = best_match(_validator(written, query).iter_errors(document))
+    return str(known) if known is not None else str(error).replace(repr(_END)[1:-1], "$")
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=512)
 def _validator(schema: bytes, query: bool) -> Any:
     formats = QUERY_FORMATS if query else BODY_FORMATS
     return jsonschema.Draft202012Validator(orjson.loads(schema), format_checker=formats)

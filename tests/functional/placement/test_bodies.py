@@ -1,0 +1,92 @@
+"""Bodies and names that are nearly right: encodings, numbers that are none, a newline at the end of a name."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.service import Service
+from tests.worlds import build, spec, uuid_of
+
+CONSUMER = "cccccccc-0000-4000-8000-000000000001"
+LINE = "%0A"
+PROVIDERS = "/resource_providers"
+
+
+@pytest.fixture
+def provider(service: Service) -> str:
+    """The UUID of one that has 4 VCPU."""
+    service.database.write(lambda session: build(session, [spec("a", VCPU=4)]))
+    return uuid_of("a")
+
+
+def send(service: Service, method: str, path: str, body: bytes, version: str = "1.39") -> Any:
+    headers = {"OpenStack-API-Version": f"placement {version}", "Content-Type": "application/json"}
+    return service.app.test_client().open(f"/placement{path}", method=method, data=body, headers=headers)
+
+
+def detail(response: Any) -> str:
+    return str(response.json["errors"][0]["detail"])
+
+
+def claim(provider: str, **more: Any) -> dict[str, Any]:
+    body = {"allocations": {provider: {"resources": {"VCPU": 1}}}, "project_id": "p", "user_id": "u"}
+    return body | {"consumer_generation": None, "consumer_type": "INSTANCE"} | more
+
+
+@pytest.mark.parametrize(
+    "body", ['{"name": "a"}'.encode(encoding) for encoding in ("utf-16", "utf-16-le", "utf-32", "utf-8-sig")]
+)
+def test_json_is_utf_8(service: Service, body: bytes) -> None:
+    """And has no byte order mark."""
+    response = send(service, "POST", PROVIDERS, body)
+    assert response.status_code == 400
+    assert "Malformed JSON: " in detail(response)
+    response = send(service, "POST", PROVIDERS, '{"name": "ä"}'.encode("latin-1"))
+    assert "Malformed JSON: 'utf-8' codec can't decode byte 0xe4" in detail(response)
+    assert service.placement("GET", PROVIDERS).json == {"resource_providers": []}
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"])
+def test_numbers_are_finite(service: Service, provider: str, number: str) -> None:
+    """Also where nothing else looks at a ratio: in a reshape."""
+    stocks = f'{{"VCPU": {{"total": 4, "reserved": 4, "allocation_ratio": {number}}}}}'
+    inventory = f'{{"resource_provider_generation": 0, "inventories": {stocks}}}'
+    reshape = f'{{"inventories": {{"{provider}": {inventory}}}, "allocations": {{}}}}'
+    for method, path, body in (("PUT", f"{PROVIDERS}/{provider}/inventories", inventory), ("POST", "/reshaper", reshape)):
+        response = send(service, method, path, body.encode())
+        assert response.status_code == 400
+        assert "Malformed JSON: " in detail(response)
+    assert service.inventory(provider)["VCPU"]["allocation_ratio"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("version", "named"), [("1.0", "'allocations' is a required property"), ("1.12", "('extra' was unexpected)")]
+)
+def test_of_what_is_missing_and_what_is_too_much_one_is_said(service: Service, version: str, named: str) -> None:
+    """What is missing, where allocations are a list; since they are an object, what is too much."""
+    assert named in detail(send(service, "PUT", f"/allocations/{CONSUMER}", b'{"extra": 1}', version))
+    if version == "1.12":
+        body = json.dumps({CONSUMER: {"extra": 1}}).encode()
+        assert named in detail(send(service, "POST", "/allocations", body, "1.13"))
+        shapes = {CONSUMER: {"resource_provider_generation": 0, "inventories": {}}}
+        body = json.dumps({"inventories": shapes, "allocations": {CONSUMER: {"extra": 1}}}).encode()
+        assert named in detail(send(service, "POST", "/reshaper", body))
+
+
+def test_a_newline_at_the_end_is_part_of_a_name(service: Service, provider: str) -> None:
+    """And not allowed there, however patterns are read: no name would be what it seems."""
+    service.placement("PUT", f"/resource_classes/CUSTOM_A{LINE}", status=400)
+    service.placement("PUT", f"/traits/CUSTOM_A{LINE}", status=400)
+    response = service.placement("POST", "/resource_classes", {"name": "CUSTOM_A\n"}, status=400)
+    assert r"'CUSTOM_A\n' does not match '^CUSTOM_[A-Z0-9_]+$'" in detail(response)
+    service.placement("PUT", f"/allocations/{CONSUMER}", claim(provider, consumer_type="INSTANCE\n"), status=400)
+    service.placement("PUT", f"/allocations/{CONSUMER}{LINE}", claim(provider), status=400)
+    response = service.placement("POST", "/allocations", {f"{CONSUMER}\n": claim(provider)}, status=400)
+    assert "does not match any of the regexes: '^[0-9a-fA-F-]{36}$'" in detail(response)
+    service.placement("GET", f"/usages?project_id=p&consumer_type=INSTANCE{LINE}", status=400)
+    service.placement("GET", f"/allocation_candidates?resources=VCPU:1&limit=1{LINE}", status=400)
+    service.placement("GET", f"/allocation_candidates?resources{LINE}=VCPU:1", status=400)
+    assert service.placement("GET", f"{PROVIDERS}/{provider}/allocations").json["allocations"] == {}
+    names = [row["name"] for row in service.placement("GET", "/resource_classes").json["resource_classes"]]
+    assert not any(name.startswith("CUSTOM_") for name in names)
