@@ -1,6 +1,7 @@
 """Inspection rules on documents: fields in texts, every operator, every action, loops, and how rules fail."""
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from baremetal_sched.baremetal.rules import engine
+from baremetal_sched.baremetal.rules import engine, patterns
 from baremetal_sched.baremetal.rules.actions import ACTIONS
 from baremetal_sched.baremetal.rules.engine import Rule
 from baremetal_sched.baremetal.rules.operators import OPERATORS
@@ -248,6 +249,43 @@ def test_conditions_that_cannot_be_looked_at(condition: dict[str, Any], reason: 
         holds(condition)
     assert reason in str(failed.value)
     assert str(failed.value).endswith("(inspection rule r1)")
+
+
+#: Python tries 2**40 ways to find it.
+ENDLESS = clause("contains", value="a" * 40 + "!", regex="(a+)+$")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    [
+        (ENDLESS, "the regular expression '(a+)+$' takes more than 1 s (inspection rule r1)"),
+        ({**ENDLESS, "op": "!matches"}, "takes more than 1 s"),
+        (clause("matches", value="ab" * 8_000_000, regex="(a|b)*c?"), "invalid regular expression"),
+    ],
+)
+def test_regular_expressions_that_never_end(condition: dict[str, Any], reason: str) -> None:
+    """They take neither for ever nor all memory, and what comes after them is looked at."""
+    with pytest.raises(RuleFailed) as failed:
+        holds(condition)
+    assert reason in str(failed.value)
+    assert holds(clause("contains", value="abc", regex="b"))
+
+
+def test_a_matcher_that_was_killed_is_started_again() -> None:
+    assert holds(clause("contains", value="abc", regex="b"))
+    process = patterns._MATCHER._process
+    assert process is not None
+    process.kill()
+    process.wait()
+    assert holds(clause("matches", value="abc", regex=r"\w+"))
+    assert not holds(clause("matches", value="abc", regex="b"))
+
+
+def test_what_a_matcher_is_asked_by_many_at_once() -> None:
+    conditions = [clause("matches", value=str(number), regex=str(number % 50)) for number in range(100)]
+    with ThreadPoolExecutor(8) as pool:
+        assert [*pool.map(holds, conditions)] == [True] * 50 + [False] * 50
 
 
 def test_all_conditions_have_to_hold() -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import structlog
 
+from baremetal_sched.baremetal.rules import patterns
 from baremetal_sched.baremetal.rules.actions import ACTIONS, require_trait
-from baremetal_sched.baremetal.rules.operators import OPERATORS, regex_of
+from baremetal_sched.baremetal.rules.operators import OPERATORS
 from baremetal_sched.baremetal.rules.signatures import RuleFailed, Signature, items_of
 from baremetal_sched.baremetal.rules.subject import Subject
 from baremetal_sched.baremetal.rules.values import Context
@@ -48,7 +49,7 @@ def _check_args(kind: str, op: str, signature: Signature, clause: Mapping[str, A
         if not clause.get("loop"):
             # In a loop these may have fields that are filled in later.
             if "regex" in args:
-                regex_of(args["regex"])
+                patterns.require(args["regex"])
             if op == "add-trait":
                 require_trait(args["name"])
     except (InvalidValue, RuleFailed) as error:

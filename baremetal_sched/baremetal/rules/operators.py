@@ -2,12 +2,12 @@
 
 import ipaddress
 import operator
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from baremetal_sched.baremetal.rules import patterns
 from baremetal_sched.baremetal.rules.signatures import RuleFailed, Signature
 
 
@@ -75,21 +75,11 @@ def _in_net(address: Any, subnet: Any) -> bool:
 
 
 def _matches(value: Any, regex: Any) -> bool:
-    return re.fullmatch(regex_of(regex), str(value)) is not None
+    return patterns.matches(regex, str(value))
 
 
 def _contains(value: Any, regex: Any) -> bool:
-    return re.search(regex_of(regex), str(value)) is not None
-
-
-def regex_of(text: Any) -> re.Pattern[str]:
-    """``text`` as a regular expression. Raises RuleFailed if it is none."""
-    if not isinstance(text, str):
-        raise RuleFailed(message=f"invalid regular expression: {text!r} is no string")
-    try:
-        return re.compile(text)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise RuleFailed(message=f"invalid regular expression: {error}") from None
+    return patterns.contains(regex, str(value))
 
 
 def _one_of(value: Any, values: Any = ()) -> bool:

@@ -318,6 +318,14 @@ def test_a_rule_that_fails_fails_the_inspection_and_changes_nothing(
     assert found["plugin_data"] == {}
 
 
+@pytest.mark.slow
+def test_a_regular_expression_that_never_ends_fails_the_inspection(service: Service, uuid: str) -> None:
+    endless = {"op": "contains", "args": ["a" * 40 + "!", "(a+)+$"]}
+    rule = service.baremetal("POST", "/inspection_rules", {"conditions": [endless], "actions": [TRAIT]}).json["uuid"]
+    node = inspect(service, uuid, state="inspect failed")
+    assert node["last_error"] == (f"the regular expression '(a+)+$' takes more than 1 s (inspection rule {rule})")
+
+
 @pytest.mark.parametrize("value", ["x" * 300, [1], {"a": {"b": 1}}], ids=["text", "list", "object"])
 def test_whatever_a_rule_sets_there_is_a_reason_if_it_cannot_be(service: Service, uuid: str, value: Any) -> None:
     port = service.baremetal("POST", "/ports", {"node_uuid": uuid, "address": "52:54:00:00:00:01"}).json["uuid"]

@@ -1,0 +1,95 @@
+"""Regular expressions that somebody else wrote: they may take for ever, or all memory.
+
+They are Python's, as in Ironic, and Python's cannot be interrupted while they look; so a process of its own does that
+(``matcher``), which may be killed. It is started when it is needed, and again when it was killed.
+"""
+
+import atexit
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from typing import Any
+
+from baremetal_sched.baremetal.rules import matcher
+from baremetal_sched.baremetal.rules.signatures import RuleFailed
+
+
+def require(regex: Any) -> None:
+    """Raise RuleFailed unless ``regex`` is a regular expression."""
+    _MATCHER.ask("compile", regex, "")
+
+
+def matches(regex: Any, text: str) -> bool:
+    """Does all of the text match? Raises RuleFailed if it is no regular expression, or takes too long to say."""
+    return _MATCHER.ask("fullmatch", regex, text)
+
+
+def contains(regex: Any, text: str) -> bool:
+    """Does a part of the text match? Raises like ``matches``."""
+    return _MATCHER.ask("search", regex, text)
+
+
+class _Matcher:
+    """The other process, asked by one thread at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def ask(self, how: str, regex: Any, text: str) -> bool:
+        if not isinstance(regex, str):
+            raise RuleFailed(message=f"invalid regular expression: {regex!r} is no string")
+        question = json.dumps([how, regex, text]).encode() + b"\n"
+        with self._lock:
+            try:
+                reply = self._exchange(question)
+            except BrokenPipeError:
+                # Somebody had killed it meanwhile.
+                self.stop()
+                reply = self._exchange(question)
+            if not reply:
+                raise RuleFailed(message=f"the regular expression {regex[:100]!r} {self._why_it_died()}")
+        found, error = json.loads(reply)
+        if error:
+            raise RuleFailed(message=f"invalid regular expression: {error}")
+        return bool(found)
+
+    def stop(self) -> int | None:
+        """It is no longer needed; returns how it ended, None if it was not there."""
+        process, self._process = self._process, None
+        if process is None:
+            return None
+        process.kill()
+        # What was not read cannot be flushed any more.
+        with suppress(BrokenPipeError), process:
+            pass
+        return process.returncode
+
+    def forget(self) -> None:
+        """This is the child of a fork: the other process is its parent's."""
+        self._lock, self._process = threading.Lock(), None
+
+    def _exchange(self, question: bytes) -> bytes:
+        if self._process is None:
+            command = [sys.executable, "-I", "-S", "-W", "ignore", matcher.__file__]
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
+        asked, told = self._process.stdin, self._process.stdout
+        assert asked is not None  # noqa: S101 - they are pipes
+        assert told is not None  # noqa: S101
+        asked.write(question)
+        asked.flush()
+        return told.readline()
+
+    def _why_it_died(self) -> str:
+        if self.stop() == -signal.SIGPROF:
+            return f"takes more than {matcher.SECONDS} s"
+        return "could not be looked for"
+
+
+_MATCHER = _Matcher()
+atexit.register(_MATCHER.stop)
+os.register_at_fork(after_in_child=_MATCHER.forget)
