@@ -3,7 +3,8 @@
 Interfaces answer at once, in the request's own transaction.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from baremetal_sched.baremetal import state_machine
@@ -12,7 +13,7 @@ from baremetal_sched.baremetal.drivers.machine import Effect, Machine
 from baremetal_sched.baremetal.drivers.management import BOOT_MODES, Indicators, ManagementInterface
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.errors.baremetal import InvalidNodeState
+from baremetal_sched.errors.baremetal import InvalidNodeState, UnsupportedByDriver
 from baremetal_sched.settings import Settings
 
 
@@ -45,19 +46,38 @@ def set_boot_device(node: Node, device: str, *, persistent: bool, settings: Sett
 
 
 def set_boot_mode(node: Node, mode: str, settings: Settings) -> None:
-    """Boot in this mode. Raises InvalidValue for none, InvalidNodeState while the node is worked on."""
+    """Boot in this mode; if the machine cannot, ``last_error`` says so.
+
+    Raises InvalidValue for what is no mode, InvalidNodeState while the node is worked on.
+    """
     if mode not in BOOT_MODES:
         raise InvalidValue(
             message=f"Invalid boot mode {mode} requested for node. Allowed boot modes are: {', '.join(BOOT_MODES)}"
         )
     _require_stable(node, "boot mode")
-    _change(node, settings, lambda each, machine: each.set_boot_mode(machine, mode))
+    with _saying(node, f"Failed to change boot mode to '{mode}'"):
+        _change(node, settings, lambda each, machine: each.set_boot_mode(machine, mode))
 
 
 def set_secure_boot(node: Node, *, enabled: bool, settings: Settings) -> None:
-    """Switch secure boot. Raises InvalidNodeState while the node is worked on."""
+    """Switch secure boot; if the machine cannot, ``last_error`` says so.
+
+    Raises InvalidNodeState while the node is worked on.
+    """
     _require_stable(node, "secure boot")
-    _change(node, settings, lambda each, machine: each.set_secure_boot(machine, enabled))
+    with _saying(node, f"Failed to change secure_boot state to '{enabled}'"):
+        _change(node, settings, lambda each, machine: each.set_secure_boot(machine, enabled))
+
+
+@contextmanager
+def _saying(node: Node, failed: str) -> Iterator[None]:
+    """What fails is said in ``last_error``, and not to the client: his request has been accepted, as Ironic does."""
+    node.last_error = None
+    try:
+        yield
+    except UnsupportedByDriver as error:
+        node.last_error = f"{failed}: {error}"
+        node.touch()
 
 
 def _require_stable(node: Node, what: str) -> None:

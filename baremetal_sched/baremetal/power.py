@@ -2,22 +2,27 @@
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import nodes, projection, states, work
+from baremetal_sched.baremetal import history, nodes, projection, states, work
 from baremetal_sched.baremetal.drivers import agent
+from baremetal_sched.baremetal.drivers.interfaces import Driver
+from baremetal_sched.baremetal.drivers.machine import Effect, Machine
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import InvalidPowerTarget, PowerRefused
+from baremetal_sched.settings import Settings
 
 #: The kind of work that this is.
 KIND = "power"
 
 
-def request(session: Session, ident: str, target: str, timeout: int | None, membership: Membership) -> Node:
+def request(
+    session: Session, ident: str, target: str, timeout: int | None, membership: Membership, settings: Settings
+) -> Node:
     """Ask the node's conductor to bring its power to ``target``: the node is reserved for it until that is done.
 
-    Raises InvalidPowerTarget, PowerRefused (power off is disabled for the node), InvalidValue (it is being cleaned),
-    NodeLocked, NoValidHost, NodeNotFound.
+    Raises InvalidPowerTarget, PowerRefused (power off is disabled for the node), InvalidValue (it is being cleaned, or
+    its driver cannot switch it), NodeLocked, NoValidHost, NodeNotFound.
     """
     node = nodes.find_for_change(session, ident)
     if target not in states.POWER_TARGETS:
@@ -31,6 +36,8 @@ def request(session: Session, ident: str, target: str, timeout: int | None, memb
         )
     owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
     nodes.require_unlocked(node)
+    machine = Machine.of(node, settings)
+    Driver(machine).power.validate(machine)
     if node.disable_power_off and states.POWER_TARGETS[target] == states.POWER_OFF:
         raise PowerRefused(target="power off")
     node.target_power_state = states.POWER_TARGETS[target]
@@ -39,19 +46,22 @@ def request(session: Session, ident: str, target: str, timeout: int | None, memb
     return node
 
 
-def finish(session: Session, work_id: int, conductor: str, power_state: str | None, error: str | None) -> bool:
+def finish(session: Session, work_id: int, conductor: str, outcome: Effect | str) -> bool:
     """Write down how a power action ended and free the node.
 
-    ``power_state`` is the state that the machine is in now; with ``error`` it stays what it was. False, and nothing is
-    written, if the work was taken from this conductor meanwhile.
+    ``outcome`` is what it did to the machine, or why it failed. False, and nothing is written, if the work was taken
+    from this conductor meanwhile.
     """
     node = work.finish(session, work_id, conductor)
     if node is None:
         return False
-    if error is None:
-        node.power_state = power_state
-        agent.forget(node)
     node.target_power_state = None
-    node.last_error = error
+    if isinstance(outcome, Effect):
+        outcome.write(node)
+        node.last_error = None
+        agent.forget(node)
+    else:
+        node.last_error = outcome
+        history.record(session, node, outcome, event_type=KIND, severity="ERROR", conductor=conductor)
     projection.project(session, node)
     return True

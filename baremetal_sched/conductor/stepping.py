@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import bios, firmware, state_machine, step_plans
 from baremetal_sched.baremetal.drivers.machine import NOTHING, Effect, set_internal
+from baremetal_sched.baremetal.drivers.power import switch
 from baremetal_sched.baremetal.drivers.steps import Kind
 from baremetal_sched.baremetal.outcomes import settle
 from baremetal_sched.baremetal.step_plans import POWER_STEPS, Planned
@@ -113,8 +114,7 @@ def _do(task: Task, step: Planned) -> Effect:
         return Effect(waits="seconds" not in arguments)
     try:
         if name in POWER_STEPS:
-            state = task.driver.power.set_power_state(task.machine, POWER_STEPS[name])
-            return Effect(fields={"power_state": state})
+            return switch(task.machine, POWER_STEPS[name])
         effect: Effect = getattr(getattr(task.driver, step["interface"]), name)(task.machine, **arguments)
     except UnavailableError:
         raise

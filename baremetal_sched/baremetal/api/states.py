@@ -37,7 +37,8 @@ def set_power(call: BaremetalCall, session: Session, ident: str) -> Response:
     soft = target in (states.SOFT_POWER_OFF, states.SOFT_REBOOT)
     if call.version < SOFT_POWER_SINCE and (soft or timeout is not None):
         raise TooNew
-    power.request(session, uuid_to_find(call, session, ident), target, timeout, call.membership(session))
+    found = uuid_to_find(call, session, ident)
+    power.request(session, found, target, timeout, call.membership(session), call.settings)
     return _accepted(call, ident)
 
 

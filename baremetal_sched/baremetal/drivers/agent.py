@@ -3,9 +3,11 @@
 What is known of it stands in ``driver_internal_info``, under keys of which all begin with ``agent_``.
 """
 
+from dataclasses import replace
+
 from baremetal_sched.baremetal.drivers.boot import BOOT_INTERFACES
 from baremetal_sched.baremetal.drivers.machine import Effect, Machine
-from baremetal_sched.baremetal.drivers.power import POWER_INTERFACES
+from baremetal_sched.baremetal.drivers.power import switch
 from baremetal_sched.baremetal.states import REBOOT
 from baremetal_sched.db.models import Node
 
@@ -15,9 +17,9 @@ _PREFIX = "agent_"
 def boot(machine: Machine) -> Effect:
     """Boot the agent, which will report; one that ran there before is gone."""
     BOOT_INTERFACES[machine.interfaces["boot"]].prepare_ramdisk(machine)
-    state = POWER_INTERFACES[machine.interfaces["power"]].set_power_state(machine, REBOOT)
+    booted = switch(machine, REBOOT)
     known = [key for key in machine.driver_internal_info if key.startswith(_PREFIX)]
-    return Effect(fields={"power_state": state}, internal=dict.fromkeys(known), waits=True)
+    return replace(booted, internal={**booted.internal, **dict.fromkeys(known)}, waits=True)
 
 
 def forget(node: Node) -> None:

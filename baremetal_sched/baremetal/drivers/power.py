@@ -1,9 +1,10 @@
 """Power interfaces: how the power of a machine is switched."""
 
+from datetime import UTC, datetime
 from typing import Protocol
 
-from baremetal_sched.baremetal.drivers.machine import Machine
-from baremetal_sched.baremetal.states import POWER_OFF, POWER_TARGETS
+from baremetal_sched.baremetal.drivers.machine import Effect, Machine
+from baremetal_sched.baremetal.states import POWER_OFF, POWER_TARGETS, REBOOT, SOFT_REBOOT
 from baremetal_sched.errors import InvalidValue
 
 
@@ -64,3 +65,15 @@ class AgentPower(PowerInterface):
 
 
 POWER_INTERFACES: dict[str, PowerInterface] = {"fake": FakePower(), "agent": AgentPower()}
+
+
+def switch(machine: Machine, target: str, timeout: int | None = None) -> Effect:
+    """``set_power_state`` of the machine's interface; that its power changed, and when, is noted with the state.
+
+    ``last_power_state_change`` in ``driver_internal_info`` is the time (UTC) when that began. To bring a machine to the
+    state that it is in changes nothing; a reboot does.
+    """
+    began = datetime.now(UTC).replace(tzinfo=None).isoformat()
+    state = POWER_INTERFACES[machine.interfaces["power"]].set_power_state(machine, target, timeout)
+    changes = target in (REBOOT, SOFT_REBOOT) or state != machine.power_state
+    return Effect(fields={"power_state": state}, internal={"last_power_state_change": began} if changes else {})

@@ -1,10 +1,15 @@
 """/v1/nodes/{node}/states: power, requested here and done by the owning conductor."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from sqlalchemy import delete, select
 
+from baremetal_sched.baremetal.drivers.machine import Machine
+from baremetal_sched.baremetal.drivers.power import FakePower
 from baremetal_sched.conductor import job, work
 from baremetal_sched.db.models import NodeWork
+from baremetal_sched.errors import InvalidValue
 from tests.service import Service, fault
 
 
@@ -94,15 +99,69 @@ def test_power_is_refused_while_cleaning_or_locked_or_forbidden(service: Service
     power(service, "power on", status=409)
 
 
-def test_a_driver_that_fails_says_so_and_frees_the_node(service: Service) -> None:
-    service.baremetal("POST", "/nodes", {"driver": "manual-management", "name": "n1"})
-    power(service, "power on", status=202)
+def test_a_driver_that_fails_says_so_and_frees_the_node(
+    service: Service, uuid: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: FakePower, machine: Machine, target: str, timeout: int | None = None) -> str:
+        raise InvalidValue(message="no answer")
+
+    monkeypatch.setattr(FakePower, "set_power_state", fail)
+    power(service, "rebooting", status=202)
     service.work()
-    node = service.node("n1")
-    assert "no agent is running" in node["last_error"]
+    node = service.node(uuid)
+    assert node["last_error"] == "Failed to change power state to 'power on' by 'rebooting': no answer"
     assert (node["power_state"], node["target_power_state"], node["reservation"]) == (None, None, None)
+    assert "last_power_state_change" not in node["driver_internal_info"]
+    (event,) = service.baremetal("GET", "/nodes/n1/history?detail=true").json["history"]
+    assert (event["severity"], event["event_type"], event["event"]) == ("ERROR", "power", node["last_error"])
     power(service, "power on", status=202)
     assert service.node("n1")["last_error"] is None
+
+
+def test_power_that_cannot_be_switched_is_refused(service: Service) -> None:
+    service.baremetal("POST", "/nodes", {"driver": "manual-management", "name": "n1"})
+    before = service.node("n1")
+    assert "no agent is running" in fault(power(service, "power on", status=400))
+    assert service.node("n1") == before
+
+
+def test_when_the_power_changed(service: Service, uuid: str) -> None:
+    """The time of the last change is known; to be in the state already is none, a reboot is."""
+
+    def changed_by(target: str) -> bool:
+        before = service.node(uuid)["driver_internal_info"].get("last_power_state_change", "")
+        power(service, target, status=202)
+        service.work()
+        after = service.node(uuid)["driver_internal_info"]["last_power_state_change"]
+        assert abs(datetime.fromisoformat(after).replace(tzinfo=UTC) - datetime.now(UTC)) < timedelta(minutes=1)
+        return bool(after > before)
+
+    wanted = ("power off", "power off", "power on", "power on", "rebooting", "soft rebooting", "soft power off")
+    assert [changed_by(target) for target in wanted] == [True, False, True, False, True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("path", "target", "said"),
+    [
+        ("boot_mode", "uefi", "Failed to change boot mode to 'uefi': Driver manual-management does not support"),
+        ("secure_boot", True, "Failed to change secure_boot state to 'True': Driver manual-management does not"),
+    ],
+)
+def test_what_a_machine_cannot_change_is_said_by_the_node(
+    service: Service, path: str, target: str | bool, said: str
+) -> None:
+    service.baremetal("POST", "/nodes", {"driver": "manual-management", "name": "n1"})
+    service.baremetal("PUT", f"/nodes/n1/states/{path}", {"target": target}, status=202)
+    node = service.node("n1")
+    assert node["last_error"].startswith(said)
+    assert (node["boot_mode"], node["secure_boot"]) == (None, None)
+
+
+def test_a_new_boot_mode_forgets_the_last_error(service: Service, uuid: str) -> None:
+    service.set_columns(uuid, last_error="before")
+    service.baremetal("PUT", "/nodes/n1/states/boot_mode", {"target": "uefi"}, status=202)
+    node = service.node(uuid)
+    assert (node["boot_mode"], node["last_error"]) == ("uefi", None)
 
 
 def test_work_that_was_taken_away_writes_nothing(service: Service, uuid: str) -> None:
