@@ -11,7 +11,7 @@ from baremetal_sched.baremetal.drivers import HARDWARE_TYPES
 from baremetal_sched.baremetal.identifiers import is_conductor_group
 from baremetal_sched.baremetal.ownership import alive
 from baremetal_sched.db.clock import epoch, utcnow
-from baremetal_sched.db.models import Conductor, ConductorInterface
+from baremetal_sched.db.models import Conductor, ConductorInterface, Node
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import ConductorNotFound
@@ -97,9 +97,15 @@ def is_alive(session: Session, hostname: str, timeout: float) -> bool:
 
 
 def forget_gone(session: Session, after: float) -> list[str]:
-    """Delete conductors that have sent no heartbeat for ``after`` seconds; returns their host names."""
+    """Delete conductors that have sent no heartbeat for ``after`` seconds; returns their host names.
+
+    Those that nodes are still reserved for are kept: by their entries it is known that the nodes can be freed.
+    """
+    holds = select(Node.id).where(Node.reservation == Conductor.hostname).exists()
     rows = session.execute(
-        select(Conductor.id, Conductor.hostname).where(Conductor.heartbeat_at <= epoch() - after).with_for_update()
+        select(Conductor.id, Conductor.hostname)
+        .where(Conductor.heartbeat_at <= epoch() - after, ~holds)
+        .with_for_update()
     ).all()
     ids = [conductor_id for conductor_id, _ in rows]
     session.execute(delete(ConductorInterface).where(ConductorInterface.conductor_id.in_(ids)))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, and_, select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import history, outcomes, projection, state_machine, work
@@ -23,15 +23,15 @@ class Why:
 def is_orphan(timeout: float) -> ColumnElement[bool]:
     """SQL condition: the node is reserved for a conductor that has sent no heartbeat for ``timeout`` seconds.
 
-    reservation IS NOT NULL AND NOT EXISTS (SELECT … FROM conductors
-                                            WHERE hostname = reservation AND heartbeat_at > now - timeout)
+    EXISTS (SELECT … FROM conductors WHERE hostname = reservation AND heartbeat_at <= now - timeout)
 
-    Whether that conductor is online does not matter: one that was told to stop sends heartbeats until it is done.
+    Whether that conductor is online does not matter: one that was told to stop sends heartbeats until it is done. What
+    is reserved under another name, by whoever keeps conductors off a node, stays so.
     """
-    lives = select(Conductor.id).where(
-        Conductor.hostname == Node.reservation, Conductor.heartbeat_at > epoch() - timeout
+    dead = select(Conductor.id).where(
+        Conductor.hostname == Node.reservation, Conductor.heartbeat_at <= epoch() - timeout
     )
-    return and_(Node.reservation.is_not(None), ~lives.exists())
+    return dead.exists()
 
 
 def release(session: Session, node_id: int, condition: ColumnElement[bool], conductor: str, why: Why) -> bool:

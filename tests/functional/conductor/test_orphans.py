@@ -110,6 +110,13 @@ def test_who_lives_or_stops_in_peace_is_left_alone(service: Service) -> None:
     assert (node["reservation"], node["target_power_state"]) == ("c2", "power off")
 
 
+def test_what_is_reserved_for_no_conductor_is_left_alone(service: Service) -> None:
+    uuid = service.add_node("n1")
+    service.set_columns(uuid, reservation="other-host")
+    survivor(service).do_chore(ORPHANS)
+    assert service.node(uuid)["reservation"] == "other-host"
+
+
 def test_nodes_of_other_groups_are_left_alone(service: Service) -> None:
     service.add_conductor("r1", "rack1")
     uuid = service.add_node("n1", conductor_group="rack1")
@@ -278,16 +285,21 @@ def test_history_is_trimmed_to_the_newest(service: Service) -> None:
 
 
 def test_conductors_long_gone_are_forgotten(service: Service) -> None:
-    service.add_conductor("c2")
-    service.add_conductor("c3")
-    for host, age in (("c2", 15), ("c3", 13)):
+    uuid = service.add_node("n1")
+    for host, age in (("c2", 15), ("c3", 13), ("c4", 15)):
+        service.add_conductor(host)
         statement = update(ConductorRow).where(ConductorRow.hostname == host)
         service.database.write(
             lambda session, s=statement, age=age: session.execute(s.values(heartbeat_at=epoch() - age * 86400))
         )
-    service.conductors["c1"].do_chore(next(chore for chore in CHORES if chore.name == "conductors"))
+    service.set_columns(uuid, reservation="c4")
+    c1 = service.conductors["c1"]
+    c1.do_chore(next(chore for chore in CHORES if chore.name == "conductors"))
     listed = service.baremetal("GET", "/conductors").json["conductors"]
-    assert [(row["hostname"], row["alive"]) for row in listed] == [("c1", True), ("c3", False)]
+    assert [(row["hostname"], row["alive"]) for row in listed] == [("c1", True), ("c3", False), ("c4", False)]
+    # Who still holds a node is kept, so that the node can be freed.
+    c1.do_chore(ORPHANS)
+    assert service.node(uuid)["reservation"] is None
 
 
 def test_a_node_that_waits_too_long_has_failed(service: Service) -> None:
