@@ -22,11 +22,12 @@ HEARTBEAT_TIMEOUT = 4.0
 TICK = 1.0
 #: What a busy machine may add to that.
 ALLOWANCE = 1.5
+#: How much longer both are on SQLite, which lets one write at a time, and nobody in his turn.
+SQLITE_FACTOR = 3
 
 _SETTINGS = {
     "conductor": {
         "heartbeat_interval": 0.5,
-        "heartbeat_timeout": HEARTBEAT_TIMEOUT,
         "check_provision_state_interval": TICK,
         "sync_power_state_interval": 5,
         "sync_local_state_interval": 5,
@@ -51,10 +52,15 @@ class Site:
         self._folder = folder
         self.server = server
         self.is_embedded = database.startswith("sqlite")
+        factor = SQLITE_FACTOR if self.is_embedded else 1
+        self.heartbeat_timeout = HEARTBEAT_TIMEOUT * factor
+        self._allowance = ALLOWANCE * factor
+        conductor = {**_SETTINGS["conductor"], "heartbeat_timeout": self.heartbeat_timeout}
+        self._settings = {**_SETTINGS, "conductor": conductor}
         self.database = ("--database", database)
         self._stack = stack
         options = ("--without-conductor", "--workers", "2", *self.database)
-        self.api, self.url = stack.enter_context(serve(folder, *options, settings=_SETTINGS))
+        self.api, self.url = stack.enter_context(serve(folder, *options, settings=self._settings))
         self.client = stack.enter_context(Client(self.url))
         self._engine: Engine = create_engine(normal_url(database), pool_pre_ping=True)
         stack.callback(self._engine.dispose)
@@ -71,7 +77,7 @@ class Site:
     def _spawn(self, host: str) -> Program:
         name = f"{host}-{len(self.all_lives)}"
         command = (*BAREMETAL_SCHED, "conductor", "--host", host, "--group", GROUPS[host], *self.database)
-        self.running[host] = self._stack.enter_context(program(command, self._folder, name, _SETTINGS))
+        self.running[host] = self._stack.enter_context(program(command, self._folder, name, self._settings))
         self.lives[host] = Life(name, self._folder / f"{name}.log")
         self.all_lives.append(self.lives[host])
         return self.running[host]
@@ -123,7 +129,7 @@ class Site:
         self.running[host].process.wait(10)
         orphans = self._work_of(host)
         if self._has_others(host):
-            self._await_owners("killed", host, orphans, began, HEARTBEAT_TIMEOUT + TICK)
+            self._await_owners("killed", host, orphans, began, self.heartbeat_timeout + TICK)
             self.start(host)
         else:
             self.start(host)
@@ -137,8 +143,8 @@ class Site:
         self.lives[host].suspended.append(pause)
         orphans = self._work_of(host)
         if self._has_others(host):
-            self._await_owners("suspended", host, orphans, began, HEARTBEAT_TIMEOUT + TICK)
-        time.sleep(max(0.0, began + HEARTBEAT_TIMEOUT + 2 * TICK - time.time()))
+            self._await_owners("suspended", host, orphans, began, self.heartbeat_timeout + TICK)
+        time.sleep(max(0.0, began + self.heartbeat_timeout + 2 * TICK - time.time()))
         assert not self.alive()[host]
         self.running[host].process.send_signal(signal.SIGCONT)
         pause[1] = time.time()
@@ -167,7 +173,7 @@ class Site:
         self.server.start()
         began, before = time.monotonic(), self._pieces()
         wait_until(self.answers, 10, "the API to answer again")
-        wait_until(lambda: all(self.alive().values()), HEARTBEAT_TIMEOUT, "all conductors to be alive again")
+        wait_until(lambda: all(self.alive().values()), self.heartbeat_timeout, "all conductors to be alive again")
         for host, pieces in before.items():
             wait_until(lambda h=host, p=pieces: self._pieces()[h] > p, 15, f"{host} to work again")  # type: ignore[misc]
         self.seconds["served again, database restarted"].append(time.monotonic() - began)
@@ -220,9 +226,9 @@ class Site:
         there = {name for name, group in GROUPS.items() if group == GROUPS[host]}
         if self._has_others(host):
             there.remove(host)
-        wait_until(lambda: self._owners(host) <= there, limit + ALLOWANCE, f"orphans to be owned, {host} {fault}")
+        wait_until(lambda: self._owners(host) <= there, limit + self._allowance, f"orphans to be owned, {host} {fault}")
         self.seconds[f"owned again, {fault}"].append(time.time() - began)
-        left = limit + ALLOWANCE + 0.1 * len(orphans)
+        left = limit + self._allowance + 0.1 * len(orphans)
         wait_until(lambda: not orphans & self._work_of(host), left, f"orphans to be free, {host} {fault}")
         self.seconds[f"free again, {fault}"].append(time.time() - began)
 

@@ -26,7 +26,7 @@ from tests.conftest import SERVERS as CONFIGURED
 from tests.conftest import make_empty
 from tests.fault.journal import Journal
 from tests.fault.servers import SERVERS, Server, server
-from tests.fault.site import GROUPS, HEARTBEAT_TIMEOUT, Site
+from tests.fault.site import GROUPS, Site
 from tests.fault.tenants import Tenant
 from tests.processes import run, wait_until
 
@@ -74,7 +74,7 @@ def faults(site: Site) -> Iterator[tuple[str, Callable[[], None]]]:
             kind = kinds[(number + turn) % len(kinds)]
             yield f"{kind.__name__} {host}", partial(kind, host)
         if site.server is not None:
-            down = (1.0, HEARTBEAT_TIMEOUT + 1)[turn % 2]
+            down = (1.0, site.heartbeat_timeout + 1)[turn % 2]
             yield f"database down for {down} s", partial(site.restart_database, down)
 
 
@@ -90,7 +90,7 @@ def test_nothing_is_stuck_doubled_or_lost(site: Site, tmp_path: Path) -> None:
             print(f"{datetime.now(UTC):%H:%M:%S} {name}", flush=True)
             happen()
             happened[name] += 1
-    wait_until(lambda: site.scalar(UNSETTLED) == 0, HEARTBEAT_TIMEOUT * 3, "all work to be done")
+    wait_until(lambda: site.scalar(UNSETTLED) == 0, site.heartbeat_timeout * 3, "all work to be done")
     settle(site, tenants)
     journal = Journal(site.all_lives)
     report(site, tenants, journal, happened)

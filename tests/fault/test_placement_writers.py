@@ -1,6 +1,6 @@
 """Many writers at once on few providers: whatever they hear, the books are right in the end.
 
-FAULT_SECONDS says for how long (3), FAULT_WRITERS how many write (8): 120 and 64 for the real thing.
+FAULT_SECONDS says for how long (3), FAULT_WRITERS how many write (8): 600 and 64 for the real thing, ``tox -e fault``.
 """
 
 import os
