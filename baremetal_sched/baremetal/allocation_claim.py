@@ -38,6 +38,7 @@ def place(session: Session, allocation: NodeAllocation, settings: Settings) -> N
     if isinstance(node, Failure):
         allocation.state = ERROR
         allocation.last_error = f"Failed to process allocation {allocation.uuid}: {node}"
+        allocation.updated_at = utcnow()
         return None
     _claim(session, allocation, node, settings)
     _associate(session, allocation, node)

@@ -78,6 +78,7 @@ def test_a_node_claimed_in_placement_is_not_allocated(service: Service) -> None:
     service.claim(UUID, node)
     failed = allocate(service)
     assert failed["state"] == "error"
+    assert failed["updated_at"] is not None
     assert "allocation in placement: 1" in failed["last_error"]
     assert service.node(node)["instance_uuid"] is None
 
