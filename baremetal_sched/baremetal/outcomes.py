@@ -10,12 +10,32 @@ from baremetal_sched.baremetal.drivers.machine import set_internal
 from baremetal_sched.db.models import Node
 
 #: By state: where the step that is going on is noted, and the fault of a node that fails at it.
-_STEPS: Mapping[str, tuple[str, str]] = {
+_STEPS: Mapping[str, tuple[str, str | None]] = {
     states.CLEANING: ("clean_step", states.CLEAN_FAILURE),
     states.CLEANWAIT: ("clean_step", states.CLEAN_FAILURE),
+    states.DEPLOYING: ("deploy_step", None),
+    states.DEPLOYWAIT: ("deploy_step", None),
     states.SERVICING: ("service_step", states.SERVICE_FAILURE),
     states.SERVICEWAIT: ("service_step", states.SERVICE_FAILURE),
 }
+
+#: By state: the type of events that say how the work ended, as Ironic has them; that of others is the state itself.
+_EVENT_TYPES: Mapping[str, str] = {
+    states.VERIFYING: "verify",
+    states.INSPECTING: "introspection",
+    states.INSPECTWAIT: "introspection",
+    states.ADOPTING: "adoption",
+    **dict.fromkeys((states.CLEANWAIT, states.CLEANHOLD), states.CLEANING),
+    **dict.fromkeys((states.DEPLOYWAIT, states.DEPLOYHOLD), states.DEPLOYING),
+    **dict.fromkeys((states.SERVICEWAIT, states.SERVICEHOLD), states.SERVICING),
+    **dict.fromkeys((states.RESCUING, states.RESCUEWAIT, states.UNRESCUING), states.RESCUE),
+    states.DELETING: "unprovision",
+}
+
+
+def event_type_of(state: str) -> str:
+    """The type of the event that says how what went on in ``state`` ended."""
+    return _EVENT_TYPES.get(state, state)
 
 
 def settle(node: Node) -> None:
@@ -32,16 +52,26 @@ def fail(
 ) -> None:
     """The work on the node (its row locked) came to nothing: it moves to the state that its state fails to.
 
-    ``event_type`` is that of the entry in the node's history; the state that the node was in, unless given.
+    ``event_type`` is that of the entry in the node's history; that of its state, unless given.
 
     A machine that failed at a step of cleaning or servicing may be in any condition: it is put into maintenance.
     """
     column, fault = _STEPS.get(node.provision_state, (None, None))
-    if column is not None and getattr(node, column):
-        node.maintenance, node.maintenance_reason, node.fault = True, reason, fault
-    history.record(
-        session, node, reason, event_type=event_type or node.provision_state, severity="ERROR", conductor=conductor
-    )
+    step = getattr(node, column) if column is not None else None
+    if column is not None and step:
+        stopped = f"Stopped at step {step['interface']}.{step['step']}"
+        history.record(session, node, stopped, event_type=_end_of(node, column), severity="ERROR", conductor=conductor)
+        if fault is not None:
+            node.maintenance, node.maintenance_reason, node.fault = True, reason, fault
+    kind = event_type or event_type_of(node.provision_state)
+    history.record(session, node, reason, event_type=kind, severity="ERROR", conductor=conductor)
     state_machine.fail(node, reason)
     settle(node)
     node.touch()
+
+
+def _end_of(node: Node, column: str) -> str:
+    """The type of the event that says that the steps in ``column`` are over."""
+    if column == "clean_step":
+        return f"{'manual' if node.target_provision_state == states.MANAGEABLE else 'automated'}_cleaning_end"
+    return {"deploy_step": "deployment_end", "service_step": "servicing_end"}[column]

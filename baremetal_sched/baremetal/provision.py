@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import nodes, outcomes, projection, state_machine, states, validation, work
+from baremetal_sched.baremetal import history, nodes, outcomes, projection, state_machine, states, validation, work
 from baremetal_sched.baremetal.drivers.interfaces import Driver
 from baremetal_sched.baremetal.drivers.machine import Machine
 from baremetal_sched.baremetal.ownership import Membership
@@ -84,18 +84,20 @@ def request(session: Session, node: Node, order: Order, membership: Membership, 
     arguments: Arguments = {"steps": list(order.steps), "disable_ramdisk": order.disable_ramdisk}
     if prepare is not None:
         arguments |= prepare(session, node, order, settings) or {}
-    before = node.provision_state
     if order.event == "abort" and _is_to_finish(node):
         node.clean_step = {**(node.clean_step or {}), "abort_after": True}
         node.touch()
         return
     target = states.MANAGEABLE if order.event == state_machine.CLEAN else None
+    if order.event == "abort" and node.provision_state in _ABORTED:
+        _note_abort(session, node)
     state_machine.move(node, order.event, target)
-    node.last_error = _ABORTED.get(before) if order.event == "abort" else None
     after = node.provision_state
     if after in state_machine.TRANSIENT:
+        node.last_error = None
         work.request(session, node, owner, after, arguments)
     elif order.event == "unhold":
+        node.last_error = None
         work.request(session, node, owner, RESUME, {})
     else:
         outcomes.settle(node)
@@ -119,15 +121,23 @@ def resume(
 
 
 _ABORTED = {
-    states.CLEANWAIT: "By request, the cleaning was aborted.",
-    states.CLEANHOLD: "By request, the cleaning was aborted.",
-    states.INSPECTWAIT: "By request, the inspection was aborted.",
-    states.DEPLOYWAIT: "By request, the deployment was aborted.",
-    states.DEPLOYHOLD: "By request, the deployment was aborted.",
-    states.RESCUEWAIT: "By request, the rescue was aborted.",
-    states.SERVICEWAIT: "By request, the service was aborted.",
-    states.SERVICEHOLD: "By request, the service was aborted.",
+    states.CLEANWAIT: "cleaning",
+    states.CLEANHOLD: "cleaning",
+    states.INSPECTWAIT: "inspection",
+    states.DEPLOYWAIT: "deployment",
+    states.DEPLOYHOLD: "deployment",
+    states.RESCUEWAIT: "rescue",
+    states.SERVICEWAIT: "service",
+    states.SERVICEHOLD: "service",
 }
+
+
+def _note_abort(session: Session, node: Node) -> None:
+    """Say what is aborted now, and at which step."""
+    step = node.clean_step or node.deploy_step or node.service_step
+    at = f" at step {step['interface']}.{step['step']}" if step else ""
+    node.last_error = f"By request, the {_ABORTED[node.provision_state]} was aborted{at}."
+    history.record(session, node, node.last_error, event_type=outcomes.event_type_of(node.provision_state))
 
 
 def _is_to_finish(node: Node) -> bool:

@@ -7,12 +7,13 @@ from baremetal_sched.errors import InvalidValue, SchedulerError, UnavailableErro
 
 def verify(task: Task) -> None:
     """The node has to have power that can be switched; its power state becomes the one that the driver reports."""
-    power = task.driver.power
+    power, doing = task.driver.power, "validate power driver interface"
     try:
         power.validate(task.machine)
+        doing = "get power state"
         state = power.get_power_state(task.machine)
     except UnavailableError:
         raise
     except SchedulerError as error:
-        raise InvalidValue(message=f"Failed to get power state for node {task.machine.uuid}: {error}") from error
+        raise InvalidValue(message=f"Failed to {doing} for node {task.machine.uuid}. Error: {error}") from error
     task.end(DONE, lambda session, node: setattr(node, "power_state", state))

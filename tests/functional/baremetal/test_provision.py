@@ -626,16 +626,51 @@ def test_errors_and_steps_are_in_the_history(service: Service, uuid: str, monkey
     monkeypatch.setattr(FakeVendor, "log_passthrough", failing(InvalidValue(message="no")))
     put_into(service, uuid, "manageable")
     do(service, "provide")
-    do(service, "manage")
+    assert do(service, "manage")["last_error"] == "Step vendor.log_passthrough failed: no"
     monkeypatch.undo()
     do(service, "provide")
     query = select(NodeHistory.severity, NodeHistory.event_type, NodeHistory.state, NodeHistory.conductor)
     assert service.database.read(lambda session: session.execute(query.order_by(NodeHistory.id)).all()) == [
         ("INFO", "automated_cleaning_start", "cleaning", "c1"),
         ("INFO", "clean_step_start", "cleaning", "c1"),
+        ("ERROR", "automated_cleaning_end", "cleaning", "c1"),
         ("ERROR", "cleaning", "cleaning", "c1"),
         ("INFO", "automated_cleaning_start", "cleaning", "c1"),
         ("INFO", "clean_step_start", "cleaning", "c1"),
         ("INFO", "clean_step_end", "cleaning", "c1"),
         ("INFO", "automated_cleaning_end", "cleaning", "c1"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("state", "verb", "steps", "error"),
+    [
+        ("manageable", "clean", [WAIT_STEP], "By request, the cleaning was aborted at step vendor.wait."),
+        ("active", "service", [HOLD_STEP], "By request, the service was aborted at step deploy.hold."),
+    ],
+)
+def test_an_abort_is_in_the_history(
+    service: Service, uuid: str, state: str, verb: str, steps: list[Any], error: str
+) -> None:
+    put_into(service, uuid, state)
+    do(service, verb, **{f"{verb}_steps": steps})
+    assert do(service, "abort")["last_error"] == error
+    kind = {"clean": "cleaning", "service": "servicing"}[verb]
+    query = select(NodeHistory.event, NodeHistory.severity).where(NodeHistory.event_type == kind)
+    assert service.database.read(lambda session: session.execute(query).all()) == [(error, "INFO")]
+
+
+@pytest.mark.parametrize(
+    ("state", "verb", "columns", "kind"),
+    [
+        ("enroll", "manage", {"power_interface": "agent"}, "verify"),
+        ("manageable", "adopt", {"deploy_interface": "direct"}, "adoption"),
+    ],
+)
+def test_what_failed_is_in_the_history(
+    service: Service, uuid: str, state: str, verb: str, columns: dict[str, Any], kind: str
+) -> None:
+    put_into(service, uuid, state, **columns)
+    error = do(service, verb)["last_error"]
+    query = select(NodeHistory.event_type, NodeHistory.severity, NodeHistory.event)
+    assert service.database.read(lambda session: session.execute(query).all()) == [(kind, "ERROR", error)]
