@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import bindparam, delete, insert, select, update
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
@@ -19,6 +19,21 @@ from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, PROVIDERS
 
 #: Amounts by provider id and class id.
 _Amounts = dict[tuple[int, int], int]
+
+# Statements of every claim, made once: making one takes longer than running it.
+_CONSUMERS = (
+    select(CONSUMERS.c.uuid, CONSUMERS.c.id, CONSUMERS.c.generation)
+    .where(CONSUMERS.c.uuid.in_(bindparam("uuids", expanding=True)))
+    .order_by(CONSUMERS.c.id)
+    .with_for_update()
+)
+_HELD = select(
+    ALLOCATIONS.c.consumer_id, ALLOCATIONS.c.provider_id, ALLOCATIONS.c.resource_class_id, ALLOCATIONS.c.used
+).where(ALLOCATIONS.c.consumer_id.in_(bindparam("consumers", expanding=True)))
+_FREE = delete(ALLOCATIONS).where(ALLOCATIONS.c.consumer_id.in_(bindparam("consumers", expanding=True)))
+_FORGET = delete(CONSUMERS).where(CONSUMERS.c.id == bindparam("consumer"))
+_BUMP = update(PROVIDERS).where(PROVIDERS.c.id == bindparam("provider")).values(generation=PROVIDERS.c.generation + 1)
+_NEW_CONSUMER, _NEW_ALLOCATIONS = insert(CONSUMERS), insert(ALLOCATIONS)
 
 
 def write(session: Session, requests: Sequence[ConsumerWrite], unknown_class: str) -> None:
@@ -51,12 +66,7 @@ def check(session: Session, requests: Sequence[ConsumerWrite]) -> None:
 
 def _lock_consumers(session: Session, requests: Sequence[ConsumerWrite]) -> dict[str, Any]:
     """Those that exist, by UUID. Raises ConsumerConflict if one is not at the generation that it should have."""
-    rows = session.execute(
-        select(CONSUMERS.c.uuid, CONSUMERS.c.id, CONSUMERS.c.generation)
-        .where(CONSUMERS.c.uuid.in_([request.uuid for request in requests]))
-        .order_by(CONSUMERS.c.id)
-        .with_for_update()
-    )
+    rows = session.execute(_CONSUMERS, {"uuids": [request.uuid for request in requests]})
     consumers = {row.uuid: row for row in rows}
     for request in requests:
         _check_generation(request, consumers.get(request.uuid))
@@ -83,14 +93,7 @@ def _held(session: Session, consumer_ids: Sequence[int]) -> dict[int, _Amounts]:
     """What the consumers hold now, by consumer id."""
     held: dict[int, _Amounts] = {}
     if consumer_ids:
-        rows = session.execute(
-            select(
-                ALLOCATIONS.c.consumer_id,
-                ALLOCATIONS.c.provider_id,
-                ALLOCATIONS.c.resource_class_id,
-                ALLOCATIONS.c.used,
-            ).where(ALLOCATIONS.c.consumer_id.in_(consumer_ids))
-        )
+        rows = session.execute(_HELD, {"consumers": consumer_ids})
         for consumer_id, provider_id, class_id, used in rows:
             held.setdefault(consumer_id, {})[provider_id, class_id] = used
     return held
@@ -121,9 +124,7 @@ def _touched(
 
 def _bump_providers(session: Session, provider_ids: Iterable[int]) -> None:
     for provider_id in sorted(provider_ids):
-        session.execute(
-            update(PROVIDERS).where(PROVIDERS.c.id == provider_id).values(generation=PROVIDERS.c.generation + 1)
-        )
+        session.execute(_BUMP, {"provider": provider_id})
 
 
 def _replace_rows(
@@ -134,13 +135,13 @@ def _replace_rows(
     held: Mapping[int, _Amounts],
 ) -> None:
     if held:
-        session.execute(delete(ALLOCATIONS).where(ALLOCATIONS.c.consumer_id.in_(held)))
+        session.execute(_FREE, {"consumers": list(held)})
     rows: list[dict[str, Any]] = []
     for request in requests:
         consumer = consumers.get(request.uuid)
         if not wanted[request.uuid]:
             if consumer is not None:
-                session.execute(delete(CONSUMERS).where(CONSUMERS.c.id == consumer.id))
+                session.execute(_FORGET, {"consumer": consumer.id})
             continue
         consumer_id = _save_consumer(session, request, consumer)
         rows += [
@@ -154,7 +155,7 @@ def _replace_rows(
             for (provider_id, class_id), amount in wanted[request.uuid].items()
         ]
     if rows:
-        session.execute(insert(ALLOCATIONS), rows)
+        session.execute(_NEW_ALLOCATIONS, rows)
 
 
 def _save_consumer(session: Session, request: ConsumerWrite, consumer: Any) -> int:
@@ -163,7 +164,7 @@ def _save_consumer(session: Session, request: ConsumerWrite, consumer: Any) -> i
         values["consumer_type"] = request.consumer_type
     if consumer is None:
         return new_id(
-            session.execute(insert(CONSUMERS).values(uuid=request.uuid, generation=1, created_at=utcnow(), **values))
+            session.execute(_NEW_CONSUMER, {"uuid": request.uuid, "generation": 1, "created_at": utcnow(), **values})
         )
     saved = session.execute(
         update(CONSUMERS)
@@ -178,13 +179,13 @@ def _save_consumer(session: Session, request: ConsumerWrite, consumer: Any) -> i
 
 def release(session: Session, consumer_uuid: str) -> None:
     """Remove all that the consumer holds, and the consumer. Generations of providers stay. Raises NoAllocations."""
-    consumer_id = session.scalar(select(CONSUMERS.c.id).where(CONSUMERS.c.uuid == consumer_uuid).with_for_update())
-    held = _held(session, [consumer_id]).get(consumer_id, {}) if consumer_id is not None else {}
-    if not held:
+    consumer = session.execute(_CONSUMERS, {"uuids": [consumer_uuid]}).first()
+    held = _held(session, [consumer.id]).get(consumer.id) if consumer is not None else None
+    if consumer is None or not held:
         raise NoAllocations(consumer=consumer_uuid)
     stock.move(session, {key: -amount for key, amount in held.items()})
-    session.execute(delete(ALLOCATIONS).where(ALLOCATIONS.c.consumer_id == consumer_id))
-    session.execute(delete(CONSUMERS).where(CONSUMERS.c.id == consumer_id))
+    session.execute(_FREE, {"consumers": [consumer.id]})
+    session.execute(_FORGET, {"consumer": consumer.id})
 
 
 def held_by(session: Session, consumer_uuid: str) -> Rows:

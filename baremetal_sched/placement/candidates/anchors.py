@@ -4,7 +4,7 @@ A tree is looked into if, for each thing that one provider has to give, somebody
 can give that thing. What providers can give together is decided later, in ``choosing``.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, literal_column, or_, select
@@ -34,7 +34,7 @@ class Need:
     """
 
     group: Group
-    resources: dict[int, int]
+    resources: Mapping[int, int]
     aggregates: set[int]
     shareable: bool
 

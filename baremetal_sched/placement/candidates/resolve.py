@@ -12,7 +12,7 @@ from baremetal_sched.db.transaction import REMEMBERED
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
 from baremetal_sched.placement.candidates.query import CandidateRequest, RequestGroup
-from baremetal_sched.placement.candidates.trees import Group, Wanted
+from baremetal_sched.placement.candidates.trees import Fixed, Group, Wanted
 from baremetal_sched.placement.query_values import TraitConditions
 from baremetal_sched.placement.schemas.common import INT32
 from baremetal_sched.placement.tables import (
@@ -31,7 +31,7 @@ TREES_SINCE = 29
 _FEW = 1000
 
 #: So many seconds it may be remembered what a name's id is and whether few providers have it.
-_FRESH = 10.0
+_FRESH = 60.0
 _FORGOTTEN = (0, False, -_FRESH)
 
 
@@ -105,8 +105,8 @@ def _wanted(request: CandidateRequest, ids: Ids, version: int) -> Wanted | None:
     root = request.root_required
     return Wanted(
         groups=tuple(possible),
-        class_names={row_id: name for name, row_id in ids.classes.items()},
-        trait_names={row_id: name for name, row_id in ids.traits.items()},
+        class_names=Fixed((row_id, name) for name, row_id in ids.classes.items()),
+        trait_names=Fixed((row_id, name) for name, row_id in ids.traits.items()),
         isolate=request.group_policy == "isolate",
         same_subtrees=tuple(request.same_subtrees),
         root_required=_required(root, ids),
@@ -128,7 +128,7 @@ def _group(group: RequestGroup, ids: Ids) -> Group | None:
         return None
     return Group(
         suffix=group.suffix,
-        resources={ids.classes[name]: amount for name, amount in group.resources.items()},
+        resources=Fixed((ids.classes[name], amount) for name, amount in group.resources.items()),
         required=_required(group.traits, ids),
         forbidden=frozenset(ids.traits[name] for name in group.traits.forbidden),
         member_of=member_of,

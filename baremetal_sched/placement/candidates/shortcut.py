@@ -6,6 +6,7 @@ request, they give the same answer.
 """
 
 import time
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, exists, select
@@ -20,7 +21,7 @@ from baremetal_sched.placement.candidates.resolve import recall
 from baremetal_sched.placement.candidates.search import Options
 from baremetal_sched.placement.candidates.summaries import TRAITS_SINCE, Summaries, line_of
 from baremetal_sched.placement.candidates.trees import Candidate, Wanted
-from baremetal_sched.placement.tables import CLASSES, PROVIDERS, TRAITS
+from baremetal_sched.placement.tables import PROVIDERS, TRAITS
 
 #: So many seconds it is remembered that there are trees: until then every request takes the long way at once.
 _FRESH = 10.0
@@ -41,7 +42,7 @@ def answer(session: Session, request: CandidateRequest, version: int, options: O
     wanted = recall(session, request, version)
     if wanted is None:
         return None
-    rows = session.scalars(_query(wanted, options.limit_of(request), version)).all()
+    rows = session.scalars(_query(wanted, options.limit_of(request), traits=version >= TRAITS_SINCE)).all()
     if not rows:
         if not session.scalar(select(_NOBODY_HAS_A_PARENT)):
             memory[_TREES_SEEN] = time.monotonic()
@@ -59,18 +60,21 @@ def _is_plain(request: CandidateRequest) -> bool:
     return len(groups) == 1 and len(groups[0].resources) == 1 and not request.root_required.names()
 
 
-def _query(wanted: Wanted, limit: int | None, version: int) -> Query:
+@lru_cache(maxsize=1000)
+def _query(wanted: Wanted, limit: int | None, *, traits: bool) -> Query:
     """SELECT (all that a summary tells) FROM … WHERE … as ``flat`` has it
     AND NOT EXISTS (SELECT 1 FROM resource_providers WHERE parent_id > 0) AND the ids still have these names
+
+    Kept: schedulers ask the same few things again and again, and making the statement takes longer than running it.
     """
-    line = _LINES[version >= TRAITS_SINCE]
-    return flat.providers_of(wanted, [line]).where(_NOBODY_HAS_A_PARENT, *_names(wanted)).limit(limit)
+    return flat.providers_of(wanted, [_LINES[traits]]).where(_NOBODY_HAS_A_PARENT, *_names(wanted)).limit(limit)
 
 
 def _names(wanted: Wanted) -> list[ColumnElement[bool]]:
-    """What was deleted meanwhile, and perhaps made anew with another id, is not to be found."""
-    return [
-        is_named(table, *item)
-        for table, names in ((CLASSES, wanted.class_names), (TRAITS, wanted.trait_names))
-        for item in names.items()
-    ]
+    """A trait that was deleted meanwhile, and perhaps made anew with another id, is not to be found.
+
+    What every candidate has to have need not be asked about: nobody has what was deleted, and no id is used again.
+    """
+    (group,) = wanted.groups
+    needed = {trait for traits in group.required if len(traits) == 1 for trait in traits}
+    return [is_named(TRAITS, *item) for item in wanted.trait_names.items() if item[0] not in needed]

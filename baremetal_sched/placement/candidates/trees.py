@@ -1,10 +1,20 @@
 """What is wanted and who could give it: the rules for one provider in one tree, as plain Python without SQL."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Fixed(dict[K, V]):
+    """A dict that nobody changes, so that what it is part of can be a key."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(self.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +25,7 @@ class Group:
     """
 
     suffix: str
-    resources: dict[int, int]
+    resources: Mapping[int, int]
     required: tuple[frozenset[int], ...] = ()
     forbidden: frozenset[int] = frozenset()
     member_of: tuple[frozenset[int], ...] = ()
@@ -31,8 +41,8 @@ class Wanted:
     """
 
     groups: tuple[Group, ...]
-    class_names: dict[int, str]
-    trait_names: dict[int, str] = field(default_factory=dict)
+    class_names: Mapping[int, str]
+    trait_names: Mapping[int, str] = field(default_factory=Fixed)
     isolate: bool = False
     same_subtrees: tuple[frozenset[str], ...] = ()
     root_required: tuple[frozenset[int], ...] = ()
