@@ -5,11 +5,11 @@ is left at once, and candidates come one by one: who has enough of them stops.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import Any
 
-from baremetal_sched.placement.candidates.trees import Anchor, Candidate, Provider, Slot, Wanted, slots_of
+from baremetal_sched.placement.candidates.trees import Anchor, Candidate, Inventory, Provider, Slot, Wanted, slots_of
 
 #: A candidate by places in a tree: amounts of each that gives something, and who serves each group.
 _Pattern = tuple[list[tuple[int, dict[str, int]]], list[tuple[str, list[int]]]]
@@ -55,7 +55,7 @@ def _of_anchor(wanted: Wanted, anchor: Anchor, seen: set[tuple[int, ...]]) -> It
             if tuple(key) in seen:
                 continue
             seen.add(tuple(key))
-        yield _assembled(wanted, slots, chosen)
+        yield _assembled(wanted, slots, chosen)._replace(anchor=anchor)
 
 
 def _assembled(wanted: Wanted, slots: list[Slot], chosen: list[Provider]) -> Candidate:
@@ -88,6 +88,7 @@ class _Alike:
         # Where amounts add up it matters how much there is, not just whether it is enough.
         self._applies = not wanted.rationed and all(group.tree is None for group in wanted.groups)
         self._asked: dict[int, list[tuple[int, int]]] = {}
+        self._given: dict[Mapping[int, Inventory], int] = {}
         items = [item for group in wanted.groups for item in group.resources.items()]
         for place, (resource_class, amount) in enumerate(items):
             self._asked.setdefault(resource_class, []).append((1 << place, amount))
@@ -108,6 +109,7 @@ class _Alike:
                 {ids[place]: amounts for place, amounts in allocations},
                 {suffix: [ids[place] for place in places] for suffix, places in mappings},
                 roots if allocations else set(),
+                anchor,
             )
 
     def _look(self, anchor: Anchor) -> tuple[Any, ...]:
@@ -116,14 +118,20 @@ class _Alike:
         places: dict[int | None, int] = {provider.id: place for place, provider in enumerate(anchor.local)}
         look: list[Any] = [places[anchor.root.id]]
         for provider in anchor.local:
-            given = 0
-            for resource_class, inventory in provider.inventories.items():
-                for bit, amount in self._asked.get(resource_class, ()):
-                    if inventory.fits(amount):
-                        given |= bit
-            parent = places.get(provider.parent_id)
-            look.append((parent, given, frozenset(provider.traits), frozenset(provider.aggregates)))
+            given = self._given.get(provider.inventories)
+            if given is None:
+                given = self._given[provider.inventories] = self._can_give(provider.inventories)
+            look.append((places.get(provider.parent_id), given, provider.traits, frozenset(provider.aggregates)))
         return tuple(look)
+
+    def _can_give(self, inventories: Mapping[int, Inventory]) -> int:
+        """A bit for each amount that is asked for."""
+        return sum(
+            bit
+            for resource_class, inventory in inventories.items()
+            for bit, amount in self._asked.get(resource_class, ())
+            if inventory.fits(amount)
+        )
 
     def _patterns(self, anchor: Anchor) -> Iterator[_Pattern]:
         places = {provider.id: place for place, provider in enumerate(anchor.local)}

@@ -14,12 +14,12 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.db.transaction import REMEMBERED
 from baremetal_sched.db.types import Query
-from baremetal_sched.placement.candidates import flat, response
+from baremetal_sched.placement.candidates import flat, lines, reading, response
 from baremetal_sched.placement.candidates.conditions import is_named
 from baremetal_sched.placement.candidates.query import CandidateRequest
 from baremetal_sched.placement.candidates.resolve import recall
 from baremetal_sched.placement.candidates.search import Options
-from baremetal_sched.placement.candidates.summaries import TRAITS_SINCE, Summaries, line_of
+from baremetal_sched.placement.candidates.summaries import TRAITS_SINCE, Summaries
 from baremetal_sched.placement.candidates.trees import Candidate, Wanted
 from baremetal_sched.placement.tables import PROVIDERS, TRAITS
 
@@ -31,7 +31,7 @@ _NOBODY_HAS_A_PARENT = ~exists().where(PROVIDERS.c.parent_id > 0)
 
 _PROVIDER = flat.PROVIDER
 #: A row is one text: PyMySQL takes longer to read a column than the database to write it.
-_LINES = {traits: line_of(_PROVIDER, traits=traits) for traits in (False, True)}
+_LINES = {traits: reading.line_of(_PROVIDER, traits=traits) for traits in (False, True)}
 
 
 def answer(session: Session, request: CandidateRequest, version: int, options: Options) -> dict[str, Any] | None:
@@ -48,7 +48,7 @@ def answer(session: Session, request: CandidateRequest, version: int, options: O
             memory[_TREES_SEEN] = time.monotonic()
         return None
     summaries = Summaries(session, request, version)
-    summaries.add(rows)
+    summaries.add(lines.parsed(rows))
     (group,) = wanted.groups
     resources = {wanted.class_names[class_id]: amount for class_id, amount in group.resources.items()}
     found = [Candidate({row_id: resources}, {group.suffix: [row_id]}, {row_id}) for row_id in summaries.uuids]

@@ -2,19 +2,29 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, TypeVar
+
+from baremetal_sched.placement.candidates.lines import Line
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 
 class Fixed(dict[K, V]):
-    """A dict that nobody changes, so that what it is part of can be a key."""
+    """A dict that nobody changes, so that it can be a key, or part of one."""
+
+    __slots__ = ("_hash",)
+    _hash: int
 
     def __hash__(self) -> int:  # type: ignore[override]
-        return hash(tuple(self.items()))
+        try:
+            return self._hash
+        except AttributeError:
+            self._hash = hash(tuple(self.items()))
+            return self._hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +90,9 @@ class Provider:
     root_id: int
     parent_id: int | None = None
     shares: bool = False
-    traits: set[int] = field(default_factory=set)
+    traits: frozenset[int] = frozenset()
     aggregates: set[int] = field(default_factory=set)
-    inventories: dict[int, Inventory] = field(default_factory=dict)
+    inventories: Mapping[int, Inventory] = field(default_factory=Fixed)
 
     def gives(self, resource_class: int, amount: int) -> bool:
         """Can it give ``amount`` of the class?"""
@@ -98,7 +108,7 @@ class Provider:
         return _meets(self.aggregates, member_of)
 
 
-def _meets(ids: set[int], wanted: Sequence[frozenset[int]]) -> bool:
+def _meets(ids: AbstractSet[int], wanted: Sequence[frozenset[int]]) -> bool:
     """Is one of each set among the ids? (Asked of every provider, so there is no generator.)"""
     for any_of in wanted:  # noqa: SIM110
         if any_of.isdisjoint(ids):
@@ -108,20 +118,28 @@ def _meets(ids: set[int], wanted: Sequence[frozenset[int]]) -> bool:
 
 @dataclass(slots=True)
 class Anchor:
-    """A tree with the providers that share with it (its own are just ``local``). ``parents``: of all of them, by id."""
+    """A tree with the providers that share with it (its own are just ``local``). ``parents``: of all of them, by id.
+
+    ``lines`` are all providers of the tree as they were read, if they were.
+    """
 
     root: Provider
     local: list[Provider]
     sharing: list[Provider]
     parents: dict[int, int | None]
+    lines: Sequence[Line] = ()
 
 
 class Candidate(NamedTuple):
-    """Amounts by provider and class name; providers by suffix; roots of the trees of those that give something."""
+    """Amounts by provider and class name; providers by suffix; roots of the trees of those that give something.
+
+    ``anchor`` is where it was found, if that was read as a tree.
+    """
 
     allocations: dict[int, dict[str, int]]
     mappings: dict[str, list[int]]
     roots: set[int]
+    anchor: Anchor | None = None
 
 
 @dataclass(slots=True)

@@ -1,0 +1,27 @@
+"""Providers as lines of text: all that the search and the answer want to know of them.
+
+A driver takes longer to read a column than the database to find it, and thousands of providers are mostly made of the
+same few texts: whoever reads them parses each text once.
+"""
+
+from collections.abc import Iterable, Sequence
+
+#: A provider: id, uuid, id of the parent, id of the root, inventories, traits; "" where there is none. Traits are ids
+#: with commas between them. So are inventories: of each class id, capacity, used, min_unit, max_unit and step_size,
+#: with colons between them. Who has the same has mostly the same text, but the order is anybody's.
+Line = list[str]
+
+
+def parsed(texts: Iterable[str]) -> list[Line]:
+    """What ``reading.line_of`` selected."""
+    return [text.split(";") for text in texts]
+
+
+def inventories(text: str) -> list[Sequence[str]]:
+    """The parts of each inventory."""
+    return [inventory.split(":") for inventory in text.split(",")] if text else []
+
+
+def ids(text: str) -> list[int]:
+    """The ids of traits, in order."""
+    return sorted(map(int, text.split(","))) if text else []

@@ -1,0 +1,46 @@
+"""Reading providers, each as one line (see ``lines``), many of them at once."""
+
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.db import packing
+from baremetal_sched.db.packing import concatenated, constant, joined, number
+from baremetal_sched.placement.candidates import lines
+from baremetal_sched.placement.candidates.conditions import Source
+from baremetal_sched.placement.candidates.lines import Line
+from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_TRAITS, PROVIDERS
+
+#: In ``Line.inventories``.
+_INVENTORY = ("resource_class_id", "capacity", "used", "min_unit", "max_unit", "step_size")
+
+
+def line_of(provider: Source, *, traits: bool) -> ColumnElement[str]:
+    """A provider's ``Line`` with semicolons between its fields; without ``traits`` these are left empty.
+
+    (SELECT GROUP_CONCAT(CONCAT(i.resource_class_id, ':', …)) FROM inventories i WHERE i.provider_id = p.id),
+    (SELECT GROUP_CONCAT(t.trait_id) FROM provider_traits t WHERE t.provider_id = p.id)
+    """
+    nothing = constant("")
+    stock, row = INVENTORIES.c, PROVIDER_TRAITS.c
+    columns = [part for name in _INVENTORY for part in (":", number(stock[name]))][1:]
+    inventories = select(joined(concatenated(*columns))).where(stock.provider_id == provider.c.id)
+    ids = select(joined(number(row.trait_id))).where(row.provider_id == provider.c.id)
+    return concatenated(
+        *(number(provider.c.id), ";", provider.c.uuid, ";"),
+        *(func.coalesce(number(provider.c.parent_id), nothing), ";", number(provider.c.root_id), ";"),
+        *(func.coalesce(inventories.correlate(provider).scalar_subquery(), nothing), ";"),
+        func.coalesce(ids.correlate(provider).scalar_subquery(), nothing) if traits else nothing,
+    )
+
+
+#: With and without traits.
+_LINES = {traits: packing.packed(PROVIDERS.c.id, line_of(PROVIDERS, traits=traits)) for traits in (False, True)}
+
+
+def load(session: Session, which: ColumnElement[bool], *, traits: bool) -> list[Line]:
+    """The providers that are meant, in the order of their ids.
+
+    SELECT (many lines) FROM resource_providers p WHERE … GROUP BY p.id >> 6
+    """
+    query = select(_LINES[traits]).where(which).group_by(packing.packet(PROVIDERS.c.id))
+    return lines.parsed(packing.lines(session.scalars(query)))
