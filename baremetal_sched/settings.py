@@ -206,6 +206,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default=True,
             help="Set pxe_enabled of ports by what their machine booted from.",
         ),
+        cfg.BoolOpt("power_off", default=True, help="Switch a machine off when its agent has reported an inspection."),
         cfg.StrOpt(
             "default_hooks",
             default="ramdisk-error,validate-interfaces,ports,architecture",
@@ -236,6 +237,10 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default=[],
             help="For the hook physical-network: entries such as 10.1.0.0/16:physnet1.",
         ),
+    ],
+    "auto_discovery": [
+        cfg.BoolOpt("enabled", default=False, help="Enrol machines that nobody knows when an agent reports them."),
+        cfg.StrOpt("driver", help="Driver of nodes that are enrolled so."),
     ],
     "inspection_rules": [
         cfg.StrOpt("built_in_rules", help="File of YAML with inspection rules that are always there."),
@@ -314,5 +319,7 @@ def _check(settings: Settings) -> None:
             getattr(section, option.dest)
     if settings.conductor.heartbeat_timeout <= settings.conductor.heartbeat_interval:
         raise cfg.Error("[conductor] heartbeat_timeout has to be longer than heartbeat_interval")
+    if settings.auto_discovery.enabled and not settings.auto_discovery.driver:
+        raise cfg.Error("[auto_discovery] driver has to be set if auto-discovery is enabled")
     if settings.conductor.conductor_cleanup_timeout < 3 * settings.conductor.heartbeat_timeout:
         raise cfg.Error("[conductor] conductor_cleanup_timeout has to be at least three times heartbeat_timeout")

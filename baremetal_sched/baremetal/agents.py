@@ -17,7 +17,7 @@ from baremetal_sched.baremetal.secrets import MASK
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Port
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.errors.baremetal import AgentNotKnown
+from baremetal_sched.errors.baremetal import AgentNotKnown, MachineNotKnown
 from baremetal_sched.settings import Settings
 
 #: Where an agent may be running.
@@ -156,7 +156,8 @@ def find_inspected(
     """The node whose inspection waits for an agent that knows its UUID, addresses of its ports, or that of its BMC; its
     row locked.
 
-    What is known has to go together. Raises AgentNotKnown if there is not exactly one, and does not say why.
+    What is known has to go together. Raises MachineNotKnown if nothing is known, AgentNotKnown if there is not exactly
+    one, and neither says why.
     """
     known = []
     if node_uuid:
@@ -166,7 +167,9 @@ def find_inspected(
         raise AgentNotKnown
     by_bmc = _ids_by_bmc(session, bmc_addresses) if bmc_addresses else set()
     known += [ids for ids in (by_ports, by_bmc) if ids]
-    node = _only(session, set.intersection(*known) if known else ())
+    if not known:
+        raise MachineNotKnown
+    node = _only(session, set.intersection(*known))
     if node.provision_state != states.INSPECTWAIT:
         raise AgentNotKnown
     return node

@@ -21,6 +21,7 @@ _STEPS: Mapping[str, tuple[str, str | None]] = {
 
 #: By state: the type of events that say how the work ended, as Ironic has them; that of others is the state itself.
 _EVENT_TYPES: Mapping[str, str] = {
+    states.ENROLL: "introspection",
     states.VERIFYING: "verify",
     states.INSPECTING: "introspection",
     states.INSPECTWAIT: "introspection",

@@ -213,6 +213,7 @@ def can_fail(state: str) -> bool:
 
 
 def fail(node: Node, reason: str) -> None:
-    """The work on ``node`` came to nothing: move it to the state that its state fails to, and say why."""
-    move(node, FAIL)
+    """The work on ``node`` came to nothing: move it to the state that its state fails to, if there is one; say why."""
+    if can_fail(node.provision_state):
+        move(node, FAIL)
     node.last_error = reason

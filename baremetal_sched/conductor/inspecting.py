@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import inspection, inventory, nodes
+from baremetal_sched.baremetal.drivers import power
 from baremetal_sched.baremetal.drivers.inspect import Finding
 from baremetal_sched.baremetal.hooks import registry
 from baremetal_sched.baremetal.inspection import Verdict
 from baremetal_sched.baremetal.ownership import live_members
 from baremetal_sched.baremetal.state_machine import DONE, WAIT
+from baremetal_sched.baremetal.states import POWER_OFF, REBOOT
 from baremetal_sched.conductor import api_calls
 from baremetal_sched.conductor.task import Task
 from baremetal_sched.db.models import Node
@@ -20,20 +22,44 @@ def inspect(task: Task) -> None:
     task.write(inspection.begin)
     found = task.driver.inspect.inspect_hardware(task.machine)
     if isinstance(found, Finding):
-        conclude(task, found)
+        _keep(task, found)
+        _conclude(task, found)
     else:
         task.end(WAIT, lambda session, node: found.write(node))
 
 
 def carry_on(task: Task) -> None:
-    """The agent has reported what it found."""
-    conclude(task, Finding(**task.job.arguments), hooks=registry.enabled(task.job.settings))
+    """The agent has reported what it found, and is needed no longer."""
+    finding, settings = Finding(**task.job.arguments), task.job.settings
+    _keep(task, finding)
+    if settings.inspector.power_off:
+        _switch_off(task)
+    _conclude(task, finding, hooks=registry.enabled(settings))
 
 
-def conclude(task: Task, finding: Finding, *, hooks: Sequence[str] = ()) -> None:
-    """Keep what was found, run these hooks and the inspection rules on it, and let the node have what follows.
+def discover(task: Task) -> None:
+    """An agent on a machine that nobody knew has reported what it found; the node is new, and stays enrolled only."""
+    finding = Finding(**task.job.arguments)
+    _keep(task, finding)
+    _conclude(task, finding, hooks=registry.enabled(task.job.settings), event=None)
 
-    What was found is kept even if one of them fails, for whoever wants to know why it did.
+
+def _keep(task: Task, finding: Finding) -> None:
+    """Keep what was found, even if nothing comes of it, for whoever wants to know why."""
+    task.write(lambda session, node: inventory.store(session, node, finding.inventory, finding.plugin_data))
+
+
+def _switch_off(task: Task) -> None:
+    """Switch the machine off; one that must not be off at least leaves the agent behind."""
+    target = REBOOT if task.machine.disable_power_off else POWER_OFF
+    switched = power.switch(task.machine, target)
+    task.write(lambda session, node: switched.write(node))
+
+
+def _conclude(task: Task, finding: Finding, *, hooks: Sequence[str] = (), event: str | None = DONE) -> None:
+    """Run these hooks and the inspection rules on what was found, let the node have what follows, and end by ``event``.
+
+    See ``Task.end``.
     """
     settings = task.job.settings
 
@@ -43,8 +69,7 @@ def conclude(task: Task, finding: Finding, *, hooks: Sequence[str] = ()) -> None
     def finish(session: Session, node: Node) -> None:
         inspection.finish(session, node, verdict, live_members(session, settings))
 
-    task.write(lambda session, node: inventory.store(session, node, finding.inventory, finding.plugin_data))
     verdict = task.job.read(judge)
     for call in verdict.calls:
         api_calls.make(call)
-    task.end(DONE, finish)
+    task.end(event, finish)

@@ -44,15 +44,16 @@ class Task:
         """Change the node, and what scheduling sees of it. Raises WorkLost."""
         self._keep(self.job.hold(self._write(change)))
 
-    def end(self, event: str, change: Change | None = None) -> None:
-        """Change the node, move it on by ``event``, and give it free: the work is done. Raises WorkLost."""
+    def end(self, event: str | None, change: Change | None = None) -> None:
+        """Change the node, move it on by ``event``, if there is one, and free it: the work is done. Raises WorkLost."""
 
         def finish(session: Session, node: Node) -> None:
             if event not in (state_machine.WAIT, state_machine.HOLD):
                 agent.forget(node)
             if change is not None:
                 change(session, node)
-            state_machine.move(node, event)
+            if event is not None:
+                state_machine.move(node, event)
 
         self._keep(self.job.finish(self._write(finish)))
         self.job.log.info("work done", provision_state=self.state)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from sqlalchemy import exists
 
-from baremetal_sched.baremetal import releasing, states, vendor_passthru
+from baremetal_sched.baremetal import discovery, releasing, states, vendor_passthru
 from baremetal_sched.baremetal.power import KIND as POWER
 from baremetal_sched.baremetal.releasing import Why
 from baremetal_sched.baremetal.state_machine import RESUME
@@ -32,6 +32,7 @@ HANDLERS: dict[str, Callable[[Job], None]] = {
     POWER: power.do,
     vendor_passthru.KIND: vendor.do,
     RESUME: handler(resuming.resume),
+    discovery.KIND: handler(inspecting.discover),
     states.VERIFYING: handler(verifying.verify),
     states.CLEANING: handler(cleaning.clean),
     states.INSPECTING: handler(inspecting.inspect),

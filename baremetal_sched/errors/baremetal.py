@@ -214,6 +214,10 @@ class AgentNotKnown(NotFoundError):
     template = "Resource could not be found."
 
 
+class MachineNotKnown(AgentNotKnown):
+    """There is no node at all that the machine could be."""
+
+
 class AgentsRefused(ForbiddenError):
     template = "Access was denied to the following resource: {path}"
 

@@ -1,13 +1,13 @@
 """/v1/lookup, /v1/heartbeat, /v1/continue_inspection: for agents, which run on machines and have no credentials"""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import orjson
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import agents, nodes, provision
+from baremetal_sched.baremetal import agents, discovery, nodes, provision
 from baremetal_sched.baremetal.agents import Heartbeat
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import ResourceNotFound
@@ -19,7 +19,7 @@ from baremetal_sched.baremetal.schemas.agents import HEARTBEAT, INSPECTION
 from baremetal_sched.baremetal.schemas.base import load
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue, NotFoundError
-from baremetal_sched.errors.baremetal import AgentsRefused
+from baremetal_sched.errors.baremetal import AgentsRefused, MachineNotKnown
 from baremetal_sched.web.responses import empty_response, json_response
 
 SINCE = 22
@@ -65,12 +65,17 @@ def continue_inspection(call: BaremetalCall, session: Session) -> Response:
     if call.version < CONTINUE_SINCE and (call.version > 1 or query.has("node_uuid")):
         raise _TooOld(since=CONTINUE_SINCE)
     body = load(INSPECTION, call.body(), "data")
-    node = _find_inspected(session, query.uuid("node_uuid"), body["inventory"])
+    membership = call.membership(session)
+    proceed: Callable[..., None] = provision.resume
+    try:
+        node = _find_inspected(session, query.uuid("node_uuid"), body["inventory"])
+    except MachineNotKnown:
+        node, proceed = discovery.enrol(session, membership, call.settings), discovery.examine
     answer: dict[str, Any] = {"uuid": node.uuid}
     if call.version >= CONTINUE_SINCE:
         answer = _told(call, session, node)
     found = {"inventory": body.pop("inventory"), "plugin_data": body}
-    recoded(lambda: provision.resume(session, node, call.membership(session), found))
+    recoded(lambda: proceed(session, node, membership, found))
     return json_response(answer, 202)
 
 

@@ -204,6 +204,23 @@ def test_more_hooks(database_url: str) -> None:
         assert found == {OLD: None, BOOTED: "net1", ACTIVE: "net2", DARK: None}
 
 
+@pytest.mark.parametrize(
+    ("power_off", "disabled", "expected"),
+    [(True, False, "power off"), (True, True, "power on"), (False, False, "power on")],
+)
+def test_the_machine_is_switched_off(database_url: str, power_off: bool, disabled: bool, expected: str) -> None:
+    """Whether the inspection fails or not; one that must not be off is only rid of its agent."""
+    with inspecting(database_url, power_off=power_off) as service:
+        service.patch("n1", ("add", "/disable_power_off", disabled))
+        assert service.node("n1")["power_state"] == "power on"
+        report(service)
+        assert service.node("n1")["power_state"] == expected
+        service.baremetal("PUT", "/nodes/n1/states/provision", {"target": "inspect"})
+        service.work()
+        report(service, state="inspect failed", error="x")
+        assert service.node("n1")["power_state"] == expected
+
+
 def test_no_hooks(database_url: str) -> None:
     with inspecting(database_url, hooks="") as service:
         report(service, {"interfaces": [{"mac_address": BOOTED}]}, error="x")

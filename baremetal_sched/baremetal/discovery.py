@@ -1,0 +1,52 @@
+"""Machines that nobody enrolled: an agent on one reports what it found, and that becomes a node."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import nodes, states, work
+from baremetal_sched.baremetal.ownership import Membership
+from baremetal_sched.db.models import Node
+from baremetal_sched.errors import SchedulerError
+from baremetal_sched.errors.baremetal import AgentNotKnown
+from baremetal_sched.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+#: The kind of work that is to make ports and properties of what was found.
+KIND = "discovery"
+#: Is set in the plugin data of nodes that were enrolled so.
+FLAG = "auto_discovered"
+
+
+def enrol(session: Session, membership: Membership, settings: Settings) -> Node:
+    """A new node for a machine that nobody knows, to be managed when somebody has said how.
+
+    Raises AgentNotKnown if there are to be none, or if there cannot be, and does not say why.
+    """
+    if not settings.auto_discovery.enabled:
+        raise AgentNotKnown
+    values = {"driver": settings.auto_discovery.driver}
+    try:
+        node = nodes.create(session, values, initial_state=states.ENROLL, membership=membership, settings=settings)
+    except SchedulerError as error:
+        log.error("a machine was discovered and cannot be enrolled", reason=str(error))
+        raise AgentNotKnown from None
+    # What the database sets by default is not known before.
+    session.flush()
+    session.refresh(node)
+    log.info("a machine was discovered", node=node.uuid, driver=node.driver)
+    return node
+
+
+def examine(session: Session, node: Node, membership: Membership, found: Mapping[str, Mapping[str, Any]]) -> None:
+    """Ask the conductor of such a node for what follows from what was ``found``: ``inventory`` and ``plugin_data``.
+
+    Raises NodeLocked, NoValidHost, NoConductors.
+    """
+    owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
+    nodes.require_unlocked(node)
+    plugin_data = {**found["plugin_data"], FLAG: True}
+    work.request(session, node, owner, KIND, {**found, "plugin_data": plugin_data})
