@@ -26,7 +26,9 @@ def test_absurd_depth_is_only_too_deep() -> None:
         parse_json(b"[" * 100_000 + b"]" * 100_000, 25)
 
 
-@pytest.mark.parametrize("raw", [b"", b"{", b"{bad", b"<a/>", b'{"a": NaN}', b"[Infinity]", b"[1e999]", b"\xff\xfe", b"\xef\xbb\xbf{}"])
+@pytest.mark.parametrize(
+    "raw", [b"", b"{", b"{bad", b"<a/>", b'{"a": NaN}', b"[Infinity]", b"[1e999]", b"\xff\xfe", b"\xef\xbb\xbf{}"]
+)
 def test_what_is_no_json(raw: bytes) -> None:
     with pytest.raises(ValueError):
         parse_json(raw, 25)

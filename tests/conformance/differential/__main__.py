@@ -19,6 +19,7 @@ def main() -> int:
     parser.add_argument("--calls", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--original-python", required=True, help="an interpreter that has openstack-placement 16.0.0")
+    parser.add_argument("--database", help="URL of ours, whose rows are deleted; a SQLite file if it is not given")
     parser.add_argument("--without-candidates", action="store_true", help="leave GET /allocation_candidates out")
     parser.add_argument("--statuses", action="store_true", help="print how often which call got which status")
     options = parser.parse_args()
@@ -27,7 +28,7 @@ def main() -> int:
     print(f"seed {options.seed}", flush=True)
     with (
         tempfile.TemporaryDirectory() as folder,
-        ours(Path(folder)) as our_side,
+        ours(Path(folder), options.database) as our_side,
         original(options.original_python, Path(folder)) as original_side,
     ):
         runner = Runner(our_side, original_side, candidates=not options.without_candidates, tell=_tell)

@@ -4,6 +4,7 @@ import http.client
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from baremetal_sched.placement.api.edge import PlacementApi
 from baremetal_sched.placement.names import sync_standard_names
 from baremetal_sched.settings import load
 from baremetal_sched.web.application import build
+from tests import conftest
 from tests.conformance.differential.calls import Answer, Call, Known
 from tests.conformance.differential.serving import Served
 
@@ -54,30 +56,19 @@ class Side:
 
 
 @contextmanager
-def ours(folder: Path) -> Iterator[Side]:
-    """Our own service in this process, its Placement API at the root, over a SQLite file in ``folder``."""
+def ours(folder: Path, url: str | None = None) -> Iterator[Side]:
+    """Our own service in this process, its Placement API at the root, over the database at ``url``, whose rows are
+    deleted; or over a SQLite file in ``folder``."""
     path = folder / "ours.sqlite"
     settings = load(
         overrides={
-            "database": {"connection": f"sqlite:///{path}"},
+            "database": {"connection": url or f"sqlite:///{path}"},
             "api": {"auth_strategy": "noauth2"},
             "oslo_policy": {"enforce_new_defaults": False, "policy_file": "/nonexistent/policy.yaml"},
         }
     )
     database = Database(settings)
-    schema.upgrade(database.engine)
-    database.write(sync_standard_names)
-    with database.engine.connect() as connection:
-        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-    database.dispose()
-    template = path.read_bytes()
-
-    def make_empty() -> None:
-        database.dispose()
-        for rest in folder.glob("ours.sqlite*"):
-            rest.unlink()
-        path.write_bytes(template)
-
+    make_empty = partial(conftest.make_empty, url) if url else _restoring(database, path)
     served = Served()
     app: Any = with_middleware(build(PlacementApi(settings), database), settings)
     served.app = app
@@ -86,6 +77,24 @@ def ours(folder: Path) -> Iterator[Side]:
     finally:
         served.close()
         database.dispose()
+
+
+def _restoring(database: Database, path: Path) -> Callable[[], None]:
+    """What makes the SQLite file at ``path`` what it is at first: schema and standard names."""
+    schema.upgrade(database.engine)
+    database.write(sync_standard_names)
+    with database.engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    database.dispose()
+    template = path.read_bytes()
+
+    def restore() -> None:
+        database.dispose()
+        for rest in path.parent.glob(f"{path.name}*"):
+            rest.unlink()
+        path.write_bytes(template)
+
+    return restore
 
 
 @contextmanager

@@ -53,7 +53,10 @@ def test_numbers_are_finite(service: Service, provider: str, number: str) -> Non
     stocks = f'{{"VCPU": {{"total": 4, "reserved": 4, "allocation_ratio": {number}}}}}'
     inventory = f'{{"resource_provider_generation": 0, "inventories": {stocks}}}'
     reshape = f'{{"inventories": {{"{provider}": {inventory}}}, "allocations": {{}}}}'
-    for method, path, body in (("PUT", f"{PROVIDERS}/{provider}/inventories", inventory), ("POST", "/reshaper", reshape)):
+    for method, path, body in (
+        ("PUT", f"{PROVIDERS}/{provider}/inventories", inventory),
+        ("POST", "/reshaper", reshape),
+    ):
         response = send(service, method, path, body.encode())
         assert response.status_code == 400
         assert "Malformed JSON: " in detail(response)
