@@ -8,12 +8,12 @@ from werkzeug.http import parse_accept_header
 HTML = "text/html"
 JSON = "application/json"
 
-_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_WORD = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _QUOTED = r'"(?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"'
-_PART = rf"[ \t]*;[ \t]*{_TOKEN}=(?:{_TOKEN}|{_QUOTED})"
+_PART = rf"[ \t]*;[ \t]*{_WORD}=(?:{_WORD}|{_QUOTED})"
 _QUALITY = r"[ \t]*;[ \t]*[qQ]=(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)"
-_EXTENSION = rf"[ \t]*;[ \t]*{_TOKEN}(?:=(?:{_TOKEN}|{_QUOTED}))?"
-_RANGE = rf"{_TOKEN}/{_TOKEN}(?:(?![ \t]*;[ \t]*[qQ]=){_PART})*(?:{_QUALITY}(?:{_EXTENSION})*)?"
+_EXTENSION = rf"[ \t]*;[ \t]*{_WORD}(?:=(?:{_WORD}|{_QUOTED}))?"
+_RANGE = rf"{_WORD}/{_WORD}(?:(?![ \t]*;[ \t]*[qQ]=){_PART})*(?:{_QUALITY}(?:{_EXTENSION})*)?"
 _WELL_FORMED = re.compile(rf"(?:{_RANGE})?(?:[ \t]*,(?:[ \t]*{_RANGE})?)*")
 
 
