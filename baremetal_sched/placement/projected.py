@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, SQLColumnExpression, bindparam, delete, insert, select, update
 from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import (
@@ -21,6 +22,7 @@ from baremetal_sched.db.models import (
     Trait,
 )
 from baremetal_sched.db.packing import concatenated, joined, number
+from baremetal_sched.db.results import rows_changed
 from baremetal_sched.errors.placement import InventoryInUse
 from baremetal_sched.placement import names, tree
 
@@ -155,13 +157,15 @@ def _conform_inventory(
             continue
         if stock.used:
             raise InventoryInUse(resource_classes=name, provider=uuid)
-        session.execute(
+        removed = session.execute(
             delete(Inventory).where(
                 Inventory.provider_id == provider_id,
                 Inventory.resource_class_id == stock.class_id,
                 Inventory.used == 0,
             )
         )
+        if not rows_changed(removed):
+            raise StaleDataError("somebody claimed what was to be removed")
         changes.append(f"inventory of {name} removed")
     if unit is None:
         return changes

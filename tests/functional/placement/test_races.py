@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -10,7 +11,8 @@ import pytest
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.audit import audit
-from baremetal_sched.placement import allocations, inventories, reshaper, traits
+from baremetal_sched.errors import TooManyConflicts
+from baremetal_sched.placement import allocations, inventories, projected, reshaper, traits
 from tests.service import Service
 
 MANY = 8
@@ -133,6 +135,77 @@ def test_a_custom_name_comes_into_being_once(busy: Service, kind: str) -> None:
     listed = busy.placement("GET", f"/{kind}").json[kind]
     names = [one if isinstance(one, str) else one["name"] for one in listed]
     assert names.count("CUSTOM_NEW") == 1
+
+
+def test_a_class_is_renamed_while_it_is_claimed(busy: Service) -> None:
+    """Nobody gets an answer that is an error of the server, and what is claimed keeps its inventory."""
+    busy.placement("PUT", "/resource_classes/CUSTOM_0", status=201)
+    providers = [make(busy, f"n{number}", total=4) for number in range(2)]
+    for uuid in providers:
+        inventory = {"resource_class": "CUSTOM_0", "total": 100}
+        busy.placement("POST", f"/resource_providers/{uuid}/inventories", inventory, status=201)
+
+    def act(number: int) -> Any:
+        if number == 0:
+            return busy.placement("PUT", "/resource_classes/CUSTOM_0", {"name": "CUSTOM_1"}, version="1.6", status="*")
+        content = body(providers[number % 2])
+        content["allocations"] = {uuid: {"resources": {"CUSTOM_0": 1}} for uuid in providers}
+        return busy.placement("PUT", f"/allocations/{uuid_of(number)}", content, status="*")
+
+    statuses = at_once(act)
+    assert statuses.keys() <= {200, 204, 400}
+    assert statuses[200] == 1
+    for uuid in providers:
+        usages = busy.placement("GET", f"/resource_providers/{uuid}/usages").json["usages"]
+        assert usages == {"VCPU": 0, "CUSTOM_1": statuses[204]}
+    assert busy.database.read(audit) == []
+
+
+def test_providers_go_and_change_while_they_are_claimed(busy: Service) -> None:
+    """A claim has its inventory in the end, or was refused; a provider that is held does not go."""
+    provider, other = make(busy, "a", total=4), make(busy, "b")
+    path = f"/resource_providers/{provider}"
+    busy.placement("PUT", f"/allocations/{uuid_of(50)}", body(other), status=204)
+
+    def act(number: int) -> Any:
+        match number:
+            case 0 | 1 | 2:
+                return busy.placement("PUT", f"/allocations/{uuid_of(number)}", body(provider), status="*")
+            case 3:  # somebody moves here
+                return busy.placement("PUT", f"/allocations/{uuid_of(50)}", body(provider, generation=1), status="*")
+            case 4:
+                stocks = {"resource_provider_generation": 1, "inventories": {"DISK_GB": {"total": 1}}}
+                return busy.placement("PUT", f"{path}/inventories", stocks, status="*")
+            case 5:
+                return busy.placement("DELETE", f"{path}/inventories/VCPU", status="*")
+            case 6:
+                shape = {"resource_provider_generation": 1, "inventories": {}}
+                reshape = {"inventories": {provider: shape}, "allocations": {}}
+                return busy.placement("POST", "/reshaper", reshape, status="*")
+            case _:
+                return busy.placement("DELETE", path, status="*")
+
+    assert at_once(act).keys() <= {200, 204, 400, 404, 409}
+    assert busy.database.read(audit) == []
+    moved = busy.placement("GET", f"/allocations/{uuid_of(50)}").json["allocations"]
+    assert moved.keys() in ({provider}, {other})
+
+
+def test_a_unit_that_is_claimed_is_not_taken_away(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even if it was free a moment ago: the node would have another unit, and be given out twice."""
+    node = service.add_node("n1")
+    service.claim(uuid_of(0), node, status=204)
+    look = projected._present
+
+    def looked_before(*arguments: Any) -> Any:
+        traits, stocks = look(*arguments)
+        return traits, {name: replace(stock, used=0) for name, stock in stocks.items()}
+
+    monkeypatch.setattr(projected, "_present", looked_before)
+    unit = projected.Unit("CUSTOM_SILVER", reserved=False)
+    with pytest.raises(TooManyConflicts):
+        service.database.write(lambda session: projected.conform(session, node, unit, []))
+    assert set(service.inventory(node)) == {"CUSTOM_GOLD"}
 
 
 def lost(*arguments: Any, **options: Any) -> Any:
