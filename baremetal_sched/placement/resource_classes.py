@@ -4,7 +4,8 @@ from sqlalchemy import delete, insert, select, update
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.models import Inventory, ResourceClass
+from baremetal_sched.db.models import Allocation, Inventory, ResourceClass
+from baremetal_sched.db.results import new_id
 from baremetal_sched.db.types import Rows
 from baremetal_sched.errors.placement import (
     ResourceClassExists,
@@ -37,15 +38,25 @@ def ensure(session: Session, name: str) -> bool:
 
 
 def rename(session: Session, name: str, new_name: str) -> None:
-    """Raises ResourceClassNotFound, StandardResourceClass, ResourceClassNameTaken."""
+    """Call a class ``new_name`` from now on, with all that there is of it.
+
+    It gets a new id: whoever remembers the name of an id is never wrong. Raises ResourceClassNotFound,
+    StandardResourceClass, ResourceClassNameTaken.
+    """
     class_id = _find(session, name)
     if name in names.STANDARD_CLASSES:
         raise StandardResourceClass(message=f"Cannot update standard resource class {name}")
-    if new_name != name and names.ids_of_classes(session, [new_name]):
+    if new_name == name:
+        session.execute(update(ResourceClass).where(ResourceClass.id == class_id).values(updated_at=utcnow()))
+        return
+    if names.ids_of_classes(session, [new_name]):
         raise ResourceClassNameTaken(resource_class=new_name)
-    session.execute(
-        update(ResourceClass).where(ResourceClass.id == class_id).values(name=new_name, updated_at=utcnow())
-    )
+    created_at = session.scalar(select(ResourceClass.created_at).where(ResourceClass.id == class_id))
+    renamed = insert(ResourceClass).values(name=new_name, created_at=created_at, updated_at=utcnow())
+    renamed_id = new_id(session.execute(renamed))
+    for model in (Inventory, Allocation):
+        session.execute(update(model).where(model.resource_class_id == class_id).values(resource_class_id=renamed_id))
+    session.execute(delete(ResourceClass).where(ResourceClass.id == class_id))
 
 
 def remove(session: Session, name: str) -> None:

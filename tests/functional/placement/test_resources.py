@@ -141,3 +141,33 @@ def test_usages_and_allocations_of_a_provider(service: Service, uuid: str) -> No
 def test_providers_that_are_not_there(service: Service, sub: str) -> None:
     response = service.placement("GET", f"/resource_providers/{UUID}{sub}", status=404)
     assert f"No resource provider with uuid {UUID} found" in response.json["errors"][0]["detail"]
+
+
+def test_a_class_that_was_renamed_has_its_new_name_everywhere(service: Service) -> None:
+    """Also in summaries of candidates, which remember names for a while."""
+    service.placement("PUT", "/resource_classes/CUSTOM_OLD", status=201)
+    service.placement("POST", "/resource_providers", {"name": "a", "uuid": UUID})
+    stocks = {"VCPU": {"total": 4}, "CUSTOM_OLD": {"total": 4}}
+    body = {"resource_provider_generation": 0, "inventories": stocks}
+    service.placement("PUT", f"/resource_providers/{UUID}/inventories", body)
+
+    def summarized() -> set[str]:
+        found = service.placement("GET", "/allocation_candidates?resources=VCPU:1").json
+        return set(found["provider_summaries"][UUID]["resources"])
+
+    service.claim(UUID, UUID, "CUSTOM_OLD", amount=3, status=204)
+    assert summarized() == {"VCPU", "CUSTOM_OLD"}
+    service.placement("PUT", "/resource_classes/CUSTOM_OLD", {"name": "CUSTOM_NEW"}, version="1.6")
+    assert summarized() == {"VCPU", "CUSTOM_NEW"}
+    assert set(service.inventory(UUID)) == {"VCPU", "CUSTOM_NEW"}
+    held = service.placement("GET", f"/allocations/{UUID}").json["allocations"]
+    assert held[UUID]["resources"] == {"CUSTOM_NEW": 3}
+    usages = service.placement("GET", f"/resource_providers/{UUID}/usages").json["usages"]
+    assert usages == {"VCPU": 0, "CUSTOM_NEW": 3}
+    assert service.candidates("resources=CUSTOM_NEW:2") == set()
+    assert service.candidates("resources=CUSTOM_NEW:1") == {UUID}
+    # The old name is free for another class.
+    service.placement("PUT", "/resource_classes/CUSTOM_OLD", status=201)
+    assert summarized() == {"VCPU", "CUSTOM_NEW"}
+    service.placement("DELETE", "/resource_classes/CUSTOM_OLD", status=204)
+    service.placement("GET", "/allocation_candidates?resources=CUSTOM_OLD:1", status=400)
