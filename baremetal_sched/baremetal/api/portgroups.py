@@ -1,18 +1,19 @@
 """/v1/portgroups, and the portgroups of nodes"""
 
+from dataclasses import astuple
+
 from flask import Response
 from sqlalchemy import ColumnElement
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import nodes, portgroups, records
+from baremetal_sched.baremetal import portgroups, records
 from baremetal_sched.baremetal.api import collection
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.node_view import INSPECT_WAIT_SINCE
 from baremetal_sched.baremetal.api.nodes import uuid_of as uuid_of_node
-from baremetal_sched.baremetal.api.ports import named_node, on_nodes, query_mac
+from baremetal_sched.baremetal.api.port_filters import PortFilters
 from baremetal_sched.baremetal.api.query import Query
 from baremetal_sched.baremetal.api.view import Column, Resource, View, uuid_of_parent
-from baremetal_sched.baremetal.node_list import in_shards
 from baremetal_sched.baremetal.schemas.portgroups import PORTGROUP_CREATE
 from baremetal_sched.db.models import Node, Portgroup
 from baremetal_sched.errors import InvalidValue
@@ -73,17 +74,10 @@ def _list(call: BaremetalCall, session: Session, path: str, *, node: str | None 
 
 def _conditions(call: BaremetalCall, session: Session, query: Query, node: str | None) -> list[ColumnElement[bool]]:
     """The filter as a condition; ``node`` comes from the path and wins."""
-    node = node or named_node(call, query)
-    address, shards, groups = query_mac(query), query.items("shard"), query.names("conductor_groups")
-    if sum(bool(filter_) for filter_ in (node, address, shards, groups)) > 1:
+    filters = PortFilters.parse(call, query, node)
+    if sum(bool(filter_) for filter_ in astuple(filters)) > 1:
         raise InvalidValue(message="Filtering by node, address, or shard simultaneously is not supported.")
-    if node is not None:
-        return [Portgroup.node_id == nodes.find(session, node).id]
-    if address is not None:
-        return [Portgroup.address == address]
-    if shards is not None:
-        return [on_nodes(Portgroup.node_id, in_shards(shards))]
-    return [on_nodes(Portgroup.node_id, Node.conductor_group.in_(groups))] if groups else []
+    return filters.conditions(session, Portgroup)
 
 
 def show_portgroup(call: BaremetalCall, session: Session, ident: str) -> Response:

@@ -6,19 +6,20 @@ from typing import Any
 
 import orjson
 from flask import Response
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import nodes, portgroups, ports, records
+from baremetal_sched.baremetal import portgroups, ports, records
 from baremetal_sched.baremetal.api import collection
-from baremetal_sched.baremetal.api.call import NAMES, BaremetalCall
+from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import TooNew
 from baremetal_sched.baremetal.api.node_view import INSPECT_WAIT_SINCE
 from baremetal_sched.baremetal.api.nodes import uuid_of as uuid_of_node
+from baremetal_sched.baremetal.api.port_filters import PortFilters
 from baremetal_sched.baremetal.api.query import Query
 from baremetal_sched.baremetal.api.view import EMPTY_OBJECT, Column, Resource, View, uuid_of_parent
-from baremetal_sched.baremetal.identifiers import canonical_mac, canonical_uuid
-from baremetal_sched.baremetal.node_list import contains, in_shards
+from baremetal_sched.baremetal.identifiers import canonical_uuid
+from baremetal_sched.baremetal.node_list import contains
 from baremetal_sched.baremetal.schemas.ports import PORT_CREATE, VTEP
 from baremetal_sched.db.models import Node, Port, Portgroup
 from baremetal_sched.db.types import as_text
@@ -127,53 +128,21 @@ def _conditions(
     call: BaremetalCall, session: Session, query: Query, node: str | None, portgroup: str | None
 ) -> list[ColumnElement[bool]]:
     """The filters as conditions; ``node`` and ``portgroup`` come from the path and win."""
-    node = node or query.uuid("node_uuid") or named_node(call, query)
+    filters = PortFilters.parse(call, query, node or query.uuid("node_uuid"))
     portgroup = portgroup or query.ident("portgroup")
-    address, shards, groups = query_mac(query), query.items("shard"), query.names("conductor_groups")
-    if sum(filter_ is not None for filter_ in (node, portgroup, shards)) > 1:
+    if sum(filter_ is not None for filter_ in (filters.node, portgroup, filters.shards)) > 1:
         raise OperationNotPermitted
-    if groups and (node or portgroup or address):
+    if filters.groups and (filters.node or portgroup or filters.address):
         raise InvalidValue(
             message="Filtering by conductor_groups cannot be combined with node_ident, portgroup_ident, or node "
             "address filters."
         )
-    conditions: list[ColumnElement[bool]] = []
-    if node is not None:
-        conditions.append(Port.node_id == nodes.find(session, node).id)
+    conditions = filters.conditions(session, Port)
     if portgroup is not None:
         conditions.append(Port.portgroup_id == records.id_of(session, Portgroup, portgroup, portgroups.missing))
-    if address is not None:
-        conditions.append(Port.address == address)
-    if shards is not None:
-        conditions.append(on_nodes(Port.node_id, in_shards(shards)))
-    if groups:
-        conditions.append(on_nodes(Port.node_id, Node.conductor_group.in_(groups)))
     if query.has("description_contains"):
         conditions.append(contains(Port.description, query.text("description_contains") or ""))
     return conditions
-
-
-def named_node(call: BaremetalCall, query: Query) -> str | None:
-    """The parameter ``node``: a UUID, or, where the client knows names, a name."""
-    ident = query.ident("node")
-    if ident is not None and call.version < NAMES and canonical_uuid(ident) is None:
-        raise TooNew
-    return ident
-
-
-def query_mac(query: Query) -> str | None:
-    """The parameter ``address``: a MAC address."""
-    text = query.text("address")
-    address = None if text is None else canonical_mac(text)
-    if text is not None and address is None:
-        raise InvalidValue(message=f"Expected valid MAC address for address: {text}")
-    return address
-
-
-def on_nodes(node_id: Any, condition: ColumnElement[bool]) -> ColumnElement[bool]:
-    """node_id IN (SELECT id FROM nodes WHERE <condition>)"""
-    found: ColumnElement[bool] = node_id.in_(select(Node.id).where(condition))
-    return found
 
 
 def show_port(call: BaremetalCall, session: Session, ident: str) -> Response:
