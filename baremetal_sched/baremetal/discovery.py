@@ -10,7 +10,7 @@ from baremetal_sched.baremetal import nodes, states, work
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import SchedulerError
-from baremetal_sched.errors.baremetal import AgentNotKnown
+from baremetal_sched.errors.baremetal import AgentNotKnown, NoConductors
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -24,7 +24,7 @@ FLAG = "auto_discovered"
 def enrol(session: Session, membership: Membership, settings: Settings) -> Node:
     """A new node for a machine that nobody knows, to be managed when somebody has said how.
 
-    Raises AgentNotKnown if there are to be none, or if there cannot be, and does not say why.
+    Raises AgentNotKnown if there are to be none; NoConductors, upon which agents try again, whyever there cannot be one.
     """
     if not settings.auto_discovery.enabled:
         raise AgentNotKnown
@@ -33,7 +33,7 @@ def enrol(session: Session, membership: Membership, settings: Settings) -> Node:
         node = nodes.create(session, values, initial_state=states.ENROLL, membership=membership, settings=settings)
     except SchedulerError as error:
         log.error("a machine was discovered and cannot be enrolled", reason=str(error))
-        raise AgentNotKnown from None
+        raise NoConductors from None
     # What the database sets by default is not known before.
     session.flush()
     session.refresh(node)

@@ -117,9 +117,9 @@ def test_machines_that_are_known_are_not_enrolled(discovering: Service, query: s
 def test_nobody_is_told_why_a_machine_is_not_enrolled(database_url: str) -> None:
     options = {"enabled": True, "driver": "nosuch"}
     with Service(database_url, auto_discovery=options) as service:
-        report(service, status=404)
+        report(service, status=503)
         service.add_conductor("c1")
-        report(service, status=404)
+        report(service, status=503)
         assert nodes(service) == []
     with Service(database_url, auto_discovery={"driver": "fake-hardware"}) as service:
         report(service, status=404)
