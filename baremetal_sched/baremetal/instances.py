@@ -5,6 +5,8 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import allocations
 from baremetal_sched.db.models import Node
 
+_RESCUE_PASSWORDS = ("rescue_password", "hashed_rescue_password")
+
 
 def remove(session: Session, node: Node) -> None:
     """The node has no instance any more: what belonged to that goes, and the lessee if deploying set him.
@@ -23,5 +25,5 @@ def remove(session: Session, node: Node) -> None:
 def forget_rescue_password(node: Node) -> None:
     """Nobody is to log in to a rescue system any more."""
     node.instance_info = {
-        name: value for name, value in (node.instance_info or {}).items() if name != "rescue_password"
+        name: value for name, value in (node.instance_info or {}).items() if name not in _RESCUE_PASSWORDS
     }

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import history, state_machine, states
+from baremetal_sched.baremetal import history, instances, state_machine, states
 from baremetal_sched.baremetal.drivers import agent
 from baremetal_sched.baremetal.drivers.machine import set_internal
 from baremetal_sched.db.models import Node
@@ -64,6 +64,8 @@ def fail(
         history.record(session, node, stopped, event_type=_end_of(node, column), severity="ERROR", conductor=conductor)
         if fault is not None:
             node.maintenance, node.maintenance_reason, node.fault = True, reason, fault
+    if node.provision_state in (states.RESCUING, states.RESCUEWAIT):
+        instances.forget_rescue_password(node)
     kind = event_type or event_type_of(node.provision_state)
     history.record(session, node, reason, event_type=kind, severity="ERROR", conductor=conductor)
     state_machine.fail(node, reason)

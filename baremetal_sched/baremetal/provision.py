@@ -11,7 +11,18 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import history, nodes, outcomes, projection, state_machine, states, validation, work
+from baremetal_sched.baremetal import (
+    history,
+    instances,
+    nodes,
+    outcomes,
+    projection,
+    secrets,
+    state_machine,
+    states,
+    validation,
+    work,
+)
 from baremetal_sched.baremetal.drivers.interfaces import Driver
 from baremetal_sched.baremetal.drivers.machine import Machine
 from baremetal_sched.baremetal.ownership import Membership
@@ -133,11 +144,13 @@ _ABORTED = {
 
 
 def _note_abort(session: Session, node: Node) -> None:
-    """Say what is aborted now, and at which step."""
+    """Say what is aborted now, and at which step; a rescue that was has no password any more."""
     step = node.clean_step or node.deploy_step or node.service_step
     at = f" at step {step['interface']}.{step['step']}" if step else ""
     node.last_error = f"By request, the {_ABORTED[node.provision_state]} was aborted{at}."
     history.record(session, node, node.last_error, event_type=outcomes.event_type_of(node.provision_state))
+    if node.provision_state == states.RESCUEWAIT:
+        instances.forget_rescue_password(node)
 
 
 def _is_to_finish(node: Node) -> bool:
@@ -187,7 +200,9 @@ def _prepare_inspect(session: Session, node: Node, order: Order, settings: Setti
 
 def _prepare_rescue(session: Session, node: Node, order: Order, settings: Settings) -> None:
     _validate(node, settings, "rescue", "power", "rescue", "network")
-    node.instance_info = {**(node.instance_info or {}), "rescue_password": order.rescue_password}
+    password = order.rescue_password or ""
+    passwords = {"rescue_password": password, "hashed_rescue_password": secrets.hashed(password)}
+    node.instance_info = {**(node.instance_info or {}), **passwords}
 
 
 def _prepare_unrescue(session: Session, node: Node, order: Order, settings: Settings) -> None:

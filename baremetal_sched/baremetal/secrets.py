@@ -1,6 +1,8 @@
-"""Masking of secrets in what nodes carry."""
+"""Secrets in what nodes carry: they are masked, and hashed for who has to check them only."""
 
+import hashlib
 import json
+import os
 import re
 from functools import lru_cache
 from typing import Any
@@ -47,3 +49,10 @@ def mask_steps_text(text: str | None) -> Any:
 @lru_cache(maxsize=10_000)
 def _names_secret(key: str) -> bool:
     return _SECRET.search(key) is not None
+
+
+def hashed(password: str) -> str:
+    """A salted hash of ``password``, which takes long to guess: ``$scrypt$<salt>$<hash>``, both in hexadecimal."""
+    salt = os.urandom(16)
+    digest = hashlib.scrypt(password.encode(), salt=salt, n=2**14, r=8, p=1)
+    return f"$scrypt${salt.hex()}${digest.hex()}"

@@ -1,5 +1,6 @@
 """/v1/nodes"""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -155,7 +156,9 @@ def update_node(call: BaremetalCall, session: Session, ident: str) -> Response:
         )
     )
     session.flush()
-    document = whole_view(call, membership).fetch(session, node.uuid)
+    document = json.loads(whole_view(call, membership).fetch_text(session, node.uuid))
+    # The reservation under which it was changed, as Ironic shows it; it is gone with this transaction.
+    document["reservation"] = membership.owner(node.uuid, node.conductor_group, node.driver)
     return json_response(document)
 
 

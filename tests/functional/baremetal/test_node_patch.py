@@ -27,14 +27,15 @@ def test_the_answer_is_the_node_as_it_is_now(service: Service, uuid: str) -> Non
     response = service.patch(uuid, ("add", "/extra/b", {"c": [1]}), ("replace", "/name", "p2"), ("add", "/owner", "o"))
     assert response.json["extra"] == {"a": 1, "b": {"c": [1]}}
     assert (response.json["name"], response.json["owner"]) == ("p2", "o")
-    assert response.json == service.node(uuid)
+    assert response.json == service.node(uuid) | {"reservation": "c1"}
     assert response.json["updated_at"]
 
 
 def test_nothing_to_do_is_fine(service: Service, uuid: str) -> None:
     before = service.node(uuid)
-    assert service.patch(uuid).json == before
-    assert service.patch(uuid, ("replace", "/resource_class", "rc1")).json == before
+    assert service.patch(uuid).json == before | {"reservation": "c1"}
+    assert service.patch(uuid, ("replace", "/resource_class", "rc1")).json == before | {"reservation": "c1"}
+    assert service.node(uuid) == before
 
 
 def test_json_values_keep_their_types(service: Service, uuid: str) -> None:

@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from baremetal_sched.baremetal.drivers.machine import Machine
+from baremetal_sched.baremetal.drivers.machine import Effect, Machine
+from baremetal_sched.baremetal.drivers.rescue import FakeRescue
 from baremetal_sched.baremetal.drivers.vendor import FakeVendor
 from baremetal_sched.baremetal.state_machine import STABLE
-from baremetal_sched.db.models import NodeHistory
+from baremetal_sched.db.models import Node, NodeHistory
+from baremetal_sched.errors import InvalidValue
 from tests.functional.baremetal.provisioning import LOG_STEP, RESET_STEP, ask, do, enrol, offered, put_into, state_of
 from tests.service import Service
 
@@ -65,6 +67,35 @@ def test_manage_makes_the_power_state_known(service: Service, uuid: str) -> None
     service.work()
     put_into(service, uuid, "enroll")
     assert do(service, "manage")["power_state"] == "power on"
+
+
+def test_the_password_of_a_rescue_is_kept_while_it_lasts(service: Service, uuid: str) -> None:
+    put_into(service, uuid, "active", instance_info={"a": 1})
+    rescued = do(service, "rescue", rescue_password="secret")["instance_info"]
+    assert rescued == {"a": 1, "rescue_password": "******", "hashed_rescue_password": "******"}
+    with service.database.engine.connect() as connection:
+        (kept,) = connection.scalars(select(Node.instance_info))
+    assert kept["rescue_password"] == "secret"
+    assert kept["hashed_rescue_password"].startswith("$scrypt$")
+    assert do(service, "unrescue")["instance_info"] == {"a": 1}
+
+
+@pytest.mark.parametrize("fails", ["rescuing", "rescue wait"])
+def test_a_rescue_that_came_to_nothing_has_no_password(
+    service: Service, uuid: str, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    def rescue(self: FakeRescue, machine: Machine) -> Effect:
+        if fails == "rescuing":
+            raise InvalidValue(message="no system to boot")
+        return Effect(waits=True)
+
+    monkeypatch.setattr(FakeRescue, "rescue", rescue)
+    put_into(service, uuid, "active")
+    node = do(service, "rescue", rescue_password="secret")
+    if fails == "rescue wait":
+        assert "rescue_password" in node["instance_info"]
+        node = do(service, "abort")
+    assert (node["provision_state"], node["instance_info"]) == ("rescue failed", {})
 
 
 def test_adopt(service: Service, uuid: str) -> None:
