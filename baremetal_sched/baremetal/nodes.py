@@ -2,9 +2,10 @@
 
 import uuid as uuid_module
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, select
+from sqlalchemy import ColumnElement, bindparam, delete, select
 from sqlalchemy.orm import Session, load_only
 
 from baremetal_sched.baremetal import chassis, projection, states
@@ -15,9 +16,10 @@ from baremetal_sched.baremetal.identifiers import (
     is_conductor_group,
     is_logical_name,
 )
-from baremetal_sched.baremetal.ownership import Membership
+from baremetal_sched.baremetal.ownership import LiveMembers, Membership
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Port
+from baremetal_sched.db.types import Query
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import (
     DuplicateNodeName,
@@ -46,23 +48,33 @@ def find_for_change(session: Session, ident: str, *, projected_only: bool = Fals
 
 
 def _find(session: Session, ident: str, *, for_update: bool, projected_only: bool = False) -> Node:
-    query = select(Node).where(_called(ident))
-    if projected_only:
-        query = query.options(load_only(*projection.COLUMNS, raiseload=True))
-    node = session.scalars(query.with_for_update() if for_update else query).first()
+    canonical = canonical_uuid(ident)
+    query = _query(by_uuid=canonical is not None, for_update=for_update, projected_only=projected_only)
+    node: Node | None = session.scalars(query, {"ident": canonical or ident}).first()
     if node is None:
         raise NodeNotFound(node=ident)
     return node
 
 
-def _called(ident: str) -> ColumnElement[bool]:
-    canonical = canonical_uuid(ident)
-    return Node.uuid == canonical if canonical else Node.name == ident
+@lru_cache
+def _query(
+    *, by_uuid: bool, for_update: bool, projected_only: bool = False, also: ColumnElement[Any] | None = None
+) -> Query:
+    """SELECT (the node, and ``also``) FROM nodes WHERE uuid = :ident, or name = :ident (FOR UPDATE).
+
+    Kept, because making such a statement takes longer than running it.
+    """
+    columns = (Node,) if also is None else (Node, also)
+    query = select(*columns).where((Node.uuid if by_uuid else Node.name) == bindparam("ident"))
+    if projected_only:
+        query = query.options(load_only(*projection.COLUMNS, raiseload=True))
+    return query.with_for_update(of=Node) if for_update else query
 
 
 def uuid_of(session: Session, ident: str) -> str:
     """The UUID of the node with UUID or name ``ident``. Raises NodeNotFound."""
-    uuid = session.scalar(select(Node.uuid).where(_called(ident)))
+    canonical = canonical_uuid(ident)
+    uuid = session.scalar(select(Node.uuid).where(Node.uuid == canonical if canonical else Node.name == ident))
     if uuid is None:
         raise NodeNotFound(node=ident)
     return uuid
@@ -74,12 +86,26 @@ def require_unlocked(node: Node) -> None:
         raise NodeLocked(node=node.uuid, host=node.reservation)
 
 
-def find_to_change_by(session: Session, ident: str, membership: Membership, *, projected_only: bool = False) -> Node:
+def find_to_change_by(session: Session, ident: str, membership: Membership) -> Node:
     """The node, for a change that its conductor answers for: there has to be one, and it must not be at work on it.
 
-    ``projected_only`` as for ``find_for_change``. Raises NodeNotFound, NoValidHost, NoConductors, NodeLocked.
+    Raises NodeNotFound, NoValidHost, NoConductors, NodeLocked.
     """
-    node = find_for_change(session, ident, projected_only=projected_only)
+    return _changeable(find_for_change(session, ident), membership)
+
+
+def find_to_change_projected(session: Session, ident: str, live: LiveMembers) -> Node:
+    """Like ``find_to_change_by`` and ``find_for_change`` with ``projected_only``, in one statement."""
+    canonical = canonical_uuid(ident)
+    query = _query(by_uuid=canonical is not None, for_update=True, projected_only=True, also=live.column)
+    found = session.execute(query, {"ident": canonical or ident}).first()
+    if found is None:
+        raise NodeNotFound(node=ident)
+    node, members = found
+    return _changeable(node, live.read(members))
+
+
+def _changeable(node: Node, membership: Membership) -> Node:
     membership.require(node.conductor_group, node.driver)
     require_unlocked(node)
     return node

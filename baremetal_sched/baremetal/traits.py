@@ -2,19 +2,27 @@
 
 from collections.abc import Collection, Iterable
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import bindparam, delete, insert, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import projection
 from baremetal_sched.baremetal.identifiers import TRAITS_PER_NODE
-from baremetal_sched.db.models import Node, NodeTrait
+from baremetal_sched.db.models import Node, NodeTrait, table_of
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.errors.baremetal import NodeTraitNotFound, TooManyTraits
+
+_ROWS = table_of(NodeTrait)
+# Made once: making a statement takes longer than running it.
+_TRAITS = select(_ROWS.c.trait).where(_ROWS.c.node_id == bindparam("node"))
+_ADD = insert(_ROWS)
+_REMOVE = delete(_ROWS).where(
+    _ROWS.c.node_id == bindparam("node"), _ROWS.c.trait.in_(bindparam("gone", expanding=True))
+)
 
 
 def list_traits(session: Session, node_id: int) -> list[str]:
     """The node's traits, sorted."""
-    return sorted(session.scalars(select(NodeTrait.trait).where(NodeTrait.node_id == node_id)))
+    return sorted(session.scalars(_TRAITS, {"node": node_id}))
 
 
 def replace_traits(session: Session, node: Node, traits: Iterable[str]) -> list[str]:
@@ -28,9 +36,9 @@ def replace_traits(session: Session, node: Node, traits: Iterable[str]) -> list[
     present = set(list_traits(session, node.id))
     surplus, missing = present - wanted, wanted - present
     if surplus:
-        session.execute(delete(NodeTrait).where(NodeTrait.node_id == node.id, NodeTrait.trait.in_(surplus)))
+        session.execute(_REMOVE, {"node": node.id, "gone": sorted(surplus)})
     if missing:
-        session.execute(insert(NodeTrait), [{"node_id": node.id, "trait": trait} for trait in sorted(missing)])
+        session.execute(_ADD, [{"node_id": node.id, "trait": trait} for trait in sorted(missing)])
     _changed(session, node, wanted)
     return sorted(wanted)
 
@@ -41,14 +49,14 @@ def add_trait(session: Session, node: Node, trait: str) -> None:
     if trait not in present:
         if len(present) >= TRAITS_PER_NODE:
             raise TooManyTraits(node=node.uuid, count=len(present) + 1, limit=TRAITS_PER_NODE)
-        session.execute(insert(NodeTrait).values(node_id=node.id, trait=trait))
+        session.execute(_ADD, {"node_id": node.id, "trait": trait})
         present.append(trait)
     _changed(session, node, present)
 
 
 def remove_trait(session: Session, node: Node, trait: str) -> None:
     """Remove one trait. Raises NodeTraitNotFound if the node does not have it."""
-    removed = session.execute(delete(NodeTrait).where(NodeTrait.node_id == node.id, NodeTrait.trait == trait))
+    removed = session.execute(_REMOVE, {"node": node.id, "gone": [trait]})
     if not rows_changed(removed):
         raise NodeTraitNotFound(node=node.uuid, trait=trait)
     _changed(session, node, list_traits(session, node.id))

@@ -40,6 +40,7 @@ class Database:
         self.reading_engine = self.engine if in_process else make_engine(settings, reads_only=True)
         # What stays in ``session.info`` from one session to the next. Not with SQLite, which gives ids out again.
         info: dict[str, Any] = {} if in_process else {REMEMBERED: {}}
+        self._info = info
         self._attempts: int = settings.database.transaction_retries
         self._readers = sessionmaker(self.reading_engine, autoflush=False, expire_on_commit=False, info=info)
         self._writers = sessionmaker(
@@ -77,6 +78,7 @@ class Database:
                 fault = classify(error)
                 if fault is Fault.BUG:
                     raise
+                self._info.get(REMEMBERED, {}).clear()
                 log.info("transaction failed", attempt=attempt, fault=fault.value, error=str(error).split("\n")[0])
                 is_last = attempt >= self._attempts
                 if fault is Fault.AWAY:

@@ -65,8 +65,15 @@ def _names(session: Session, model: type[Trait] | type[ResourceClass], ids: Iter
 
 
 def ensure_traits(session: Session, names: Collection[str]) -> dict[str, int]:
-    """Ids by name, of all of ``names``, which are valid; what does not exist comes into being."""
-    return _ensure(session, Trait, names)
+    """Ids by name, of all of ``names``, which are valid; what does not exist comes into being.
+
+    One that was deleted a moment ago may have its old id still. Nothing can refer to that: whoever tries is run again,
+    and by then it is forgotten (``db.transaction``).
+    """
+    remembered: dict[str, int] = session.info.setdefault(REMEMBERED, {}).setdefault(ensure_traits, {})
+    if not remembered.keys() >= set(names):
+        remembered.update(_ensure(session, Trait, names))
+    return {name: remembered[name] for name in names}
 
 
 def ensure_class(session: Session, name: str) -> int:

@@ -16,15 +16,22 @@ from baremetal_sched.db.models import (
     Allocation,
     Consumer,
     Inventory,
-    ProviderTrait,
-    ResourceClass,
     ResourceProvider,
-    Trait,
 )
 from baremetal_sched.db.packing import concatenated, joined, number
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.errors.placement import InventoryInUse
 from baremetal_sched.placement import names, tree
+from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDER_TRAITS, PROVIDERS, TRAITS
+
+# Made once: making a statement takes longer than running it.
+_LOCK = select(PROVIDERS.c.id).where(PROVIDERS.c.uuid == bindparam("provider")).with_for_update()
+_BUMP = update(PROVIDERS).where(PROVIDERS.c.id == bindparam("provider")).values(generation=PROVIDERS.c.generation + 1)
+_ADD_TRAITS = insert(PROVIDER_TRAITS)
+_REMOVE_TRAITS = delete(PROVIDER_TRAITS).where(
+    PROVIDER_TRAITS.c.provider_id == bindparam("provider"),
+    PROVIDER_TRAITS.c.trait_id.in_(bindparam("traits", expanding=True)),
+)
 
 
 @dataclass(frozen=True)
@@ -42,7 +49,7 @@ def conform(session: Session, uuid: str, unit: Unit | None, traits: Collection[s
     grows if anything did. Raises InventoryInUse if a class that has to go is allocated, DuplicateProvider if the name
     of a new one is taken.
     """
-    provider_id = session.scalar(select(ResourceProvider.id).where(ResourceProvider.uuid == uuid).with_for_update())
+    provider_id = session.scalar(_LOCK, {"provider": uuid})
     changes = []
     if provider_id is None:
         provider_id = tree.create(session, uuid, name=uuid)
@@ -51,11 +58,7 @@ def conform(session: Session, uuid: str, unit: Unit | None, traits: Collection[s
     changes += _conform_inventory(session, provider_id, uuid, unit, stocks)
     changes += _conform_traits(session, provider_id, traits, present)
     if changes:
-        session.execute(
-            update(ResourceProvider)
-            .where(ResourceProvider.id == provider_id)
-            .values(generation=ResourceProvider.generation + 1, updated_at=utcnow())
-        )
+        session.execute(_BUMP, {"provider": provider_id, "updated_at": utcnow()})
     return changes
 
 
@@ -81,7 +84,7 @@ def consumers_of(session: Session, uuid: str) -> list[str]:
 
 def remove(session: Session, uuid: str) -> None:
     """Remove provider ``uuid`` with everything that hangs on it, allocations included. Raises ProviderHasChildren."""
-    provider_id = session.scalar(select(ResourceProvider.id).where(ResourceProvider.uuid == uuid).with_for_update())
+    provider_id = session.scalar(_LOCK, {"provider": uuid})
     if provider_id is None:
         return
     tree.require_childless(session, provider_id, uuid)
@@ -108,12 +111,12 @@ class _Stock:
 
 
 _NUMBERS = (
-    Inventory.total,
-    Inventory.reserved,
-    Inventory.min_unit,
-    Inventory.max_unit,
-    Inventory.step_size,
-    Inventory.allocation_ratio,
+    INVENTORIES.c.total,
+    INVENTORIES.c.reserved,
+    INVENTORIES.c.min_unit,
+    INVENTORIES.c.max_unit,
+    INVENTORIES.c.step_size,
+    INVENTORIES.c.allocation_ratio,
 )
 
 
@@ -124,13 +127,13 @@ def _spaced(name: SQLColumnExpression[str], *numbers: SQLColumnExpression[Any]) 
 #: SELECT (SELECT group_concat(name || ' ' || id) FROM traits JOIN provider_traits … WHERE provider_id = :provider),
 #:        (SELECT group_concat(name || ' ' || resource_class_id || ' ' || used || ' ' || total || …) FROM inventories …)
 _PRESENT = select(
-    select(joined(_spaced(Trait.name, Trait.id)))
-    .join_from(Trait, ProviderTrait, ProviderTrait.trait_id == Trait.id)
-    .where(ProviderTrait.provider_id == bindparam("provider"))
+    select(joined(_spaced(TRAITS.c.name, TRAITS.c.id)))
+    .join_from(TRAITS, PROVIDER_TRAITS, PROVIDER_TRAITS.c.trait_id == TRAITS.c.id)
+    .where(PROVIDER_TRAITS.c.provider_id == bindparam("provider"))
     .scalar_subquery(),
-    select(joined(_spaced(ResourceClass.name, Inventory.resource_class_id, Inventory.used, *_NUMBERS)))
-    .join_from(Inventory, ResourceClass, ResourceClass.id == Inventory.resource_class_id)
-    .where(Inventory.provider_id == bindparam("provider"))
+    select(joined(_spaced(CLASSES.c.name, INVENTORIES.c.resource_class_id, INVENTORIES.c.used, *_NUMBERS)))
+    .join_from(INVENTORIES, CLASSES, CLASSES.c.id == INVENTORIES.c.resource_class_id)
+    .where(INVENTORIES.c.provider_id == bindparam("provider"))
     .scalar_subquery(),
 )
 
@@ -207,15 +210,8 @@ def _conform_traits(
     missing = [name for name in traits if name not in present]
     surplus = [name for name in present if name not in set(traits)]
     if surplus:
-        session.execute(
-            delete(ProviderTrait).where(
-                ProviderTrait.provider_id == provider_id,
-                ProviderTrait.trait_id.in_([present[name] for name in surplus]),
-            )
-        )
+        session.execute(_REMOVE_TRAITS, {"provider": provider_id, "traits": [present[name] for name in surplus]})
     if missing:
         ids = names.ensure_traits(session, missing)
-        session.execute(
-            insert(ProviderTrait), [{"provider_id": provider_id, "trait_id": trait_id} for trait_id in ids.values()]
-        )
+        session.execute(_ADD_TRAITS, [{"provider_id": provider_id, "trait_id": trait_id} for trait_id in ids.values()])
     return [f"trait {name} added" for name in sorted(missing)] + [f"trait {name} removed" for name in sorted(surplus)]

@@ -7,6 +7,7 @@ from baremetal_sched.baremetal import nodes, traits
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import ResourceNotFound, TooNew
 from baremetal_sched.baremetal.api.nodes import node_of, uuid_to_find
+from baremetal_sched.baremetal.ownership import LiveMembers
 from baremetal_sched.baremetal.schemas.traits import check_trait, load_traits, refuse_traits
 from baremetal_sched.db.models import Node
 from baremetal_sched.web.problems import MethodNotAllowed
@@ -80,4 +81,4 @@ def remove_trait(call: BaremetalCall, session: Session, ident: str, trait: str) 
 
 def _changeable(call: BaremetalCall, session: Session, ident: str) -> Node:
     node_uuid = uuid_to_find(call, session, ident)
-    return nodes.find_to_change_by(session, node_uuid, call.membership(session), projected_only=True)
+    return nodes.find_to_change_projected(session, node_uuid, LiveMembers(call.settings))

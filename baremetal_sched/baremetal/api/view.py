@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import ColumnElement, func, select, type_coerce
+from sqlalchemy import ColumnElement, bindparam, func, select, type_coerce
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import secrets
@@ -16,7 +16,7 @@ from baremetal_sched.baremetal.fields import Fields, Kind
 from baremetal_sched.baremetal.paging import Missing
 from baremetal_sched.db.json_text import members
 from baremetal_sched.db.models import Base
-from baremetal_sched.db.types import Json, as_text
+from baremetal_sched.db.types import Json, Query, as_text
 
 Render = Callable[[Any], Any]
 #: What to select for a field, and what makes JSON of its value; None: the database does, by the type of the column.
@@ -113,7 +113,8 @@ class View:
 
     def fetch_text(self, session: Session, uuid: str, *conditions: ColumnElement[bool]) -> str:
         """``text`` of the thing with this UUID, if the conditions hold. Raises what ``missing`` makes."""
-        row = session.execute(select(*self.columns).where(self.resource.model.uuid == uuid, *conditions)).first()
+        query = _with_uuid(self.resource, *self.columns)
+        row = session.execute(query.where(*conditions) if conditions else query, {"uuid": uuid}).first()
         if row is None:
             raise self.resource.missing(uuid)
         return self.text(row)
@@ -121,6 +122,12 @@ class View:
     def fetch(self, session: Session, uuid: str, *conditions: ColumnElement[bool]) -> orjson.Fragment:
         """``render`` of the thing with this UUID. Raises like ``fetch_text``."""
         return orjson.Fragment(self.fetch_text(session, uuid, *conditions))
+
+
+@lru_cache(maxsize=512)
+def _with_uuid(resource: Resource, *columns: ColumnElement[Any]) -> Query:
+    """SELECT … FROM … WHERE uuid = :uuid. Kept, because making it takes longer than running it."""
+    return select(*columns).where(resource.model.uuid == bindparam("uuid"))
 
 
 class _Layout(NamedTuple):
