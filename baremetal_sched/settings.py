@@ -78,6 +78,18 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
     "agent": [
         cfg.BoolOpt("require_tls", default=False, help="Refuse heartbeats of agents that are not reached by HTTPS."),
     ],
+    "deploy": [
+        cfg.BoolOpt(
+            "fast_track", default=False, help="Let agents wait on machines that are out of use, and use them there."
+        ),
+        cfg.IntOpt(
+            "fast_track_timeout",
+            default=300,
+            min=0,
+            max=300,
+            help="Seconds after its last heartbeat for which such an agent is believed to be there.",
+        ),
+    ],
     "oslo_middleware": [
         cfg.BoolOpt(
             "enable_proxy_headers_parsing",

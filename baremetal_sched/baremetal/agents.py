@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import nodes, provision, states
+from baremetal_sched.baremetal.drivers import agent
 from baremetal_sched.baremetal.drivers.machine import set_internal
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.baremetal.secrets import MASK
@@ -38,7 +39,7 @@ _RESUMED_STATES = frozenset({states.DEPLOYWAIT, states.CLEANWAIT, states.RESCUEW
 
 STATUSES = ("start", "end", "error")
 
-_TOKEN, _URL = "agent_secret_token", "agent_url"
+_TOKEN = "agent_secret_token"  # noqa: S105 - its name
 #: What is noted of a heartbeat, besides its time and the address.
 _KEPT = ("agent_version", "agent_verify_ca", "agent_status", "agent_status_message")
 
@@ -62,9 +63,14 @@ def look_up(session: Session, node_uuid: str | None, addresses: Collection[str],
     """
     ids = _ids(session, Node.uuid == node_uuid) if node_uuid else _ids_by_ports(session, addresses)
     node = _only(session, ids)
-    if settings.api.restrict_lookup and node.provision_state not in LOOKUP_STATES:
+    if settings.api.restrict_lookup and node.provision_state not in LOOKUP_STATES | _more_states(node, settings):
         raise AgentNotKnown
     return node
+
+
+def _more_states(node: Node, settings: Settings) -> frozenset[str]:
+    """Where else an agent may be on the machine of ``node``."""
+    return agent.FAST_TRACK if agent.is_on_fast_track(node.driver_info or {}, settings) else frozenset()
 
 
 def _ids(session: Session, condition: ColumnElement[bool]) -> set[int]:
@@ -82,7 +88,7 @@ def _only(session: Session, ids: Collection[int]) -> Node:
     return node
 
 
-def give_token(node: Node) -> str:
+def give_token(node: Node, settings: Settings) -> str:
     """A new token for the agent on the machine of ``node`` (its row locked); stars if one was given away already.
 
     Raises NodeLocked.
@@ -91,9 +97,13 @@ def give_token(node: Node) -> str:
         return MASK
     nodes.require_unlocked(node)
     token = secrets.token_urlsafe()
-    set_internal(node, agent_secret_token=token)
+    set_internal(node, agent_secret_token=token, **_track(node, settings))
     node.touch()
     return token
+
+
+def _track(node: Node, settings: Settings) -> dict[str, bool]:
+    return {agent.FAST: True} if agent.is_on_fast_track(node.driver_info or {}, settings) else {}
 
 
 def beat(session: Session, node: Node, heartbeat: Heartbeat, membership: Membership, settings: Settings) -> None:
@@ -105,14 +115,16 @@ def beat(session: Session, node: Node, heartbeat: Heartbeat, membership: Members
     membership.require(node.conductor_group, node.driver)
     known = node.driver_internal_info or {}
     _authenticate(known, heartbeat)
-    if not known.get(_URL):
+    if not known.get(agent.URL):
         # The first heartbeat is to be tried again soon; later ones come anyway.
         nodes.require_unlocked(node)
     waits = node.provision_state in _RESUMED_STATES
-    if node.reservation is not None or not (waits or node.provision_state in _HEARTBEAT_STATES):
+    noted = _HEARTBEAT_STATES | _more_states(node, settings)
+    if node.reservation is not None or not (waits or node.provision_state in noted):
         return
     said = {name: value for name in _KEPT if (value := getattr(heartbeat, name))}
-    set_internal(node, **said, agent_url=heartbeat.callback_url, agent_last_heartbeat=utcnow().isoformat())
+    said |= {agent.URL: heartbeat.callback_url, agent.LAST_HEARTBEAT: utcnow().isoformat()}
+    set_internal(node, **said, **_track(node, settings))
     node.touch()
     if waits and not node.maintenance:
         node.provision_updated_at = utcnow()
@@ -124,7 +136,7 @@ def _check(node: Node, heartbeat: Heartbeat, settings: Settings) -> None:
     url = heartbeat.callback_url
     if url and _scheme(url) not in ("http", "https"):
         raise InvalidValue(message='An issue with the supplied "callback_url" has been detected.')
-    known = (node.driver_internal_info or {}).get(_URL)
+    known = (node.driver_internal_info or {}).get(agent.URL)
     if known is not None and known != url:
         raise InvalidValue(message='Detected change in ramdisk provided "callback_url"')
     if heartbeat.agent_token is None:

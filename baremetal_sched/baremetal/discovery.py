@@ -24,7 +24,7 @@ FLAG = "auto_discovered"
 def enrol(session: Session, membership: Membership, settings: Settings) -> Node:
     """A new node for a machine that nobody knows, to be managed when somebody has said how.
 
-    Raises AgentNotKnown if there are to be none; NoConductors, upon which agents try again, whyever there cannot be one.
+    Raises AgentNotKnown if there are to be none, and NoConductors, upon which agents try again, if there cannot be one.
     """
     if not settings.auto_discovery.enabled:
         raise AgentNotKnown

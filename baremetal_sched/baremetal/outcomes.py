@@ -45,7 +45,7 @@ def settle(node: Node) -> None:
     known = node.driver_internal_info or {}
     left = [name for name in ("clean_steps", "deploy_steps", "service_steps") if name in known]
     set_internal(node, **dict.fromkeys(left))
-    agent.forget(node)
+    agent.leave(node)
 
 
 def fail(

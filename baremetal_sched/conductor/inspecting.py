@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import inspection, inventory, nodes
-from baremetal_sched.baremetal.drivers import power
+from baremetal_sched.baremetal.drivers import agent, power
 from baremetal_sched.baremetal.drivers.inspect import Finding
 from baremetal_sched.baremetal.hooks import registry
 from baremetal_sched.baremetal.inspection import Verdict
@@ -29,10 +29,10 @@ def inspect(task: Task) -> None:
 
 
 def carry_on(task: Task) -> None:
-    """The agent has reported what it found, and is needed no longer."""
+    """The agent has reported what it found, and is needed no longer, but on fast track."""
     finding, settings = Finding(**task.job.arguments), task.job.settings
     _keep(task, finding)
-    if settings.inspector.power_off:
+    if settings.inspector.power_off and not agent.is_on_fast_track(task.machine.driver_info, settings):
         _switch_off(task)
     _conclude(task, finding, hooks=registry.enabled(settings))
 

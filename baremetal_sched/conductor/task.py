@@ -49,7 +49,7 @@ class Task:
 
         def finish(session: Session, node: Node) -> None:
             if event not in (state_machine.WAIT, state_machine.HOLD):
-                agent.forget(node)
+                agent.leave(node)
             if change is not None:
                 change(session, node)
             if event is not None:

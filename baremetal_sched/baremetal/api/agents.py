@@ -108,7 +108,7 @@ def _told(call: BaremetalCall, session: Session, node: Node) -> dict[str, Any]:
     token = None
     if call.version >= TOKEN_SINCE:
         recoded(lambda: call.membership(session).require(node.conductor_group, node.driver))
-        token = agents.give_token(node)
+        token = agents.give_token(node, call.settings)
         session.flush()
     text = NodeView(NODES, NODE_FIELDS, call.version, call.base_url).fetch_text(session, node.uuid)
     config = {

@@ -60,10 +60,10 @@ class DirectDeploy(DeployInterface):
     @deploy_step(100)
     def deploy(self, machine: Machine) -> Effect:
         """Boot the agent, which gets the image and reports."""
-        return agent.boot(machine)
+        return agent.boot_unless_there(machine)
 
     def prepare_cleaning(self, machine: Machine) -> Effect:
-        return agent.boot(machine)
+        return agent.boot_unless_there(machine)
 
     def prepare_service(self, machine: Machine) -> Effect:
         return agent.boot(machine)

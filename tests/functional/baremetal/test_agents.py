@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from baremetal_sched.baremetal import nodes
 from tests.service import Service, fault
 
 MAC = "52:54:00:00:00:01"
@@ -345,3 +346,85 @@ def test_an_inspection_is_large(service: Service, node: str) -> None:
     post(service, {"inventory": inventory, "logs": "x" * 3_000_000})
     service.work()
     assert state(service) == "manageable"
+
+
+# -- fast track --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def fast(service: Service) -> Service:
+    """An enrolled node that is on, whose driver_info lets its agent wait."""
+    service.baremetal("POST", "/nodes", {"driver": "fake-hardware", "name": "n1", "deploy_interface": "direct"})
+    service.baremetal("POST", "/ports", {"node_ident": "n1", "address": MAC})
+    service.patch("n1", ("add", "/instance_info/image_source", "x"), ("add", "/driver_info/fast_track", True))
+    service.baremetal("PUT", "/nodes/n1/states/power", {"target": "power on"})
+    service.work()
+    return service
+
+
+def test_an_agent_on_fast_track_is_used_at_once(fast: Service) -> None:
+    """It is there before anything is to be done, and no machine is booted for it."""
+    token = token_of(fast)
+    changed = fast.node("n1")["driver_internal_info"]["last_power_state_change"]
+    for verb, expected in (("manage", "manageable"), ("provide", "available"), ("manage", "manageable")):
+        beat(fast, token)
+        do(fast, verb)
+        assert state(fast) == expected
+    info = fast.node("n1")["driver_internal_info"]
+    assert (info["agent_url"], info["agent_fast_track"]) == (URL, True)
+    assert look_up(fast).json["config"]["agent_token"] == "******"
+    do(fast, "provide")
+    do(fast, "active")
+    assert state(fast) == "active"
+    # The machine runs the instance now.
+    assert set(internal_info(fast)) == {"clean_steps", "deploy_steps"}
+    assert fast.node("n1")["driver_internal_info"]["last_power_state_change"] == changed
+    look_up(fast, status=404)
+
+
+@pytest.mark.parametrize("why", ["off", "silent", "slow", "never", "not allowed"])
+def test_a_machine_is_booted_if_no_agent_waits_there(fast: Service, why: str) -> None:
+    uuid = fast.node("n1")["uuid"]
+    token = token_of(fast)
+    do(fast, "manage")
+    if why != "never":
+        beat(fast, token)
+    if why == "off":
+        fast.set_columns(uuid, power_state="power off")
+    if why in ("silent", "slow"):
+        info = fast.database.read(lambda session: nodes.find(session, uuid).driver_internal_info)
+        late = {"agent_last_heartbeat": "2026-01-01T00:00:00.000001" if why == "slow" else None}
+        fast.set_columns(uuid, driver_internal_info={**info, **late})
+    if why == "not allowed":
+        fast.patch("n1", ("add", "/driver_info/fast_track", "no"))
+    do(fast, "provide")
+    assert state(fast) == "clean wait"
+    beat(fast, token, status=400)
+    beat(fast, token_of(fast))
+    assert state(fast) == "available"
+
+
+def test_an_inspection_boots_the_agent_afresh_and_leaves_it(fast: Service) -> None:
+    beat(fast, token_of(fast))
+    do(fast, "manage")
+    fast.patch("n1", ("add", "/inspect_interface", "agent"))
+    do(fast, "inspect")
+    assert state(fast) == "inspect wait"
+    inventory = {"interfaces": [{"name": "eth0", "mac_address": MAC}], "cpu": {"architecture": "x86_64"}}
+    token = post(fast, {"inventory": inventory}).json["config"]["agent_token"]
+    fast.work()
+    assert (state(fast), fast.node("n1")["power_state"]) == ("manageable", "power on")
+    beat(fast, token)
+    do(fast, "provide")
+    assert state(fast) == "available"
+
+
+def test_fast_track_for_all(database_url: str) -> None:
+    with Service(database_url, deploy={"fast_track": True}) as service:
+        service.add_conductor("c1")
+        uuid = service.add_node("n1", power=False)
+        assert look_up(service, f"node_uuid={uuid}").json["node"]["uuid"] == uuid
+        service.patch("n1", ("add", "/driver_info/fast_track", False))
+        look_up(service, f"node_uuid={uuid}", status=404)
+        service.patch("n1", ("add", "/driver_info/fast_track", "perhaps"))
+        assert "perhaps" in fault(look_up(service, f"node_uuid={uuid}", status=400))
