@@ -93,3 +93,16 @@ def test_a_newline_at_the_end_is_part_of_a_name(service: Service, provider: str)
     assert service.placement("GET", f"{PROVIDERS}/{provider}/allocations").json["allocations"] == {}
     names = [row["name"] for row in service.placement("GET", "/resource_classes").json["resource_classes"]]
     assert not any(name.startswith("CUSTOM_") for name in names)
+
+
+def test_the_uuid_of_an_aggregate_has_many_forms_but_an_end(service: Service, provider: str) -> None:
+    """Prefixes and dashes may be repeated; what is longer than the database keeps is no UUID."""
+    path = f"{PROVIDERS}/{provider}/aggregates"
+    forms = [f"urn:uuid:{{{CONSUMER}}}", CONSUMER.upper(), CONSUMER.replace("-", "")]
+    assert service.placement("PUT", path, forms, version="1.18").json == {"aggregates": forms}
+    for long in ("urn:" * 10 + CONSUMER, "-" * 40 + CONSUMER):
+        response = service.placement("PUT", path, [long], version="1.18", status=400)
+        assert f"'{long}' is not a 'uuid'" in detail(response)
+    assert sorted(service.placement("GET", path).json["aggregates"]) == sorted(forms)
+    made = service.placement("POST", PROVIDERS, {"name": "b", "uuid": forms[0]}).json
+    assert made["uuid"] == CONSUMER
