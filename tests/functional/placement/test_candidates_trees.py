@@ -244,7 +244,7 @@ def test_as_many_statements_for_many_trees_as_for_few(service: Service) -> None:
         assert found == min(limit, 30)
         counts.add(len(statements))
     # Where ids are never given out again, the names of classes are remembered.
-    assert counts == {6 if service.database_url.startswith("sqlite") else 5}
+    assert counts == {5 if service.database_url.startswith("sqlite") else 4}
 
 
 def test_a_large_product_stops_at_the_limit(service: Service) -> None:
