@@ -117,28 +117,29 @@ def parse_member_of(parameter: str, values: Sequence[str], version: int) -> Aggr
     conditions = AggregateConditions()
     for text in values:
         forbidden = text.startswith("!")
+        aggregates = _aggregates(text.removeprefix("!"), text)
         if forbidden and version < FORBIDDEN_AGGREGATES_SINCE:
             raise BadQuery(message=f"Forbidden {parameter} parameters are not supported in the specified microversion")
-        aggregates = _aggregates(text.removeprefix("!"), text)
         if forbidden:
-            conditions.forbidden |= aggregates
+            conditions.forbidden.update(aggregates)
         else:
             conditions.member_of.append(frozenset(aggregates))
     return conditions
 
 
-def _aggregates(text: str, given: str) -> set[str]:
+def _aggregates(text: str, given: str) -> list[str]:
     if text.startswith("in:"):
-        aggregates = set(text.removeprefix("in:").split(","))
+        aggregates = text.removeprefix("in:").split(",")
     elif "," in text:
         raise BadQuery(
             message="Multiple values for 'member_of' must be prefixed with the 'in:' or '!in:' keyword using the valid "
             f"microversion. Got: {given}"
         )
     else:
-        aggregates = {text}
-    if not all(is_tolerant_uuid(aggregate) for aggregate in aggregates):
-        raise BadQuery(message=f"{PREFIX}Expected 'member_of' parameter to contain valid UUID(s). Got: {given}")
+        aggregates = [text]
+    for aggregate in aggregates:
+        if not is_tolerant_uuid(aggregate):
+            raise BadQuery(message=f"{PREFIX}Expected 'member_of' parameter to contain valid UUID(s). Got: {aggregate}")
     return aggregates
 
 

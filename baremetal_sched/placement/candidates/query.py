@@ -123,9 +123,9 @@ def _fill(group: RequestGroup, kind: str, name: str, values: Sequence[str], vers
             group.aggregates = parse_member_of(name, values, version)
         case _:
             for text in values:
-                if not is_tolerant_uuid(text):
+                if not is_tolerant_uuid(text.strip()):
                     raise BadQuery(message=f"{PREFIX}Expected 'in_tree' parameter to be a format of uuid. Got: {text}")
-                group.in_tree = text
+                group.in_tree = text.strip()
 
 
 def _check_subtrees(groups: dict[str, RequestGroup], same_subtrees: list[frozenset[str]]) -> None:

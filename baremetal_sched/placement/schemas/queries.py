@@ -8,7 +8,7 @@ from baremetal_sched.placement.schemas.common import IDENTIFIER, closed
 _TEXT: dict[str, Any] = {"type": "string"}
 LIMIT = "^[1-9][0-9]*$"
 GROUP_POLICIES = ("none", "isolate")
-_LIMIT: dict[str, Any] = {"type": "string", "pattern": LIMIT, "minLength": 1, "maxLength": 128}
+_LIMIT: dict[str, Any] = {"type": ["integer", "string"], "pattern": LIMIT, "minimum": 1, "minLength": 1}
 _GROUP_POLICY: dict[str, Any] = {"type": "string", "enum": list(GROUP_POLICIES)}
 
 #: Suffixes of request groups: numbers first, names from 1.33.

@@ -236,3 +236,17 @@ def test_of_several_amounts_that_cannot_be_the_first_is_complained_of(service: S
     assert f"'{small}'. The requested amount would exceed" in complaint(
         write(**{small: 1}), write(**{small: 1}), write(**{odd: 2})
     )
+
+
+def test_who_holds_too_much_may_keep_it_or_give_some_back(service: Service) -> None:
+    """An inventory may be made smaller than what is used of it. Then nobody gets more of it, and all may hold less."""
+    path = f"/resource_providers/{OTHER}"
+    service.placement("POST", "/resource_providers", {"name": "a", "uuid": OTHER})
+    service.placement("POST", f"{path}/inventories", {"resource_class": "VCPU", "total": 8}, status=201)
+    service.claim(CONSUMER, OTHER, "VCPU", amount=6, status=204)
+    service.placement("PUT", f"{path}/inventories/VCPU", {"resource_provider_generation": 2, "total": 2})
+    for amount, status in ((7, 409), (6, 204), (5, 204), (6, 409), (3, 204), (2, 204)):
+        held = service.placement("GET", f"/allocations/{CONSUMER}").json["consumer_generation"]
+        service.claim(CONSUMER, OTHER, "VCPU", amount=amount, generation=held, status=status)
+    assert service.placement("GET", f"{path}/usages").json["usages"] == {"VCPU": 2}
+    service.claim(OTHER, OTHER, "VCPU", status=409)

@@ -1,4 +1,4 @@
-"""Bodies and names that are nearly right: encodings, numbers that are none, a newline at the end of a name."""
+"""Bodies, names and queries that are nearly right: encodings, numbers that are none, a newline at the end of a name."""
 
 import json
 from typing import Any
@@ -106,3 +106,30 @@ def test_the_uuid_of_an_aggregate_has_many_forms_but_an_end(service: Service, pr
     assert sorted(service.placement("GET", path).json["aggregates"]) == sorted(forms)
     made = service.placement("POST", PROVIDERS, {"name": "b", "uuid": forms[0]}).json
     assert made["uuid"] == CONSUMER
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (f"!{CONSUMER}", "Forbidden member_of parameters are not supported in the specified microversion"),
+        (
+            f"!{CONSUMER},{CONSUMER}",
+            "Multiple values for 'member_of' must be prefixed with the 'in:' or '!in:' keyword",
+        ),
+        ("!!x", "Expected 'member_of' parameter to contain valid UUID(s). Got: !x  "),
+        ("!", "Expected 'member_of' parameter to contain valid UUID(s). Got:   "),
+        (f"in:{CONSUMER},x", "Expected 'member_of' parameter to contain valid UUID(s). Got: x  "),
+    ],
+)
+def test_the_form_of_aggregates_comes_before_what_is_too_new(service: Service, value: str, message: str) -> None:
+    response = service.placement("GET", f"{PROVIDERS}?member_of={value}", version="1.31", status=400)
+    assert message in detail(response)
+    path = f"/allocation_candidates?resources=VCPU:1&member_of={value}"
+    assert message in detail(service.placement("GET", path, version="1.31", status=400))
+
+
+def test_blanks_around_a_tree_and_any_number_of_digits_of_a_limit(service: Service, provider: str) -> None:
+    query = f"resources=VCPU:1&in_tree=%20{provider}%20&limit={'9' * 200}"
+    assert service.candidates(query) == {provider}
+    assert service.candidates(query, version="1.31") == {provider}
+    service.placement("GET", f"{PROVIDERS}?in_tree=%20{provider}", status=400)
