@@ -250,3 +250,37 @@ def test_who_holds_too_much_may_keep_it_or_give_some_back(service: Service) -> N
         service.claim(CONSUMER, OTHER, "VCPU", amount=amount, generation=held, status=status)
     assert service.placement("GET", f"{path}/usages").json["usages"] == {"VCPU": 2}
     service.claim(OTHER, OTHER, "VCPU", status=409)
+
+
+@pytest.mark.parametrize(
+    ("limits", "refused", "taken"),
+    [
+        ({"min_unit": 2}, [1], [2, 3]),
+        ({"max_unit": 3}, [4], [1, 3]),
+        ({"step_size": 3}, [1, 2, 4], [3, 6]),
+        ({"reserved": 2}, [7], [6]),
+        ({"allocation_ratio": 1.5}, [13], [12]),
+        ({"allocation_ratio": 0.7}, [6], [5]),
+        ({"reserved": 5, "allocation_ratio": 1.5}, [5], [4]),
+    ],
+)
+def test_what_an_inventory_allows(
+    service: Service, limits: dict[str, Any], refused: list[int], taken: list[int]
+) -> None:
+    path = f"/resource_providers/{OTHER}"
+    service.placement("POST", "/resource_providers", {"name": "a", "uuid": OTHER})
+    inventory = {"resource_class": "VCPU", "total": 8, **limits}
+    service.placement("POST", f"{path}/inventories", inventory, status=201)
+    constrained = limits.keys() & {"min_unit", "max_unit", "step_size"}
+    words = "amount would violate inventory constraints." if constrained else "amount would exceed the capacity."
+    for amount in refused:
+        response = service.claim(CONSUMER, OTHER, "VCPU", amount=amount, status=409)
+        assert f"Unable to create allocation for 'VCPU' on resource provider '{OTHER}'. The requested" in detail(
+            response
+        )
+        assert words in detail(response)
+        assert service.candidates(f"resources=VCPU:{amount}") == set()
+    for amount in taken:
+        assert service.candidates(f"resources=VCPU:{amount}") == {OTHER}
+        service.claim(CONSUMER, OTHER, "VCPU", amount=amount, status=204)
+        service.placement("DELETE", f"/allocations/{CONSUMER}", status=204)
