@@ -1,15 +1,22 @@
 """Which inspection hooks are enabled, and which settings they refuse."""
 
+from contextlib import suppress
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from baremetal_sched.baremetal.hooks import registry
+from baremetal_sched.baremetal.hooks.hook import HookFailed
 from baremetal_sched.baremetal.hooks.registry import HOOKS
+from baremetal_sched.baremetal.rules.subject import Subject
 from baremetal_sched.cli.conductor import check_registration
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.settings import load
+from tests.functional.fuzz.words import odd_values
 
 
 def enabled(**inspector: Any) -> list[str]:
@@ -44,9 +51,38 @@ def test_hooks_around_the_default_ones(tmp_path: Path) -> None:
     ],
 )
 def test_settings_that_stop_the_start(option: str, value: Any, text: str) -> None:
-    settings = load(overrides={"inspector": {option: value}})
     with pytest.raises(InvalidValue, match=text):
-        check_registration(settings)
+        check_registration(load(overrides={"inspector": {option: value}}))
+
+
+_ODD = odd_values
+_INTERFACE = st.fixed_dictionaries(
+    {"mac_address": st.sampled_from(["52:54:00:00:00:01", "52:54:00:00:00:02", "x"])},
+    optional={
+        "name": st.sampled_from(["eth0", "eth1", "lo", 5, [1]]),
+        "lldp": st.lists(st.tuples(st.integers(0, 6), st.text("0123f")).map(list)) | _ODD,
+        **dict.fromkeys(("ipv4_address", "ipv6_address", "client_id"), _ODD),
+    },
+)
+_PARTS = {
+    "boot": st.fixed_dictionaries({}, optional={"pxe_interface": _ODD, "current_boot_mode": _ODD}) | _ODD,
+    "cpu": st.fixed_dictionaries({}, optional={"architecture": _ODD, "count": _ODD, "flags": _ODD}) | _ODD,
+    "memory": st.fixed_dictionaries({}, optional={"physical_mb": _ODD}) | _ODD,
+}
+_INVENTORY = st.fixed_dictionaries({"interfaces": st.lists(_INTERFACE, min_size=1, max_size=4)}, optional=_PARTS)
+_PLUGIN_DATA = st.fixed_dictionaries({}, optional={"lldp_raw": _ODD, "pci_devices": _ODD, "error": _ODD})
+_OPTIONS = {"add_ports": "all", "keep_ports": "present", "physical_network_cidr_map": ["0.0.0.0/1:low"]}
+
+
+@given(inventory=_INVENTORY, plugin_data=_PLUGIN_DATA, name=st.sampled_from(sorted(HOOKS)))
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+def test_whatever_an_agent_reports_a_hook_fails_for_a_reason(inventory: Any, plugin_data: Any, name: str) -> None:
+    before = deepcopy(inventory)
+    blank = {"extra": {}, "local_link_connection": {}, "pxe_enabled": True, "physical_network": None}
+    subject = Subject({"properties": {}}, [], inventory, plugin_data, blank_port=blank)
+    with suppress(HookFailed):
+        registry.run(("validate-interfaces", "ports", name), subject, load(overrides={"inspector": _OPTIONS}))
+    assert inventory == before
 
 
 def test_whatever_is_needed_is_a_hook() -> None:

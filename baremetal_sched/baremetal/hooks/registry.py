@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import structlog
 
-from baremetal_sched.baremetal.hooks import hardware, interfaces, ports, ramdisk
+from baremetal_sched.baremetal.hooks import hardware, interfaces, lldp, ports, ramdisk
 from baremetal_sched.baremetal.hooks.hook import Hook, HookFailed
 from baremetal_sched.baremetal.rules.signatures import RuleFailed
 from baremetal_sched.baremetal.rules.subject import Subject
@@ -23,6 +23,7 @@ HOOKS: Mapping[str, Hook] = {
     "boot-mode": Hook(apply=hardware.set_boot_mode),
     "cpu-capabilities": Hook(apply=hardware.set_cpu_capabilities),
     "cpus": Hook(apply=hardware.set_cpus),
+    "local-link-connection": Hook(apply=lldp.set_links, needs=(_VALIDATE,)),
     "memory": Hook(apply=hardware.set_memory),
     "pci-devices": Hook(apply=hardware.count_pci_devices),
     "physical-network": Hook(apply=ports.set_physical_networks, needs=(_VALIDATE,)),

@@ -221,6 +221,47 @@ def test_the_machine_is_switched_off(database_url: str, power_off: bool, disable
         assert service.node("n1")["power_state"] == expected
 
 
+SWITCH, PORT, SYSTEM = [1, "04112233aabbcc"], [2, "05657468312f31"], [5, "737731"]
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ([SWITCH, PORT, SYSTEM], {"switch_id": "11:22:33:aa:bb:cc", "port_id": "eth1/1", "switch_info": "sw1"}),
+        (
+            [SWITCH, [2, "03aabbccddeeff"], [8, "00"]],
+            {"switch_id": "11:22:33:aa:bb:cc", "port_id": "aa:bb:cc:dd:ee:ff"},
+        ),
+        ([SWITCH, [2, "0401c0000209"]], {"switch_id": "11:22:33:aa:bb:cc", "port_id": "192.0.2.9"}),
+        ([PORT, SYSTEM], {}),  # no half of a link
+        ([[1, "05746578"], PORT], {}),  # a switch that is no MAC address
+        ([SWITCH, PORT, [5, "zz"]], {}),
+        ([SWITCH, PORT, [5, "ff"]], {}),
+        ([SWITCH, PORT, [5, "00"]], {}),
+        ([[1, "0411"], PORT], {}),
+        ([SWITCH, [2, ""]], {}),
+        ([SWITCH, [2, "0401c0"]], {}),
+        ([SWITCH, PORT, "x"], {}),
+        ([SWITCH, PORT, [5, 5]], {}),
+        ("x", {}),
+        (None, {}),
+    ],
+)
+def test_links_to_switches(database_url: str, said: Any, expected: dict[str, str]) -> None:
+    with inspecting(database_url, hooks="validate-interfaces,ports,local-link-connection") as service:
+        interfaces = [{**INTERFACES[0], "lldp": said}, *INTERFACES[1:]]
+        report(service, {**INVENTORY, "interfaces": interfaces})
+        assert ports(service)[BOOTED]["local_link_connection"] == expected
+
+
+def test_links_that_are_known_stay(database_url: str) -> None:
+    with inspecting(database_url, hooks="validate-interfaces,ports,local-link-connection") as service:
+        known = {"switch_id": "00:00:00:00:00:01", "port_id": "p1"}
+        service.baremetal("POST", "/ports", {"node_ident": "n1", "address": BOOTED, "local_link_connection": known})
+        report(service, lldp_raw={"eth0": [SWITCH, PORT, SYSTEM]})
+        assert ports(service)[BOOTED]["local_link_connection"] == {**known, "switch_info": "sw1"}
+
+
 def test_no_hooks(database_url: str) -> None:
     with inspecting(database_url, hooks="") as service:
         report(service, {"interfaces": [{"mac_address": BOOTED}]}, error="x")
