@@ -150,6 +150,23 @@ def test_each_limit_is_looked_at(service: Service, provider: str) -> None:
     service.placement("GET", f"{path}&limit=1&limit=3", status=200)
 
 
+def test_of_several_limits_and_group_policies_the_first_counts(service: Service) -> None:
+    """As in Placement; all of them have to be right."""
+    service.database.write(lambda session: build(session, [spec(name, VCPU=4) for name in "abc"]))
+
+    def count(query: str) -> int:
+        path = f"/allocation_candidates?resources1=VCPU:1&resources2=VCPU:1&{query}"
+        return len(service.placement("GET", path).json["allocation_requests"])
+
+    assert count("group_policy=none&limit=1&limit=3") == 1
+    assert count("group_policy=none&limit=3&limit=1") == 3
+    assert count("group_policy=none&group_policy=isolate") == 3
+    assert count("group_policy=isolate&group_policy=none") == 0
+    for policies in ("group_policy=x&group_policy=none", "group_policy=none&group_policy=x"):
+        path = f"/allocation_candidates?resources1=VCPU:1&{policies}"
+        service.placement("GET", path, status=400)
+
+
 def test_startswith_has_no_wildcards(service: Service) -> None:
     """% and _ stand for themselves."""
     for name in ("CUSTOM_A_B", "CUSTOM_AXB"):
