@@ -132,7 +132,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         cfg.FloatOpt(
             "heartbeat_timeout", default=60, min=0.1, help="Seconds without a heartbeat until a conductor is down."
         ),
-        cfg.FloatOpt("work_interval", default=0.2, min=0.01, help="Seconds between two looks for requested work."),
+        cfg.FloatOpt("work_interval", default=0.1, min=0.01, help="Seconds between two looks for requested work."),
         cfg.IntOpt("workers_pool_size", default=16, min=1, help="Pieces of work done at the same time."),
         *(
             cfg.FloatOpt(name, default=default, min=0, help=f"Seconds between two times of {what}; 0: never.")
