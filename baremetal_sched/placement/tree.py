@@ -68,7 +68,8 @@ def _require_free(session: Session, uuid: str, name: str) -> None:
     clashes = []
     if any(row.uuid == uuid for row in taken):
         clashes.append(f"uuid: {uuid}")
-    if any(row.name == name for row in taken):
+    # The database says which names are the same; to some, blanks at the end make no difference.
+    if any(row.name == name or row.uuid != uuid for row in taken):
         clashes.append(f"name: {name}")
     if clashes:
         raise DuplicateProvider(what=", ".join(clashes))

@@ -82,6 +82,17 @@ def test_names_and_uuids_are_unique(service: Service) -> None:
     service.placement("POST", "/resource_providers", {"name": ""}, status=400)
 
 
+def test_names_that_differ_in_blanks_at_the_end(service: Service) -> None:
+    """To MariaDB and MySQL they are the same name, and so they are to who asks there. Nobody loses a race."""
+    service.placement("POST", "/resource_providers", {"name": "a", "uuid": UUID})
+    same = "mariadb" in service.database_url
+    response = service.placement("POST", "/resource_providers", {"name": "a  "}, status=409 if same else 200)
+    if same:
+        (error,) = response.json["errors"]
+        assert error["code"] == "placement.duplicate_name"
+        assert "Conflicting resource provider name: a   already exists." in error["detail"]
+
+
 def test_what_is_in_use_stays(service: Service) -> None:
     a = make(service, "a")
     b = make(service, "b", a)
