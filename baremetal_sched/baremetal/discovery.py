@@ -1,9 +1,11 @@
 """Machines that nobody enrolled: an agent on one reports what it found, and that becomes a node."""
 
-from collections.abc import Mapping
+import uuid as uuid_module
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import structlog
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import nodes, states, work
@@ -21,14 +23,27 @@ KIND = "discovery"
 FLAG = "auto_discovered"
 
 
-def enrol(session: Session, membership: Membership, settings: Settings) -> Node:
-    """A new node for a machine that nobody knows, to be managed when somebody has said how.
+#: UUIDs of nodes follow from the addresses of their machines, within this name space.
+_MACHINES = uuid_module.UUID("5b6f7a52-6a0f-4c53-9d4e-0f1c8a7d2e31")
 
-    Raises AgentNotKnown if there are to be none, and NoConductors, upon which agents try again, if there cannot be one.
+
+def enrol(session: Session, addresses: Iterable[str], membership: Membership, settings: Settings) -> Node:
+    """A node for a machine with these addresses that nobody knows, to be managed when somebody has said how.
+
+    A machine that was enrolled before, and got no ports, as its inspection failed, is the same node again. Raises
+    AgentNotKnown if there are to be none, and NoConductors, upon which agents try again, if there cannot be one.
     """
     if not settings.auto_discovery.enabled:
         raise AgentNotKnown
-    values = {"driver": settings.auto_discovery.driver}
+    uuid = str(uuid_module.uuid5(_MACHINES, " ".join(sorted(set(addresses)))))
+    known = session.scalars(select(Node).where(Node.uuid == uuid).with_for_update()).first()
+    if known is not None and known.provision_state != states.ENROLL:
+        raise AgentNotKnown
+    return known or _create(session, uuid, membership, settings)
+
+
+def _create(session: Session, uuid: str, membership: Membership, settings: Settings) -> Node:
+    values = {"uuid": uuid, "driver": settings.auto_discovery.driver}
     try:
         node = nodes.create(session, values, initial_state=states.ENROLL, membership=membership, settings=settings)
     except SchedulerError as error:

@@ -1,6 +1,7 @@
 """``inspect``: finding out what is in a machine."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from sqlalchemy.orm import Session
 
@@ -15,6 +16,7 @@ from baremetal_sched.baremetal.states import POWER_OFF, REBOOT
 from baremetal_sched.conductor import api_calls
 from baremetal_sched.conductor.task import Task
 from baremetal_sched.db.models import Node
+from baremetal_sched.errors import SchedulerError
 
 
 def inspect(task: Task) -> None:
@@ -30,17 +32,19 @@ def inspect(task: Task) -> None:
 
 def carry_on(task: Task) -> None:
     """The agent has reported what it found, and is needed no longer, but on fast track."""
-    finding, settings = Finding(**task.job.arguments), task.job.settings
+    finding = Finding(**task.job.arguments)
     _keep(task, finding)
-    if settings.inspector.power_off and not agent.is_on_fast_track(task.machine.driver_info, settings):
-        _switch_off(task)
-    _conclude(task, finding, hooks=registry.enabled(settings))
+    _leave(task)
+    _conclude(task, finding, hooks=registry.enabled(task.job.settings))
 
 
 def discover(task: Task) -> None:
     """An agent on a machine that nobody knew has reported what it found; the node is new, and stays enrolled only."""
     finding = Finding(**task.job.arguments)
     _keep(task, finding)
+    # Nobody may have said yet how.
+    with suppress(SchedulerError):
+        _leave(task)
     _conclude(task, finding, hooks=registry.enabled(task.job.settings), event=None)
 
 
@@ -49,8 +53,11 @@ def _keep(task: Task, finding: Finding) -> None:
     task.write(lambda session, node: inventory.store(session, node, finding.inventory, finding.plugin_data))
 
 
-def _switch_off(task: Task) -> None:
-    """Switch the machine off; one that must not be off at least leaves the agent behind."""
+def _leave(task: Task) -> None:
+    """Switch the machine off, if that is wanted; one that must not be off at least leaves the agent behind."""
+    settings = task.job.settings
+    if not settings.inspector.power_off or agent.is_on_fast_track(task.machine.driver_info, settings):
+        return
     target = REBOOT if task.machine.disable_power_off else POWER_OFF
     switched = power.switch(task.machine, target)
     task.write(lambda session, node: switched.write(node))

@@ -65,26 +65,24 @@ def continue_inspection(call: BaremetalCall, session: Session) -> Response:
     if call.version < CONTINUE_SINCE and (call.version > 1 or query.has("node_uuid")):
         raise _TooOld(since=CONTINUE_SINCE)
     body = load(INSPECTION, call.body(), "data")
-    membership = call.membership(session)
-    proceed: Callable[..., None] = provision.resume
-    try:
-        node = _find_inspected(session, query.uuid("node_uuid"), body["inventory"])
-    except MachineNotKnown:
-        node, proceed = discovery.enrol(session, membership, call.settings), discovery.examine
-    answer: dict[str, Any] = {"uuid": node.uuid}
-    if call.version >= CONTINUE_SINCE:
-        answer = _told(call, session, node)
-    found = {"inventory": body.pop("inventory"), "plugin_data": body}
-    recoded(lambda: proceed(session, node, membership, found))
-    return json_response(answer, 202)
-
-
-def _find_inspected(session: Session, node_uuid: str | None, inventory: dict[str, Any]) -> Node:
+    inventory, node_uuid = body.pop("inventory"), query.uuid("node_uuid")
     addresses = _macs(interface["mac_address"] for interface in inventory["interfaces"])
     bmc_addresses = [inventory[name] for name in ("bmc_address", "bmc_v6address") if inventory.get(name)]
     if not (node_uuid or addresses or bmc_addresses):
         raise InvalidValue(message="No lookup information provided")
-    return agents.find_inspected(session, node_uuid, addresses, bmc_addresses)
+    membership = call.membership(session)
+    proceed: Callable[..., None] = provision.resume
+    try:
+        node = agents.find_inspected(session, node_uuid, addresses, bmc_addresses)
+    except MachineNotKnown:
+        node = discovery.enrol(session, addresses or bmc_addresses, membership, call.settings)
+        proceed = discovery.examine
+    answer: dict[str, Any] = {"uuid": node.uuid}
+    if call.version >= CONTINUE_SINCE:
+        answer = _told(call, session, node)
+    found = {"inventory": inventory, "plugin_data": body}
+    recoded(lambda: proceed(session, node, membership, found))
+    return json_response(answer, 202)
 
 
 def _require_enabled(call: BaremetalCall) -> None:

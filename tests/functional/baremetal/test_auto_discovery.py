@@ -95,6 +95,39 @@ def test_what_fails_leaves_the_node_enrolled(discovering: Service) -> None:
     assert (node["provision_state"], node["reservation"]) == ("enroll", None)
     assert "architecture" in node["last_error"]
     assert discovering.baremetal("GET", f"/nodes/{node['uuid']}/ports").json["ports"] == []
+    # It is the same node when the machine boots again.
+    report(discovering)
+    discovering.work()
+    (again,) = nodes(discovering)
+    assert (again["uuid"], again["last_error"]) == (node["uuid"], None)
+    assert len(discovering.baremetal("GET", f"/nodes/{node['uuid']}/ports").json["ports"]) == 1
+
+
+def test_a_machine_that_somebody_took_over_is_not_enrolled_again(discovering: Service) -> None:
+    report(discovering, {"interfaces": INVENTORY["interfaces"]})
+    discovering.work()
+    (node,) = nodes(discovering)
+    discovering.baremetal("PUT", f"/nodes/{node['uuid']}/states/provision", {"target": "manage"})
+    discovering.work()
+    report(discovering, status=404)
+    assert [node["provision_state"] for node in nodes(discovering)] == ["manageable"]
+
+
+def test_what_was_reported_twice_is_looked_at_once(discovering: Service) -> None:
+    report(discovering)
+    report(discovering, status=409)
+    discovering.work()
+    assert len(nodes(discovering)) == 1
+
+
+@pytest.mark.parametrize(("driver", "power"), [("fake-hardware", "power off"), ("manual-management", None)])
+def test_the_machine_is_switched_off_if_it_can_be(database_url: str, driver: str, power: str | None) -> None:
+    with Service(database_url, auto_discovery={"enabled": True, "driver": driver}) as service:
+        service.add_conductor("c1")
+        report(service)
+        service.work()
+        (node,) = nodes(service)
+        assert (node["driver"], node["last_error"], node["power_state"]) == (driver, None, power)
 
 
 @pytest.mark.parametrize(
