@@ -63,6 +63,15 @@ class Order:
         return VERBS[self.verb].event
 
 
+#: Besides deploying: events that are refused in maintenance, and what that is called. The others are done.
+_NOT_IN_MAINTENANCE = {
+    state_machine.CLEAN: "cleaning",
+    "rescue": "rescuing",
+    "unrescue": "unrescuing",
+    "service": "service",
+}
+
+
 def require_accepted(node: Node, verb: str | None) -> None:
     """Raise VerbRefused unless the node's state takes ``verb``, NodeBusy if that may change soon.
 
@@ -70,7 +79,7 @@ def require_accepted(node: Node, verb: str | None) -> None:
     """
     known = VERBS.get(verb or "")
     if known and known.event in ("deploy", "rebuild") and node.maintenance:
-        raise NodeInMaintenance(node=node.uuid)
+        raise NodeInMaintenance(operation="provisioning", node=node.uuid)
     if known is None or not state_machine.accepts(node.provision_state, known.event):
         if node.reservation is not None:
             raise NodeBusy(node=node.uuid, host=node.reservation)
@@ -81,12 +90,14 @@ def request(session: Session, node: Node, order: Order, membership: Membership, 
     """Do what ``order`` asks of ``node`` (its row locked), as far as that goes at once, and ask its conductor for the
     rest.
 
-    Raises what ``require_accepted`` raises, NoValidHost, NoConductors, NodeLocked, NodeProtected, NodeIsRetired,
-    TooManyAtOnce, and InvalidValue if the node is not fit for it.
+    Raises what ``require_accepted`` raises, NoValidHost, NoConductors, NodeLocked, NodeInMaintenance, NodeProtected,
+    NodeIsRetired, TooManyAtOnce, and InvalidValue if the node is not fit for it.
     """
     require_accepted(node, order.verb)
     owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
     nodes.require_unlocked(node)
+    if node.maintenance and order.event in _NOT_IN_MAINTENANCE:
+        raise NodeInMaintenance(operation=_NOT_IN_MAINTENANCE[order.event], node=node.uuid)
     if order.event in ("delete", "rebuild") and node.protected:
         raise NodeProtected(node=node.uuid)
     if order.event == "provide" and node.retired:

@@ -111,11 +111,11 @@ class NodeBusy(NodeLocked):
 
 
 class NodeInMaintenance(InvalidError):
-    template = "The provisioning operation can't be performed on node {node} because it's in maintenance mode."
+    template = "The {operation} operation can't be performed on node {node} because it's in maintenance mode."
 
 
 class NodeIsRetired(InvalidError):
-    template = "The provisioning operation can't be performed on node {node} because it is retired."
+    template = "The providing operation can't be performed on node {node} because it is retired."
 
 
 class VerbRefused(InvalidError):

@@ -145,3 +145,22 @@ def test_traits_that_an_instance_needs(service: Service, uuid: str) -> None:
     service.baremetal("DELETE", "/nodes/n1/traits/CUSTOM_A")
     assert service.node(uuid)["provision_state"] == "active"
     ask(service, "rebuild", status=400)
+
+
+@pytest.mark.parametrize(
+    ("state", "verb", "more", "operation"),
+    [
+        ("manageable", "clean", {"clean_steps": [LOG_STEP]}, "cleaning"),
+        ("active", "rescue", {"rescue_password": "secret"}, "rescuing"),
+        ("rescue", "unrescue", {}, "unrescuing"),
+        ("active", "service", {"service_steps": [LOG_STEP]}, "service"),
+    ],
+)
+def test_what_is_refused_in_maintenance(
+    service: Service, uuid: str, state: str, verb: str, more: dict[str, Any], operation: str
+) -> None:
+    put_into(service, uuid, state, maintenance=True)
+    before = service.node(uuid)
+    reason = f"The {operation} operation can't be performed on node {uuid} because it's in maintenance mode."
+    assert fault(ask(service, verb, status=400, **more)) == reason
+    assert service.node(uuid) == before
