@@ -13,6 +13,7 @@ def show_root(call: PlacementCall, session: None) -> Response:
         "max_version": f"1.{MAXIMUM}",
         "min_version": f"1.{MINIMUM}",
         "status": "CURRENT",
-        "links": [{"rel": "self", "href": call.mount}],
+        # Relative: this very URL, whatever a proxy has made of it.
+        "links": [{"rel": "self", "href": ""}],
     }
     return call.answer({"versions": [version]})
