@@ -32,6 +32,8 @@ def test_required_traits() -> None:
     assert conditions.required == [frozenset({"A"}), frozenset({"C", "D"})]
     assert conditions.forbidden == {"B"}
     assert parse_required(["A", "B"], 38).required == [frozenset({"B"})]
+    # However many marks there are, they are one; blanks around a name do not count.
+    assert parse_required(["!!!B, A "], 22) == parse_required(["A,!B"], 22)
 
 
 def test_contradictions_are_traits_that_cannot_be_right() -> None:

@@ -175,7 +175,9 @@ def _has_vague_group(call: Call) -> bool:
 
 def _frees_somebody(call: Call) -> bool:
     """Is a consumer among those that are written to hold nothing any more?"""
-    body = call.body.get("allocations") if call.path.startswith("/reshaper") else call.body
+    body = call.body
+    if isinstance(body, dict) and call.path.startswith("/reshaper"):
+        body = body.get("allocations")
     return isinstance(body, dict) and any(
         isinstance(write, dict) and write.get("allocations") == {} for write in body.values()
     )

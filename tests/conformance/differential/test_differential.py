@@ -1,11 +1,12 @@
 """A short run of the differential test. The long one: ``python -m tests.conformance.differential``."""
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
-from tests.conformance.differential.calls import Answer, Call, Generation, Known
+from tests.conformance.differential.calls import Answer, Call, Generation, Known, Raw
 from tests.conformance.differential.comparison import compare
 from tests.conformance.differential.generator import Generator
 from tests.conformance.differential.runner import Finding, Runner
@@ -46,9 +47,13 @@ def test_generations_are_those_of_the_latest_answers() -> None:
 
 
 def test_what_counts_as_a_difference() -> None:
-    """The order of a list does not, nor the host of a location; a value does."""
+    """The order of a list does not, nor the host of a location; a value does, and a complaint unless it frees."""
     call = Call("GET", "/traits", "1.39")
     one = Answer(200, {"location": "http://a/x"}, '{"traits": ["A", "B"]}')
     assert not compare(call, one, Answer(200, {"location": "http://b:1/x"}, '{"traits": ["B", "A"]}'))
+    lost = [Answer(409, {}, json.dumps({"errors": [{"detail": f"Unable to allocate inventory: {n}"}]})) for n in "ab"]
+    frees, raw = ({"allocations": {"c": {"allocations": {}}}}, Raw("{"))
+    for body, count in ((frees, 0), (frees["allocations"], 1), (raw, 1), (None, 1)):
+        assert len(compare(Call("POST", "/reshaper", "1.39", body), *lost)) == count
     other = Answer(200, {"location": "http://b/y"}, '{"traits": ["B"]}')
     assert {difference.aspect for difference in compare(call, one, other)} == {"body", "header:location"}
