@@ -80,11 +80,13 @@ class Inventory(Base):
 
     ``used`` is the sum of the allocations, kept up by the transaction that writes them. ``capacity`` is
     int((total - reserved) * allocation_ratio), ``free`` what is left of it; the index over free capacity makes a search
-    read what it returns and not what the fleet holds.
+    read what it returns and not what the fleet holds, and it has all that a search asks of an inventory.
     """
 
     __tablename__ = "inventories"
-    __table_args__ = table_args(Index("ix_inventories_free", "resource_class_id", "free", "provider_id"))
+    __table_args__ = table_args(
+        Index("ix_inventories_fit", "resource_class_id", "free", "provider_id", "min_unit", "max_unit", "step_size")
+    )
 
     provider_id: Mapped[int] = mapped_column(ForeignKey("resource_providers.id", ondelete="CASCADE"), primary_key=True)
     resource_class_id: Mapped[int] = mapped_column(ForeignKey("resource_classes.id"), primary_key=True)

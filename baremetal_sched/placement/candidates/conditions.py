@@ -35,7 +35,7 @@ def by_index(query: Query, inventory: Source) -> Query:
     rows in this order."""
     for dialect in ("mysql", "mariadb"):
         query = query.prefix_with("STRAIGHT_JOIN", dialect=dialect)
-    return hinted(query, inventory, "FORCE INDEX (ix_inventories_free)")
+    return hinted(query, inventory, "FORCE INDEX (ix_inventories_fit)")
 
 
 def one_of(column: Column, ids: Iterable[int]) -> ColumnElement[bool]:

@@ -91,8 +91,9 @@ def providers_of(wanted: Wanted, columns: Sequence[Any]) -> Query:
         select(*columns)
         .select_from(inventory.join(provider, provider.c.id == inventory.c.provider_id))
         .where(*conditions.fits(inventory, first, group.resources[first]))
-        .where(*(conditions.gives(provider.c.id, other, group.resources[other]) for other in others))
-        .where(*conditions.has_traits(provider.c.id, group.required, group.forbidden))
+        .where(*(conditions.gives(inventory.c.provider_id, other, group.resources[other]) for other in others))
+        # Asked of the inventory's row: most who fail need not be joined with anything first.
+        .where(*conditions.has_traits(inventory.c.provider_id, group.required, group.forbidden))
         .where(*_in_aggregates(provider, group))
         .where(*conditions.has_traits(provider.c.root_id, wanted.root_required, wanted.root_forbidden))
         .order_by(inventory.c.free, inventory.c.provider_id)
