@@ -65,12 +65,17 @@ def _names(session: Session, model: type[Trait] | type[ResourceClass], ids: Iter
 
 
 def ensure_traits(session: Session, names: Collection[str]) -> dict[str, int]:
-    """Ids by name, of all of ``names``, which are valid; what does not exist comes into being.
+    """Ids by name, of all of ``names``, which are valid; what does not exist comes into being."""
+    return _ensure(session, Trait, names)
 
-    One that was deleted a moment ago may have its old id still. Nothing can refer to that: whoever tries is run again,
-    and by then it is forgotten (``db.transaction``).
+
+def traits_to_give(session: Session, names: Collection[str]) -> dict[str, int]:
+    """Like ``ensure_traits``, for rows that are written now: what this process remembers is not asked for again.
+
+    A trait that was deleted a moment ago may have its old id still, which nothing can refer to. Whoever tries is run
+    again, and by then it is forgotten (``db.transaction``).
     """
-    remembered: dict[str, int] = session.info.setdefault(REMEMBERED, {}).setdefault(ensure_traits, {})
+    remembered: dict[str, int] = session.info.setdefault(REMEMBERED, {}).setdefault(traits_to_give, {})
     if not remembered.keys() >= set(names):
         remembered.update(_ensure(session, Trait, names))
     return {name: remembered[name] for name in names}

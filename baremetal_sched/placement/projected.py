@@ -212,6 +212,6 @@ def _conform_traits(
     if surplus:
         session.execute(_REMOVE_TRAITS, {"provider": provider_id, "traits": [present[name] for name in surplus]})
     if missing:
-        ids = names.ensure_traits(session, missing)
+        ids = names.traits_to_give(session, missing)
         session.execute(_ADD_TRAITS, [{"provider_id": provider_id, "trait_id": trait_id} for trait_id in ids.values()])
     return [f"trait {name} added" for name in sorted(missing)] + [f"trait {name} removed" for name in sorted(surplus)]
