@@ -167,6 +167,19 @@ def test_of_several_limits_and_group_policies_the_first_counts(service: Service)
         service.placement("GET", path, status=400)
 
 
+def test_of_repeated_resources_and_trees_the_last_count(service: Service) -> None:
+    """But each has to be well formed. As in Placement."""
+    service.database.write(lambda session: build(session, [spec("a", VCPU=4), spec("b", DISK_GB=4)]))
+    one, other = uuid_of("a"), uuid_of("b")
+    assert service.candidates("resources=VCPU:1&resources=DISK_GB:1") == {other}
+    assert service.candidates(f"resources=VCPU:1&in_tree={other}&in_tree={one}") == {one}
+    assert service.candidates(f"resources=VCPU:1&in_tree={one}&in_tree={other}") == set()
+    for query in ("resources=x&resources=VCPU:1", "resources=VCPU:1&in_tree=x&in_tree=" + one):
+        service.placement("GET", f"/allocation_candidates?{query}", status=400)
+    path = "/resource_providers?resources=VCPU:1&resources=DISK_GB:1"
+    assert [row["uuid"] for row in service.placement("GET", path).json["resource_providers"]] == [other]
+
+
 def test_startswith_has_no_wildcards(service: Service) -> None:
     """% and _ stand for themselves."""
     for name in ("CUSTOM_A_B", "CUSTOM_AXB"):

@@ -1,11 +1,13 @@
 """Who may do what: noauth2, both sets of defaults, an operator's own policy file, scopes."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from baremetal_sched.placement.api.routes import ROUTES
 from tests.service import Service
 
 LIST = "/placement/resource_providers"
@@ -104,3 +106,60 @@ def test_an_operators_own_rules(secured: Any, tmp_path: Path) -> None:
 def test_nobody_is_asked_without_authentication(service: Service) -> None:
     service.placement("POST", "/reshaper", {}, status=400)
     service.http.get(LIST, status=200)
+
+
+#: What every request asks, but for the root: method and path, and the policy after ``placement:``.
+ASKED = {
+    ("GET", "/resource_classes"): "resource_classes:list",
+    ("POST", "/resource_classes"): "resource_classes:create",
+    ("GET", "/resource_classes/x"): "resource_classes:show",
+    ("PUT", "/resource_classes/x"): "resource_classes:update",
+    ("DELETE", "/resource_classes/x"): "resource_classes:delete",
+    ("GET", "/resource_providers"): "resource_providers:list",
+    ("POST", "/resource_providers"): "resource_providers:create",
+    ("GET", "/resource_providers/x"): "resource_providers:show",
+    ("PUT", "/resource_providers/x"): "resource_providers:update",
+    ("DELETE", "/resource_providers/x"): "resource_providers:delete",
+    ("GET", "/resource_providers/x/inventories"): "resource_providers:inventories:list",
+    ("POST", "/resource_providers/x/inventories"): "resource_providers:inventories:create",
+    ("PUT", "/resource_providers/x/inventories"): "resource_providers:inventories:update",
+    ("DELETE", "/resource_providers/x/inventories"): "resource_providers:inventories:delete",
+    ("GET", "/resource_providers/x/inventories/x"): "resource_providers:inventories:show",
+    ("PUT", "/resource_providers/x/inventories/x"): "resource_providers:inventories:update",
+    ("DELETE", "/resource_providers/x/inventories/x"): "resource_providers:inventories:delete",
+    ("GET", "/resource_providers/x/usages"): "resource_providers:usages",
+    ("GET", "/resource_providers/x/aggregates"): "resource_providers:aggregates:list",
+    ("PUT", "/resource_providers/x/aggregates"): "resource_providers:aggregates:update",
+    ("GET", "/resource_providers/x/allocations"): "resource_providers:allocations:list",
+    ("GET", "/resource_providers/x/traits"): "resource_providers:traits:list",
+    ("PUT", "/resource_providers/x/traits"): "resource_providers:traits:update",
+    ("DELETE", "/resource_providers/x/traits"): "resource_providers:traits:delete",
+    ("POST", "/allocations"): "allocations:manage",
+    ("GET", "/allocations/x"): "allocations:list",
+    ("PUT", "/allocations/x"): "allocations:update",
+    ("DELETE", "/allocations/x"): "allocations:delete",
+    ("GET", "/allocation_candidates"): "allocation_candidates:list",
+    ("GET", "/traits"): "traits:list",
+    ("GET", "/traits/x"): "traits:show",
+    ("PUT", "/traits/x"): "traits:update",
+    ("DELETE", "/traits/x"): "traits:delete",
+    ("GET", "/usages"): "usages",
+    ("POST", "/reshaper"): "reshaper:reshape",
+}
+
+
+def test_what_every_request_asks(secured: Any) -> None:
+    """Before it looks at anything else, so whoever may not do it learns nothing."""
+    service = secured()
+    asked = {}
+    for route in ROUTES:
+        path = re.sub("<[^>]*>", "x", route.path)
+        if path == "/":
+            continue
+        headers = caller(**{"Content-Type": "application/json"})
+        response = service.http.request(f"/placement{path}", method=route.method, headers=headers, status=403)
+        (error,) = response.json["errors"]
+        found = re.search(r"Policy does not allow placement:(\S+) to be performed\.", error["detail"])
+        assert found is not None
+        asked[route.method, path] = found[1]
+    assert asked == ASKED
