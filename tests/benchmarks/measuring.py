@@ -8,7 +8,6 @@ from typing import Any
 from tests.benchmarks.cases import Case
 from tests.benchmarks.servers import Client, Failed
 
-
 _ROUNDS = 10
 
 

@@ -55,10 +55,10 @@ def _of_anchor(wanted: Wanted, anchor: Anchor, seen: set[tuple[int, ...]]) -> It
             if tuple(key) in seen:
                 continue
             seen.add(tuple(key))
-        yield _assembled(wanted, slots, chosen)._replace(anchor=anchor)
+        yield _assembled(wanted, anchor, slots, chosen)
 
 
-def _assembled(wanted: Wanted, slots: list[Slot], chosen: list[Provider]) -> Candidate:
+def _assembled(wanted: Wanted, anchor: Anchor, slots: list[Slot], chosen: list[Provider]) -> Candidate:
     allocations: dict[int, dict[str, int]] = {}
     mappings: dict[str, list[int]] = {}
     roots = set()
@@ -73,7 +73,7 @@ def _assembled(wanted: Wanted, slots: list[Slot], chosen: list[Provider]) -> Can
         mapped = mappings.setdefault(slot.group.suffix, [])
         if provider.id not in mapped:
             mapped.append(provider.id)
-    return Candidate(allocations, mappings, roots)
+    return Candidate(allocations, mappings, roots, anchor)
 
 
 class _Alike:
@@ -136,7 +136,7 @@ class _Alike:
     def _patterns(self, anchor: Anchor) -> Iterator[_Pattern]:
         places = {provider.id: place for place, provider in enumerate(anchor.local)}
         for slots, chosen in choices(self._wanted, anchor):
-            candidate = _assembled(self._wanted, slots, chosen)
+            candidate = _assembled(self._wanted, anchor, slots, chosen)
             yield (
                 [(places[row_id], amounts) for row_id, amounts in candidate.allocations.items()],
                 [(suffix, [places[row_id] for row_id in row_ids]) for suffix, row_ids in candidate.mappings.items()],

@@ -130,16 +130,17 @@ class Anchor:
     lines: Sequence[Line] = ()
 
 
-class Candidate(NamedTuple):
+@dataclass(slots=True)
+class Candidate:
     """Amounts by provider and class name; providers by suffix; roots of the trees of those that give something.
 
-    ``anchor`` is where it was found, if that was read as a tree.
+    ``anchor`` is where it was found, if that was read as a tree; another tree may have the same candidate.
     """
 
     allocations: dict[int, dict[str, int]]
     mappings: dict[str, list[int]]
     roots: set[int]
-    anchor: Anchor | None = None
+    anchor: Anchor | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(slots=True)
