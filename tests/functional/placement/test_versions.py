@@ -159,3 +159,9 @@ def test_only_a_repeated_condition_on_traits_since_1_39_adds_to_the_others(servi
     query = "resources=VCPU:1&required=HW_CPU_X86_AVX&required=HW_CPU_X86_VMX"
     assert service.candidates(query, version="1.38") == {ROOT, CHILD}
     assert service.candidates(query, version="1.39") == {CHILD}
+
+
+def test_cache_headers_since_1_15(world: Service) -> None:
+    for path in ("/", PROVIDERS, ONE, f"{ONE}/inventories", f"/allocations/{HELD}", CANDIDATES):
+        assert "cache-control" not in world.placement("GET", path, version="1.14").headers
+        assert world.placement("GET", path, version="1.15").headers["cache-control"] == "no-cache"
