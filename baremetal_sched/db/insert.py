@@ -1,21 +1,40 @@
 """INSERT of rows that may be there already, in the three dialects."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Table, insert
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
+from baremetal_sched.db.results import new_id, rows_changed
+from baremetal_sched.db.types import Query
+
 
 def insert_missing(session: Session, table: Table, rows: Sequence[dict[str, Any]]) -> None:
     """Insert those of ``rows`` that violate no unique key; the others are there already and stay as they are."""
-    if not rows:
-        return
-    match session.get_bind().dialect.name:
+    if rows:
+        session.execute(_insert(table, session.get_bind().dialect.name), rows)
+
+
+def insert_if_missing(session: Session, table: Table, row: dict[str, Any]) -> int | None:
+    """Insert ``row`` and return its id; None, and nothing is changed, if it violates a unique key."""
+    dialect = session.get_bind().dialect.name
+    if dialect in ("sqlite", "postgresql"):
+        new: int | None = session.scalar(_insert(table, dialect, returning=True), row)
+        return new
+    result = session.execute(_insert(table, dialect), row)
+    return new_id(result) if rows_changed(result) else None
+
+
+@lru_cache
+def _insert(table: Table, dialect: str, *, returning: bool = False) -> Query:
+    match dialect:
         case "sqlite":
-            session.execute(sqlite.insert(table).on_conflict_do_nothing(), rows)
+            statement: Query = sqlite.insert(table).on_conflict_do_nothing()
         case "postgresql":
-            session.execute(postgresql.insert(table).on_conflict_do_nothing(), rows)
+            statement = postgresql.insert(table).on_conflict_do_nothing()
         case _:
-            session.execute(insert(table).prefix_with("IGNORE"), rows)
+            statement = insert(table).prefix_with("IGNORE")
+    return statement.returning(table.c.id) if returning else statement

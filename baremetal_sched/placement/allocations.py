@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.insert import insert_if_missing
 from baremetal_sched.db.models import Allocation, Consumer, ResourceClass, ResourceProvider
 from baremetal_sched.db.results import new_id, rows_changed
 from baremetal_sched.db.types import Rows
@@ -44,7 +45,8 @@ def write(session: Session, requests: Sequence[ConsumerWrite], unknown_class: st
     InventoryConstraint and CapacityExceeded. Whoever loses a race against another claim raises StaleDataError, and the
     edge runs it again.
     """
-    consumers = _lock_consumers(session, requests)
+    entered = _enter_consumers(session, requests)
+    consumers = _lock_consumers(session, [request for request in requests if request.uuid not in entered])
     stocks = stock.find(session, requests, unknown_class)
     wanted = {request.uuid: _wanted(request, stocks) for request in requests}
     held = _held(session, [consumer.id for consumer in consumers.values()])
@@ -55,7 +57,7 @@ def write(session: Session, requests: Sequence[ConsumerWrite], unknown_class: st
     # Providers first, then inventories, each in the order of their ids: the same order everywhere, so few deadlocks.
     _bump_providers(session, _touched(requests, wanted, held, consumers))
     stock.move(session, growth)
-    _replace_rows(session, requests, consumers, wanted, held)
+    _replace_rows(session, requests, entered, consumers, wanted, held)
 
 
 def check(session: Session, requests: Sequence[ConsumerWrite]) -> None:
@@ -64,8 +66,21 @@ def check(session: Session, requests: Sequence[ConsumerWrite]) -> None:
     stock.require_providers(session, requests)
 
 
+def _enter_consumers(session: Session, requests: Sequence[ConsumerWrite]) -> dict[str, int]:
+    """The ids of new consumers, by UUID: those that nobody is to know yet, and nobody does."""
+    entered = {}
+    for request in requests:
+        if request.generation is None and any(request.allocations.values()):
+            new = insert_if_missing(session, CONSUMERS, _new_consumer(request))
+            if new is not None:
+                entered[request.uuid] = new
+    return entered
+
+
 def _lock_consumers(session: Session, requests: Sequence[ConsumerWrite]) -> dict[str, Any]:
     """Those that exist, by UUID. Raises ConsumerConflict if one is not at the generation that it should have."""
+    if not requests:
+        return {}
     rows = session.execute(_CONSUMERS, {"uuids": [request.uuid for request in requests]})
     consumers = {row.uuid: row for row in rows}
     for request in requests:
@@ -130,6 +145,7 @@ def _bump_providers(session: Session, provider_ids: Iterable[int]) -> None:
 def _replace_rows(
     session: Session,
     requests: Sequence[ConsumerWrite],
+    entered: Mapping[str, int],
     consumers: Mapping[str, Any],
     wanted: Mapping[str, _Amounts],
     held: Mapping[int, _Amounts],
@@ -143,7 +159,7 @@ def _replace_rows(
             if consumer is not None:
                 session.execute(_FORGET, {"consumer": consumer.id})
             continue
-        consumer_id = _save_consumer(session, request, consumer)
+        consumer_id = entered.get(request.uuid) or _save_consumer(session, request, consumer)
         rows += [
             {
                 "consumer_id": consumer_id,
@@ -158,18 +174,24 @@ def _replace_rows(
         session.execute(_NEW_ALLOCATIONS, rows)
 
 
-def _save_consumer(session: Session, request: ConsumerWrite, consumer: Any) -> int:
+def _values(request: ConsumerWrite) -> dict[str, Any]:
     values: dict[str, Any] = {"project_id": request.project_id, "user_id": request.user_id}
     if not isinstance(request.consumer_type, Unset):
         values["consumer_type"] = request.consumer_type
+    return values
+
+
+def _new_consumer(request: ConsumerWrite) -> dict[str, Any]:
+    return {"uuid": request.uuid, "generation": 1, "created_at": utcnow(), **_values(request)}
+
+
+def _save_consumer(session: Session, request: ConsumerWrite, consumer: Any) -> int:
     if consumer is None:
-        return new_id(
-            session.execute(_NEW_CONSUMER, {"uuid": request.uuid, "generation": 1, "created_at": utcnow(), **values})
-        )
+        return new_id(session.execute(_NEW_CONSUMER, _new_consumer(request)))
     saved = session.execute(
         update(CONSUMERS)
         .where(CONSUMERS.c.id == consumer.id, CONSUMERS.c.generation == consumer.generation)
-        .values(generation=consumer.generation + 1, updated_at=utcnow(), **values)
+        .values(generation=consumer.generation + 1, updated_at=utcnow(), **_values(request))
     )
     if not rows_changed(saved):
         raise StaleDataError("the consumer was changed meanwhile")
