@@ -66,6 +66,7 @@ STATUSES: list[tuple[int, str, str, Any, int, int]] = [
     (34, "PUT", f"/allocations/{CONSUMER}", KEYED | OWNER | UNSEEN | {"mappings": {"": [ROOT]}}, 400, 204),
     (35, "GET", f"{CANDIDATES}&root_required=HW_CPU_X86_AVX", None, 400, 200),
     (36, "GET", f"{GROUP}&same_subtree=1", None, 400, 200),
+    (36, "GET", f"{GROUP}&required2=HW_CPU_X86_VMX&same_subtree=1,2&group_policy=none", None, 400, 200),
     (37, "PUT", f"{PROVIDERS}/{CHILD}", {"name": "b", "parent_provider_uuid": None}, 400, 200),
     (38, "PUT", f"/allocations/{CONSUMER}", KEYED | OWNER | UNSEEN | TYPED, 400, 204),
     (38, "POST", "/allocations", {CONSUMER: KEYED | OWNER | UNSEEN | TYPED}, 400, 204),
