@@ -6,7 +6,7 @@ request, they give the same answer.
 """
 
 import time
-from functools import lru_cache
+from functools import partial
 from typing import Any
 
 from sqlalchemy import ColumnElement, exists, select
@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.db.transaction import REMEMBERED
 from baremetal_sched.db.types import Query
-from baremetal_sched.placement.candidates import flat, lines, reading, response
+from baremetal_sched.placement.candidates import flat, lines, plans, reading, response
 from baremetal_sched.placement.candidates.conditions import is_named
 from baremetal_sched.placement.candidates.query import CandidateRequest
 from baremetal_sched.placement.candidates.resolve import recall
@@ -42,7 +42,7 @@ def answer(session: Session, request: CandidateRequest, version: int, options: O
     wanted = recall(session, request, version)
     if wanted is None:
         return None
-    rows = session.scalars(_query(wanted, options.limit_of(request), traits=version >= TRAITS_SINCE)).all()
+    rows = plans.texts(session, _MAKE[version >= TRAITS_SINCE], wanted, options.limit_of(request))
     if not rows:
         if not session.scalar(select(_NOBODY_HAS_A_PARENT)):
             memory[_TREES_SEEN] = time.monotonic()
@@ -60,14 +60,12 @@ def _is_plain(request: CandidateRequest) -> bool:
     return len(groups) == 1 and len(groups[0].resources) == 1 and not request.root_required.names()
 
 
-@lru_cache(maxsize=1000)
 def _query(wanted: Wanted, limit: int | None, *, traits: bool) -> Query:
     """SELECT (all that a summary tells) FROM … WHERE … as ``flat`` has it
     AND NOT EXISTS (SELECT 1 FROM resource_providers WHERE parent_id > 0) AND the ids still have these names
-
-    Kept: schedulers ask the same few things again and again, and making the statement takes longer than running it.
     """
-    return flat.providers_of(wanted, [_LINES[traits]]).where(_NOBODY_HAS_A_PARENT, *_names(wanted)).limit(limit)
+    query = flat.providers_of(wanted, [_LINES[traits]]).where(_NOBODY_HAS_A_PARENT, *_names(wanted))
+    return query if limit is None else query.limit(limit)
 
 
 def _names(wanted: Wanted) -> list[ColumnElement[bool]]:
@@ -78,3 +76,6 @@ def _names(wanted: Wanted) -> list[ColumnElement[bool]]:
     (group,) = wanted.groups
     needed = {trait for traits in group.required if len(traits) == 1 for trait in traits}
     return [is_named(TRAITS, *item) for item in wanted.trait_names.items() if item[0] not in needed]
+
+
+_MAKE = {traits: partial(_query, traits=traits) for traits in (False, True)}

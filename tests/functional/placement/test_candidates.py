@@ -49,7 +49,8 @@ def fleet(service: Service) -> dict[str, str]:
     ],
 )
 def test_who_is_offered(service: Service, fleet: dict[str, str], query: str, expected: str) -> None:
-    assert service.candidates(query) == {fleet[name] for name in expected.split()}
+    for _ in ("the long way", "with what was remembered"):
+        assert service.candidates(query) == {fleet[name] for name in expected.split()}
 
 
 def test_in_tree_names_the_machine(service: Service, fleet: dict[str, str]) -> None:
@@ -107,6 +108,23 @@ def test_as_many_statements_for_many_as_for_one(service: Service, fleet: dict[st
         counts.add(len(statements))
     # Where ids are never given out again, what the names stand for is remembered.
     assert counts == {5 if service.database_url.startswith("sqlite") else 1}
+
+
+def test_requests_of_one_form_are_one_statement(service: Service, fleet: dict[str, str]) -> None:
+    if service.database_url.startswith("sqlite"):
+        pytest.skip("ids may be given out again, so they are not remembered")
+    asked = {
+        "CUSTOM_GOLD:1&required=CUSTOM_A,!CUSTOM_B&limit=3": {"a"},
+        "CUSTOM_GOLD:1&required=CUSTOM_B,!CUSTOM_A&limit=2": {"b"},
+        "CUSTOM_SILVER:1&required=CUSTOM_A,!CUSTOM_B&limit=1": {"silver"},
+    }
+    for query in asked:
+        service.candidates(f"resources={query}")
+    with service.statements() as statements:
+        for query, names in asked.items():
+            assert service.candidates(f"resources={query}") == {fleet[name] for name in names}
+    assert len(statements) == 3
+    assert len(set(statements)) == 1
 
 
 @pytest.mark.parametrize("version", ["1.10", "1.16", "1.28", "1.33", "1.39"])
