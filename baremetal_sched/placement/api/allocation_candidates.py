@@ -15,11 +15,11 @@ def list_candidates(call: PlacementCall, session: Session) -> Response:
     call.checked_query(queries.candidates(call.version))
     request = query.parse(call.query, call.version)
     options = search.Options.of(call.settings)
-    document = shortcut.answer(session, request, call.version, options)
-    if document is not None:
-        return call.answer(document)
     try:
-        found = search.find(session, request, call.version, options)
+        document = shortcut.answer(session, request, call.version, options)
+        if document is None:
+            found = search.find(session, request, call.version, options)
+            document = response.build(session, found, request, call.version)
     except TraitNotFound as error:
         raise UnknownTraitInQuery(message=str(error)) from None
-    return call.answer(response.build(session, found, request, call.version))
+    return call.answer(document)

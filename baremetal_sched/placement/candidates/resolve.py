@@ -74,11 +74,9 @@ def resolve(session: Session, request: CandidateRequest, version: int) -> Wanted
 def recall(session: Session, request: CandidateRequest, version: int) -> Wanted | None:
     """Like ``resolve``, but from what that looked up a moment ago; None if it did not.
 
-    A name may be gone by now, or stand for another id: a search has to ask for both.
+    A name may be gone by now, or stand for another id: a search has to ask for both. Trees and aggregates are not
+    remembered, because who belongs to them changes: the request has to name none (``names_places``).
     """
-    groups = request.groups.values()
-    if any(group.in_tree or group.aggregates.member_of or group.aggregates.forbidden for group in groups):
-        return None  # trees and aggregates are not remembered: who belongs to them changes
     memory, oldest, ids = _memory(session), time.monotonic() - _FRESH, Ids()
     for kind, names in zip(("class", "trait"), _mentioned(request), strict=True):
         for name in names:
@@ -87,6 +85,13 @@ def recall(session: Session, request: CandidateRequest, version: int) -> Wanted 
                 return None
             ids.add(kind, name, row_id, few=few)
     return _wanted(request, ids, version)
+
+
+def names_places(request: CandidateRequest) -> bool:
+    """Does the request ask for trees or aggregates?"""
+    return any(
+        group.in_tree or group.aggregates.member_of or group.aggregates.forbidden for group in request.groups.values()
+    )
 
 
 def _mentioned(request: CandidateRequest) -> tuple[list[str], set[str]]:

@@ -1,8 +1,8 @@
 """Candidates and all that the answer tells about them in one statement, for plain requests to a bare metal fleet.
 
-It serves a request for one class, where no provider has a parent, and whose names were looked up a moment ago. What
-else there is, and whatever it finds nothing for, takes the long way (``search``, ``response``); where both serve a
-request, they give the same answer.
+It serves a request for one class and no certain place, where no provider has a parent. What else there is, and whatever
+it finds nothing for, takes the long way (``search``, ``response``); where both serve a request, they give the same
+answer.
 """
 
 import time
@@ -17,7 +17,7 @@ from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates import flat, lines, plans, reading, response
 from baremetal_sched.placement.candidates.conditions import is_named
 from baremetal_sched.placement.candidates.query import CandidateRequest
-from baremetal_sched.placement.candidates.resolve import recall
+from baremetal_sched.placement.candidates.resolve import names_places, recall, resolve
 from baremetal_sched.placement.candidates.search import Options
 from baremetal_sched.placement.candidates.summaries import TRAITS_SINCE, Summaries
 from baremetal_sched.placement.candidates.trees import Candidate, Wanted
@@ -35,11 +35,12 @@ _LINES = {traits: reading.line_of(_PROVIDER, traits=traits) for traits in (False
 
 
 def answer(session: Session, request: CandidateRequest, version: int, options: Options) -> dict[str, Any] | None:
-    """The document; None if the request has to go the long way. One statement, or two for nothing."""
+    """The document; None if the request has to go the long way. One statement, or two for nothing, and one more for
+    names that were not looked up a moment ago. Raises like ``resolve``."""
     memory = session.info.setdefault(REMEMBERED, {})
     if not _is_plain(request) or options.randomize or time.monotonic() < memory.get(_TREES_SEEN, 0) + _FRESH:
         return None
-    wanted = recall(session, request, version)
+    wanted = recall(session, request, version) or resolve(session, request, version)
     if wanted is None:
         return None
     rows = plans.texts(session, _MAKE[version >= TRAITS_SINCE], wanted, options.limit_of(request))
@@ -57,7 +58,8 @@ def answer(session: Session, request: CandidateRequest, version: int, options: O
 
 def _is_plain(request: CandidateRequest) -> bool:
     groups = list(request.groups.values())
-    return len(groups) == 1 and len(groups[0].resources) == 1 and not request.root_required.names()
+    alone = len(groups) == 1 and len(groups[0].resources) == 1
+    return alone and not request.root_required.names() and not names_places(request)
 
 
 def _query(wanted: Wanted, limit: int | None, *, traits: bool) -> Query:

@@ -107,7 +107,7 @@ def test_as_many_statements_for_many_as_for_one(service: Service, fleet: dict[st
             service.placement("GET", f"{path}&limit={limit}")
         counts.add(len(statements))
     # Where ids are never given out again, what the names stand for is remembered.
-    assert counts == {5 if service.database_url.startswith("sqlite") else 1}
+    assert counts == {4 if service.database_url.startswith("sqlite") else 1}
 
 
 def test_requests_of_one_form_are_one_statement(service: Service, fleet: dict[str, str]) -> None:
