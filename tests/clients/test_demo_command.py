@@ -171,7 +171,7 @@ def test_lie(sqlite_url: str, monkeypatch: pytest.MonkeyPatch, lie: Lie) -> None
 
 def test_nodes_do_not_become_manageable(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The demo does not wait for ever."""
-    monkeypatch.setattr("baremetal_sched.cli.demo.steps._PROVISION_SECONDS", 0)
+    monkeypatch.setattr("baremetal_sched.cli.demo.steps._PATIENCE", 0)
     lie = change("GET", "provision_state", body=with_all("nodes", provision_state="verifying"))
     result = play(sqlite_url, monkeypatch, lie)
     assert result.exit_code == 1

@@ -22,8 +22,10 @@ HEARTBEAT_TIMEOUT = 4.0
 TICK = 1.0
 #: What a busy machine may add to that.
 ALLOWANCE = 1.5
-#: How much longer both are on SQLite, which lets one write at a time, and nobody in his turn.
+#: How much longer they are on SQLite, which lets one write at a time, and nobody in his turn: on a busy machine one may
+#: wait for seconds.
 SQLITE_FACTOR = 3
+SQLITE_ALLOWANCE = 15.0
 
 _SETTINGS = {
     "conductor": {
@@ -54,7 +56,7 @@ class Site:
         self.is_embedded = database.startswith("sqlite")
         factor = SQLITE_FACTOR if self.is_embedded else 1
         self.heartbeat_timeout = HEARTBEAT_TIMEOUT * factor
-        self._allowance = ALLOWANCE * factor
+        self._allowance = SQLITE_ALLOWANCE if self.is_embedded else ALLOWANCE
         conductor = {**_SETTINGS["conductor"], "heartbeat_timeout": self.heartbeat_timeout}
         self._settings = {**_SETTINGS, "conductor": conductor}
         self.database = ("--database", database)

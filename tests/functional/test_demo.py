@@ -33,7 +33,7 @@ class ClientInProcess(Client):
     def send(self, method: str, path: str, body: Any, headers: dict[str, str]) -> Answer:
         data = {} if body is None else {"body": json.dumps(body).encode(), "content_type": "application/json"}
         response = self._service.http.request(path, method=method, headers=headers, status="*", **data)
-        if path.endswith("/states/provision"):
+        if "/states/" in path:
             self._service.work()
         return Answer(response.status_int, response.json if response.body else None)
 

@@ -147,6 +147,9 @@ def test_the_fleet_gets_its_classes_and_traits_from_rules(inspected: Service) ->
 
 def test_what_placement_then_offers_is_what_the_file_says(inspected: Service) -> None:
     for machine in MACHINES:
+        inspected.baremetal("PUT", f"/nodes/{machine.name}/states/power", {"target": "power off"}, status=202)
+    inspected.work()
+    for machine in MACHINES:
         inspected.baremetal("PUT", f"/nodes/{machine.name}/states/provision", {"target": "provide"}, status=202)
     inspected.work()
     names = {node["uuid"]: node["name"] for node in inspected.baremetal("GET", "/nodes").json["nodes"]}

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from baremetal_sched.baremetal.drivers.machine import Effect, Machine
-from baremetal_sched.baremetal.states import POWER_OFF, POWER_TARGETS, REBOOT, SOFT_REBOOT
+from baremetal_sched.baremetal.states import POWER_TARGETS, REBOOT, SOFT_REBOOT
 from baremetal_sched.errors import InvalidValue
 
 
@@ -28,7 +28,7 @@ class PowerInterface(Protocol):
 
 
 class FakePower(PowerInterface):
-    """Believes whatever it is told, after ``[fake] power_delay`` seconds. A machine that nobody switched is off."""
+    """Believes whatever it is told, after ``[fake] power_delay`` seconds. Before that it knows nothing, as Ironic's."""
 
     only_remembers = True
 
@@ -36,7 +36,7 @@ class FakePower(PowerInterface):
         pass
 
     def get_power_state(self, machine: Machine) -> str | None:
-        return machine.power_state or POWER_OFF
+        return machine.power_state
 
     def set_power_state(self, machine: Machine, target: str, timeout: int | None = None) -> str:
         machine.pause("power")

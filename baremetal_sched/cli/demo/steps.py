@@ -13,7 +13,7 @@ from baremetal_sched.cli.demo.show import Show
 #: What is compared with the fleet.
 _SEEN = ("resource_class", "conductor_group", "maintenance", "maintenance_reason", "traits")
 
-_PROVISION_SECONDS = 60
+_PATIENCE = 60
 
 _GENERAL, _GPU, _STORAGE = "baremetal-general", "baremetal-gpu", "baremetal-storage"
 _CUDA_7 = ("HW_GPU_CUDA_COMPUTE_CAPABILITY_V7_0", "HW_GPU_CUDA_COMPUTE_CAPABILITY_V7_2")
@@ -60,7 +60,7 @@ class Story:
         self.release(consumer, name)
 
     def enrol(self) -> None:
-        """Nodes, their traits; they are managed, made available, and some put into maintenance."""
+        """Nodes, their traits; they are managed, switched off, made available, and some put into maintenance."""
         self._show.chapter("Enrol the fleet")
         self._show_fleet()
         with self._show.busy("Enrolling ..."):
@@ -68,8 +68,9 @@ class Story:
             broken = [machine for machine in fleet if machine.maintenance]
             self._each(fleet, "POST /v1/nodes: {} nodes, with class and conductor group", 201, self._create)
             self._each(fleet, "PUT /v1/nodes/<node>/traits: the traits of {} nodes", 204, self._set_traits)
-            self._provision("manage", "manageable")
-            self._provision("provide", "available")
+            self._bring("provision", "manage", "manageable")
+            self._bring("power", "power off", "power off")
+            self._bring("provision", "provide", "available")
             self._each(broken, "PUT /v1/nodes/<node>/maintenance: {} nodes, with reasons", 202, self._set_maintenance)
         found = {node["name"]: _seen(node) for node in self._nodes("name", *_SEEN)}
         different = {m.name for m in self._machines if found.get(m.name) != _wanted(m)} | (
@@ -190,27 +191,26 @@ class Story:
         body = {"reason": machine.maintenance}
         return self._client.baremetal("PUT", f"/nodes/{machine.name}/maintenance", body)
 
-    def _provision(self, verb: str, state: str) -> None:
-        """The verb for every machine; the conductors do it. Raises DemoFailed if they do not: placement offers no node
-        that is not available."""
+    def _bring(self, kind: str, target: str, state: str) -> None:
+        """Set a target for every machine; the conductors do it. Raises DemoFailed if they do not: placement offers no
+        node that is not available, or whose power state nobody knows."""
 
         def request(machine: Machine) -> Answer:
-            return self._client.baremetal("PUT", f"/nodes/{machine.name}/states/provision", {"target": verb})
+            return self._client.baremetal("PUT", f"/nodes/{machine.name}/states/{kind}", {"target": target})
 
-        path = "PUT /v1/nodes/<node>/states/provision"
-        self._each(self._machines, f"{path}: {{}} nodes, target {verb}", 202, request)
-        until = time.monotonic() + _PROVISION_SECONDS
-        while waiting := self._not_in(state):
+        self._each(self._machines, f"PUT /v1/nodes/<node>/states/{kind}: {{}} nodes, target {target}", 202, request)
+        until = time.monotonic() + _PATIENCE
+        while waiting := self._not_in(f"{kind}_state", state):
             if time.monotonic() > until:
                 break
             time.sleep(0.1)
         said = f"The conductors have done so: every node is {state}"
-        if not self._show.check(said, not waiting, f"after {_PROVISION_SECONDS} seconds not: {_listed(waiting)}"):
+        if not self._show.check(said, not waiting, f"after {_PATIENCE} seconds not: {_listed(waiting)}"):
             raise DemoFailed(f"Nodes that are not {state} are not offered.")
 
-    def _not_in(self, state: str) -> list[str]:
-        nodes = self._nodes("name", "provision_state", "reservation")
-        ready = {node["name"] for node in nodes if node["provision_state"] == state and not node["reservation"]}
+    def _not_in(self, field: str, state: str) -> list[str]:
+        nodes = self._nodes("name", field, "reservation")
+        ready = {node["name"] for node in nodes if node[field] == state and not node["reservation"]}
         return [machine.name for machine in self._machines if machine.name not in ready]
 
     def _nodes(self, *fields: str) -> list[dict[str, Any]]:

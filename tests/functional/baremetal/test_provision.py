@@ -22,6 +22,8 @@ def uuid(service: Service) -> str:
 
 def test_from_enroll_to_active_and_back(service: Service, uuid: str) -> None:
     """Each state on the way, the node reserved meanwhile, and offered at the two moments when it can be had."""
+    service.baremetal("PUT", "/nodes/n1/states/power", {"target": "power on"})
+    service.work()
     seen = []
     for verb, more in (
         ("manage", {}),
@@ -60,13 +62,16 @@ def test_from_enroll_to_active_and_back(service: Service, uuid: str) -> None:
     ]
 
 
-def test_manage_makes_the_power_state_known(service: Service, uuid: str) -> None:
-    assert service.node(uuid)["power_state"] is None
-    assert do(service, "manage")["power_state"] == "power off"
-    service.baremetal("PUT", "/nodes/n1/states/power", {"target": "power on"})
+def test_fake_hardware_has_a_power_state_once_it_was_switched(service: Service, uuid: str) -> None:
+    assert do(service, "manage")["power_state"] is None
+    do(service, "provide")
+    assert not offered(service)
+    service.baremetal("PUT", "/nodes/n1/states/power", {"target": "power off"})
     service.work()
+    assert service.node(uuid)["power_state"] == "power off"
+    assert offered(service)
     put_into(service, uuid, "enroll")
-    assert do(service, "manage")["power_state"] == "power on"
+    assert do(service, "manage")["power_state"] == "power off"
 
 
 def test_the_password_of_a_rescue_is_kept_while_it_lasts(service: Service, uuid: str) -> None:
