@@ -78,6 +78,7 @@ class Database:
                 fault = classify(error)
                 if fault is Fault.BUG:
                     raise
+                # What was remembered may be why it failed: a trait that is gone, or that was rolled back.
                 self._info.get(REMEMBERED, {}).clear()
                 log.info("transaction failed", attempt=attempt, fault=fault.value, error=str(error).split("\n")[0])
                 is_last = attempt >= self._attempts
