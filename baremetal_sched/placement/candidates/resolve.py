@@ -1,11 +1,12 @@
 """A request as ids of the database, by one statement."""
 
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from typing import Any
 
-from sqlalchemy import Table, literal, null, select, union_all
+from sqlalchemy import bindparam, literal_column, null, select, union_all
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.transaction import REMEMBERED
@@ -28,7 +29,7 @@ from baremetal_sched.placement.tables import (
 TREES_SINCE = 29
 
 #: So many rows are few; a search had better start from them.
-_FEW = 1000
+_FEW = 300
 
 #: So many seconds it may be remembered what a name's id is and whether few providers have it.
 _FRESH = 60.0
@@ -147,30 +148,29 @@ def _required(conditions: TraitConditions, ids: Ids) -> tuple[frozenset[int], ..
 
 
 def _look_up(session: Session, request: CandidateRequest, classes: Collection[str], traits: Collection[str]) -> Ids:
-    """SELECT 'class', c.name, c.id, (SELECT 1 FROM inventories i WHERE i.resource_class_id = c.id AND i.free > 0
-                                      LIMIT 1 OFFSET 1000) FROM resource_classes c WHERE c.name IN (…)
-    UNION ALL the same for traits, aggregates (by UUID) and trees (by the UUID of a member)
-    """
     groups = request.groups.values()
     aggregates = set[str]().union(*(group.aggregates.forbidden.union(*group.aggregates.member_of) for group in groups))
     trees = {group.in_tree for group in groups if group.in_tree is not None}
-    of_class, of_trait, of_aggregate = INVENTORIES.c, PROVIDER_TRAITS.c, PROVIDER_AGGREGATES.c
-    queries = [
-        _named(
-            "class", CLASSES, CLASSES.c.name, classes, (of_class.resource_class_id == CLASSES.c.id, of_class.free > 0)
-        ),
-        _named("trait", TRAITS, TRAITS.c.name, traits, (of_trait.trait_id == TRAITS.c.id,)),
-        _named("aggregate", AGGREGATES, AGGREGATES.c.uuid, aggregates, (of_aggregate.aggregate_id == AGGREGATES.c.id,)),
-        select(literal("tree"), PROVIDERS.c.uuid, PROVIDERS.c.root_id, null()).where(PROVIDERS.c.uuid.in_(trees))
-        if trees
-        else None,
-    ]
+    asked = {"class": classes, "trait": traits, "aggregate": aggregates, "tree": trees}
+    query = _statement(*((kind, len(names)) for kind, names in asked.items() if names))
+    given = {f"{kind}_{place}": name for kind, names in asked.items() for place, name in enumerate(names)}
     ids, memory, now = Ids(), _memory(session), time.monotonic()
-    for kind, name, row_id, many in session.execute(union_all(*(query for query in queries if query is not None))):
+    for kind, name, row_id, many in session.execute(query, given):
         ids.add(kind, name, row_id, few=not many)
         if kind in ("class", "trait"):
             memory[kind, name] = (row_id, not many, now)
     return ids
+
+
+@lru_cache(maxsize=1000)
+def _statement(*asked: tuple[str, int]) -> Query:
+    """SELECT 'class', c.name, c.id, (SELECT 1 FROM inventories i WHERE i.resource_class_id = c.id AND i.free > 0
+                                      LIMIT 1 OFFSET 300) FROM resource_classes c WHERE c.name IN (:class_0, …)
+    UNION ALL the same for traits, aggregates (by UUID) and trees (by the UUID of a member)
+
+    It is kept for all requests that ask for so many names of these kinds: making it takes longer than running it.
+    """
+    return union_all(*(_NAMED[kind](tuple(bindparam(f"{kind}_{place}") for place in range(n))) for kind, n in asked))
 
 
 def _memory(session: Session) -> dict[tuple[str, str], tuple[int, bool, float]]:
@@ -179,8 +179,27 @@ def _memory(session: Session) -> dict[tuple[str, str], tuple[int, bool, float]]:
     return memory
 
 
-def _named(kind: str, table: Table, name: Any, names: Collection[str], has: tuple[Any, ...]) -> Query | None:
-    if not names:
-        return None
-    many = select(literal(1)).where(*has).limit(1).offset(_FEW).correlate(table).scalar_subquery()
-    return select(literal(kind), name, table.c.id, many).where(name.in_(sorted(names)))
+def _named(kind: str, name: Any, row_id: Any, has: tuple[Any, ...], names: tuple[Any, ...]) -> Query:
+    many: Query = select(literal_column("1")).where(*has).limit(literal_column("1")).offset(literal_column(str(_FEW)))
+    return select(literal_column(f"'{kind}'"), name, row_id, many.correlate(name.table).scalar_subquery()).where(
+        name.in_(names)
+    )
+
+
+def _member(names: tuple[Any, ...]) -> Query:
+    return select(literal_column("'tree'"), PROVIDERS.c.uuid, PROVIDERS.c.root_id, null()).where(
+        PROVIDERS.c.uuid.in_(names)
+    )
+
+
+_STOCK, _TRAIT, _PLACE = INVENTORIES.c, PROVIDER_TRAITS.c, PROVIDER_AGGREGATES.c
+_NAMED: dict[str, Callable[[tuple[Any, ...]], Query]] = {
+    "class": partial(
+        _named, "class", CLASSES.c.name, CLASSES.c.id, (_STOCK.resource_class_id == CLASSES.c.id, _STOCK.free > 0)
+    ),
+    "trait": partial(_named, "trait", TRAITS.c.name, TRAITS.c.id, (_TRAIT.trait_id == TRAITS.c.id,)),
+    "aggregate": partial(
+        _named, "aggregate", AGGREGATES.c.uuid, AGGREGATES.c.id, (_PLACE.aggregate_id == AGGREGATES.c.id,)
+    ),
+    "tree": _member,
+}
