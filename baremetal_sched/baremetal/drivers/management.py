@@ -74,7 +74,7 @@ def _require_device(device: str, supported: list[str]) -> None:
 
 
 class FakeManagement(ManagementInterface):
-    """Boots from the network only, in whatever mode it is told; has a lamp of its own and one on its chassis."""
+    """Boots from the network, whatever it is told; has a lamp of its own and one on its chassis."""
 
     _INDICATORS: Indicators = {
         "chassis": {"led-0": {"readonly": True, "states": ["off", "on"]}},
@@ -88,17 +88,11 @@ class FakeManagement(ManagementInterface):
         return ["pxe"]
 
     def get_boot_device(self, machine: Machine) -> dict[str, Any]:
-        return dict(machine.driver_internal_info.get("boot_device", {"boot_device": "pxe", "persistent": False}))
+        return {"boot_device": "pxe", "persistent": False}
 
     def set_boot_device(self, machine: Machine, device: str, *, persistent: bool) -> Effect:
         _require_device(device, self.get_supported_boot_devices(machine))
-        return Effect(internal={"boot_device": {"boot_device": device, "persistent": persistent}})
-
-    def set_boot_mode(self, machine: Machine, mode: str) -> Effect:
-        return Effect(fields={"boot_mode": mode})
-
-    def set_secure_boot(self, machine: Machine, enabled: bool) -> Effect:
-        return Effect(fields={"secure_boot": enabled})
+        return NOTHING
 
     def get_supported_indicators(self, machine: Machine) -> Indicators:
         return self._INDICATORS

@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import delete, select
 
-from baremetal_sched.baremetal.drivers.machine import Machine
+from baremetal_sched.baremetal.drivers.machine import Effect, Machine
+from baremetal_sched.baremetal.drivers.management import MANAGEMENT_INTERFACES, ManagementInterface
 from baremetal_sched.baremetal.drivers.power import FakePower
 from baremetal_sched.conductor import job, work
 from baremetal_sched.db.models import NodeWork
@@ -140,28 +141,41 @@ def test_when_the_power_changed(service: Service, uuid: str) -> None:
     assert [changed_by(target) for target in wanted] == [True, False, True, False, True, True, True]
 
 
+@pytest.mark.parametrize("driver", ["fake-hardware", "manual-management"])
 @pytest.mark.parametrize(
-    ("path", "target", "said"),
+    ("path", "target", "failed", "method"),
     [
-        ("boot_mode", "uefi", "Failed to change boot mode to 'uefi': Driver manual-management does not support"),
-        ("secure_boot", True, "Failed to change secure_boot state to 'True': Driver manual-management does not"),
+        ("boot_mode", "uefi", "Failed to change boot mode to 'uefi'", "set_boot_mode"),
+        ("secure_boot", True, "Failed to change secure_boot state to 'True'", "set_secure_boot_state"),
     ],
 )
 def test_what_a_machine_cannot_change_is_said_by_the_node(
-    service: Service, path: str, target: str | bool, said: str
+    service: Service, driver: str, path: str, target: str | bool, failed: str, method: str
 ) -> None:
-    service.baremetal("POST", "/nodes", {"driver": "manual-management", "name": "n1"})
+    service.baremetal("POST", "/nodes", {"driver": driver, "name": "n1"})
     service.baremetal("PUT", f"/nodes/n1/states/{path}", {"target": target}, status=202)
     node = service.node("n1")
-    assert node["last_error"].startswith(said)
+    assert node["last_error"] == f"{failed}: Driver {driver} does not support {method} (disabled or not implemented)."
     assert (node["boot_mode"], node["secure_boot"]) == (None, None)
 
 
-def test_a_new_boot_mode_forgets_the_last_error(service: Service, uuid: str) -> None:
+@pytest.mark.parametrize(("path", "target"), [("boot_mode", "uefi"), ("secure_boot", True)])
+def test_a_machine_that_can_is_in_its_new_mode_and_forgets_the_last_error(
+    service: Service, uuid: str, monkeypatch: pytest.MonkeyPatch, path: str, target: str | bool
+) -> None:
+    monkeypatch.setitem(MANAGEMENT_INTERFACES, "fake", _Obedient())
     service.set_columns(uuid, last_error="before")
-    service.baremetal("PUT", "/nodes/n1/states/boot_mode", {"target": "uefi"}, status=202)
+    service.baremetal("PUT", f"/nodes/n1/states/{path}", {"target": target}, status=202)
     node = service.node(uuid)
-    assert (node["boot_mode"], node["last_error"]) == ("uefi", None)
+    assert (node[path], node["last_error"]) == (target, None)
+
+
+class _Obedient(ManagementInterface):
+    def set_boot_mode(self, machine: Machine, mode: str) -> Effect:
+        return Effect(fields={"boot_mode": mode})
+
+    def set_secure_boot(self, machine: Machine, enabled: bool) -> Effect:
+        return Effect(fields={"secure_boot": enabled})
 
 
 def test_work_that_was_taken_away_writes_nothing(service: Service, uuid: str) -> None:
