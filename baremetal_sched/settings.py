@@ -249,6 +249,20 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default=[],
             help="For the hook physical-network: entries such as 10.1.0.0/16:physnet1.",
         ),
+        cfg.BoolOpt(
+            "disk_partitioning_spacing",
+            default=True,
+            help="For the hook root-device: local_gb is 1 less than the size of the disk.",
+        ),
+        cfg.BoolOpt(
+            "extra_hardware_strict",
+            default=False,
+            help="For the hook extra-hardware: drop the whole list if an entry is not as long as it has to be.",
+        ),
+        cfg.StrOpt(
+            "known_accelerators",
+            help="For the hook accelerators: file of YAML with PCI devices, instead of those that are known without.",
+        ),
     ],
     "auto_discovery": [
         cfg.BoolOpt("enabled", default=False, help="Enrol machines that nobody knows when an agent reports them."),

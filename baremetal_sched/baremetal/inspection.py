@@ -64,31 +64,38 @@ def begin(session: Session, node: Node) -> None:
     node.inspection_started_at, node.inspection_finished_at = utcnow(), None
 
 
-def judge(session: Session, node: Node, finding: Finding, hooks: Sequence[str], settings: Settings) -> Verdict:
+def judge(
+    session: Session,
+    node: Node,
+    finding: Finding,
+    hooks: Sequence[str],
+    settings: Settings,
+    before: Mapping[str, Any] | None = None,
+) -> Verdict:
     """Apply these hooks, and then the rules, to what was found in a node that is reserved for the caller. Nothing is
-    changed.
+    changed. ``before`` is the inventory that was found the time before.
 
     Raises HookFailed, RuleFailed, InvalidValue.
     """
     own = session.scalars(select(Port).where(Port.node_id == node.id)).all()
-    subject = _subject(session, node, own, finding)
-    before = _subject(session, node, own, finding)
+    subject, untouched = (_subject(session, node, own, finding) for _ in range(2))
+    subject.inventory_before = before
     registry.run(hooks, subject, settings)
     rules_in_files = built_in.load_file(settings.inspection_rules.built_in_rules)
     for phase in PHASES:
         rules = inspection_rules.in_order(session, phase, rules_in_files)
         engine.run(rules, subject, mask_secrets=settings.inspection_rules.mask_secrets)
     changed_ports = {
-        uuid: _changes(before.ports.get(uuid, subject.blank_port), port) for uuid, port in subject.ports.items()
+        uuid: _changes(untouched.ports.get(uuid, subject.blank_port), port) for uuid, port in subject.ports.items()
     }
     # The agent's logs are for whoever looks into a failure, and large.
     plugin_data = {name: value for name, value in subject.plugin_data.items() if name != LOGS}
     return Verdict(
         Finding(subject.inventory, plugin_data),
-        _changes(before.node, subject.node),
+        _changes(untouched.node, subject.node),
         subject.traits,
-        {uuid: address for address, uuid in subject.addresses.items() if uuid not in before.ports},
-        [uuid for uuid in before.ports if uuid not in subject.ports],
+        {uuid: address for address, uuid in subject.addresses.items() if uuid not in untouched.ports},
+        [uuid for uuid in untouched.ports if uuid not in subject.ports],
         {uuid: changed for uuid, changed in changed_ports.items() if changed},
         subject.calls,
     )

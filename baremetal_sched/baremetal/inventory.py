@@ -21,6 +21,14 @@ def store(session: Session, node: Node, inventory: dict[str, Any], plugin_data: 
     )
 
 
+def last(session: Session, node_uuid: str) -> dict[str, Any] | None:
+    """The inventory that the last inspection of a node found; None if there was none."""
+    found: dict[str, Any] | None = session.scalar(
+        select(NodeInventory.inventory).join(Node).where(Node.uuid == node_uuid)
+    )
+    return found
+
+
 def find(session: Session, node: Node) -> dict[str, str]:
     """What the last inspection of ``node`` found: each of PARTS as the text of its JSON. Raises InventoryNotFound."""
     columns = [as_text(getattr(NodeInventory, name).expression) for name in PARTS]

@@ -1,7 +1,8 @@
 """``inspect``: finding out what is in a machine."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -33,24 +34,27 @@ def inspect(task: Task) -> None:
 def carry_on(task: Task) -> None:
     """The agent has reported what it found, and is needed no longer, but on fast track."""
     finding = Finding(**task.job.arguments)
-    _keep(task, finding)
+    before = _keep(task, finding)
     _leave(task)
-    _conclude(task, finding, hooks=registry.enabled(task.job.settings))
+    _conclude(task, finding, hooks=registry.enabled(task.job.settings), before=before)
 
 
 def discover(task: Task) -> None:
     """An agent on a machine that nobody knew has reported what it found; the node is new, and stays enrolled only."""
     finding = Finding(**task.job.arguments)
-    _keep(task, finding)
+    before = _keep(task, finding)
     # Nobody may have said yet how.
     with suppress(SchedulerError):
         _leave(task)
-    _conclude(task, finding, hooks=registry.enabled(task.job.settings), event=None)
+    _conclude(task, finding, hooks=registry.enabled(task.job.settings), before=before, event=None)
 
 
-def _keep(task: Task, finding: Finding) -> None:
-    """Keep what was found, even if nothing comes of it, for whoever wants to know why."""
+def _keep(task: Task, finding: Finding) -> dict[str, Any] | None:
+    """Keep what was found, even if nothing comes of it, for whoever wants to know why; and say which inventory was kept
+    until now."""
+    before = task.job.read(lambda session: inventory.last(session, task.machine.uuid))
     task.write(lambda session, node: inventory.store(session, node, finding.inventory, finding.plugin_data))
+    return before
 
 
 def _leave(task: Task) -> None:
@@ -63,15 +67,22 @@ def _leave(task: Task) -> None:
     task.write(lambda session, node: switched.write(node))
 
 
-def _conclude(task: Task, finding: Finding, *, hooks: Sequence[str] = (), event: str | None = DONE) -> None:
+def _conclude(
+    task: Task,
+    finding: Finding,
+    *,
+    hooks: Sequence[str] = (),
+    before: Mapping[str, Any] | None = None,
+    event: str | None = DONE,
+) -> None:
     """Run these hooks and the inspection rules on what was found, let the node have what follows, and end by ``event``.
 
-    See ``Task.end``.
+    ``before`` is the inventory of the time before. See ``Task.end``.
     """
     settings = task.job.settings
 
     def judge(session: Session) -> Verdict:
-        return inspection.judge(session, nodes.find(session, task.machine.uuid), finding, hooks, settings)
+        return inspection.judge(session, nodes.find(session, task.machine.uuid), finding, hooks, settings, before)
 
     def finish(session: Session, node: Node) -> None:
         inspection.finish(session, node, verdict, live_members(session, settings))

@@ -14,6 +14,7 @@ from baremetal_sched.baremetal.hooks.hook import HookFailed
 from baremetal_sched.baremetal.hooks.registry import HOOKS
 from baremetal_sched.baremetal.rules.subject import Subject
 from baremetal_sched.cli.conductor import check_registration
+from baremetal_sched.db.types import dump_json
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.settings import load
 from tests.functional.fuzz.words import odd_values
@@ -48,11 +49,23 @@ def test_hooks_around_the_default_ones(tmp_path: Path) -> None:
         ("pci_device_alias", ["{}"], "pci_device_alias"),
         ("pci_device_alias", ["x"], "pci_device_alias"),
         ("physical_network_cidr_map", ["x:net"], "physical_network_cidr_map"),
+        ("known_accelerators", "/nosuch", "known_accelerators: /nosuch cannot be read"),
     ],
 )
 def test_settings_that_stop_the_start(option: str, value: Any, text: str) -> None:
     with pytest.raises(InvalidValue, match=text):
         check_registration(load(overrides={"inspector": {option: value}}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{", "\0", "devices: []", "pci_devices: 1", "pci_devices: [1]", 'pci_devices: [{vendor_id: "1"}]'],
+)
+def test_files_that_name_no_accelerators(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "known.yaml"
+    file.write_text(text)
+    with pytest.raises(InvalidValue, match="known_accelerators"):
+        check_registration(load(overrides={"inspector": {"known_accelerators": str(file)}}))
 
 
 _ODD = odd_values
@@ -69,20 +82,45 @@ _PARTS = {
     "cpu": st.fixed_dictionaries({}, optional={"architecture": _ODD, "count": _ODD, "flags": _ODD}) | _ODD,
     "memory": st.fixed_dictionaries({}, optional={"physical_mb": _ODD}) | _ODD,
 }
+_DISK = st.fixed_dictionaries({}, optional=dict.fromkeys(("name", "size", "serial", "model", "rotational"), _ODD))
+_PCI_DEVICE = st.fixed_dictionaries(
+    {"vendor_id": st.just("10de") | _ODD, "product_id": st.just("1eb8") | _ODD}, optional={"bus": _ODD}
+)
+_PARTS |= {"disks": st.lists(_DISK | _ODD) | _ODD, "pci_devices": st.lists(_PCI_DEVICE | _ODD) | _ODD}
+_PLUGIN_DATA = st.fixed_dictionaries(
+    {},
+    optional={
+        **dict.fromkeys(("lldp_raw", "error"), _ODD),
+        "pci_devices": st.lists(_PCI_DEVICE | _ODD) | _ODD,
+        "root_disk": _DISK | _ODD,
+        "data": st.lists(st.lists(_ODD, min_size=2, max_size=5) | _ODD) | _ODD,
+    },
+)
 _INVENTORY = st.fixed_dictionaries({"interfaces": st.lists(_INTERFACE, min_size=1, max_size=4)}, optional=_PARTS)
-_PLUGIN_DATA = st.fixed_dictionaries({}, optional={"lldp_raw": _ODD, "pci_devices": _ODD, "error": _ODD})
+_PROPERTIES = st.fixed_dictionaries(
+    {}, optional={"root_device": st.just({"size": ">= 1", "serial": "x"}) | _ODD, "skip_block_devices": _ODD}
+)
 _OPTIONS = {"add_ports": "all", "keep_ports": "present", "physical_network_cidr_map": ["0.0.0.0/1:low"]}
 
 
-@given(inventory=_INVENTORY, plugin_data=_PLUGIN_DATA, name=st.sampled_from(sorted(HOOKS)))
+@given(
+    inventory=_INVENTORY,
+    plugin_data=_PLUGIN_DATA,
+    properties=_PROPERTIES,
+    before=st.none() | _INVENTORY,
+    name=st.sampled_from(sorted(HOOKS)),
+)
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
-def test_whatever_an_agent_reports_a_hook_fails_for_a_reason(inventory: Any, plugin_data: Any, name: str) -> None:
-    before = deepcopy(inventory)
+def test_whatever_an_agent_reports_a_hook_fails_for_a_reason(
+    inventory: Any, plugin_data: Any, properties: Any, before: Any, name: str
+) -> None:
+    reported = deepcopy(inventory)
     blank = {"extra": {}, "local_link_connection": {}, "pxe_enabled": True, "physical_network": None}
-    subject = Subject({"properties": {}}, [], inventory, plugin_data, blank_port=blank)
+    subject = Subject({"properties": properties}, [], inventory, plugin_data, inventory_before=before, blank_port=blank)
     with suppress(HookFailed):
         registry.run(("validate-interfaces", "ports", name), subject, load(overrides={"inspector": _OPTIONS}))
-    assert inventory == before
+    assert inventory == reported
+    assert dump_json(subject.plugin_data)
 
 
 def test_whatever_is_needed_is_a_hook() -> None:

@@ -7,7 +7,16 @@ from collections.abc import Mapping, Sequence
 
 import structlog
 
-from baremetal_sched.baremetal.hooks import hardware, interfaces, lldp, ports, ramdisk
+from baremetal_sched.baremetal.hooks import (
+    accelerators,
+    disks,
+    extra_hardware,
+    hardware,
+    interfaces,
+    lldp,
+    ports,
+    ramdisk,
+)
 from baremetal_sched.baremetal.hooks.hook import Hook, HookFailed
 from baremetal_sched.baremetal.rules.signatures import RuleFailed
 from baremetal_sched.baremetal.rules.subject import Subject
@@ -19,16 +28,20 @@ log = structlog.get_logger(__name__)
 _VALIDATE = "validate-interfaces"
 
 HOOKS: Mapping[str, Hook] = {
+    "accelerators": Hook(apply=accelerators.list_accelerators),
     "architecture": Hook(apply=hardware.set_architecture),
     "boot-mode": Hook(apply=hardware.set_boot_mode),
     "cpu-capabilities": Hook(apply=hardware.set_cpu_capabilities),
     "cpus": Hook(apply=hardware.set_cpus),
+    "extra-hardware": Hook(apply=extra_hardware.arrange),
     "local-link-connection": Hook(apply=lldp.set_links, needs=(_VALIDATE,)),
     "memory": Hook(apply=hardware.set_memory),
     "pci-devices": Hook(apply=hardware.count_pci_devices),
     "physical-network": Hook(apply=ports.set_physical_networks, needs=(_VALIDATE,)),
     "ports": Hook(apply=ports.settle, needs=(_VALIDATE,)),
+    "raid-device": Hook(apply=disks.remember_new_device),
     "ramdisk-error": Hook(prepare=ramdisk.require_no_error),
+    "root-device": Hook(apply=disks.find_root_device),
     _VALIDATE: Hook(prepare=interfaces.validate),
 }
 
@@ -50,6 +63,7 @@ def enabled(settings: Settings) -> Sequence[str]:
 def check(settings: Settings) -> None:
     """Raise InvalidValue if hooks could not run with these settings."""
     enabled(settings)
+    accelerators.known_accelerators(settings)
     hardware.pci_device_names(settings)
     ports.physical_networks(settings)
 

@@ -24,7 +24,8 @@ class ApiCall:
 @dataclass
 class Subject:
     """What hooks and rules are about: a node's document (``read_only`` has the fields that rules see but do not set),
-    its traits, its ports by UUID (``addresses``: UUIDs by MAC address), and what the inspection found.
+    its traits, its ports by UUID (``addresses``: UUIDs by MAC address), what the inspection found, and the inventory
+    that the one before found, if there was one.
 
     ``blank_port`` is the document of a port of which nothing is said yet.
     """
@@ -33,6 +34,7 @@ class Subject:
     traits: list[str]
     inventory: dict[str, Any]
     plugin_data: dict[str, Any]
+    inventory_before: Mapping[str, Any] | None = None
     ports: dict[str, dict[str, Any]] = field(default_factory=dict)
     addresses: dict[str, str] = field(default_factory=dict)
     blank_port: Mapping[str, Any] = field(default_factory=dict)
