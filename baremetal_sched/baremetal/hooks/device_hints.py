@@ -79,7 +79,7 @@ def _test_of_text(name: str, hint: str) -> Test:
         raise InvalidValue(message=f"Hint {name} is empty.")
     if symbol not in ("", _OR, *_TEXTUAL):
         raise InvalidValue(message=f"Hint {name} is text, which {symbol} does not compare: {hint!r}.")
-    compare = _TEXTUAL.get(symbol, operator.eq)
+    compare = _TEXTUAL[symbol if symbol in _TEXTUAL else "s=="]
 
     def test(disk: Disk) -> bool:
         value = disk.get(name)

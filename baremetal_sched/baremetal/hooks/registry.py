@@ -14,6 +14,7 @@ from baremetal_sched.baremetal.hooks import (
     hardware,
     interfaces,
     lldp,
+    lldp_details,
     ports,
     ramdisk,
 )
@@ -36,6 +37,7 @@ HOOKS: Mapping[str, Hook] = {
     "extra-hardware": Hook(apply=extra_hardware.arrange),
     "local-link-connection": Hook(apply=lldp.set_links, needs=(_VALIDATE,)),
     "memory": Hook(apply=hardware.set_memory),
+    "parse-lldp": Hook(apply=lldp_details.parse),
     "pci-devices": Hook(apply=hardware.count_pci_devices),
     "physical-network": Hook(apply=ports.set_physical_networks, needs=(_VALIDATE,)),
     "ports": Hook(apply=ports.settle, needs=(_VALIDATE,)),
