@@ -41,11 +41,16 @@ def event_type_of(state: str) -> str:
 
 def settle(node: Node) -> None:
     """No step is going on, none is left, and nobody waits for an agent."""
+    clear_steps(node)
+    agent.leave(node)
+
+
+def clear_steps(node: Node) -> None:
+    """No step is going on, and none is left."""
     node.clean_step = node.deploy_step = node.service_step = {}
     known = node.driver_internal_info or {}
     left = [name for name in ("clean_steps", "deploy_steps", "service_steps") if name in known]
     set_internal(node, **dict.fromkeys(left))
-    agent.leave(node)
 
 
 def fail(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import step_plans
-from baremetal_sched.baremetal.drivers.machine import NOTHING, set_internal
+from baremetal_sched.baremetal.drivers.machine import NOTHING, Effect, set_internal
 from baremetal_sched.baremetal.drivers.steps import Kind
 from baremetal_sched.baremetal.state_machine import DONE, KEEP, WAIT
 from baremetal_sched.baremetal.states import MANAGEABLE
@@ -29,7 +29,7 @@ def clean(task: Task) -> None:
     elif task.machine.wants_cleaning:
         steps = step_plans.automated(task.driver, _KIND)
     else:
-        _finish(task)
+        _finish(task, NOTHING)
         return
     _start(task, steps, "manual" if wanted else "automated")
 
@@ -57,14 +57,15 @@ def _start(task: Task, steps: Sequence[Planned], how: str) -> None:
 def carry_on(task: Task, steps: Sequence[Planned]) -> None:
     """Do the steps that are left; then the node is available, or manageable if it was cleaned on request."""
     if stepping.run(task, _KIND, steps):
-        _finish(task)
+        _finish(task, stepping.tear_down(task, _KIND, task.driver.deploy.tear_down_cleaning))
 
 
-def _finish(task: Task) -> None:
+def _finish(task: Task, torn_down: Effect) -> None:
     requested = task.machine.target_provision_state == MANAGEABLE
     how = "manual" if requested else "automated"
 
     def note(session: Session, node: Node) -> None:
+        torn_down.write(node)
         node.last_error = None
         task.note(session, node, "Cleaning completed", f"{how}_cleaning_end")
 

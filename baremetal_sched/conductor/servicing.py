@@ -45,8 +45,10 @@ def carry_on(task: Task, steps: Sequence[Planned]) -> None:
     """Do the steps that are left; then the node is active again."""
     if not stepping.run(task, _KIND, steps):
         return
+    torn_down = stepping.tear_down(task, _KIND, task.driver.deploy.tear_down_service)
 
     def note(session: Session, node: Node) -> None:
+        torn_down.write(node)
         node.last_error = None
         task.note(session, node, "Servicing completed", "servicing_end")
 

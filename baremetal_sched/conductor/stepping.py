@@ -1,16 +1,16 @@
 """Going through steps, one after the other: each begins with a fenced write, so whoever lost the work begins none."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import bios, firmware, state_machine, step_plans
-from baremetal_sched.baremetal.drivers.machine import NOTHING, Effect, set_internal
+from baremetal_sched.baremetal.drivers.machine import NOTHING, Effect, Machine, set_internal
 from baremetal_sched.baremetal.drivers.power import switch
 from baremetal_sched.baremetal.drivers.steps import Kind
-from baremetal_sched.baremetal.outcomes import settle
+from baremetal_sched.baremetal.outcomes import clear_steps
 from baremetal_sched.baremetal.step_plans import POWER_STEPS, Planned
 from baremetal_sched.conductor.task import Change, Task
 from baremetal_sched.db.models import Node
@@ -39,6 +39,18 @@ def run(task: Task, kind: Kind, steps: Sequence[Planned]) -> bool:
             return False
     task.write(_ending(task, kind, done))
     return True
+
+
+def tear_down(task: Task, kind: Kind, action: Callable[[Machine], Effect]) -> Effect:
+    """Leave the machine behind when all steps are done. Raises InvalidValue if that does not work."""
+    try:
+        return action(task.machine)
+    except UnavailableError:
+        raise
+    except SchedulerError as error:
+        raise InvalidValue(
+            message=f"Failed to tear down after the {kind} steps of node {task.machine.uuid}: {error}"
+        ) from error
 
 
 def left_over(task: Task, kind: Kind) -> list[Planned]:
@@ -78,7 +90,7 @@ def _ending(task: Task, kind: Kind, done: _Done | None) -> Change:
     def change(session: Session, node: Node) -> None:
         _write_down(task, kind, session, node, done)
         set_internal(node, **{f"{kind}_steps": None})
-        settle(node)
+        clear_steps(node)
 
     return change
 

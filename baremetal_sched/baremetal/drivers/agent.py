@@ -41,6 +41,14 @@ def boot_unless_there(machine: Machine) -> Effect:
     return NOTHING if _waits_there(machine) else boot(machine)
 
 
+def dismiss(machine: Machine, target: str) -> Effect:
+    """The agent is needed no longer: bring the machine to ``target``, unless none was heard of or it may wait there."""
+    heard_of = machine.driver_internal_info.get(LAST_HEARTBEAT)
+    if not heard_of or (machine.provision_state in _KEPT and is_on_fast_track(machine.driver_info, machine.settings)):
+        return NOTHING
+    return switch(machine, target)
+
+
 def is_on_fast_track(driver_info: Mapping[str, Any], settings: Settings) -> bool:
     """May agents wait on such a machine while nothing is to be done? ``fast_track`` in its ``driver_info`` says so, or
     ``[deploy] fast_track``. Raises InvalidValue."""

@@ -5,6 +5,7 @@ from typing import Protocol
 from baremetal_sched.baremetal.drivers import agent
 from baremetal_sched.baremetal.drivers.machine import NOTHING, Effect, Machine
 from baremetal_sched.baremetal.drivers.steps import deploy_step
+from baremetal_sched.baremetal.states import POWER_OFF, REBOOT
 from baremetal_sched.errors import InvalidValue
 
 
@@ -18,8 +19,16 @@ class DeployInterface(Protocol):
         """Make the machine ready for steps of cleaning."""
         return NOTHING
 
+    def tear_down_cleaning(self, machine: Machine) -> Effect:
+        """The machine has been cleaned."""
+        return NOTHING
+
     def prepare_service(self, machine: Machine) -> Effect:
         """Make the machine ready for steps of servicing."""
+        return NOTHING
+
+    def tear_down_service(self, machine: Machine) -> Effect:
+        """The machine has been serviced, and is the instance's again."""
         return NOTHING
 
     def tear_down(self, machine: Machine) -> Effect:
@@ -65,8 +74,14 @@ class DirectDeploy(DeployInterface):
     def prepare_cleaning(self, machine: Machine) -> Effect:
         return agent.boot_unless_there(machine)
 
+    def tear_down_cleaning(self, machine: Machine) -> Effect:
+        return agent.dismiss(machine, REBOOT if machine.disable_power_off else POWER_OFF)
+
     def prepare_service(self, machine: Machine) -> Effect:
         return agent.boot(machine)
+
+    def tear_down_service(self, machine: Machine) -> Effect:
+        return agent.dismiss(machine, REBOOT)
 
 
 class NoopDeploy(DeployInterface):

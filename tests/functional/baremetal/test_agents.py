@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from baremetal_sched.baremetal import nodes
+from baremetal_sched.baremetal.drivers.power import FakePower
+from baremetal_sched.errors import InvalidValue
 from tests.service import Service, fault
 
 MAC = "52:54:00:00:00:01"
@@ -71,6 +73,68 @@ def test_an_agent_deploys_and_cleans(service: Service, node: str) -> None:
     assert state(service) == "clean wait"
     beat(service, token_of(service))
     assert state(service) == "available"
+    assert internal_info(service) == {"deploy_steps": None, "clean_steps": None}
+
+
+# -- what becomes of the machine when the agent has done its work ------------------------------------------------------
+
+
+def changed(service: Service) -> str | None:
+    """When the power of the machine was switched last."""
+    moment: str | None = service.node("n1")["driver_internal_info"].get("last_power_state_change")
+    return moment
+
+
+@pytest.mark.parametrize(("disabled", "expected"), [(False, "power off"), (True, "power on")])
+def test_a_machine_is_switched_off_when_it_is_clean(service: Service, node: str, disabled: bool, expected: str) -> None:
+    """One that must not be off is only rid of its agent."""
+    service.patch("n1", ("add", "/disable_power_off", disabled))
+    do(service, "manage")
+    do(service, "provide")
+    assert (state(service), service.node("n1")["power_state"]) == ("clean wait", "power on")
+    before = changed(service)
+    beat(service, token_of(service))
+    assert (state(service), service.node("n1")["power_state"]) == ("available", expected)
+    assert changed(service) != before
+    assert "agent_url" not in internal_info(service)
+
+
+def test_a_machine_without_an_agent_stays_as_it_is(service: Service, node: str) -> None:
+    service.set_columns(node, power_state="power on")
+    do(service, "manage")
+    steps = [{"interface": "bios", "step": "factory_reset"}]
+    do(service, "clean", clean_steps=steps, disable_ramdisk=True)
+    assert (state(service), service.node("n1")["power_state"]) == ("manageable", "power on")
+    assert changed(service) is None
+
+
+def test_a_machine_that_cannot_be_switched_off_is_not_clean(
+    service: Service, node: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    do(service, "manage")
+    do(service, "provide")
+    token = token_of(service)
+
+    def fail(*args: Any) -> str:
+        raise InvalidValue(message="no power")
+
+    monkeypatch.setattr(FakePower, "set_power_state", fail)
+    beat(service, token)
+    shown = service.node("n1")
+    assert (shown["provision_state"], shown["maintenance"], shown["clean_step"]) == ("clean failed", False, {})
+    assert shown["last_error"] == f"Failed to tear down after the clean steps of node {node}: no power"
+    assert set(internal_info(service)) == {"clean_steps"}
+
+
+def test_a_machine_boots_its_instance_when_it_has_been_serviced(service: Service, node: str) -> None:
+    do(service, "active")
+    beat(service, token_of(service))
+    do(service, "service", service_steps=[{"interface": "vendor", "step": "log_passthrough"}])
+    assert state(service) == "service wait"
+    before = changed(service)
+    beat(service, token_of(service))
+    assert (state(service), service.node("n1")["power_state"]) == ("active", "power on")
+    assert changed(service) != before
 
 
 def test_an_agent_inspects(service: Service, node: str) -> None:
