@@ -78,7 +78,7 @@ def refuse_method(call: BaremetalCall, session: None) -> Response:
 def refuse_without(ident: str) -> Callable[..., Response]:
     """The view of a request that lacks what names the one thing that it is about, such as PATCH /v1/ports."""
 
-    def refuse(call: BaremetalCall, session: None) -> Response:
+    def refuse(call: BaremetalCall, session: None, **path: str) -> Response:
         raise InvalidValue(message=f"Missing mandatory parameter: {ident}")
 
     return refuse

@@ -68,6 +68,7 @@ ROUTES = (
     *_without("runbook_ident", "/v1/runbooks", since=92),
     *_without("inspection_rule_uuid", "/v1/inspection_rules", "PATCH", since=96),
     *_without("node_ident", "/v1/heartbeat", "POST"),
+    *_without("vif_id", "/v1/nodes/<ident>/vifs", "DELETE", since=vifs.SINCE),
     Route("GET", "/v1/nodes", nodes.list_nodes),
     Route("POST", "/v1/nodes", nodes.create_node, transaction="write"),
     Route("GET", "/v1/nodes/detail", nodes.list_nodes_in_detail),

@@ -36,6 +36,7 @@ def attach_vif(call: BaremetalCall, session: Session, ident: str) -> Response:
             raise InvalidValue(message=f"{name} can be given since 1.{PORTS_SINCE}")
     if "port_uuid" in vif and "portgroup_uuid" in vif:
         raise InvalidValue(message="Cannot specify both port_uuid and portgroup_uuid")
+    call.ident(vif["id"], "id")
     vifs.attach(_node(call, session, ident), vif, call.settings)
     return empty_response(204)
 
@@ -44,7 +45,7 @@ def detach_vif(call: BaremetalCall, session: Session, ident: str, vif: str) -> R
     """DELETE /v1/nodes/{node}/vifs/{vif}"""
     _require_version(call)
     call.refuse_query()
-    vifs.detach(_node(call, session, ident), vif, call.settings)
+    vifs.detach(_node(call, session, ident), call.ident(vif, "vif_id"), call.settings)
     return empty_response(204)
 
 
