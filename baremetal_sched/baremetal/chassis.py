@@ -10,6 +10,7 @@ from baremetal_sched.baremetal import patch, records
 from baremetal_sched.baremetal.fields import COMMON, Field, Fields, Kind
 from baremetal_sched.baremetal.schemas.chassis import CHASSIS_UPDATE
 from baremetal_sched.db.models import Chassis, Node
+from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import ChassisAlreadyExists, ChassisNotEmpty, ChassisNotFound
 
 FIELDS = Fields(
@@ -36,16 +37,17 @@ def id_of(session: Session, uuid: str | None) -> int | None:
 
 def create(session: Session, values: Mapping[str, Any]) -> Chassis:
     """A new chassis from ``values`` (fields of ``schemas.chassis.CHASSIS_CREATE``). Raises ChassisAlreadyExists."""
-    _require_free(session, values.get("uuid"))
+    records.require_free(session, Chassis.uuid, values.get("uuid"), ChassisAlreadyExists(uuid=values.get("uuid")))
     return records.new(session, Chassis, values)
 
 
 def update(session: Session, uuid: str, operations: patch.Patch) -> Chassis:
-    """Apply a PATCH of fields that may be touched. Raises ChassisNotFound, InvalidValue, ChassisAlreadyExists."""
+    """Apply a PATCH of fields that may be touched. Raises ChassisNotFound, InvalidValue."""
     chassis = records.find_for_change(session, Chassis, uuid, missing)
     before = FIELDS.values_of(chassis)
     changed = FIELDS.changes(before, FIELDS.patched(before, operations, CHASSIS_UPDATE))
-    _require_free(session, changed.get("uuid"))
+    if "uuid" in changed:
+        raise InvalidValue(message="Cannot overwrite UUID for an existing Chassis.")
     records.change(chassis, changed)
     return chassis
 
@@ -56,7 +58,3 @@ def destroy(session: Session, uuid: str) -> None:
     if session.scalar(select(exists().where(Node.chassis_id == chassis.id))):
         raise ChassisNotEmpty(chassis=uuid)
     session.delete(chassis)
-
-
-def _require_free(session: Session, uuid: str | None) -> None:
-    records.require_free(session, Chassis.uuid, uuid, ChassisAlreadyExists(uuid=uuid))

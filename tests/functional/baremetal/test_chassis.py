@@ -91,6 +91,7 @@ def test_patch(boxes: Service) -> None:
     assert chassis["updated_at"]
     assert patch(boxes, UUIDS[0], ("remove", "/extra"), ("remove", "/description")).json["extra"] == {}
     assert patch(boxes, UUIDS[1]).json["updated_at"] is None
+    assert patch(boxes, UUIDS[1], ("replace", "/uuid", UUIDS[1])).json["uuid"] == UUIDS[1]
 
 
 def test_patches_that_do_not_fit_change_nothing(boxes: Service) -> None:
@@ -99,7 +100,9 @@ def test_patches_that_do_not_fit_change_nothing(boxes: Service) -> None:
     patch(boxes, UUIDS[0], ("add", "/extra/a", 1), ("remove", "/extra/nosuch"), status=400)
     patch(boxes, UUIDS[0], ("replace", "/description", 1), status=400)
     patch(boxes, UUIDS[0], ("remove", "/uuid"), status=400)
-    patch(boxes, UUIDS[0], ("replace", "/uuid", UUIDS[1]), status=409)
+    for uuid in (UUIDS[1], "99999999-9999-4999-8999-999999999999"):
+        refused = patch(boxes, UUIDS[0], ("replace", "/uuid", uuid), status=400)
+        assert fault(refused) == "Cannot overwrite UUID for an existing Chassis."
     patch(boxes, UUIDS[0], ("replace", "/nodes", []), status=400)
     assert boxes.baremetal("GET", f"/chassis/{UUIDS[0]}").json == before
 
