@@ -124,13 +124,15 @@ def _steps(call: BaremetalCall, verb: str, body: Mapping[str, Any]) -> list[Mapp
     wanted: list[Mapping[str, Any]] = []
     for name, verbs in _STEPS.items():
         steps = body.get(name)
+        if steps == []:  # as good as none, to verbs that take none too
+            steps = None
         if name == "deploy_steps" and steps is not None and call.version < DEPLOY_STEPS_SINCE:
             raise TooNewParameter(since=DEPLOY_STEPS_SINCE)
         if steps is not None and verb not in verbs:
             raise InvalidValue(
                 message=f'"{name}" is only valid when setting target provision state to {" or ".join(verbs)}'
             )
-        if name == f"{verb}_steps" and not steps:
+        if steps is None and verb in ("clean", "service") and name == f"{verb}_steps":
             raise InvalidValue(message=f'"{name}" is required when setting target provision state to {verb}')
         if steps is not None:
             check_steps(name, steps)

@@ -101,6 +101,22 @@ def test_bodies_that_are_refused(
     assert service.node(uuid) == before
 
 
+def test_lists_of_no_steps_are_none(service: Service, uuid: str) -> None:
+    put_into(service, uuid, "manageable")
+    nothing = {"clean_steps": [], "deploy_steps": [], "service_steps": []}
+    service.baremetal("PUT", "/nodes/n1/states/provision", {"target": "inspect", "clean_steps": {}}, status=400)
+    service.baremetal("PUT", "/nodes/n1/states/provision", {"target": "inspect", **nothing}, status=202)
+
+
+def test_deploy_is_active_without_steps(service: Service, uuid: str) -> None:
+    put_into(service, uuid, "available")
+    path = "/nodes/n1/states/provision"
+    service.baremetal("PUT", path, {"target": "deploy", "deploy_steps": [STEPS]}, status=400)
+    service.baremetal("PUT", path, {"target": "deploy", "deploy_steps": []}, status=202)
+    service.work()
+    assert service.node(uuid)["provision_state"] == "active"
+
+
 @pytest.mark.parametrize(
     ("state", "verb", "columns", "status", "text"),
     [
