@@ -16,6 +16,7 @@ from baremetal_sched.baremetal.api.nodes import node_of
 from baremetal_sched.baremetal.api.query import PAGING, Query
 from baremetal_sched.baremetal.api.view import ANY, Column, Resource, View
 from baremetal_sched.baremetal.history import FIELDS, LIST_DEFAULT
+from baremetal_sched.baremetal.identifiers import canonical_uuid
 from baremetal_sched.db.models import Node, NodeHistory
 from baremetal_sched.web.responses import json_response
 
@@ -86,7 +87,9 @@ def list_history(call: BaremetalCall, session: Session, ident: str) -> Response:
 def show_event(call: BaremetalCall, session: Session, ident: str, uuid: str) -> Response:
     """GET /v1/nodes/{node}/history/{uuid}"""
     call.refuse_query()
-    canonical = call.uuid(uuid, "event")
+    canonical = canonical_uuid(call.ident(uuid, "event"))
     node = node_of(call, session, ident)
+    if canonical is None:
+        raise history.missing(uuid)
     view = EventView(call, node, FIELDS.visible(call.version))
     return json_response(view.fetch(session, canonical, NodeHistory.node_id == node.id))

@@ -111,7 +111,8 @@ def test_events_of_other_nodes_are_not_found(service: Service) -> None:
     for path, status in (
         (f"/nodes/{node}/history/{elsewhere}", 404),
         (f"/nodes/n2/history/{uuid.uuid4()}", 404),
-        ("/nodes/n2/history/x", 400),
+        ("/nodes/n2/history/x", 404),
+        ("/nodes/n2/history/x%20y", 400),
         ("/nodes/nosuch/history", 404),
         (f"/nodes/nosuch/history/{elsewhere}", 404),
         ("/nodes/n2/history?fields=uuid", 400),
