@@ -54,6 +54,9 @@ def list_drivers(call: BaremetalCall, session: Session) -> Response:
     detail, names = query.flag("detail"), _names(call, query)
     if detail and names:
         raise InvalidValue(message="Can not specify ?detail=True and fields in the same request.")
+    unlisted = [name for name in names if name not in _SUMMARY]
+    if unlisted:
+        raise InvalidValue(message=f'Field(s) "{", ".join(unlisted)}" are not valid')
     shown = _FIELDS if detail else names or _SUMMARY
     drivers = [] if kind == "classic" else driver_registry.list_drivers(session, _timeout(call))
     return json_response({"drivers": [_render(call, driver, shown) for driver in drivers]})

@@ -168,6 +168,8 @@ def test_drivers(groups: Service) -> None:
     assert "default_bios_interface" in groups.baremetal("GET", "/drivers/fake-hardware", version="1.40").json
     assert groups.baremetal("GET", "/drivers?type=classic").json == {"drivers": []}
     assert groups.baremetal("GET", "/drivers/fake-hardware/properties").json["B1"]
+    one = groups.baremetal("GET", "/drivers/fake-hardware?fields=default_boot_interface").json
+    assert one["default_boot_interface"] == "fake"
 
 
 @pytest.mark.parametrize(
@@ -179,6 +181,7 @@ def test_drivers(groups: Service) -> None:
         ("/drivers?type=dynamic", "1.29", 406),
         ("/drivers?fields=name", "1.76", 406),
         ("/drivers?fields=nosuch", "1.115", 400),
+        ("/drivers?fields=name,default_boot_interface,enabled_boot_interfaces", "1.115", 400),
         ("/drivers?fields=name&detail=true", "1.115", 400),
     ],
 )
