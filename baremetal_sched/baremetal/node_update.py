@@ -139,9 +139,10 @@ def _check_states(node: Node, changed: Mapping[str, Any], reset_interfaces: bool
     if "instance_uuid" in changed and changed["instance_uuid"] is None and node.allocation_uuid:
         refused += [] if node.maintenance else ["instance_uuid"]
     if refused:
+        unless_kept = "" if refused[0] == "resource_class" else " or in maintenance mode"
         raise InvalidNodeState(
             message=f"Node {node.uuid} can not have {refused[0]} updated unless it is in one of allowed "
-            f"({', '.join(states.UPDATE_ALLOWED)}) states. Current state is '{node.provision_state}'."
+            f"({', '.join(states.UPDATE_ALLOWED)}) states{unless_kept}. Current state is '{node.provision_state}'."
         )
 
 

@@ -195,7 +195,7 @@ def delete_node(call: BaremetalCall, session: Session, ident: str) -> Response:
 def set_maintenance(call: BaremetalCall, session: Session, ident: str) -> Response:
     """PUT /v1/nodes/{node}/maintenance"""
     call.refuse_query()
-    body = load(MAINTENANCE, call.body(), "maintenance")
+    body = load(MAINTENANCE, {} if (given := call.body()) is None else given, "maintenance")
     return _maintenance(call, session, ident, maintenance=True, reason=body.get("reason"))
 
 

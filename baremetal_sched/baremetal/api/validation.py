@@ -20,7 +20,7 @@ def validate_node(call: BaremetalCall, session: Session, ident: str) -> Response
 def validate_named_node(call: BaremetalCall, session: Session) -> Response:
     """GET /v1/nodes/validate"""
     query = Query(call, ("node", "node_uuid"))
-    ident = query.text("node") or query.uuid("node_uuid")
+    ident = query.uuid("node_uuid") or query.text("node")
     if ident is None:
         raise InvalidValue(message="Missing mandatory parameter: node or node_uuid")
     return _report(call, session, ident)

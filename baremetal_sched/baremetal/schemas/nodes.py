@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from marshmallow import ValidationError, fields, validates_schema
+from marshmallow import ValidationError, validates_schema
 
 from baremetal_sched.baremetal.drivers import INTERFACE_TYPES
 from baremetal_sched.baremetal.schemas.base import Flag, JsonObject, StrictSchema, Text, Uuid
 from baremetal_sched.baremetal.schemas.network_data import NetworkData
+from baremetal_sched.baremetal.schemas.steps import Count
 
 _INTERFACES = {f"{kind}_interface": Text(longest=64, allow_none=True) for kind in INTERFACE_TYPES}
 
@@ -60,7 +61,7 @@ class _Maintenance(StrictSchema):
 
 class _Power(StrictSchema):
     target = Text(required=True)
-    timeout = fields.Integer(strict=True, allow_none=True)
+    timeout = Count(allow_none=True)
 
     @validates_schema
     def check_timeout(self, data: dict[str, Any], **kwargs: Any) -> None:

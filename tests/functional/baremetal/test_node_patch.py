@@ -171,7 +171,9 @@ def test_what_an_active_node_allows(service: Service, uuid: str) -> None:
     for operation in NODE_FIELDS_IN_ACTIVE:
         service.patch(uuid, operation, status=200)
     for path, value in (("/resource_class", "rc9"), ("/deploy_interface", "noop")):
-        assert "allowed (enroll, inspecting" in fault(service.patch(uuid, ("replace", path, value), status=409))
+        refused = fault(service.patch(uuid, ("replace", path, value), status=409))
+        assert "allowed (enroll, inspecting" in refused
+        assert ("or in maintenance mode" in refused) == (path == "/deploy_interface")
     service.patch(uuid, ("replace", "/resource_class", "rc1"), status=200)
     service.patch(uuid, ("replace", "/protected", True), ("replace", "/protected_reason", "mine"), status=200)
     service.patch(uuid, ("replace", "/protected", False), status=200)

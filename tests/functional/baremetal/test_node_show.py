@@ -135,6 +135,7 @@ def test_maintenance(service: Service) -> None:
     assert (service.node(uuid)["maintenance"], service.node(uuid)["maintenance_reason"]) == (True, "fan")
     assert service.candidates("resources=CUSTOM_GOLD:1") == set()
     service.baremetal("PUT", "/nodes/n1/maintenance", status=202)
+    service.http.put(f"/baremetal/v1/nodes/{uuid}/maintenance", "null", status=202)
     assert service.node(uuid)["maintenance_reason"] is None
     service.set_columns(uuid, fault="power failure")
     service.baremetal("DELETE", "/nodes/n1/maintenance", status=202)
@@ -172,3 +173,11 @@ def test_errors_are_json_in_json(service: Service) -> None:
         "debuginfo": None,
     }
     assert response.content_type == "application/json"
+
+
+def test_of_two_nodes_to_validate_the_uuid_counts(service: Service) -> None:
+    service.add_node("n1", power=False)
+    other = service.add_node("n2", power=False)
+    service.patch(other, ("add", "/instance_info/traits", ["CUSTOM_A"]))
+    for query, result in (("node=n1", True), (f"node_uuid={other}", False), (f"node=n1&node_uuid={other}", False)):
+        assert service.baremetal("GET", f"/nodes/validate?{query}").json["deploy"]["result"] is result

@@ -68,6 +68,12 @@ def test_every_target(service: Service, uuid: str, target: str, state: str) -> N
     assert service.node(uuid)["power_state"] == state
 
 
+def test_a_timeout_may_be_given_in_digits(service: Service, uuid: str) -> None:
+    service.baremetal("PUT", "/nodes/n1/states/power", {"target": "power on", "timeout": "5"}, status=202)
+    service.work()
+    assert service.node(uuid)["power_state"] == "power on"
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -77,6 +83,7 @@ def test_every_target(service: Service, uuid: str, target: str, state: str) -> N
         {"target": "reboot"},
         {"target": "power on", "timeout": 0},
         {"target": "power on", "timeout": "x"},
+        {"target": "power on", "timeout": "0"},
         {"target": "power on", "timeout": 2**31},
         {"target": "power on", "x": 1},
     ],
