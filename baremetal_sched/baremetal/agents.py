@@ -106,6 +106,15 @@ def _track(node: Node, settings: Settings) -> dict[str, bool]:
     return {agent.FAST: True} if agent.is_on_fast_track(node.driver_info or {}, settings) else {}
 
 
+def note_report(node: Node, settings: Settings) -> None:
+    """The agent on the machine of ``node`` (its row locked) has reported an inspection, and so it lives."""
+    set_internal(node, **_heard_of(node, settings))
+
+
+def _heard_of(node: Node, settings: Settings) -> dict[str, Any]:
+    return {agent.LAST_HEARTBEAT: utcnow().isoformat(), **_track(node, settings)}
+
+
 def beat(session: Session, node: Node, heartbeat: Heartbeat, membership: Membership, settings: Settings) -> None:
     """The agent on the machine of ``node`` (its row locked) lives: note that, and let work that waits for it go on.
 
@@ -123,8 +132,8 @@ def beat(session: Session, node: Node, heartbeat: Heartbeat, membership: Members
     if node.reservation is not None or not (waits or node.provision_state in noted):
         return
     said = {name: value for name in _KEPT if (value := getattr(heartbeat, name))}
-    said |= {agent.URL: heartbeat.callback_url, agent.LAST_HEARTBEAT: utcnow().isoformat()}
-    set_internal(node, **said, **_track(node, settings))
+    said |= {agent.URL: heartbeat.callback_url, **_heard_of(node, settings)}
+    set_internal(node, **said)
     node.touch()
     if waits and not node.maintenance:
         node.provision_updated_at = utcnow()

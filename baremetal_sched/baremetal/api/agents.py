@@ -77,6 +77,7 @@ def continue_inspection(call: BaremetalCall, session: Session) -> Response:
     except MachineNotKnown:
         node = discovery.enrol(session, addresses or bmc_addresses, membership, call.settings)
         proceed = discovery.examine
+    agents.note_report(node, call.settings)
     answer: dict[str, Any] = {"uuid": node.uuid}
     if call.version >= CONTINUE_SINCE:
         answer = _told(call, session, node)

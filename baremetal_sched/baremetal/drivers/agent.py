@@ -58,7 +58,7 @@ def is_on_fast_track(driver_info: Mapping[str, Any], settings: Settings) -> bool
 
 def _waits_there(machine: Machine) -> bool:
     known = machine.driver_internal_info
-    if machine.power_state != POWER_ON or not known.get(URL) or not known.get(LAST_HEARTBEAT):
+    if machine.power_state != POWER_ON or not known.get(LAST_HEARTBEAT):
         return False
     age = utcnow() - datetime.fromisoformat(known[LAST_HEARTBEAT])
     fresh = age <= timedelta(seconds=machine.settings.deploy.fast_track_timeout)

@@ -11,6 +11,8 @@ from tests.service import Service, fault
 
 MAC = "52:54:00:00:00:01"
 URL = "http://192.0.2.1:9999"
+#: What an agent finds, at least.
+FOUND = {"interfaces": [{"name": "eth0", "mac_address": MAC}], "cpu": {"architecture": "x86_64"}}
 
 
 @pytest.fixture
@@ -406,8 +408,7 @@ def test_which_node_was_inspected(service: Service, node: str) -> None:
 
 def test_an_inspection_is_large(service: Service, node: str) -> None:
     inspect(service)
-    inventory = {"interfaces": [{"name": "eth0", "mac_address": MAC}], "cpu": {"architecture": "x86_64"}}
-    post(service, {"inventory": inventory, "logs": "x" * 3_000_000})
+    post(service, {"inventory": FOUND, "logs": "x" * 3_000_000})
     service.work()
     assert state(service) == "manageable"
 
@@ -474,13 +475,35 @@ def test_an_inspection_boots_the_agent_afresh_and_leaves_it(fast: Service) -> No
     fast.patch("n1", ("add", "/inspect_interface", "agent"))
     do(fast, "inspect")
     assert state(fast) == "inspect wait"
-    inventory = {"interfaces": [{"name": "eth0", "mac_address": MAC}], "cpu": {"architecture": "x86_64"}}
-    token = post(fast, {"inventory": inventory}).json["config"]["agent_token"]
+    token = post(fast, {"inventory": FOUND}).json["config"]["agent_token"]
     fast.work()
     assert (state(fast), fast.node("n1")["power_state"]) == ("manageable", "power on")
     beat(fast, token)
     do(fast, "provide")
     assert state(fast) == "available"
+
+
+@pytest.mark.parametrize(("late", "expected"), [(False, "available"), (True, "clean wait")])
+def test_an_agent_that_has_reported_an_inspection_waits_there(fast: Service, late: bool, expected: str) -> None:
+    """For a while, even if it has not sent a heartbeat yet."""
+    fast.patch("n1", ("add", "/inspect_interface", "agent"))
+    do(fast, "manage")
+    do(fast, "inspect")
+    post(fast, {"inventory": FOUND})
+    fast.work()
+    if late:
+        info = {**fast.node("n1")["driver_internal_info"], "agent_last_heartbeat": "2026-01-01T00:00:00"}
+        fast.set_columns(fast.node("n1")["uuid"], driver_internal_info=info)
+    do(fast, "provide")
+    assert state(fast) == expected
+
+
+def test_when_an_agent_was_heard_of_is_forgotten_with_it(service: Service, node: str) -> None:
+    inspect(service)
+    post(service, {"inventory": FOUND})
+    assert internal_info(service)["agent_last_heartbeat"]
+    service.work()
+    assert internal_info(service) == {}
 
 
 def test_fast_track_for_all(database_url: str) -> None:
