@@ -130,7 +130,8 @@ class Service:
         """The SQL statements that are executed meanwhile (BEGIN and COMMIT do not count)."""
         seen: list[str] = []
 
-        def note(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+        def note(connection: Any, cursor: Any, sent: str, parameters: Any, context: Any, many: bool) -> None:
+            statement = context.statement  # what is sent may be the EXECUTE of it
             if not statement.startswith(("BEGIN", "COMMIT", "ROLLBACK")):
                 seen.append(statement)
 

@@ -57,10 +57,15 @@ class Fields(dict[str, Field]):
         self.patchable = tuple(sorted(field.name for field in fields if field.patch))
         #: What removing one of these sets.
         self.defaults = {name: self[name].default for name in self.patchable}
+        self._visible: dict[int, tuple[str, ...]] = {}
 
     def visible(self, version: int) -> tuple[str, ...]:
         """Names of the fields that microversion 1.``version`` shows."""
-        return tuple(name for name, field in self.items() if field.since <= version and field.kind is not Kind.HIDDEN)
+        known = self._visible.get(version)
+        if known is None:
+            shown = (field for field in self.values() if field.since <= version and field.kind is not Kind.HIDDEN)
+            known = self._visible[version] = tuple(field.name for field in shown)
+        return known
 
     def values_of(self, entity: Any, **computed: Any) -> dict[str, Any]:
         """The patchable fields of ``entity`` as a document to patch; ``computed`` has those that are no columns."""

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from baremetal_sched.db import prepared
 from baremetal_sched.settings import Settings
 
 _DRIVERS = {
@@ -67,6 +68,7 @@ def make_engine(settings: Settings, *, reads_only: bool = False) -> Engine:
             **_pool(options),
         )
         event.listen(engine, "connect", partial(_mysql_session, options.idle_transaction_timeout))
+        prepared.listen(engine)
     return engine
 
 

@@ -114,7 +114,8 @@ class View:
     def fetch_text(self, session: Session, uuid: str, *conditions: ColumnElement[bool]) -> str:
         """``text`` of the thing with this UUID, if the conditions hold. Raises what ``missing`` makes."""
         query = _with_uuid(self.resource, *self.columns)
-        row = session.execute(query.where(*conditions) if conditions else query, {"uuid": uuid}).first()
+        # The connection does not ask whether there are entities among the columns, which takes the session its time.
+        row = session.connection().execute(query.where(*conditions) if conditions else query, {"uuid": uuid}).first()
         if row is None:
             raise self.resource.missing(uuid)
         return self.text(row)
@@ -153,7 +154,8 @@ def _layout(view: type[View], resource: Resource, names: tuple[str, ...], versio
     return _Layout([resource.model.uuid.expression, members(plain), *rest], renders)
 
 
-def _links(resource: Resource, names: Iterable[str], base: str) -> str:
+@lru_cache(maxsize=512)
+def _links(resource: Resource, names: tuple[str, ...], base: str) -> str:
     """The members ``links`` and those of sub-resources, for any UUID."""
     document: dict[str, Any] = {"links": links(base, resource.path, ANY)}
     for name in names:

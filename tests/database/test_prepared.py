@@ -1,0 +1,106 @@
+"""Statements that come often are prepared on MariaDB; nobody notices, but for the time it takes."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, bindparam, func, insert, literal, literal_column, select, text
+from sqlalchemy.exc import DBAPIError
+
+from baremetal_sched.db import prepared
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models import ResourceClass
+from baremetal_sched.db.transaction import Database
+from baremetal_sched.settings import load
+
+OFTEN = 8
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    database = Database(load(overrides={"database": {"connection": database_url}}))
+    yield database
+    database.dispose()
+
+
+@pytest.fixture
+def connection(database: Database) -> Iterator[Connection]:
+    with database.engine.connect() as connection:
+        yield connection
+
+
+def on_mariadb(connection: Connection) -> None:
+    if connection.dialect.name not in ("mysql", "mariadb") or not connection.dialect.is_mariadb:
+        pytest.skip("only MariaDB needs it")
+
+
+def prepared_now(connection: Connection) -> int:
+    """How many statements the server holds for this connection."""
+    row = connection.exec_driver_sql("SHOW SESSION STATUS LIKE 'Com_stmt_prepare'").one()
+    closed = connection.exec_driver_sql("SHOW SESSION STATUS LIKE 'Com_stmt_close'").one()
+    return int(row[1]) - int(closed[1])
+
+
+@pytest.mark.parametrize("value", ["plain", 'it\'s 100 % "quoted"? \\ :name %(name)s', "", "ünï", 7, -1.5, None, True])
+def test_a_parameter_means_the_same_each_time(connection: Connection, value: Any) -> None:
+    query = select(literal_column("'%'"), func.coalesce(bindparam("value", value), bindparam("other", "nothing")))
+    found = {
+        tuple(map(str, connection.execute(query, {"value": value, "other": "nothing"}).one())) for _ in range(OFTEN)
+    }
+    assert found == {("%", "nothing" if value is None else str(connection.scalar(select(literal(value)))))}
+
+
+def test_limits_and_rows_that_are_written(connection: Connection) -> None:
+    for number in range(OFTEN):
+        row = {"name": f"CUSTOM_{number}", "created_at": utcnow()}
+        assert connection.execute(insert(ResourceClass), row).rowcount == 1
+    names = select(ResourceClass.name).where(ResourceClass.name.startswith("CUSTOM_")).order_by(ResourceClass.name)
+    for number in range(OFTEN):
+        assert connection.scalars(names.limit(number)).all() == [f"CUSTOM_{name}" for name in range(number)]
+    connection.rollback()
+    assert connection.scalars(names).all() == []
+
+
+def test_only_what_comes_often_is_prepared(connection: Connection) -> None:
+    on_mariadb(connection)
+    before = prepared_now(connection)
+    query = select(ResourceClass.id).where(ResourceClass.name == bindparam("name"))
+    counts = []
+    for _ in range(OFTEN):
+        connection.execute(query, {"name": "VCPU"}).one()
+        counts.append(prepared_now(connection) - before)
+    assert counts == sorted(counts)
+    assert (counts[0], counts[-1]) == (0, 1)
+
+
+def test_a_connection_does_not_remember_everything(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_mariadb(connection)
+    monkeypatch.setattr(prepared, "_REMEMBERED", 10)
+    before = prepared_now(connection)
+    for number in range(30):
+        for _ in range(OFTEN):
+            assert connection.exec_driver_sql(f"SELECT {number}").scalar_one() == number
+    assert 0 < prepared_now(connection) - before <= 10
+
+
+def test_who_forgot_what_was_prepared_is_left(database: Database) -> None:
+    """As a proxy does that goes on with another server."""
+
+    def ask(session: Any) -> int:
+        found: int = session.scalar(text("SELECT 1 + 1"))
+        return found
+
+    with database.reading_engine.connect() as connection:
+        on_mariadb(connection)
+    for _ in range(OFTEN):
+        assert database.read(ask) == 2
+    with database.reading_engine.connect() as connection:
+        connection.exec_driver_sql("SET @before = 1")
+        for statement in connection.exec_driver_sql("SELECT 'often_1', 'often_2', 'often_3'").one():
+            try:
+                connection.exec_driver_sql(f"DEALLOCATE PREPARE {statement}")
+            except DBAPIError:
+                break
+    assert database.read(ask) == 2
+    with database.reading_engine.connect() as connection:
+        assert connection.exec_driver_sql("SELECT @before").scalar() is None
