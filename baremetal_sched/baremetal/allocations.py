@@ -101,6 +101,8 @@ def create(
     if not membership.members:
         raise NoConductors
     fields = {name: value for name, value in values.items() if value is not None}
+    if not fields.get("owner"):
+        fields.pop("owner", None)
     node = _find_named(session, fields.pop("node", None))
     if node is not None:
         fields.setdefault("uuid", node.instance_uuid or str(uuid_module.uuid4()))
