@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, case, exists, func, literal, not_, or_, select
+from sqlalchemy import ColumnElement, and_, case, exists, func, not_, or_, select, true
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal import projection, states
-from baremetal_sched.db.models import Inventory, Node, NodeTrait, ResourceProvider
+from baremetal_sched.baremetal.trait_conditions import FEW, has_all, has_any
+from baremetal_sched.db.models import Inventory, Node, ResourceProvider
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.baremetal import SuitableNodesLocked
 from baremetal_sched.placement import names
@@ -47,7 +48,7 @@ class TraitEntry:
 
     def condition(self) -> ColumnElement[bool]:
         """The entry as a condition on Node."""
-        found: ColumnElement[bool] = exists().where(NodeTrait.node_id == Node.id, NodeTrait.trait.in_(self.names))
+        found = has_any(self.names)
         return not_(found) if self.forbidden else found
 
     def granted(self, traits: Sequence[str]) -> list[str]:
@@ -106,13 +107,14 @@ def _fitting(class_id: int, wanted: Wanted) -> Query:
 
     The index over free capacity gives the free machines one by one (the inventory of a node is one of one).
     """
-    conditions = {**_base(wanted), **_traits(wanted), **_unlocked()}
+    traits = _traits(wanted).values() if len(wanted.traits) <= FEW else _traits_together(wanted)
+    conditions = [*_base(wanted).values(), *traits, *_unlocked().values()]
     return (
         select(Node.id, INVENTORIES.c.provider_id)
         .select_from(INVENTORIES)
         .join(ResourceProvider, ResourceProvider.id == INVENTORIES.c.provider_id)
         .join(Node, Node.uuid == ResourceProvider.uuid)
-        .where(INVENTORIES.c.resource_class_id == class_id, INVENTORIES.c.free == 1, *conditions.values())
+        .where(INVENTORIES.c.resource_class_id == class_id, INVENTORIES.c.free == 1, *conditions)
     )
 
 
@@ -181,6 +183,17 @@ def _traits(wanted: Wanted) -> Conditions:
     return {f"trait {entry.text}": entry.condition() for entry in wanted.traits}
 
 
+def _traits_together(wanted: Wanted) -> Iterator[ColumnElement[bool]]:
+    """The same as ``_traits`` for more than a few: all that have to be there in one condition, all that must not in
+    another. Entries with several traits are compared with true, which keeps PostgreSQL from making joins of them."""
+    required = [entry.names[0] for entry in wanted.traits if len(entry.names) == 1 and not entry.forbidden]
+    forbidden = [entry.names[0] for entry in wanted.traits if entry.forbidden]
+    yield from has_all(required)
+    if forbidden:
+        yield not_(has_any(forbidden))
+    yield from (entry.condition().is_(true()) for entry in wanted.traits if len(entry.names) > 1)
+
+
 def _unlocked() -> Conditions:
     return {"lock": Node.reservation.is_(None)}
 
@@ -217,12 +230,13 @@ def _explain(session: Session, wanted: Wanted) -> Failure:
 def _count(session: Session, start: ColumnElement[bool], conditions: Conditions) -> tuple[dict[str, int], int]:
     """How many nodes each condition removes of those that the ones before it left, and how many remain.
 
-    SELECT CASE WHEN <first> THEN CASE WHEN <second> THEN … ELSE 1 END ELSE 0 END, count(*) FROM nodes … GROUP BY 1
+    SELECT CASE WHEN <first> IS NOT true THEN 0 WHEN <second> IS NOT true THEN 1 … END, count(*) FROM nodes … GROUP BY 1
+
+    One flat CASE: SQLite cannot read as many in each other as there may be traits.
     """
     remaining = len(conditions)
-    place: Any = literal(remaining)
-    for number, condition in reversed([*enumerate(conditions.values())]):
-        place = case((condition, place), else_=number)
+    failed = [(condition.is_not(true()), number) for number, condition in enumerate(conditions.values())]
+    place: Any = case(*failed, else_=remaining)
     inner = select(place.label("place")).where(start).subquery()
     rows = session.execute(select(inner.c.place, func.count()).group_by(inner.c.place)).all()
     found = {number: count for number, count in rows}

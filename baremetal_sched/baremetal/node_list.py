@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, exists, func, not_, or_, select
+from sqlalchemy import ColumnElement, and_, func, not_, or_, select
 from sqlalchemy.orm import Session, aliased
 from sqlalchemy.orm.attributes import InstrumentedAttribute
 
@@ -12,7 +12,8 @@ from baremetal_sched.baremetal import chassis, paging
 from baremetal_sched.baremetal.identifiers import canonical_uuid
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.baremetal.paging import Page
-from baremetal_sched.db.models import Node, NodeTrait
+from baremetal_sched.baremetal.trait_conditions import has_all, has_any
+from baremetal_sched.db.models import Node
 from baremetal_sched.db.types import Query, Rows
 from baremetal_sched.errors.baremetal import NodeNotFound
 
@@ -147,20 +148,14 @@ def _trait_conditions(filters: NodeFilters) -> list[ColumnElement[bool]]:
     traits-any:     EXISTS (… trait IN (A, B))
     not-traits-any: NOT EXISTS (… trait IN (A, B))
     """
-    conditions: list[ColumnElement[bool]] = [_has(trait) for trait in filters.traits]
+    conditions = has_all(filters.traits)
     if filters.not_traits:
-        conditions.append(not_(and_(*(_has(trait) for trait in filters.not_traits))))
+        conditions.append(not_(and_(*has_all(filters.not_traits))))
     if filters.traits_any:
-        conditions.append(_has(*filters.traits_any))
+        conditions.append(has_any(filters.traits_any))
     if filters.not_traits_any:
-        conditions.append(not_(_has(*filters.not_traits_any)))
+        conditions.append(not_(has_any(filters.not_traits_any)))
     return conditions
-
-
-def _has(*traits: str) -> ColumnElement[bool]:
-    matches = NodeTrait.trait == traits[0] if len(traits) == 1 else NodeTrait.trait.in_(traits)
-    found: ColumnElement[bool] = exists().where(NodeTrait.node_id == Node.id, matches)
-    return found
 
 
 def _ids_owned_by(

@@ -9,6 +9,9 @@ from baremetal_sched.baremetal.identifiers import canonical_uuid, is_logical_nam
 from baremetal_sched.baremetal.schemas.base import JsonObject, StrictSchema, Text, Uuid
 from baremetal_sched.baremetal.schemas.traits import complaint_about
 
+#: No node has as many traits; each is looked for in every node that might do.
+MOST_TRAITS = 500
+
 
 class _TextList(fields.Field[list[str]]):
     """A list of strings."""
@@ -28,6 +31,12 @@ class _TextList(fields.Field[list[str]]):
 
 class _TraitEntries(_TextList):
     """Traits, ``!`` and a trait, or ``in:`` and several traits."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[str]:
+        entries = super()._deserialize(value, attr, data, **kwargs)
+        if len(entries) > MOST_TRAITS:
+            raise ValidationError(f"{len(entries)} traits are too many: {MOST_TRAITS} are allowed")
+        return entries
 
     def check(self, item: str) -> None:
         for name in TraitEntry(item).names:

@@ -159,6 +159,25 @@ def test_last_error_counts_what_each_condition_removed(service: Service) -> None
     assert failed["last_error"].endswith("resource class: 1, candidate nodes: 2, maintenance: 1, power state: 1.")
 
 
+@pytest.mark.parametrize("count", [60, 500])
+def test_any_number_of_traits(service: Service, count: int) -> None:
+    service.add_node("n1", traits=("CUSTOM_0",))
+    failed = allocate(service, traits=[f"CUSTOM_{number}" for number in range(count)])
+    assert "no suitable nodes have the requested traits CUSTOM_0, CUSTOM_1, " in failed["last_error"]
+    assert failed["last_error"].endswith("so many were ruled out by each condition: trait CUSTOM_1: 1.")
+    others = [f"!CUSTOM_{number}" for number in range(1, count)]
+    assert allocate(service, traits=others)["state"] == "active"
+    service.add_node("n2", traits=("CUSTOM_0",))
+    several = [f"in:CUSTOM_0,CUSTOM_{number}" for number in range(1, count)]
+    assert allocate(service, traits=several)["state"] == "active"
+
+
+def test_an_empty_owner_is_none(service: Service) -> None:
+    service.add_node("n1", owner="p1")
+    allocation = allocate(service, owner="")
+    assert (allocation["state"], allocation["owner"]) == ("active", None)
+
+
 def test_candidate_nodes_keep_their_order_and_are_uuids(service: Service) -> None:
     one, two = service.add_node("n1"), service.add_node("n2")
     service.add_node("n3")
@@ -207,6 +226,7 @@ def test_a_node_at_which_a_conductor_works_is_waited_for(service: Service) -> No
         ({"traits": ["CUSTOM_A,CUSTOM_B"]}, 400, "is not valid"),
         ({"traits": "CUSTOM_A"}, 400, "is not of type 'array'"),
         ({"traits": [1]}, 400, "1 is not of type 'string'"),
+        ({"traits": [f"CUSTOM_{number}" for number in range(501)]}, 400, "501 traits are too many"),
         ({"candidate_nodes": ["a b"]}, 400, "is not a 'uuid'"),
         ({"extra": []}, 400, "is not of type 'object'"),
         ({"node": "nosuch"}, 400, "Node nosuch could not be found."),

@@ -219,6 +219,29 @@ def test_lists_by_traits(fleet: Service, query: str, expected: str) -> None:
     assert [node["name"] for node in detailed] == expected.split()
 
 
+MANY = tuple(f"CUSTOM_{number}" for number in range(50))
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (("traits", MANY), ["all"]),
+        (("traits", (*MANY, *MANY)), ["all"]),
+        (("traits", (*MANY, "CUSTOM_X")), []),
+        (("traits", tuple(f"CUSTOM_{number}" for number in range(300))), []),
+        (("not-traits", MANY), ["some"]),
+        (("traits-any", (*MANY, "CUSTOM_X")), ["all", "some"]),
+        (("not-traits-any", MANY[40:]), ["some"]),
+    ],
+)
+def test_lists_by_many_traits(service: Service, query: tuple[str, tuple[str, ...]], expected: list[str]) -> None:
+    service.add_node("all", traits=MANY, power=False)
+    service.add_node("some", traits=MANY[:40], power=False)
+    name, traits = query
+    nodes = service.baremetal("GET", f"/nodes?fields=name&{name}={','.join(traits)}").json["nodes"]
+    assert [node["name"] for node in nodes] == expected
+
+
 @pytest.mark.parametrize("parameter", ["traits", "not-traits", "traits-any", "not-traits-any"])
 @pytest.mark.parametrize(
     "value", ["", "custom_a", "HW_NOSUCH", "CUSTOM_A,", "CUSTOM_A,,CUSTOM_B", "CUSTOM_A;", "!CUSTOM_A"]
