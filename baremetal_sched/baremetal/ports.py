@@ -128,13 +128,19 @@ def set_fields(session: Session, port: Port, node: Node, values: Mapping[str, An
         portgroups.admit(session, group, after["physical_network"], besides=port.id)
     _require_free(session, changed)
     records.change(port, changed)
+    # Another port may be about to get the same name.
+    session.flush()
 
 
 def claim(session: Session, node: Node, uuid: str, address: str) -> Port | None:
     """A new port of ``node`` with this UUID and MAC address; None, and no port, if there is one with the address."""
     if session.scalar(select(exists().where(Port.address == address))):
         return None
-    return records.new(session, Port, {"uuid": uuid, "address": address, "node_id": node.id})
+    port = records.new(session, Port, {"uuid": uuid, "address": address, "node_id": node.id})
+    # What the database sets by default is not known before.
+    session.flush()
+    session.refresh(port)
+    return port
 
 
 def document_of(port: Port, node: Node, group: Portgroup | None = None) -> dict[str, Any]:

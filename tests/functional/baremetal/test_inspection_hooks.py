@@ -278,3 +278,12 @@ def test_a_fake_inspection_has_no_hooks(service: Service) -> None:
     assert service.node("n1")["provision_state"] == "manageable"
     assert ports(service) == {}
     assert fault(service.baremetal("GET", "/ports/x", status=404))
+
+
+def test_rules_that_give_two_ports_one_name(database_url: str) -> None:
+    with inspecting(database_url) as service:
+        actions = [{"op": "set-port-attribute", "args": [address, "/name", "p1"]} for address in (OLD, BOOTED)]
+        service.baremetal("POST", "/inspection_rules", {"actions": actions})
+        report(service, state="inspect failed")
+        assert "p1" in service.node("n1")["last_error"]
+        assert set(ports(service)) == {OLD}
