@@ -218,6 +218,11 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default=True,
             help="Set pxe_enabled of ports by what their machine booted from.",
         ),
+        cfg.BoolOpt(
+            "pre_create_ports",
+            default=True,
+            help="Make ports of the addresses that management controllers know before an agent inspects a machine.",
+        ),
         cfg.BoolOpt("power_off", default=True, help="Switch a machine off when its agent has reported an inspection."),
         cfg.StrOpt(
             "default_hooks",

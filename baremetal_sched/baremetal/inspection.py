@@ -1,6 +1,7 @@
 """Inspections of nodes: their times, and what follows from what they find."""
 
-from collections.abc import Mapping, Sequence
+import uuid as uuid_module
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import inspection_rules, inventory, node_update, ports, traits
 from baremetal_sched.baremetal.drivers.inspect import Finding
 from baremetal_sched.baremetal.hooks import registry
+from baremetal_sched.baremetal.identifiers import canonical_mac
 from baremetal_sched.baremetal.node_fields import FIELDS
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.baremetal.rules import built_in, engine
@@ -59,9 +61,12 @@ class Verdict:
     calls: Sequence[ApiCall]
 
 
-def begin(session: Session, node: Node) -> None:
-    """The inspection begins now."""
+def begin(session: Session, node: Node, addresses: Iterable[str] = ()) -> None:
+    """The inspection of the node (its row locked) begins now. By ports with these MAC addresses, which it gets unless
+    they are there, its agent will find it; what is none does not count."""
     node.inspection_started_at, node.inspection_finished_at = utcnow(), None
+    for address in filter(None, map(canonical_mac, addresses)):
+        ports.claim(session, node, str(uuid_module.uuid4()), address)
 
 
 def judge(

@@ -18,17 +18,29 @@ from baremetal_sched.conductor import api_calls
 from baremetal_sched.conductor.task import Task
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import SchedulerError
+from baremetal_sched.errors.baremetal import UnsupportedByDriver
 
 
 def inspect(task: Task) -> None:
     """Inspect the machine, and let the node have what was found."""
-    task.write(inspection.begin)
+    addresses = _addresses(task)
+    task.write(lambda session, node: inspection.begin(session, node, addresses))
     found = task.driver.inspect.inspect_hardware(task.machine)
     if isinstance(found, Finding):
         _keep(task, found)
         _conclude(task, found)
     else:
         task.end(WAIT, lambda session, node: found.write(node))
+
+
+def _addresses(task: Task) -> Sequence[str]:
+    """Those that the management controller knows, if they are needed and wanted."""
+    if not task.driver.inspect.uses_agent or not task.job.settings.inspector.pre_create_ports:
+        return ()
+    try:
+        return task.driver.management.get_mac_addresses(task.machine)
+    except UnsupportedByDriver:
+        return ()
 
 
 def carry_on(task: Task) -> None:

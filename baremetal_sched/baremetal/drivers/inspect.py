@@ -20,6 +20,9 @@ class Finding:
 class InspectInterface(Protocol):
     """Finds out what is in a machine."""
 
+    #: Does an agent do that, for which the node has to be known by its ports?
+    uses_agent: bool = False
+
     def validate(self, machine: Machine) -> None:
         """Raise a SchedulerError unless the machine can be inspected."""
         raise machine.unsupported("inspect")
@@ -86,6 +89,8 @@ def _count(value: Any, default: int) -> int:
 
 class AgentInspect(InspectInterface):
     """An agent, booted on the machine, finds out what is in it, and posts that to ``/v1/continue_inspection``."""
+
+    uses_agent = True
 
     def validate(self, machine: Machine) -> None:
         pass

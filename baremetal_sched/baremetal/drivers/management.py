@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
+from baremetal_sched.baremetal.drivers.inspect import FAKE_INVENTORY
 from baremetal_sched.baremetal.drivers.machine import NOTHING, Effect, Machine
 from baremetal_sched.errors import InvalidValue
 
@@ -39,6 +40,10 @@ class ManagementInterface(Protocol):
         """Switch secure boot."""
         raise machine.unsupported("set_secure_boot_state")
 
+    def get_mac_addresses(self, machine: Machine) -> list[str]:
+        """Addresses of network interfaces that are in use, as the management controller knows them."""
+        raise machine.unsupported("get_mac_addresses")
+
     def inject_nmi(self, machine: Machine) -> None:
         """Send a non-maskable interrupt."""
         raise machine.unsupported("inject_nmi")
@@ -74,7 +79,8 @@ def _require_device(device: str, supported: list[str]) -> None:
 
 
 class FakeManagement(ManagementInterface):
-    """Boots from the network, whatever it is told; has a lamp of its own and one on its chassis."""
+    """Boots from the network, whatever it is told; has a lamp of its own and one on its chassis, and the interfaces of
+    ``fake_inventory`` in its ``driver_info``."""
 
     _INDICATORS: Indicators = {
         "chassis": {"led-0": {"readonly": True, "states": ["off", "on"]}},
@@ -93,6 +99,15 @@ class FakeManagement(ManagementInterface):
     def set_boot_device(self, machine: Machine, device: str, *, persistent: bool) -> Effect:
         _require_device(device, self.get_supported_boot_devices(machine))
         return NOTHING
+
+    def get_mac_addresses(self, machine: Machine) -> list[str]:
+        found = machine.driver_info.get(FAKE_INVENTORY)
+        interfaces = found.get("interfaces") if isinstance(found, dict) else None
+        return [
+            str(interface.get("mac_address"))
+            for interface in (interfaces if isinstance(interfaces, list) else ())
+            if isinstance(interface, dict)
+        ]
 
     def get_supported_indicators(self, machine: Machine) -> Indicators:
         return self._INDICATORS

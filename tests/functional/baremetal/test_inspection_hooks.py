@@ -9,7 +9,7 @@ import pytest
 from tests.service import Service, fault
 
 BOOTED, ACTIVE, DARK = "52:54:00:00:00:01", "52:54:00:00:00:02", "52:54:00:00:00:03"
-OLD = "52:54:00:00:00:99"
+OLD, TAKEN = "52:54:00:00:00:99", "52:54:00:00:00:98"
 #: Of the machine: booted from, with an address, with nothing, and its loopback.
 INTERFACES = [
     {"name": "eth0", "mac_address": BOOTED.upper(), "ipv4_address": "192.0.2.1"},
@@ -280,6 +280,36 @@ def test_a_fake_inspection_has_no_hooks(service: Service) -> None:
     assert fault(service.baremetal("GET", "/ports/x", status=404))
 
 
+@pytest.mark.parametrize(
+    ("wanted", "interface", "expected"),
+    [
+        (True, "agent", {OLD, BOOTED, DARK}),
+        (False, "agent", {OLD}),
+        (True, "fake", {OLD}),
+    ],
+)
+def test_ports_by_which_an_agent_finds_its_node(
+    database_url: str, wanted: bool, interface: str, expected: set[str]
+) -> None:
+    """Of interfaces that the management controller knows; a port of another node stays there."""
+    with Service(database_url, inspector={"pre_create_ports": wanted}) as service:
+        service.add_conductor("c1")
+        for name, address in (("n1", OLD), ("n2", TAKEN)):
+            service.add_node(name, power=False, inspect_interface=interface)
+            service.baremetal("POST", "/ports", {"node_ident": name, "address": address})
+        known = [{"mac_address": address} for address in (BOOTED.upper(), DARK, DARK, OLD, TAKEN, "x", None)]
+        service.patch("n1", ("add", "/driver_info/fake_inventory", {"interfaces": [*known, {}, "y"]}))
+        for verb in ("manage", "inspect"):
+            service.baremetal("PUT", "/nodes/n1/states/provision", {"target": verb})
+            service.work()
+        assert set(ports(service)) == expected
+        assert {port["pxe_enabled"] for port in ports(service).values()} == {True}
+        if interface == "agent" and wanted:
+            service.baremetal("POST", "/continue_inspection", {"inventory": INVENTORY}, status=202)
+            service.work()
+            assert service.node("n1")["provision_state"] == "manageable"
+
+
 def test_rules_that_give_two_ports_one_name(database_url: str) -> None:
     with inspecting(database_url) as service:
         actions = [{"op": "set-port-attribute", "args": [address, "/name", "p1"]} for address in (OLD, BOOTED)]
@@ -287,3 +317,11 @@ def test_rules_that_give_two_ports_one_name(database_url: str) -> None:
         report(service, state="inspect failed")
         assert "p1" in service.node("n1")["last_error"]
         assert set(ports(service)) == {OLD}
+
+
+@pytest.mark.parametrize("driver", ["fake-hardware", "manual-management"])
+def test_without_addresses_there_are_no_ports(service: Service, driver: str) -> None:
+    interfaces = {"inspect_interface": "agent", "power_interface": "fake"}
+    service.baremetal("POST", "/nodes", {"driver": driver, "name": "n1", **interfaces})
+    begin(service)
+    assert ports(service) == {}
