@@ -1,5 +1,6 @@
 """Inspection rules on documents: fields in texts, every operator, every action, loops, and how rules fail."""
 
+import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -113,6 +114,10 @@ def holds(condition: dict[str, Any]) -> bool:
         ("{inventory[cpu][count]:{node}}", "{inventory[cpu][count]:{node}}"),
         ("{inventory[cpu][flags]:03d}", "{inventory[cpu][flags]:03d}"),
         ("{inventory[vendor]:d}", "{inventory[vendor]:d}"),
+        # No number becomes a character: some are none that a text may have.
+        ("{plugin_data[zero]:c}", "{plugin_data[zero]:c}"),
+        ("{plugin_data[zero]:>3c}", "{plugin_data[zero]:>3c}"),
+        ("{plugin_data[zero]:c>3}", "cc0"),
     ],
 )
 def test_fields_are_filled_in(text: Any, value: Any) -> None:
@@ -259,16 +264,16 @@ ENDLESS = clause("contains", value="a" * 40 + "!", regex="(a+)+$")
 @pytest.mark.parametrize(
     ("condition", "reason"),
     [
-        (ENDLESS, "the regular expression '(a+)+$' takes more than 1 s (inspection rule r1)"),
+        (ENDLESS, re.escape("the regular expression '(a+)+$' takes more than 1 s (inspection rule r1)")),
         ({**ENDLESS, "op": "!matches"}, "takes more than 1 s"),
-        (clause("matches", value="ab" * 8_000_000, regex="(a|b)*c?"), "invalid regular expression"),
+        # Which of the two comes first is a matter of the machine.
+        (clause("matches", value="ab" * 8_000_000, regex="(a|b)*c?"), "invalid regular expression|takes more than 1 s"),
     ],
 )
 def test_regular_expressions_that_never_end(condition: dict[str, Any], reason: str) -> None:
     """They take neither for ever nor all memory, and what comes after them is looked at."""
-    with pytest.raises(RuleFailed) as failed:
+    with pytest.raises(RuleFailed, match=reason):
         holds(condition)
-    assert reason in str(failed.value)
     assert holds(clause("contains", value="abc", regex="b"))
 
 

@@ -15,7 +15,8 @@ _MASK = "***"
 
 _FIELD = re.compile(r"(\w+)((?:\[[^\[\]]+\]|\.\w+)*)")
 _PART = re.compile(r"\[([^\[\]]+)\]|\.(\w+)")
-_SPEC = re.compile(r"[^{}\d]{0,3}\d{0,3}(\.\d{1,2})?[a-zA-Z%]?")
+#: How a value is to be written; not as the character of that number, which may be none that a text may have.
+_SPEC = re.compile(r"[^{}\d]{0,3}\d{0,3}(\.\d{1,2})?[a-zA-Z%]?(?<!c)")
 
 
 class _Missing(Exception):
