@@ -59,7 +59,17 @@ def test_settings_that_stop_the_start(option: str, value: Any, text: str) -> Non
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "{", "\0", "devices: []", "pci_devices: 1", "pci_devices: [1]", 'pci_devices: [{vendor_id: "1"}]'],
+    [
+        "",
+        "[]",
+        "{",
+        "\0",
+        "devices: []",
+        "pci_devices: 1",
+        "pci_devices: [1]",
+        'pci_devices: [{vendor_id: "1"}]',
+        "pci_devices: [{vendor_id: 1, device_id: 2, since: 2026-01-01}]",
+    ],
 )
 def test_files_that_name_no_accelerators(tmp_path: Path, text: str) -> None:
     file = tmp_path / "known.yaml"

@@ -9,6 +9,7 @@ import structlog
 import yaml
 
 from baremetal_sched.baremetal.rules.subject import Subject
+from baremetal_sched.db.types import dump_json
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.settings import Settings
 
@@ -63,6 +64,8 @@ def _load(path: str) -> Known:
         devices = document["pci_devices"]
         if not all(device["vendor_id"] and device["device_id"] for device in devices):
             raise ValueError("a device lacks vendor_id or device_id")
+        # What YAML can say and JSON cannot would be found too late.
+        dump_json(devices)
         return {_ids(device, "device_id"): device for device in devices}
     except (OSError, ValueError, KeyError, TypeError, yaml.YAMLError) as error:
         raise InvalidValue(message=f"[inspector] known_accelerators: {path} cannot be read: {error!r}") from None
