@@ -101,9 +101,9 @@ def packed(row_id: SQLColumnExpression[int], text: SQLColumnExpression[str]) -> 
     return joined(concatenated(number(row_id + literal_column(str(_BASE))), text), "\n")
 
 
-def packet(row_id: SQLColumnExpression[int]) -> ColumnElement[int]:
-    """What to group rows by that come in one packet."""
-    return row_id.bitwise_rshift(literal_column(str(_BITS)))
+def packet(row_id: SQLColumnExpression[int], bits: int = _BITS) -> ColumnElement[int]:
+    """What to group rows by that come in one packet: those whose ids differ in the last ``bits`` only."""
+    return row_id.bitwise_rshift(literal_column(str(bits)))
 
 
 def lines(packets: Iterable[str]) -> list[str]:

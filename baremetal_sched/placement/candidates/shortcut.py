@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, exists, select
 from sqlalchemy.orm import Session
 
+from baremetal_sched.db import packing
 from baremetal_sched.db.transaction import REMEMBERED
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates import flat, lines, plans, reading, response
@@ -29,9 +30,13 @@ _TREES_SEEN = "trees seen"
 
 _NOBODY_HAS_A_PARENT = ~exists().where(PROVIDERS.c.parent_id > 0)
 
-_PROVIDER = flat.PROVIDER
+#: Of so many candidates, it is worth while to pack several into a row.
+_MANY = 100
+
+_PROVIDER, _FOUND = flat.PROVIDER, PROVIDERS.alias("found_provider")
 #: A row is one text: PyMySQL takes longer to read a column than the database to write it.
 _LINES = {traits: reading.line_of(_PROVIDER, traits=traits) for traits in (False, True)}
+_FOUND_LINES = {traits: reading.line_of(_FOUND, traits=traits) for traits in (False, True)}
 
 
 def answer(session: Session, request: CandidateRequest, version: int, options: Options) -> dict[str, Any] | None:
@@ -43,7 +48,11 @@ def answer(session: Session, request: CandidateRequest, version: int, options: O
     wanted = recall(session, request, version) or resolve(session, request, version)
     if wanted is None:
         return None
-    rows = plans.texts(session, _MAKE[version >= TRAITS_SINCE], wanted, options.limit_of(request))
+    limit = options.limit_of(request)
+    many = limit is None or limit >= _MANY
+    rows = plans.texts(session, _MAKE[version >= TRAITS_SINCE, many], wanted, limit)
+    if many:
+        rows = packing.lines(rows)
     if not rows:
         if not session.scalar(select(_NOBODY_HAS_A_PARENT)):
             memory[_TREES_SEEN] = time.monotonic()
@@ -62,11 +71,29 @@ def _is_plain(request: CandidateRequest) -> bool:
     return alone and not request.root_required.names() and not names_places(request)
 
 
-def _query(wanted: Wanted, limit: int | None, *, traits: bool) -> Query:
+def _one_by_one(wanted: Wanted, limit: int | None, *, traits: bool) -> Query:
     """SELECT (all that a summary tells) FROM … WHERE … as ``flat`` has it
     AND NOT EXISTS (SELECT 1 FROM resource_providers WHERE parent_id > 0) AND the ids still have these names
     """
-    query = flat.providers_of(wanted, [_LINES[traits]]).where(_NOBODY_HAS_A_PARENT, *_names(wanted))
+    return _fitting(wanted, limit, _LINES[traits])
+
+
+def _packed(wanted: Wanted, limit: int | None, *, traits: bool) -> Query:
+    """SELECT (many lines) FROM (SELECT p.id FROM … as above) found JOIN resource_providers p ON p.id = found.id
+    GROUP BY p.id >> 10
+
+    Few of those whose ids are side by side are free and of one class, so a packet spans many ids.
+    """
+    found = _fitting(wanted, limit, _PROVIDER.c.id).subquery("found")
+    return (
+        select(packing.packed(_FOUND.c.id, _FOUND_LINES[traits]))
+        .join_from(found, _FOUND, _FOUND.c.id == found.c.id)
+        .group_by(packing.packet(_FOUND.c.id, 10))
+    )
+
+
+def _fitting(wanted: Wanted, limit: int | None, column: ColumnElement[Any]) -> Query:
+    query = flat.providers_of(wanted, [column]).where(_NOBODY_HAS_A_PARENT, *_names(wanted))
     return query if limit is None else query.limit(limit)
 
 
@@ -80,4 +107,8 @@ def _names(wanted: Wanted) -> list[ColumnElement[bool]]:
     return [is_named(TRAITS, *item) for item in wanted.trait_names.items() if item[0] not in needed]
 
 
-_MAKE = {traits: partial(_query, traits=traits) for traits in (False, True)}
+_MAKE = {
+    (traits, many): partial(_packed if many else _one_by_one, traits=traits)
+    for traits in (False, True)
+    for many in (False, True)
+}
