@@ -158,6 +158,22 @@ def test_secrets_are_masked(mask: str, sensitive: bool, seen: str) -> None:
     assert found.inventory == INVENTORY
 
 
+@pytest.mark.parametrize(("mask", "masked"), [("always", True), ("never", False)])
+def test_secrets_of_the_node_are_masked_as_in_every_answer(mask: str, masked: bool) -> None:
+    found = subject()
+    found.node["driver_info"] = {"ipmi_password": "pw", "ipmi_address": "192.0.2.1"}
+    found.node["instance_info"] = {"image_url": "http://signed"}
+    found.read_only = {"driver_internal_info": {"agent_secret_token": "t"}}
+    fields = ("driver_info", "driver_info.ipmi_password", "instance_info.image_url")
+    fields += ("driver_internal_info.agent_secret_token",)
+    value = [f"{{node.{field}}}" for field in fields]
+    engine.run([Rule("r1", (), [clause("set-attribute", path="/extra/a", value=value)])], found, mask_secrets=mask)
+    shown, *secrets = found.node["extra"]["a"]
+    assert shown == {"ipmi_password": "******" if masked else "pw", "ipmi_address": "192.0.2.1"}
+    assert secrets == (["******"] * 3 if masked else ["pw", "http://signed", "t"])
+    assert found.node["driver_info"]["ipmi_password"] == "pw"
+
+
 # -- conditions --------------------------------------------------------------------------------------------------------
 
 HOLDS = [

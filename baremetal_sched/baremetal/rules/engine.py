@@ -6,6 +6,7 @@ from typing import Any
 
 import structlog
 
+from baremetal_sched.baremetal import secrets
 from baremetal_sched.baremetal.rules import patterns
 from baremetal_sched.baremetal.rules.actions import ACTIONS, require_trait
 from baremetal_sched.baremetal.rules.operators import OPERATORS
@@ -75,14 +76,12 @@ def run(rules: Iterable[Rule], subject: Subject, *, mask_secrets: str) -> None:
 
 
 def _context(subject: Subject, mask: bool) -> Context:
-    return Context(
-        {
-            "node": {**subject.read_only, **subject.node, "traits": subject.traits},
-            "inventory": subject.inventory,
-            "plugin_data": subject.plugin_data,
-        },
-        mask=mask,
-    )
+    node = {**subject.read_only, **subject.node, "traits": subject.traits}
+    if mask:
+        # A rule writes where everybody can read: what no answer shows it must not see.
+        instance_info = secrets.mask(node.get("instance_info") or {}, instance=True)
+        node = secrets.mask({**node, "instance_info": instance_info})
+    return Context({"node": node, "inventory": subject.inventory, "plugin_data": subject.plugin_data}, mask=mask)
 
 
 def _holds(condition: Mapping[str, Any], context: Context) -> bool:
