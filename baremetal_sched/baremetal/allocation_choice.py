@@ -10,12 +10,12 @@ from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal import projection, states
-from baremetal_sched.baremetal.trait_conditions import FEW, has_all, has_any
+from baremetal_sched.baremetal.trait_conditions import has_all, has_any
 from baremetal_sched.db.models import Inventory, Node, ResourceProvider
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.baremetal import SuitableNodesLocked
 from baremetal_sched.placement import names
-from baremetal_sched.placement.candidates.conditions import by_index
+from baremetal_sched.placement.candidates.conditions import FEW, by_index, unjoined
 from baremetal_sched.placement.tables import INVENTORIES
 
 #: Conditions on Node by a label for people, in the order in which a failure counts.
@@ -185,13 +185,13 @@ def _traits(wanted: Wanted) -> Conditions:
 
 def _traits_together(wanted: Wanted) -> Iterator[ColumnElement[bool]]:
     """The same as ``_traits`` for more than a few: all that have to be there in one condition, all that must not in
-    another. Entries with several traits are compared with true, which keeps PostgreSQL from making joins of them."""
+    another."""
     required = [entry.names[0] for entry in wanted.traits if len(entry.names) == 1 and not entry.forbidden]
     forbidden = [entry.names[0] for entry in wanted.traits if entry.forbidden]
     yield from has_all(required)
     if forbidden:
         yield not_(has_any(forbidden))
-    yield from (entry.condition().is_(true()) for entry in wanted.traits if len(entry.names) > 1)
+    yield from unjoined([entry.condition() for entry in wanted.traits if len(entry.names) > 1])
 
 
 def _unlocked() -> Conditions:

@@ -5,10 +5,7 @@ from collections.abc import Collection
 from sqlalchemy import ColumnElement, exists, func, select
 
 from baremetal_sched.db.models import Node, NodeTrait
-
-#: So many traits are a condition each. Of more PostgreSQL would look for the best order of as many joins: for 500 of
-#: them six minutes.
-FEW = 8
+from baremetal_sched.placement.candidates.conditions import FEW
 
 
 def has_any(traits: Collection[str]) -> ColumnElement[bool]:

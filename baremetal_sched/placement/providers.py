@@ -145,4 +145,4 @@ def _aggregates(wanted: AggregateConditions) -> Conditions:
     clauses = [member(uuids) for uuids in wanted.member_of]
     if wanted.forbidden:
         clauses.append(~member(wanted.forbidden))
-    return clauses
+    return conditions.unjoined(clauses)

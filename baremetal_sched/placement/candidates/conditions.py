@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Table, bindparam, literal, literal_column, select
+from sqlalchemy import ColumnElement, Table, bindparam, literal, literal_column, select, true
 
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates.trees import Group
@@ -18,6 +18,9 @@ Conditions = list[ColumnElement[bool]]
 #: A condition is made of immutable parts and says the same each time, but making it takes longer than all the rest; so
 #: those about the same class or trait are kept. Sources have to be aliases that are kept as well.
 _kept = lru_cache(maxsize=4096)
+
+#: PostgreSQL makes a join of each EXISTS and looks for their best order: of so many in no time, of 500 in six minutes.
+FEW = 8
 
 # Each EXISTS has a scope of its own, so one alias serves them all.
 _INVENTORY = INVENTORIES.alias("inventory")
@@ -100,10 +103,12 @@ def _exists(source: Source, *where: ColumnElement[bool], hint: str | None = None
 
 def has_traits(provider_id: Column, required: Sequence[frozenset[int]], forbidden: frozenset[int]) -> Conditions:
     """A trait of each set, and none that is forbidden."""
-    return [
-        *(has_trait(provider_id, wanted) for wanted in required),
-        *(~has_trait(provider_id, frozenset([trait])) for trait in sorted(forbidden)),
-    ]
+    return unjoined(
+        [
+            *(has_trait(provider_id, wanted) for wanted in required),
+            *(~has_trait(provider_id, frozenset([trait])) for trait in sorted(forbidden)),
+        ]
+    )
 
 
 def in_aggregates(provider_id: Column, group: Group) -> Conditions:
@@ -111,7 +116,12 @@ def in_aggregates(provider_id: Column, group: Group) -> Conditions:
     conditions = [in_aggregate(provider_id, wanted) for wanted in group.member_of]
     if group.not_member_of:
         conditions.append(~in_aggregate(provider_id, group.not_member_of))
-    return conditions
+    return unjoined(conditions)
+
+
+def unjoined(conditions: Conditions) -> Conditions:
+    """The same conditions; if they are more than a few, compared with true: PostgreSQL makes no joins of these."""
+    return conditions if len(conditions) <= FEW else [condition.is_(true()) for condition in conditions]
 
 
 @_kept
