@@ -62,6 +62,8 @@ def fail(
 
     A machine that failed at a step of cleaning or servicing may be in any condition: it is put into maintenance.
     """
+    # Agents and drivers may have more to say than a database keeps.
+    reason = reason[: history.MAX_EVENT]
     column, fault = _STEPS.get(node.provision_state, (None, None))
     step = getattr(node, column) if column is not None else None
     if column is not None and step:

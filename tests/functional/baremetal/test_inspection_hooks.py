@@ -325,3 +325,10 @@ def test_without_addresses_there_are_no_ports(service: Service, driver: str) -> 
     service.baremetal("POST", "/nodes", {"driver": driver, "name": "n1", **interfaces})
     begin(service)
     assert ports(service) == {}
+
+
+def test_an_agent_with_much_to_say_about_its_failure(database_url: str) -> None:
+    with inspecting(database_url) as service:
+        report(service, state="inspect failed", error="ä" * 100_000)
+        error = service.node("n1")["last_error"]
+        assert (error[:26], len(error)) == ("Ramdisk reported error: ää", 16_000)
