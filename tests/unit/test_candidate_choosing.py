@@ -20,8 +20,7 @@ def tree(root_id: int, ports: int, free: int = 8) -> Anchor:
         Provider(root_id + number, root_id, root_id, inventories=Fixed({PORT: Inventory(free, 1, free, 1)}))
         for number in range(1, ports + 1)
     ]
-    local = [root, *below]
-    return Anchor(root, local, [], {provider.id: provider.parent_id for provider in local})
+    return Anchor(root, [root, *below], [], {})
 
 
 def wanting(*amounts: int, isolate: bool = False) -> Wanted:
@@ -97,7 +96,6 @@ def _root_last(anchor: Anchor) -> None:
     anchor.root, first.parent_id, last.parent_id = last, last.id, None
     for provider in anchor.local:
         provider.root_id = last.id
-    anchor.parents = {provider.id: provider.parent_id for provider in anchor.local}
 
 
 def _root_at(place: int) -> Callable[[Anchor], None]:
@@ -108,14 +106,13 @@ def _root_at(place: int) -> Callable[[Anchor], None]:
         for provider in anchor.local:
             provider.root_id, provider.parent_id = anchor.root.id, 7000
         anchor.root.parent_id = None
-        anchor.parents = {provider.id: provider.parent_id for provider in anchor.local}
         _add_trait(anchor.local[0], 8)
 
     return change
 
 
 def _below_another(anchor: Anchor) -> None:
-    anchor.local[2].parent_id = anchor.parents[anchor.local[2].id] = anchor.local[1].id
+    anchor.local[2].parent_id = anchor.local[1].id
 
 
 def _taken(anchor: Anchor) -> None:

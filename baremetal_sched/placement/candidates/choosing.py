@@ -121,7 +121,8 @@ class _Alike:
             given = self._given.get(provider.inventories)
             if given is None:
                 given = self._given[provider.inventories] = self._can_give(provider.inventories)
-            look.append((places.get(provider.parent_id), given, provider.traits, frozenset(provider.aggregates)))
+            aggregates = frozenset(provider.aggregates) if provider.aggregates else None
+            look.append((places.get(provider.parent_id), given, provider.traits, aggregates))
         return tuple(look)
 
     def _can_give(self, inventories: Mapping[int, Inventory]) -> int:

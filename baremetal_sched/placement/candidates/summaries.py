@@ -48,16 +48,19 @@ class Summaries:
         resources = self._resources()
         traits = self._traits() if self._version >= TRAITS_SINCE else {}
         uuids = {row_id: f'"{uuid}"' for row_id, uuid, *_ in self._lines}
-        members = []
-        for row_id, _, parent, root, inventories, trait_ids in self._lines:
-            text = f'{uuids[row_id]}:{{"resources":{resources[inventories]}'
-            if self._version >= TRAITS_SINCE:
-                text += f',"traits":{traits[trait_ids]}'
-            if self._version >= TREES_SINCE:
-                above, top = uuids.get(parent, "null"), uuids.get(root, "null")
-                text += f',"parent_provider_uuid":{above},"root_provider_uuid":{top}'
-            members.append(text)
-        return orjson.Fragment(f"{{{'},'.join(members)}}}}}" if members else "{}")
+        if self._version >= TREES_SINCE:
+            members = [
+                f'{uuids[row_id]}:{{"resources":{resources[inventories]},"traits":{traits[trait_ids]},'
+                f'"parent_provider_uuid":{uuids.get(parent, "null")},"root_provider_uuid":{uuids.get(root, "null")}}}'
+                for row_id, _, parent, root, inventories, trait_ids in self._lines
+            ]
+        else:
+            members = [
+                f'{uuids[row_id]}:{{"resources":{resources[inventories]}'
+                + (f',"traits":{traits[trait_ids]}}}' if self._version >= TRAITS_SINCE else "}")
+                for row_id, _, _, _, inventories, trait_ids in self._lines
+            ]
+        return orjson.Fragment(f"{{{','.join(members)}}}")
 
     def _resources(self) -> dict[str, str]:
         """JSON of what providers have, by the text of it."""

@@ -118,16 +118,22 @@ def _meets(ids: AbstractSet[int], wanted: Sequence[frozenset[int]]) -> bool:
 
 @dataclass(slots=True)
 class Anchor:
-    """A tree with the providers that share with it (its own are just ``local``). ``parents``: of all of them, by id.
+    """A tree with the providers that share with it (its own are just ``local``).
 
-    ``lines`` are all providers of the tree as they were read, if they were.
+    ``above``: the parents in the trees of those who share, by id. ``lines``: all providers of the tree as they were
+    read, if they were.
     """
 
     root: Provider
     local: list[Provider]
     sharing: list[Provider]
-    parents: dict[int, int | None]
+    above: Mapping[int, int | None]
     lines: Sequence[Line] = ()
+
+    @property
+    def parents(self) -> dict[int, int | None]:
+        """The parents of all of them, by id."""
+        return {**self.above, **{provider.id: provider.parent_id for provider in self.local}}
 
 
 @dataclass(slots=True)

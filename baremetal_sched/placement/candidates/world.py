@@ -79,8 +79,7 @@ class World:
             if root is not None:
                 guests = {p.id: p for aggregate in served.get(root_id, ()) for p in sharing_in.get(aggregate, ())}
                 sharing = [guest for guest in guests.values() if guest.root_id != root_id]
-                parents = {provider.id: provider.parent_id for provider in local} | self._ancestors
-                result.append(Anchor(root, local, sharing, parents, trees[root_id]))
+                result.append(Anchor(root, local, sharing, self._ancestors, trees[root_id]))
         return result
 
     def _read(self, which: ColumnElement[bool]) -> list[Line]:
