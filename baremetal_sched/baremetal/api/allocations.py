@@ -15,6 +15,7 @@ from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes import uuid_to_find
 from baremetal_sched.baremetal.api.query import Query
 from baremetal_sched.baremetal.api.view import Column, Resource, View, uuid_of_parent
+from baremetal_sched.baremetal.identifiers import canonical_uuid, is_logical_name
 from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE
 from baremetal_sched.db.models import Node, NodeAllocation
 from baremetal_sched.errors import InvalidValue
@@ -76,7 +77,7 @@ def _conditions(session: Session, query: Query) -> Sequence[ColumnElement[bool]]
 
 def show_allocation(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/allocations/{allocation}"""
-    return collection.show(call, session, ALLOCATIONS, allocations.find(session, ident).uuid)
+    return collection.show(call, session, ALLOCATIONS, allocations.find(session, _possible(ident)).uuid)
 
 
 def create_allocation(call: BaremetalCall, session: Session) -> Response:
@@ -102,14 +103,16 @@ def create_allocation(call: BaremetalCall, session: Session) -> Response:
 def update_allocation(call: BaremetalCall, session: Session, ident: str) -> Response:
     """PATCH /v1/allocations/{allocation}"""
     operations = collection.load_patch(call, allocations.FIELDS)
-    return collection.updated(call, session, ALLOCATIONS, allocations.update(session, ident, operations).uuid)
+    return collection.updated(
+        call, session, ALLOCATIONS, allocations.update(session, _possible(ident), operations).uuid
+    )
 
 
 def delete_allocation(call: BaremetalCall, session: Session, ident: str) -> Response:
     """DELETE /v1/allocations/{allocation}"""
     call.refuse_query()
     call.refuse_body()
-    allocations.destroy(session, ident)
+    allocations.destroy(session, _possible(ident))
     return empty_response(204)
 
 
@@ -126,3 +129,10 @@ def delete_allocation_of_node(call: BaremetalCall, session: Session, ident: str)
     node = nodes.find(session, uuid_to_find(call, session, ident))
     allocations.destroy(session, allocations.of_node(session, node, ident).uuid)
     return empty_response(204)
+
+
+def _possible(ident: str) -> str:
+    """``ident``, if it is a UUID or could be a name; else InvalidValue."""
+    if canonical_uuid(ident) is None and not is_logical_name(ident):
+        raise InvalidValue(message=f"Expected a logical name or UUID but received {ident}.")
+    return ident

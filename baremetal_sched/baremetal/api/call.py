@@ -1,5 +1,6 @@
 """A request to the bare metal API, as its views see it."""
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -28,6 +29,9 @@ _SUB_COLLECTIONS = frozenset(
         *("portgroups", "ports", "states", "traits", "validate", "vendor_passthru", "vifs", "vmedia", "volume"),
     }
 )
+
+#: Where the node is an argument of what is asked for, and not a part of the way there: which errors tell apart.
+_IDENT_IS_ARGUMENT = re.compile(r"/nodes/[^/]*/(maintenance|states|management|vendor_passthru)(/|$)|/heartbeat/")
 
 
 class BaremetalCall(Call):
@@ -110,12 +114,20 @@ class BaremetalCall(Call):
             raise InvalidValue(message=f"Expected UUID or name for {name}: {text}")
         return text
 
+    def portgroup_ident(self, ident: str) -> str:
+        """``ident`` from the path, if it can be that of a portgroup at all; else RoutingError."""
+        if canonical_uuid(ident) is None and not is_logical_name(ident):
+            raise RoutingError(400, f"Expected UUID or name for portgroup: {ident}")
+        return ident
+
     def node_ident(self, ident: str) -> str:
         """``ident`` from the path, if it can be that of a node at all; else RoutingError or InvalidValue."""
         if ident in _SUB_COLLECTIONS:
             raise PathNotFound
         if canonical_uuid(ident) is None:
             if not is_logical_name(ident):
+                if _IDENT_IS_ARGUMENT.search(self.http.path):
+                    raise InvalidValue(message=f"Expected UUID or name for node_ident: {ident}")
                 raise RoutingError(400, f"Expected UUID or name for node: {ident}")
             if NAMES <= self.version < LOGICAL_NAMES and not is_logical_name(ident, hostname_only=True):
                 raise InvalidValue(message=f"Expected a logical name or UUID but received {ident}.")

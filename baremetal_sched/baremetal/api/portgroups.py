@@ -112,4 +112,4 @@ def delete_portgroup(call: BaremetalCall, session: Session, ident: str) -> Respo
 
 
 def _uuid_of(call: BaremetalCall, session: Session, ident: str) -> str:
-    return records.uuid_of(session, Portgroup, call.ident(ident, "portgroup_ident"), portgroups.missing)
+    return records.uuid_of(session, Portgroup, call.portgroup_ident(ident), portgroups.missing)

@@ -101,12 +101,12 @@ def list_ports_of_node_in_detail(call: BaremetalCall, session: Session, ident: s
 
 def list_ports_of_portgroup(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/portgroups/{portgroup}/ports"""
-    return _list(call, session, f"portgroups/{ident}/ports", portgroup=call.ident(ident, "portgroup"))
+    return _list(call, session, f"portgroups/{ident}/ports", portgroup=call.portgroup_ident(ident))
 
 
 def list_ports_of_portgroup_in_detail(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/portgroups/{portgroup}/ports/detail"""
-    return _list(call, session, f"portgroups/{ident}/ports/detail", portgroup=call.ident(ident, "portgroup"))
+    return _list(call, session, f"portgroups/{ident}/ports/detail", portgroup=call.portgroup_ident(ident))
 
 
 def refuse_creation(call: BaremetalCall, session: None, ident: str) -> Response:

@@ -1,0 +1,52 @@
+"""What cannot name anything in a path is refused, in the shape in which Ironic does so there."""
+
+import json
+
+import pytest
+
+from tests.service import Service
+
+NEITHER = "a%20b"
+
+
+def refusal(service: Service, method: str, path: str, body: object) -> dict[str, object]:
+    response = service.baremetal(method, path, body, status=400)
+    document: dict[str, object] = json.loads(response.json["error_message"])
+    negotiated = "X-OpenStack-Ironic-API-Version" in response.headers
+    assert negotiated == ("faultstring" in document)
+    return document
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PUT", "maintenance", {}),
+        ("DELETE", "maintenance", None),
+        ("GET", "states", None),
+        ("PUT", "states/power", {"target": "power on"}),
+        ("PUT", "states/provision", {"target": "manage"}),
+        ("GET", "management/boot_device", None),
+        ("GET", "vendor_passthru/methods", None),
+    ],
+)
+def test_nodes_that_are_arguments(service: Service, method: str, path: str, body: object) -> None:
+    document = refusal(service, method, f"/nodes/{NEITHER}/{path}", body)
+    assert document["faultstring"] == "Expected UUID or name for node_ident: a b"
+
+
+@pytest.mark.parametrize("path", ["", "/traits", "/ports", "/vifs", "/validate"])
+def test_nodes_on_the_way(service: Service, path: str) -> None:
+    document = refusal(service, "GET", f"/nodes/{NEITHER}{path}", None)
+    assert (document["code"], document["description"]) == (400, "Expected UUID or name for node: a b")
+
+
+@pytest.mark.parametrize(("method", "path", "body"), [("GET", "", None), ("DELETE", "", None), ("GET", "/ports", None)])
+def test_portgroups(service: Service, method: str, path: str, body: object) -> None:
+    document = refusal(service, method, f"/portgroups/{NEITHER}{path}", body)
+    assert document["description"] == "Expected UUID or name for portgroup: a b"
+
+
+@pytest.mark.parametrize(("method", "body"), [("GET", None), ("PATCH", []), ("DELETE", None)])
+def test_allocations(service: Service, method: str, body: object) -> None:
+    document = refusal(service, method, f"/allocations/{NEITHER}", body)
+    assert document["faultstring"] == "Expected a logical name or UUID but received a b."
