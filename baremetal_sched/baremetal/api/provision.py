@@ -108,7 +108,7 @@ def _check_configdrive(call: BaremetalCall, verb: str, configdrive: Any) -> None
 
 def _runbook(call: BaremetalCall, session: Session, node: Node, verb: str, body: Mapping[str, Any]) -> Runbook | None:
     ident = body.get("runbook")
-    if ident is None:
+    if not ident:
         return None
     if call.version < RUNBOOK_SINCE:
         raise TooNewParameter(since=RUNBOOK_SINCE)

@@ -86,6 +86,7 @@ STEPS = {"interface": "deploy", "step": "x", "args": {}, "priority": 1}
         ("active", {"target": "service"}, 115, 400, '"service_steps" is required'),
         ("active", {"target": "rescue"}, 115, 400, 'A non-empty "rescue_password" is required'),
         ("active", {"target": "rescue", "rescue_password": " "}, 115, 400, 'A non-empty "rescue_password"'),
+        ("manageable", {"target": "clean", "runbook": ""}, 115, 400, '"clean_steps" is required'),
         ("manageable", {"target": "clean", "runbook": "r"}, 91, 406, "1.92"),
         ("manageable", {"target": "provide", "runbook": "nosuch"}, 115, 404, "Runbook nosuch could not be found"),
         ("manageable", {"target": "clean", "runbook": "nosuch"}, 115, 404, "Runbook nosuch could not be found"),
