@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import orjson
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -16,6 +17,9 @@ from baremetal_sched.placement.tables import PROVIDERS
 
 #: Databases limit the size of a statement; so many providers or trees are asked about at once.
 _BATCH = 1000
+
+#: Stands for a UUID.
+_ANY = "{uuid}"
 
 
 def build(session: Session, found: Sequence[Candidate], request: CandidateRequest, version: int) -> dict[str, Any]:
@@ -50,6 +54,15 @@ def render(found: Sequence[Candidate], summaries: Summaries, version: int) -> di
         ],
         "provider_summaries": summaries.document(),
     }
+
+
+def render_each(resources: dict[str, int], suffix: str, summaries: Summaries, version: int) -> dict[str, Any]:
+    """The document where every provider of the summaries is a candidate, and gives ``resources`` to the group with this
+    suffix. All candidates are one text, with another UUID in each."""
+    alone = _allocation_request(Candidate({0: resources}, {suffix: [0]}, {0}), {0: _ANY}, version)
+    text = orjson.dumps(alone).decode()
+    requests = ",".join(text.replace(_ANY, uuid) for uuid in summaries.uuids.values())
+    return {"allocation_requests": orjson.Fragment(f"[{requests}]"), "provider_summaries": summaries.document()}
 
 
 def _allocation_request(candidate: Candidate, uuids: dict[int, str], version: int) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from baremetal_sched.placement.candidates.query import CandidateRequest
 from baremetal_sched.placement.candidates.resolve import names_places, recall, resolve
 from baremetal_sched.placement.candidates.search import Options
 from baremetal_sched.placement.candidates.summaries import TRAITS_SINCE, Summaries
-from baremetal_sched.placement.candidates.trees import Candidate, Wanted
+from baremetal_sched.placement.candidates.trees import Wanted
 from baremetal_sched.placement.tables import PROVIDERS, TRAITS
 
 #: So many seconds it is remembered that there are trees: until then every request takes the long way at once.
@@ -61,8 +61,7 @@ def answer(session: Session, request: CandidateRequest, version: int, options: O
     summaries.add(lines.parsed(rows))
     (group,) = wanted.groups
     resources = {wanted.class_names[class_id]: amount for class_id, amount in group.resources.items()}
-    found = [Candidate({row_id: resources}, {group.suffix: [row_id]}, {row_id}) for row_id in summaries.uuids]
-    return response.render(found, summaries, version)
+    return response.render_each(resources, group.suffix, summaries, version)
 
 
 def _is_plain(request: CandidateRequest) -> bool:
