@@ -15,6 +15,7 @@ from baremetal_sched.baremetal.api.errors import TooNew
 from baremetal_sched.baremetal.api.query import PAGING, Query
 from baremetal_sched.baremetal.api.view import Listing, Resource, View
 from baremetal_sched.baremetal.fields import Fields
+from baremetal_sched.baremetal.identifiers import canonical_uuid
 from baremetal_sched.baremetal.paging import Page
 from baremetal_sched.baremetal.schemas.base import load
 from baremetal_sched.db.types import Rows
@@ -56,7 +57,7 @@ def list_all(
     selection = Selection(resource.fields.visible(call.version)) if detailed else select_fields(call, query, resource)
     for name, since in filters.items():
         query.require(since, name)
-    page = parse_page(call, query, resource.fields)
+    page = parse_page(call, query, resource.fields, any_marker=resource.any_marker)
     view = resource.view(resource, selection.shown, call.version, call.base_url)
     statement = select(*view.columns).where(*narrow(query))
     rows = paging.select_page(session, statement, resource.model, page, resource.missing)
@@ -91,12 +92,14 @@ def check_fields(call: BaremetalCall, names: Iterable[str], listing: Listing) ->
             raise TooNew
 
 
-def parse_page(call: BaremetalCall, query: Query, fields: Fields) -> Page:
-    """The page that the request asks for."""
+def parse_page(call: BaremetalCall, query: Query, fields: Fields, *, any_marker: bool = False) -> Page:
+    """The page that the request asks for. ``any_marker``: the marker need not be a UUID, to be found or not."""
     sort_key = query.text("sort_key") or "id"
     if sort_key in fields and fields[sort_key].since > call.version:
         raise TooNew
-    return Page(query.limit(), query.uuid("marker"), sort_key, query.descending())
+    named = query.ident("marker") if any_marker else None
+    marker = named if named is not None and canonical_uuid(named) is None else query.uuid("marker")
+    return Page(query.limit(), marker, sort_key, query.descending())
 
 
 def page_response(

@@ -19,6 +19,7 @@ TEMPLATES = Resource(
     list_default=deploy_templates.LIST_DEFAULT,
     missing=deploy_templates.missing,
     view=View,
+    any_marker=True,
 )
 
 

@@ -38,6 +38,7 @@ RULES = Resource(
     list_default=inspection_rules.LIST_DEFAULT,
     missing=inspection_rules.missing,
     view=RuleView,
+    any_marker=True,
 )
 
 

@@ -57,20 +57,20 @@ def list_indicators(call: BaremetalCall, session: Session, ident: str) -> Respon
     call.refuse_query()
     node = served_node(call, session, ident)
     found = [
-        _render(call, node, component, name, facts)
+        _render(call, ident, component, name, facts)
         for component, named in management.indicators(node, call.settings).items()
         for name, facts in named.items()
     ]
     return json_response({"indicators": found})
 
 
-def _render(call: BaremetalCall, node: Node, component: str, name: str, facts: Any) -> dict[str, Any]:
+def _render(call: BaremetalCall, ident: str, component: str, name: str, facts: Any) -> dict[str, Any]:
     unique = f"{name}@{component}"
     return {
         "name": unique,
         "component": component,
         **facts,
-        "links": links(call.base_url, "nodes", node.uuid, f"management/indicators/{unique}"),
+        "links": links(call.base_url, "nodes", ident, f"management/indicators/{unique}"),
     }
 
 

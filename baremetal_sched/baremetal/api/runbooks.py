@@ -40,6 +40,7 @@ RUNBOOKS = Resource(
     missing=runbooks.missing,
     view=RunbookView,
     newer_is_unknown=True,
+    any_marker=True,
 )
 
 

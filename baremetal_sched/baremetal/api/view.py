@@ -51,6 +51,7 @@ class Resource(Listing):
     """What the views of one collection have in common.
 
     ``path``: below /v1, also in links; ``plural``: what a list is called in bodies. ``model`` has a column ``uuid``.
+    ``any_marker``: is a marker that is no UUID just not found?
     """
 
     path: str
@@ -58,6 +59,7 @@ class Resource(Listing):
     model: Any
     missing: Missing
     view: "type[View]"
+    any_marker: bool = False
 
 
 class View:

@@ -101,6 +101,7 @@ def test_the_list(service: Service) -> None:
     assert names(service, "?" + page["next"].partition("?")[2]) == ["CUSTOM_B"]
     for query in ("fields=description", "fields=x", "sort_key=steps", "detail=true&fields=name", "limit=0", "name=a"):
         service.baremetal("GET", f"/deploy_templates?{query}", status=400)
+    service.baremetal("GET", "/deploy_templates?marker=CUSTOM_A", status=404)
 
 
 def test_patch_and_delete(service: Service) -> None:

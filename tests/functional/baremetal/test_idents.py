@@ -50,3 +50,11 @@ def test_portgroups(service: Service, method: str, path: str, body: object) -> N
 def test_allocations(service: Service, method: str, body: object) -> None:
     document = refusal(service, method, f"/allocations/{NEITHER}", body)
     assert document["faultstring"] == "Expected a logical name or UUID but received a b."
+
+
+def test_links_of_indicators_name_the_node_as_the_request_does(service: Service) -> None:
+    uuid = service.baremetal("POST", "/nodes", {"driver": "fake-hardware", "name": "n1"}, status=201).json["uuid"]
+    for ident in ("n1", uuid):
+        for indicator in service.baremetal("GET", f"/nodes/{ident}/management/indicators").json["indicators"]:
+            path = f"/nodes/{ident}/management/indicators/{indicator['name']}"
+            assert [link["href"].endswith(path) for link in indicator["links"]] == [True, True]

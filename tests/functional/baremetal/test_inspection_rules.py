@@ -120,8 +120,9 @@ def test_the_list(service: Service) -> None:
     assert [rule["uuid"] for rule in listed(service, "?" + page["next"].partition("?")[2])] == uuids[2:]
     assert len(listed(service, "?phase=main")) == 3
     assert listed(service, "?phase=other") == []
-    for query in ("fields=x", "sort_key=actions", "detail=true&fields=uuid", "sensitive=true", "limit=0", "marker=x"):
+    for query in ("fields=x", "sort_key=actions", "detail=true&fields=uuid", "sensitive=true", "limit=0", "marker=a/b"):
         service.baremetal("GET", f"/inspection_rules?{query}", status=400)
+    service.baremetal("GET", "/inspection_rules?marker=x", status=404)
 
 
 def test_sensitive_rules_do_not_show_what_they_do(service: Service) -> None:

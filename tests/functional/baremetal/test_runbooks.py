@@ -104,6 +104,7 @@ def test_the_list(service: Service) -> None:
     for query in ("fields=x", "sort_key=steps", "detail=true&fields=name", "public=true"):
         service.baremetal("GET", f"/runbooks?{query}", status=400)
     service.baremetal("GET", "/runbooks?fields=traits", version="1.111", status=400)
+    service.baremetal("GET", "/runbooks?marker=a", status=404)
 
 
 def test_patch_and_delete(service: Service) -> None:
