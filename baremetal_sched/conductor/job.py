@@ -7,15 +7,20 @@ from typing import Any, TypeVar
 
 import structlog
 from sqlalchemy import or_, select, update
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import work
 from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.errors import CommitUnknown, DatabaseAway, TooManyConflicts
+from baremetal_sched.errors import CommitUnknown, DatabaseAway, LastingConflict, TooManyConflicts
 from baremetal_sched.settings import Settings
 
 T = TypeVar("T")
+
+#: How many rounds in a row, of several attempts each, a violated key may be somebody faster: minutes, since after each
+#: round there is a pause. Nobody is faster so often; the change violates it by itself.
+MOST_CLASHES = 1000
 
 
 @dataclass(frozen=True)
@@ -40,41 +45,47 @@ class Job:
             except DatabaseAway as error:
                 self._wait(error)
 
-    def hold(self, change: Callable[[Session, Node], T]) -> T | None:
+    def hold(self, change: Callable[[Session, Node], T], *, gives_up: bool = False) -> T | None:
         """Run ``change`` in a transaction if the work is still this conductor's; if not, None.
 
         What is then begun on the machine is begun at once: if this took so long that the work may have been taken away
-        since, as when the process was suspended, it is looked for again.
+        since, as when the process was suspended, it is looked for again. ``gives_up``: see ``write``.
         """
         asked = time.monotonic()
-        outcome = self._fenced(work.hold, change)
+        outcome = self._fenced(work.hold, change, gives_up=gives_up)
         while outcome is not None and time.monotonic() - asked > self.settings.conductor.heartbeat_timeout / 2:
             asked = time.monotonic()
             if not self._fenced(work.hold, lambda session, node: True):
                 return None
         return outcome
 
-    def finish(self, change: Callable[[Session, Node], T]) -> T | None:
+    def finish(self, change: Callable[[Session, Node], T], *, gives_up: bool = False) -> T | None:
         """Like ``hold``, and with this the work is done."""
-        return self._fenced(work.finish, change)
+        return self._fenced(work.finish, change, gives_up=gives_up)
 
     def _fenced(
-        self, take: Callable[[Session, int, str], Node | None], change: Callable[[Session, Node], T]
+        self,
+        take: Callable[[Session, int, str], Node | None],
+        change: Callable[[Session, Node], T],
+        *,
+        gives_up: bool = False,
     ) -> T | None:
         def run(session: Session) -> T | None:
             node = take(session, self.id, self.conductor)
             return None if node is None else change(session, node)
 
-        return self.write(run)
+        return self.write(run, gives_up=gives_up)
 
-    def write(self, transaction: Callable[[Session], T]) -> T:
+    def write(self, transaction: Callable[[Session], T], *, gives_up: bool = False) -> T:
         """``Database.write``, repeated until it is through: what was done to a machine has to be written down.
 
         ``transaction`` begins with ``work.hold`` or ``work.finish``. It is not repeated if it was committed and only
-        the answer to that was lost.
+        the answer to that was lost. With ``gives_up``, for work of which can still be said that it failed,
+        LastingConflict is raised if it met violated keys, and nothing else, for ``MOST_CLASHES`` rounds in a row.
         """
         writes: int | None = None
         outcome: Any = None
+        clashes = 0
 
         def attempt(session: Session) -> T:
             nonlocal writes, outcome
@@ -86,10 +97,15 @@ class Job:
             try:
                 return self.database.write(attempt)
             except CommitUnknown as error:
+                clashes = 0
                 self._wait(error)
                 if writes is not None and self.read(lambda session: work.has_written(session, self.id, writes)):
                     return outcome  # type: ignore[no-any-return]
             except (DatabaseAway, TooManyConflicts) as error:
+                cause = error.__cause__
+                clashes = clashes + 1 if isinstance(cause, IntegrityError) else 0
+                if gives_up and isinstance(cause, IntegrityError) and clashes >= MOST_CLASHES:
+                    raise LastingConflict(rounds=clashes, reason=cause.orig) from error
                 self._wait(error)
 
     def _wait(self, error: Exception) -> None:

@@ -41,11 +41,14 @@ class Task:
         return self.machine.provision_state
 
     def write(self, change: Change) -> None:
-        """Change the node, and what scheduling sees of it. Raises WorkLost."""
-        self._keep(self.job.hold(self._write(change)))
+        """Change the node, and what scheduling sees of it. Raises WorkLost; LastingConflict if it cannot be written."""
+        self._keep(self.job.hold(self._write(change), gives_up=True))
 
     def end(self, event: str | None, change: Change | None = None) -> None:
-        """Change the node, move it on by ``event``, if there is one, and free it: the work is done. Raises WorkLost."""
+        """Change the node, move it on by ``event``, if there is one, and free it: the work is done.
+
+        Raises WorkLost; LastingConflict if that cannot be written.
+        """
 
         def finish(session: Session, node: Node) -> None:
             if event not in (state_machine.WAIT, state_machine.HOLD):
@@ -55,11 +58,11 @@ class Task:
             if event is not None:
                 state_machine.move(node, event)
 
-        self._keep(self.job.finish(self._write(finish)))
+        self._keep(self.job.finish(self._write(finish), gives_up=True))
         self.job.log.info("work done", provision_state=self.state)
 
     def fail(self, reason: str) -> None:
-        """The work came to nothing. Raises WorkLost."""
+        """The work came to nothing, which is tried until it is written. Raises WorkLost."""
 
         def note(session: Session, node: Node) -> None:
             outcomes.fail(session, node, reason, conductor=self.job.conductor)

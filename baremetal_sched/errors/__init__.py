@@ -51,6 +51,12 @@ class TooManyConflicts(UnavailableError):
     template = "The request lost {attempts} races against others for the same rows. Try again in a moment."
 
 
+class LastingConflict(SchedulerError):
+    """A change that cannot be made, however often it is tried: no race, and so nothing that is over soon."""
+
+    template = "What was done could not be written down, in {rounds} rounds of attempts: {reason}"
+
+
 class SchemaTooNew(SchedulerError):
     template = (
         "The database is at schema {found}, which this release does not know; its newest is {known}. "

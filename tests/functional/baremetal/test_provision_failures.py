@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.drivers.vendor import FakeVendor
-from baremetal_sched.db.models import NodeHistory
+from baremetal_sched.db.models import Node, NodeHistory, NodeTrait
 from baremetal_sched.errors import InvalidValue
 from tests.functional.baremetal.provisioning import LOG_STEP, ask, do, enrol, failing, offered, put_into, state_of
 from tests.service import Service
@@ -121,3 +122,21 @@ def test_what_failed_is_in_the_history(
     error = do(service, verb)["last_error"]
     query = select(NodeHistory.event_type, NodeHistory.severity, NodeHistory.event)
     assert service.database.read(lambda session: session.execute(query).all()) == [(kind, "ERROR", error)]
+
+
+def test_what_can_never_be_written_down_fails(service: Service, uuid: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no race that somebody else would win once: the worker is needed for other nodes."""
+
+    def clash(session: Session, node: Node, *findings: Any) -> None:
+        session.add_all([NodeTrait(node_id=node.id, trait="CUSTOM_A"), NodeTrait(node_id=node.id, trait="CUSTOM_A")])
+        session.flush()
+
+    monkeypatch.setattr("baremetal_sched.conductor.job.MOST_CLASHES", 2)
+    monkeypatch.setattr("baremetal_sched.baremetal.inventory.store", clash)
+    put_into(service, uuid, "manageable")
+    node = do(service, "inspect")
+    assert state_of(node) == ("inspect failed", "manageable")
+    assert node["last_error"].startswith("What was done could not be written down, in 2 rounds of attempts: ")
+    assert (node["reservation"], node["traits"]) == (None, [])
+    monkeypatch.undo()
+    assert do(service, "inspect")["provision_state"] == "manageable"
