@@ -1,5 +1,9 @@
 """Power: requested here, done by the conductor that owns the node (``conductor.power``)."""
 
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import history, nodes, projection, states, work
@@ -9,7 +13,7 @@ from baremetal_sched.baremetal.drivers.machine import Effect, Machine
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.errors.baremetal import InvalidPowerTarget, PowerRefused
+from baremetal_sched.errors.baremetal import InvalidPowerTarget, NodeNotFound, PowerRefused
 from baremetal_sched.settings import Settings
 
 #: The kind of work that this is.
@@ -40,10 +44,40 @@ def request(
     Driver(machine).power.validate(machine)
     if node.disable_power_off and states.POWER_TARGETS[target] == states.POWER_OFF:
         raise PowerRefused(target="power off")
-    node.target_power_state = states.POWER_TARGETS[target]
-    node.last_error = None
+    begin(node, target)
     work.request(session, node, owner, KIND, {"target": target, "timeout": timeout})
     return node
+
+
+def find_relatives(session: Session, node_id: int, target: str) -> list[int]:
+    """Ids of the nodes whose power has to be at ``target`` before that of this node may be: the parent of one that is
+    switched on, the children of one that is switched off.
+
+    None, if ``target`` is anything else; nor where the child has a dedicated power supply. Raises NodeNotFound if the
+    parent is gone.
+    """
+    node = session.get_one(Node, node_id)
+    if target == states.POWER_ON and node.parent_node is not None and not _has_dedicated_supply(node.driver_info):
+        parent = session.scalar(select(Node.id).where(Node.uuid == node.parent_node))
+        if parent is None:
+            raise NodeNotFound(node=node.parent_node)
+        return [parent]
+    if target == states.POWER_OFF:
+        children = session.execute(
+            select(Node.id, Node.driver_info).where(Node.parent_node == node.uuid).order_by(Node.id)
+        )
+        return [child for child, driver_info in children if not _has_dedicated_supply(driver_info)]
+    return []
+
+
+def _has_dedicated_supply(driver_info: Mapping[str, Any] | None) -> bool:
+    return bool((driver_info or {}).get("has_dedicated_power_supply"))
+
+
+def begin(node: Node, target: str) -> None:
+    """The node's power is on its way to ``target``."""
+    node.target_power_state = states.POWER_TARGETS[target]
+    node.last_error = None
 
 
 def finish(session: Session, work_id: int, conductor: str, outcome: Effect | str) -> bool:

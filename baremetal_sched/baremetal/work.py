@@ -13,12 +13,16 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Node, NodeWork
+from baremetal_sched.errors.baremetal import NodeLocked, NodeNotFound
 
 #: Where conductors hear of work at once, on PostgreSQL: what is said there is the host name of who has to do it.
 CHANNEL = "baremetal_sched_work"
 
 #: In ``session.info``: how often the held work has written, with this transaction.
 WRITES = "work_writes"
+
+#: The kind of work on one node that is done along with a piece of work on another; no process takes it by itself.
+LED = "led"
 
 
 def request(session: Session, node: Node, conductor: str, kind: str, arguments: Mapping[str, Any]) -> None:
@@ -54,12 +58,48 @@ def hand_over(session: Session, work_id: int, conductor: str) -> bool:
 
 def hold(session: Session, work_id: int, conductor: str) -> Node | None:
     """The node, its row locked, if the work is still the conductor's; None, and nothing may be written, if not."""
+    work = _hold(session, work_id, conductor)
+    return None if work is None else session.get_one(Node, work.node_id, with_for_update=True)
+
+
+def lead(session: Session, work_id: int, conductor: str, node_id: int) -> NodeWork | None:
+    """Reserve another node for what has to be done there along with this work, by the process that does this work.
+
+    Only this work's row and the other node's are locked, never both nodes': so two that lead each other's node do not
+    wait for each other. None, and nothing is changed, if the work is not the conductor's any more. Raises NodeNotFound,
+    NodeLocked.
+    """
+    work = _hold(session, work_id, conductor)
+    if work is None:
+        return None
+    node = session.get(Node, node_id, with_for_update=True)
+    if node is None:
+        raise NodeNotFound(node=node_id)
+    if node.reservation is not None:
+        raise NodeLocked(node=node.uuid, host=node.reservation)
+    node.reservation = conductor
+    node.touch()
+    led = NodeWork(
+        node_id=node_id,
+        conductor=conductor,
+        kind=LED,
+        arguments={},
+        requested_at=epoch(),
+        claimed_by=work.claimed_by,
+        writes=0,
+    )
+    session.add(led)
+    session.flush()
+    return led
+
+
+def _hold(session: Session, work_id: int, conductor: str) -> NodeWork | None:
     work = session.get(NodeWork, work_id, with_for_update=True)
     if work is None or work.conductor != conductor:
         return None
     work.writes += 1
     session.info[WRITES] = work.writes
-    return session.get_one(Node, work.node_id, with_for_update=True)
+    return work
 
 
 def finish(session: Session, work_id: int, conductor: str) -> Node | None:

@@ -2,8 +2,8 @@
 
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Self, TypeVar
 
 import structlog
 from sqlalchemy import or_, select, update
@@ -63,6 +63,28 @@ class Job:
         """Like ``hold``, and with this the work is done."""
         return self._fenced(work.finish, change, gives_up=gives_up)
 
+    def lead(self, node_id: int, check: Callable[[Node], None]) -> Self | None:
+        """Work on another node, which is reserved for this conductor until that work is finished.
+
+        None if this work is not this conductor's any more. Raises NodeNotFound, NodeLocked, LastingConflict, and what
+        ``check`` raises, which sees the node with its row locked.
+        """
+
+        def reserve(session: Session) -> tuple[int, str] | None:
+            led = work.lead(session, self.id, self.conductor, node_id)
+            if led is None:
+                return None
+            node = session.get_one(Node, node_id)
+            check(node)
+            return led.id, node.uuid
+
+        reserved = self.write(reserve, gives_up=True)
+        if reserved is None:
+            return None
+        led_id, uuid = reserved
+        log = self.log.bind(node=uuid, work=led_id, led_by=self.id)
+        return replace(self, id=led_id, node_id=node_id, node_uuid=uuid, kind=work.LED, arguments={}, log=log)
+
     def _fenced(
         self,
         take: Callable[[Session, int, str], Node | None],
@@ -79,9 +101,10 @@ class Job:
     def write(self, transaction: Callable[[Session], T], *, gives_up: bool = False) -> T:
         """``Database.write``, repeated until it is through: what was done to a machine has to be written down.
 
-        ``transaction`` begins with ``work.hold`` or ``work.finish``. It is not repeated if it was committed and only
-        the answer to that was lost. With ``gives_up``, for work of which can still be said that it failed,
-        LastingConflict is raised if it met violated keys, and nothing else, for ``MOST_CLASHES`` rounds in a row.
+        ``transaction`` begins with ``work.hold``, ``work.finish`` or ``work.lead``. It is not repeated if it was
+        committed and only the answer to that was lost. With ``gives_up``, for work of which can still be said that it
+        failed, LastingConflict is raised if it met violated keys, and nothing else, for ``MOST_CLASHES`` rounds in a
+        row.
         """
         writes: int | None = None
         outcome: Any = None
@@ -137,6 +160,7 @@ def take(
                 .where(
                     NodeWork.conductor == conductor,
                     or_(NodeWork.claimed_by.is_(None), NodeWork.claimed_by == process),
+                    NodeWork.kind != work.LED,
                     NodeWork.id.not_in(list(doing)),
                 )
                 .order_by(NodeWork.id)

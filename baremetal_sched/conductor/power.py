@@ -1,30 +1,64 @@
 """Power actions."""
 
+from sqlalchemy.orm import Session
+
 from baremetal_sched.baremetal import power
 from baremetal_sched.baremetal.drivers.machine import Effect, Machine
 from baremetal_sched.baremetal.drivers.power import switch
 from baremetal_sched.baremetal.states import POWER_TARGETS
+from baremetal_sched.conductor import relatives
 from baremetal_sched.conductor.job import Job
+from baremetal_sched.conductor.task import WorkLost
+from baremetal_sched.db.models import Node
 from baremetal_sched.errors import SchedulerError
 
 
 def do(job: Job) -> None:
     """Bring the node's power to ``target``, and write down how that ended."""
-    target, timeout = job.arguments["target"], job.arguments["timeout"]
-    outcome: Effect | str
-    machine = job.hold(lambda session, node: Machine.of(node, job.settings))
-    if machine is None:
-        job.log.warning("work was taken away; nothing done")
-        return
-    failed = f"Failed to change power state to '{POWER_TARGETS[target]}' by '{target}': "
-    job.log.info("work begins", kind=job.kind)
     try:
-        outcome = switch(machine, target, timeout)
-    except SchedulerError as failure:
-        outcome = failed + str(failure)
-    except Exception as failure:  # a driver may fail in any way; the node has to say so and be freed
-        job.log.exception("driver failed")
-        outcome = f"{failed}unexpected {failure!r}"
-    kept = job.write(lambda session: power.finish(session, job.id, job.conductor, outcome))
-    said = {"error": outcome} if isinstance(outcome, str) else outcome.fields
-    job.log.info("work done" if kept else "work was taken away; nothing written", **said)
+        bring(job, job.arguments["target"], job.arguments["timeout"])
+    except WorkLost:
+        job.log.warning("work was taken away; nothing written")
+
+
+def bring(job: Job, target: str, timeout: int | None) -> Exception | None:
+    """Bring the node's power to ``target``, write down how that ended, and free the node: the work is done.
+
+    Returns what went wrong, if something did. Raises WorkLost.
+    """
+    outcome: Effect | str
+    failure: Exception | None = None
+    try:
+        outcome = _act(job, target, timeout)
+    except WorkLost:
+        raise
+    except Exception as error:  # a driver may fail in any way; the node has to say so and be freed
+        failure = error
+        known = isinstance(error, SchedulerError)
+        if not known:
+            job.log.exception("driver failed")
+        said = str(error) if known else f"unexpected {error!r}"
+        outcome = f"Failed to change power state to '{POWER_TARGETS[target]}' by '{target}': {said}"
+    if not job.write(lambda session: power.finish(session, job.id, job.conductor, outcome)):
+        raise WorkLost
+    job.log.info("work done", **({"error": outcome} if isinstance(outcome, str) else outcome.fields))
+    return failure
+
+
+def _act(job: Job, target: str, timeout: int | None) -> Effect:
+    machine = _hold(job, target)
+    job.log.info("work begins", kind=job.kind)
+    if relatives.bring_first(job, machine, target, lambda led: bring(led, target, timeout)):
+        machine = _hold(job, target)  # that may have taken long
+    return switch(machine, target, timeout)
+
+
+def _hold(job: Job, target: str) -> Machine:
+    def begin(session: Session, node: Node) -> Machine:
+        power.begin(node, target)
+        return Machine.of(node, job.settings)
+
+    machine = job.hold(begin)
+    if machine is None:
+        raise WorkLost
+    return machine

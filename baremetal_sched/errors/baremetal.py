@@ -110,6 +110,14 @@ class NodeBusy(NodeLocked):
     """Locked, and in a state that the request does not suit: no use in trying again at once."""
 
 
+class ParentLocked(ConflictError):
+    template = "The parent {parent} of node {node} has to be on first, and is locked. Try again when it is not."
+
+
+class ChildLocked(ConflictError):
+    template = "The child {child} of node {node} has to be off first, and is locked. Try again when it is not."
+
+
 class NodeInMaintenance(InvalidError):
     template = "The {operation} operation can't be performed on node {node} because it's in maintenance mode."
 

@@ -1,0 +1,107 @@
+"""The power of parents and children, which comes before that of the node that is switched.
+
+They are switched by the conductor of that node, whoever owns them, in the same thread; each is reserved for it
+meanwhile, by a piece of work of its own. Nobody waits for ever for a reservation: with two conductors that want each
+other's node one gives up, or both do.
+"""
+
+import time
+from collections.abc import Callable
+
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import power
+from baremetal_sched.baremetal.drivers.machine import Machine
+from baremetal_sched.baremetal.drivers.power import POWER_INTERFACES
+from baremetal_sched.baremetal.states import POWER_OFF, POWER_ON
+from baremetal_sched.conductor.job import Job
+from baremetal_sched.conductor.task import WorkLost
+from baremetal_sched.db.models import Node
+from baremetal_sched.errors import SchedulerError
+from baremetal_sched.errors.baremetal import (
+    ChildLocked,
+    DriverNotFound,
+    NodeLocked,
+    NodeNotFound,
+    ParentLocked,
+    PowerRefused,
+)
+
+#: Brings the node of such work where it has to be, and frees it; returns what went wrong. Raises WorkLost.
+Bring = Callable[[Job], Exception | None]
+
+
+def bring_first(job: Job, machine: Machine, target: str, bring: Bring) -> bool:
+    """Bring the relatives of a node, which is ``machine``, to ``target`` where they have to be there first.
+
+    All are reserved before the first is switched, so that one that cannot be keeps them all as they are. False if there
+    was nothing to look after. Raises WorkLost, ParentLocked, ChildLocked, DriverNotFound, PowerRefused, NodeNotFound,
+    and what drivers raise.
+    """
+    relatives = job.read(lambda session: power.find_relatives(session, job.node_id, target))
+    if not relatives or _power_state(machine) == target:
+        return False
+    led: list[Job] = []
+    try:
+        for node_id in relatives:
+            reserved = _reserve(job, node_id, target)
+            if reserved is not None:
+                led.append(reserved)
+        for each in led:
+            _bring(job, each, target, bring)
+    finally:
+        for each in led:  # those whose turn did not come
+            each.finish(lambda session, node: None)
+    return True
+
+
+def _bring(job: Job, led: Job, target: str, bring: Bring) -> None:
+    try:
+        failure = bring(led)
+    except WorkLost:  # somebody else has the relative now; the work itself may go on to say so
+        failure = _locked(job, led.node_uuid, target)
+    if failure is not None:
+        raise failure
+
+
+def _reserve(job: Job, node_id: int, target: str) -> Job | None:
+    """Work on a relative; None if it needs none, being at ``target``, maybe because somebody else brings it there."""
+    options = job.settings.conductor
+    for attempt in range(options.node_locked_retry_attempts):
+        if attempt:
+            time.sleep(options.node_locked_retry_interval)
+        relative = job.read(lambda session: Machine.of(_find(session, node_id), job.settings))
+        if relative.driver not in job.settings.enabled_hardware_types:
+            raise DriverNotFound(driver=relative.driver)
+        if _power_state(relative) == target:
+            return None
+        try:
+            led = job.lead(node_id, lambda node: _require_allowed(node, target))
+        except NodeLocked:
+            continue
+        if led is None:
+            raise WorkLost
+        return led
+    raise _locked(job, relative.uuid, target)
+
+
+def _find(session: Session, node_id: int) -> Node:
+    node = session.get(Node, node_id)
+    if node is None:
+        raise NodeNotFound(node=node_id)
+    return node
+
+
+def _require_allowed(node: Node, target: str) -> None:
+    if target == POWER_OFF and node.disable_power_off:
+        raise PowerRefused(target=target)
+
+
+def _locked(job: Job, relative: str, target: str) -> SchedulerError:
+    if target == POWER_ON:
+        return ParentLocked(node=job.node_uuid, parent=relative)
+    return ChildLocked(node=job.node_uuid, child=relative)
+
+
+def _power_state(machine: Machine) -> str | None:
+    return POWER_INTERFACES[machine.interfaces["power"]].get_power_state(machine)
