@@ -282,6 +282,22 @@ def test_a_conductor_that_lost_its_work_leaves_the_relatives_as_they_are(
     assert service.node(parent) == before
 
 
+def test_work_that_is_lost_before_the_parent_is_reserved(
+    service: Service, switched: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def get_power_state(self: FakePower, machine: Machine) -> str | None:
+        service.database.write(lambda session: session.execute(delete(NodeWork)))
+        return machine.power_state
+
+    monkeypatch.setattr(FakePower, "get_power_state", get_power_state)
+    parent = add(service, "p", "power off")
+    child = add(service, "c", "power off", parent_node=parent)
+    before = service.node(parent)
+    power(service, child, "power on")
+    assert switched == []
+    assert service.node(parent) == before
+
+
 def test_work_that_is_lost_while_the_parent_is_switched(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     """The child is not touched; the parent is on, for that is what the machine is, and free."""
     really = FakePower.set_power_state
