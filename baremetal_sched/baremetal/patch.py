@@ -20,7 +20,7 @@ Patch = list[dict[str, Any]]
 def parse(body: Any, *, escapes: bool) -> Patch:
     """``body`` as a list of operations. ``escapes``: may paths have ``~0`` and ``~1``.
 
-    Raises InvalidValue for whatever is not well formed.
+    Raises InvalidValue for whatever is not well formed; that of missing values is left to ``require_values``.
     """
     if not isinstance(body, list):
         raise _refused(f"{body!r} is not of type 'array'")
@@ -43,10 +43,6 @@ def _check_operation(operation: Any, pattern: re.Pattern[str]) -> None:
     path = operation["path"]
     if not isinstance(path, str) or not pattern.fullmatch(path):
         raise _refused(f"{path!r} is not a path such as '/extra/key'")
-    if operation["op"] != "remove" and "value" not in operation:
-        raise InvalidValue(
-            message=f"Couldn't apply patch '{operation}'. Reason: The operation does not contain a 'value' member"
-        )
 
 
 def _refused(reason: str) -> InvalidValue:
@@ -69,6 +65,15 @@ def require_roots(patch: Patch, allowed: Collection[str]) -> None:
         if root(operation) not in allowed:
             raise InvalidValue(
                 message=f"Cannot patch {operation['path']}. Only the following can be updated: {', '.join(allowed)}"
+            )
+
+
+def require_values(patch: Patch) -> None:
+    """Raise InvalidValue if an operation that sets something does not say to what."""
+    for operation in patch:
+        if operation["op"] != "remove" and "value" not in operation:
+            raise InvalidValue(
+                message=f"Couldn't apply patch '{operation}'. Reason: The operation does not contain a 'value' member"
             )
 
 

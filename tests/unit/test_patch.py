@@ -27,7 +27,6 @@ def op(kind: str, path: str, *value: Any) -> dict[str, Any]:
         [1],
         [{"path": "/extra", "value": 1}],
         [{"op": "add", "value": 1}],
-        [op("add", "/extra/b")],
         [op("add", "/extra/b", 1) | {"x": 1}],
         [op("test", "/extra/a", 1)],
         [{"op": "move", "from": "/extra/a", "path": "/extra/b"}],
@@ -42,6 +41,13 @@ def op(kind: str, path: str, *value: Any) -> dict[str, Any]:
 def test_what_is_not_well_formed_is_refused(body: Any) -> None:
     with pytest.raises(InvalidValue):
         patch.parse(body, escapes=False)
+
+
+def test_what_is_set_needs_a_value() -> None:
+    patch.require_values(patch.parse([op("remove", "/extra/b"), op("add", "/extra/b", None)], escapes=False))
+    for kind in ("add", "replace"):
+        with pytest.raises(InvalidValue, match="does not contain a 'value' member"):
+            patch.require_values(patch.parse([op(kind, "/extra/b")], escapes=False))
 
 
 def test_escapes_are_taken_when_they_may() -> None:

@@ -102,7 +102,9 @@ def create_allocation(call: BaremetalCall, session: Session) -> Response:
 
 def update_allocation(call: BaremetalCall, session: Session, ident: str) -> Response:
     """PATCH /v1/allocations/{allocation}"""
-    operations = collection.load_patch(call, allocations.FIELDS)
+    operations = collection.load_patch(
+        call, allocations.FIELDS, lambda: allocations.find(session, _possible(ident)), found_for="fields"
+    )
     return collection.updated(
         call, session, ALLOCATIONS, allocations.update(session, _possible(ident), operations).uuid
     )

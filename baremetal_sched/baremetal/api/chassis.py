@@ -3,7 +3,7 @@
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import chassis
+from baremetal_sched.baremetal import chassis, records
 from baremetal_sched.baremetal.api import collection
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.view import Resource, View
@@ -45,8 +45,11 @@ def create_chassis(call: BaremetalCall, session: Session) -> Response:
 
 def update_chassis(call: BaremetalCall, session: Session, uuid: str) -> Response:
     """PATCH /v1/chassis/{uuid}"""
-    operations = collection.load_patch(call, chassis.FIELDS)
-    changed = chassis.update(session, call.uuid(uuid, "chassis_uuid"), operations)
+    canonical = call.uuid(uuid, "chassis_uuid")
+    operations = collection.load_patch(
+        call, chassis.FIELDS, lambda: records.uuid_of(session, Chassis, canonical, chassis.missing)
+    )
+    changed = chassis.update(session, canonical, operations)
     return collection.updated(call, session, CHASSIS, changed.uuid)
 
 

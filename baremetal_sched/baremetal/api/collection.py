@@ -154,19 +154,43 @@ def require_known(call: BaremetalCall, fields: Fields, values: Mapping[str, Any]
         raise TooNew
 
 
-def load_patch(call: BaremetalCall, fields: Fields, *, newer_is_unknown: bool = False) -> patch.Patch:
+def load_patch(
+    call: BaremetalCall,
+    fields: Fields,
+    find: Callable[[], object],
+    *,
+    found_for: str = "versions",
+    newer_is_unknown: bool = False,
+) -> patch.Patch:
     """The body as a patch of these fields. Raises InvalidValue; TooNew if it sets what the client cannot know.
 
+    What is wrong may be "fields", "versions" or "values", and is looked for in this order. From ``found_for`` on, a
+    thing that is not there comes first: ``find`` raises what says so. It is not called if nothing is wrong.
     ``newer_is_unknown``: what the client cannot know is no field at all.
     """
     operations = patch.parse(call.body(), escapes=call.version >= PATCH_ESCAPES_SINCE)
     known = [name for name in fields.patchable if not newer_is_unknown or fields[name].since <= call.version]
-    patch.require_roots(operations, known)
+    checks: dict[str, Callable[[], None]] = {
+        "fields": lambda: patch.require_roots(operations, known),
+        "versions": lambda: _require_known_to_set(call, fields, operations),
+        "values": lambda: patch.require_values(operations),
+    }
+    found_from = list(checks).index(found_for)
+    for position, check in enumerate(checks.values()):
+        try:
+            check()
+        except (InvalidValue, TooNew):
+            if position >= found_from:
+                find()
+            raise
+    return operations
+
+
+def _require_known_to_set(call: BaremetalCall, fields: Fields, operations: patch.Patch) -> None:
     for operation in operations:
         sets = patch.is_whole(operation) and operation["op"] != "remove"
         if sets and fields[patch.root(operation)].since > call.version:
             raise TooNew
-    return operations
 
 
 def created(call: BaremetalCall, session: Session, resource: Resource, uuid: str) -> Response:

@@ -42,7 +42,7 @@ def create_template(call: BaremetalCall, session: Session) -> Response:
 def update_template(call: BaremetalCall, session: Session, ident: str) -> Response:
     """PATCH /v1/deploy_templates/{template}"""
     call.refuse_query()
-    operations = collection.load_patch(call, deploy_templates.FIELDS)
+    operations = collection.load_patch(call, deploy_templates.FIELDS, lambda: _uuid_of(call, session, ident))
     changed = deploy_templates.update(session, _uuid_of(call, session, ident), operations)
     return collection.updated(call, session, TEMPLATES, changed.uuid)
 

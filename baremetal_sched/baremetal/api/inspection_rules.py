@@ -4,7 +4,7 @@ from flask import Response
 from sqlalchemy import ColumnElement, case, literal_column, type_coerce
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import inspection_rules
+from baremetal_sched.baremetal import inspection_rules, records
 from baremetal_sched.baremetal.api import collection
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.query import Query
@@ -66,8 +66,13 @@ def create_rule(call: BaremetalCall, session: Session) -> Response:
 def update_rule(call: BaremetalCall, session: Session, uuid: str) -> Response:
     """PATCH /v1/inspection_rules/{uuid}"""
     call.refuse_query()
-    operations = collection.load_patch(call, inspection_rules.FIELDS)
     canonical = call.uuid(uuid, "inspection_rule_uuid")
+    operations = collection.load_patch(
+        call,
+        inspection_rules.FIELDS,
+        lambda: records.uuid_of(session, InspectionRule, canonical, inspection_rules.missing),
+        found_for="fields",
+    )
     inspection_rules.update(session, canonical, operations)
     return collection.updated(call, session, RULES, canonical)
 

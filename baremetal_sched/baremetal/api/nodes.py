@@ -139,7 +139,7 @@ def update_node(call: BaremetalCall, session: Session, ident: str) -> Response:
     query_reset = query.flag("reset_interfaces")
     if query.has("reset_interfaces") and call.version < RESET_INTERFACES_SINCE:
         raise TooNew
-    operations = load_patch(call, FIELDS)
+    operations = load_patch(call, FIELDS, lambda: node_of(call, session, ident), found_for="values")
     if query_reset and not any(patch.root(operation) == "driver" for operation in operations):
         raise InvalidValue(message="The reset_interfaces parameter can only be used when changing the node's driver.")
     _check_patch(call, ident, operations)

@@ -95,7 +95,9 @@ def create_portgroup(call: BaremetalCall, session: Session) -> Response:
 def update_portgroup(call: BaremetalCall, session: Session, ident: str) -> Response:
     """PATCH /v1/portgroups/{portgroup}"""
     call.refuse_query()
-    operations = collection.load_patch(call, portgroups.FIELDS)
+    operations = collection.load_patch(
+        call, portgroups.FIELDS, lambda: _uuid_of(call, session, ident), found_for="fields"
+    )
     uuid = _uuid_of(call, session, ident)
     hides_inspect_wait = call.version < INSPECT_WAIT_SINCE
     membership = call.membership(session)

@@ -163,7 +163,7 @@ def create_port(call: BaremetalCall, session: Session) -> Response:
 def update_port(call: BaremetalCall, session: Session, ident: str) -> Response:
     """PATCH /v1/ports/{port}"""
     call.refuse_query()
-    operations = collection.load_patch(call, ports.FIELDS)
+    operations = collection.load_patch(call, ports.FIELDS, lambda: _uuid_of(call, session, ident))
     for operation in operations:
         if operation["path"] == "/local_link_connection":
             _check_link(call, operation.get("value"))

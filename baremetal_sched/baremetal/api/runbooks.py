@@ -65,7 +65,9 @@ def create_runbook(call: BaremetalCall, session: Session) -> Response:
 def update_runbook(call: BaremetalCall, session: Session, ident: str) -> Response:
     """PATCH /v1/runbooks/{runbook}"""
     call.refuse_query()
-    operations = collection.load_patch(call, runbooks.FIELDS, newer_is_unknown=True)
+    operations = collection.load_patch(
+        call, runbooks.FIELDS, lambda: _uuid_of(call, session, ident), newer_is_unknown=True
+    )
     uuid = _uuid_of(call, session, ident)
     runbooks.update(session, uuid, operations, free_names=_has_traits(call))
     return collection.updated(call, session, RUNBOOKS, uuid)

@@ -7,7 +7,7 @@ from baremetal_sched.baremetal import console, management, nodes, power, raid, s
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import TooNew
 from baremetal_sched.baremetal.api.node_view import NODES, NodeView
-from baremetal_sched.baremetal.api.nodes import served_node, uuid_to_find
+from baremetal_sched.baremetal.api.nodes import served_node, uuid_of, uuid_to_find
 from baremetal_sched.baremetal.node_fields import FIELDS, STATES
 from baremetal_sched.baremetal.schemas.base import load, parse_flag
 from baremetal_sched.baremetal.schemas.management import BOOT_MODE, CONSOLE, SECURE_BOOT
@@ -32,13 +32,13 @@ def show_states(call: BaremetalCall, session: Session, ident: str) -> Response:
 def set_power(call: BaremetalCall, session: Session, ident: str) -> Response:
     """PUT /v1/nodes/{node}/states/power"""
     call.refuse_query()
-    body = load(POWER, call.body(), "power")
-    target, timeout = body["target"], body.get("timeout")
-    soft = target in (states.SOFT_POWER_OFF, states.SOFT_REBOOT)
-    if call.version < SOFT_POWER_SINCE and (soft or timeout is not None):
+    arguments = call.arguments(POWER.fields, require="target")
+    found = uuid_of(call, session, ident)
+    soft = arguments["target"] in (states.SOFT_POWER_OFF, states.SOFT_REBOOT)
+    if call.version < SOFT_POWER_SINCE and (soft or arguments.get("timeout") is not None):
         raise TooNew
-    found = uuid_to_find(call, session, ident)
-    power.request(session, found, target, timeout, call.membership(session), call.settings)
+    body = load(POWER, arguments, "power")
+    power.request(session, found, body["target"], body.get("timeout"), call.membership(session), call.settings)
     return _accepted(call, ident)
 
 

@@ -4,7 +4,7 @@ from flask import Response
 from sqlalchemy import ColumnElement
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import nodes, volume
+from baremetal_sched.baremetal import nodes, records, volume
 from baremetal_sched.baremetal.api import collection
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes import uuid_of as uuid_of_node
@@ -133,7 +133,12 @@ def update_target(call: BaremetalCall, session: Session, uuid: str) -> Response:
 
 def _update(call: BaremetalCall, session: Session, resource: Resource, kind: volume.Kind, uuid: str) -> Response:
     call.refuse_query()
-    operations = collection.load_patch(call, kind.fields)
+    operations = collection.load_patch(
+        call,
+        kind.fields,
+        lambda: records.uuid_of(session, kind.model, uuid, kind.missing),
+        found_for="fields",
+    )
     volume.update(session, kind, uuid, operations, call.membership(session))
     return collection.updated(call, session, resource, uuid)
 

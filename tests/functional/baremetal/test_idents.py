@@ -58,3 +58,43 @@ def test_links_of_indicators_name_the_node_as_the_request_does(service: Service)
         for indicator in service.baremetal("GET", f"/nodes/{ident}/management/indicators").json["indicators"]:
             path = f"/nodes/{ident}/management/indicators/{indicator['name']}"
             assert [link["href"].endswith(path) for link in indicator["links"]] == [True, True]
+
+
+NOBODY = "/99999999-9999-4999-8999-999999999999"
+
+
+@pytest.mark.parametrize(
+    ("collection", "version", "name", "status"),
+    [
+        *(
+            (collection, "1.115", "created_at", 404)
+            for collection in ("allocations", "portgroups", "volume/connectors", "volume/targets", "inspection_rules")
+        ),
+        *(
+            (collection, "1.115", "created_at", 400)
+            for collection in ("nodes", "chassis", "ports", "runbooks", "deploy_templates")
+        ),
+        ("portgroups", "1.50", "category", 404),
+        ("ports", "1.50", "name", 404),
+        ("nodes", "1.15", "protected", 406),
+    ],
+)
+def test_what_is_said_of_a_bad_patch_of_what_is_not_there(
+    service: Service, collection: str, version: str, name: str, status: int
+) -> None:
+    operations = [{"op": "replace", "path": "/extra"}, {"op": "add", "path": f"/{name}", "value": "x"}]
+    service.baremetal("PATCH", f"/{collection}{NOBODY}", operations, version=version, status=status)
+    service.baremetal("PATCH", f"/{collection}{NOBODY}", operations[:1], status=404)
+    service.baremetal("PATCH", f"/{collection}{NOBODY}", [{"op": "test", "path": "/extra"}], status=400)
+
+
+@pytest.mark.parametrize("body", [{"target": "nope"}, {"target": None}, {"target": "power on", "timeout": -1}])
+def test_a_node_that_is_not_there_is_not_switched(service: Service, body: object) -> None:
+    service.baremetal("PUT", "/nodes/nosuch/states/power", body, status=404)
+    service.baremetal("POST", "/nodes", {"driver": "fake-hardware", "name": "n1"}, status=201)
+    service.baremetal("PUT", "/nodes/n1/states/power", body, status=400)
+
+
+def test_too_new_for_power_comes_before_what_is_wrong(service: Service) -> None:
+    service.baremetal("POST", "/nodes", {"driver": "fake-hardware", "name": "n1"}, status=201)
+    service.baremetal("PUT", "/nodes/n1/states/power", {"target": None, "timeout": -1}, version="1.8", status=406)
