@@ -55,7 +55,7 @@ def set_boot_mode(node: Node, mode: str, settings: Settings) -> None:
             message=f"Invalid boot mode {mode} requested for node. Allowed boot modes are: {', '.join(BOOT_MODES)}"
         )
     _require_stable(node, "boot mode")
-    with _saying(node, f"Failed to change boot mode to '{mode}'"):
+    with saying(node, f"Failed to change boot mode to '{mode}'"):
         _change(node, settings, lambda each, machine: each.set_boot_mode(machine, mode))
 
 
@@ -65,12 +65,12 @@ def set_secure_boot(node: Node, *, enabled: bool, settings: Settings) -> None:
     Raises InvalidNodeState while the node is worked on.
     """
     _require_stable(node, "secure boot")
-    with _saying(node, f"Failed to change secure_boot state to '{enabled}'"):
+    with saying(node, f"Failed to change secure_boot state to '{enabled}'"):
         _change(node, settings, lambda each, machine: each.set_secure_boot(machine, enabled))
 
 
 @contextmanager
-def _saying(node: Node, failed: str) -> Iterator[None]:
+def saying(node: Node, failed: str) -> Iterator[None]:
     """What fails is said in ``last_error``, and not to the client: his request has been accepted, as Ironic does."""
     node.last_error = None
     try:

@@ -22,8 +22,6 @@ def set_target(node: Node, config: Mapping[str, Any], settings: Settings) -> Non
     try:
         if config:
             interface.validate_raid_config(machine, config)
-        else:
-            interface.validate(machine)
     except UnsupportedByDriver as error:
         raise RaidNotSupported(driver=node.driver) from error
     node.target_raid_config = dict(config)

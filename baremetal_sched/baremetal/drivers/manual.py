@@ -16,7 +16,7 @@ MANUAL_MANAGEMENT = HardwareType(
         "power": ("agent", "fake"),
         "raid": ("no-raid", "agent"),
         "rescue": ("no-rescue",),
-        "storage": ("noop", "fake"),
+        "storage": ("noop",),
         "vendor": ("no-vendor",),
     },
 )

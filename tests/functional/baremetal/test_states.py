@@ -13,6 +13,8 @@ from baremetal_sched.db.models import NodeWork
 from baremetal_sched.errors import InvalidValue
 from tests.service import Service, fault
 
+IMAGE = {"device_type": "cdrom", "image_url": "http://images/a"}
+
 
 @pytest.fixture
 def uuid(service: Service) -> str:
@@ -175,6 +177,22 @@ def test_a_machine_that_can_is_in_its_new_mode_and_forgets_the_last_error(
     service.baremetal("PUT", f"/nodes/n1/states/{path}", {"target": target}, status=202)
     node = service.node(uuid)
     assert (node[path], node["last_error"]) == (target, None)
+
+
+@pytest.mark.parametrize(("method", "body", "doing"), [("POST", IMAGE, "attach"), ("DELETE", None, "detach")])
+def test_a_machine_without_virtual_media_says_so_in_its_last_error(
+    service: Service, method: str, body: object, doing: str
+) -> None:
+    service.baremetal("POST", "/nodes", {"driver": "manual-management", "name": "n1"})
+    service.baremetal(method, "/nodes/n1/vmedia", body, status=204)
+    assert f"does not support {doing}_virtual_media" in service.node("n1")["last_error"]
+
+
+def test_no_logical_disks_can_be_wanted_of_any_machine(service: Service) -> None:
+    service.baremetal("POST", "/nodes", {"driver": "manual-management", "name": "n1"})
+    service.baremetal("PUT", "/nodes/n1/states/raid", {}, status=204)
+    assert service.node("n1")["target_raid_config"] == {}
+    service.baremetal("PUT", "/nodes/n1/states/raid", {"logical_disks": []}, status=404)
 
 
 class _Obedient(ManagementInterface):
