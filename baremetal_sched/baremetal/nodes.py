@@ -19,6 +19,7 @@ from baremetal_sched.baremetal.identifiers import (
 from baremetal_sched.baremetal.ownership import LiveMembers, Membership
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Port
+from baremetal_sched.db.transaction import Reader
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import (
@@ -71,10 +72,10 @@ def _query(
     return query.with_for_update(of=Node) if for_update else query
 
 
-def uuid_of(session: Session, ident: str) -> str:
+def uuid_of(reader: Reader, ident: str) -> str:
     """The UUID of the node with UUID or name ``ident``. Raises NodeNotFound."""
     canonical = canonical_uuid(ident)
-    uuid = session.scalar(select(Node.uuid).where(Node.uuid == canonical if canonical else Node.name == ident))
+    uuid = reader.scalar(select(Node.uuid).where(Node.uuid == canonical if canonical else Node.name == ident))
     if uuid is None:
         raise NodeNotFound(node=ident)
     return uuid

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.insert import insert_missing
 from baremetal_sched.db.models import ResourceClass, Trait, table_of
-from baremetal_sched.db.transaction import REMEMBERED
+from baremetal_sched.db.transaction import Reader, remembered
 
 #: The longest name of a trait or a resource class.
 NAME_LENGTH = 255
@@ -43,25 +43,25 @@ def ids_of_classes(session: Session, names: Collection[str]) -> dict[str, int]:
     return _ids(session, ResourceClass, names)
 
 
-def names_of_traits(session: Session, ids: Iterable[int]) -> Mapping[int, str]:
+def names_of_traits(reader: Reader, ids: Iterable[int]) -> Mapping[int, str]:
     """Names by id, of those of ``ids`` that exist (and perhaps of others)."""
-    return _names(session, Trait, ids)
+    return _names(reader, Trait, ids)
 
 
-def names_of_classes(session: Session, ids: Iterable[int]) -> Mapping[int, str]:
+def names_of_classes(reader: Reader, ids: Iterable[int]) -> Mapping[int, str]:
     """Names by id, of those of ``ids`` that exist (and perhaps of others)."""
-    return _names(session, ResourceClass, ids)
+    return _names(reader, ResourceClass, ids)
 
 
-def _names(session: Session, model: type[Trait] | type[ResourceClass], ids: Iterable[int]) -> Mapping[int, str]:
+def _names(reader: Reader, model: type[Trait] | type[ResourceClass], ids: Iterable[int]) -> Mapping[int, str]:
     # A name never changes, and no id is given out again: what was read once is true, or not asked about any more.
-    remembered: dict[int, str] = session.info.setdefault(REMEMBERED, {}).setdefault(model, {})
-    missing = set(ids) - remembered.keys()
+    known: dict[int, str] = remembered(reader).setdefault(model, {})
+    missing = set(ids) - known.keys()
     if missing:
         table = table_of(model)
-        rows = session.execute(select(table.c.id, table.c.name).where(table.c.id.in_(missing)))
-        remembered.update({row_id: name for row_id, name in rows})
-    return remembered
+        rows = reader.execute(select(table.c.id, table.c.name).where(table.c.id.in_(missing)))
+        known.update({row_id: name for row_id, name in rows})
+    return known
 
 
 def ensure_traits(session: Session, names: Collection[str]) -> dict[str, int]:
@@ -75,10 +75,10 @@ def traits_to_give(session: Session, names: Collection[str]) -> dict[str, int]:
     A trait that was deleted a moment ago may have its old id still, which nothing can refer to. Whoever tries is run
     again, and by then it is forgotten (``db.transaction``).
     """
-    remembered: dict[str, int] = session.info.setdefault(REMEMBERED, {}).setdefault(traits_to_give, {})
-    if not remembered.keys() >= set(names):
-        remembered.update(_ensure(session, Trait, names))
-    return {name: remembered[name] for name in names}
+    known: dict[str, int] = remembered(session).setdefault(traits_to_give, {})
+    if not known.keys() >= set(names):
+        known.update(_ensure(session, Trait, names))
+    return {name: known[name] for name in names}
 
 
 def ensure_class(session: Session, name: str) -> int:

@@ -5,6 +5,7 @@ A request goes: request id -> what the API checks before routing -> route table 
 error body. The transaction is run again here, and only here, when it lost against another.
 """
 
+import logging
 import time
 import uuid
 from abc import ABC, abstractmethod
@@ -30,15 +31,16 @@ log = structlog.get_logger(__name__)
 class Route:
     """One line of a route table.
 
-    The view is called as ``view(call, session, **path parameters)``; ``transaction`` None means that it needs no
-    database (its session is None). ``since`` is the minor part of the first microversion that has the route.
+    The view is called as ``view(call, session, **path parameters)``; ``transaction`` "select" means that it selects
+    columns only, for which a connection will do, None that it needs no database (its session is None). ``since`` is
+    the minor part of the first microversion that has the route.
     """
 
     method: str
     path: str
     view: Callable[..., Response]
     since: int = 0
-    transaction: Literal["read", "write"] | None = "read"
+    transaction: Literal["read", "select", "write"] | None = "read"
 
 
 class Api(ABC):
@@ -134,6 +136,8 @@ def _dispatcher(api: Api, methods: dict[str, Route], database: Database) -> Call
                 return api.run(lambda: database.write(lambda session: view(call, session, **parameters)))
             case "read":
                 return api.run(lambda: database.read(lambda session: view(call, session, **parameters)))
+            case "select":
+                return api.run(lambda: database.select(lambda connection: view(call, connection, **parameters)))
             case None:
                 return view(call, None, **parameters)
 
@@ -151,16 +155,18 @@ def _fail(api: Api, error: Exception) -> Response:
 
 
 def _end(api: Api, response: Response) -> Response:
-    api.finish(g.call, response)
-    seconds = time.perf_counter() - g.started
-    metrics.count_request(api.name, request.method, response.status_code, seconds)
-    log.info(
-        "request",
-        api=api.name,
-        method=request.method,
-        path=request.full_path.rstrip("?"),
-        status=response.status_code,
-        version=g.call.version,
-        milliseconds=round(seconds * 1000, 2),
-    )
+    call: Call = g.call
+    api.finish(call, response)
+    http, status, seconds = call.http, response.status_code, time.perf_counter() - g.started
+    metrics.count_request(api.name, http.method, status, seconds)
+    if log.is_enabled_for(logging.INFO):
+        log.info(
+            "request",
+            api=api.name,
+            method=http.method,
+            path=http.full_path.rstrip("?"),
+            status=status,
+            version=call.version,
+            milliseconds=round(seconds * 1000, 2),
+        )
     return response

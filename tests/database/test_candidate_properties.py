@@ -283,16 +283,16 @@ def test_the_search_finds_what_there_is(
     expected = Plain(specs).candidates(request, version)
 
     def check(session: Session) -> None:
-        found = comparable(session, search.find(session, request, version))
+        found = comparable(session, search.find(session.connection(), request, version))
         assert len(set(found)) == len(found)
         assert set(found) == expected
         request.limit = limit
-        first = search.find(session, request, version, Options(breadth_first=breadth_first))
-        assert first == search.find(session, request, version, Options(breadth_first=breadth_first))
+        first = search.find(session.connection(), request, version, Options(breadth_first=breadth_first))
+        assert first == search.find(session.connection(), request, version, Options(breadth_first=breadth_first))
         some = comparable(session, first)
         assert len(some) == len(set(some)) == min(limit, len(expected))
         assert set(some) <= expected
-        sample = comparable(session, search.find(session, request, version, Options(randomize=True)))
+        sample = comparable(session, search.find(session.connection(), request, version, Options(randomize=True)))
         assert len(sample) == len(set(sample)) == min(limit, len(expected))
         assert set(sample) <= expected
         for one in first:
@@ -313,12 +313,12 @@ def test_both_searches_agree_where_every_provider_stands_alone(
     database: Database, specs: list[Spec], request: CandidateRequest, version: int
 ) -> None:
     def check(session: Session) -> None:
-        wanted = resolve(session, request, version)
-        if wanted is None or not flat.applies(session, wanted):
+        wanted = resolve(session.connection(), request, version)
+        if wanted is None or not flat.applies(session.connection(), wanted):
             assert wanted is None or len(request.groups) > 1
             return
-        one = set(comparable(session, flat.search(session, wanted, None)))
-        other = set(comparable(session, search.general(session, wanted, None)))
+        one = set(comparable(session, flat.search(session.connection(), wanted, None)))
+        other = set(comparable(session, search.general(session.connection(), wanted, None)))
         assert one == other == Plain(specs).candidates(request, version)
 
     in_a_world(database, specs, check)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flask import Response
+from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import node_update, nodes, patch, states
@@ -28,6 +29,7 @@ from baremetal_sched.baremetal.ownership import LiveMembers, Membership
 from baremetal_sched.baremetal.schemas.base import load
 from baremetal_sched.baremetal.schemas.nodes import MAINTENANCE, NODE_CREATE
 from baremetal_sched.db.models import Node
+from baremetal_sched.db.transaction import Reader
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import ChassisNotFound, NodeNotFound, NoValidHost
 from baremetal_sched.web.responses import empty_response, json_response
@@ -87,12 +89,12 @@ def _page(
     return page_response(call, query, view, rows, page, path, selection, only=only)
 
 
-def show_node(call: BaremetalCall, session: Session, ident: str) -> Response:
+def show_node(call: BaremetalCall, connection: Connection, ident: str) -> Response:
     """GET /v1/nodes/{node}"""
     shown = selected_fields(call, NODES)
-    node_uuid = uuid_to_find(call, session, ident)
+    node_uuid = uuid_to_find(call, connection, ident)
     view = NodeView(NODES, shown, call.version, call.base_url, LiveMembers(call.settings))
-    return json_response(view.fetch(session, node_uuid))
+    return json_response(view.fetch(connection, node_uuid))
 
 
 def whole_view(call: BaremetalCall, membership: Membership) -> NodeView:
@@ -216,23 +218,23 @@ def _maintenance(
     return empty_response(202)
 
 
-def uuid_of(call: BaremetalCall, session: Session, ident: str) -> str:
+def uuid_of(call: BaremetalCall, reader: Reader, ident: str) -> str:
     """The UUID of the node that the path names. Raises NodeNotFound; RoutingError or InvalidValue for a bad name."""
     call.node_ident(ident)
     if call.version < NAMES and canonical_uuid(ident) is None:
         raise NodeNotFound(node=ident)
     try:
-        return nodes.uuid_of(session, ident)
+        return nodes.uuid_of(reader, ident)
     except NodeNotFound:
         if call.stripped_json:
-            return nodes.uuid_of(session, f"{ident}.json")
+            return nodes.uuid_of(reader, f"{ident}.json")
         raise
 
 
-def uuid_to_find(call: BaremetalCall, session: Session, ident: str) -> str:
+def uuid_to_find(call: BaremetalCall, reader: Reader, ident: str) -> str:
     """``uuid_of`` for those who look the node up with it at once: what is a UUID already is not looked up twice."""
     canonical = canonical_uuid(ident)
-    return canonical if canonical and not call.stripped_json else uuid_of(call, session, ident)
+    return canonical if canonical and not call.stripped_json else uuid_of(call, reader, ident)
 
 
 def node_of(call: BaremetalCall, session: Session, ident: str) -> Node:

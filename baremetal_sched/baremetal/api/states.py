@@ -1,6 +1,7 @@
 """/v1/nodes/{node}/states"""
 
 from flask import Response
+from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import console, management, nodes, power, raid, states
@@ -21,12 +22,12 @@ SOFT_POWER_SINCE = 27
 BOOT_MODE_SINCE = 76
 
 
-def show_states(call: BaremetalCall, session: Session, ident: str) -> Response:
+def show_states(call: BaremetalCall, connection: Connection, ident: str) -> Response:
     """GET /v1/nodes/{node}/states"""
     call.refuse_query()
     shown = [name for name in STATES if FIELDS[name].since <= call.version]
     view = NodeView(NODES, shown, call.version, call.base_url, with_links=False)
-    return json_response(view.fetch(session, uuid_to_find(call, session, ident)))
+    return json_response(view.fetch(connection, uuid_to_find(call, connection, ident)))
 
 
 def set_power(call: BaremetalCall, session: Session, ident: str) -> Response:

@@ -8,14 +8,15 @@ from typing import Any, NamedTuple
 
 import orjson
 from sqlalchemy import ColumnElement, bindparam, func, select, type_coerce
-from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import secrets
 from baremetal_sched.baremetal.api.links import links
 from baremetal_sched.baremetal.fields import Fields, Kind
 from baremetal_sched.baremetal.paging import Missing
+from baremetal_sched.db import kept
 from baremetal_sched.db.json_text import members
 from baremetal_sched.db.models import Base
+from baremetal_sched.db.transaction import Reader, connection_of
 from baremetal_sched.db.types import Json, Query, as_text
 
 Render = Callable[[Any], Any]
@@ -113,18 +114,21 @@ class View:
         """The document of one row, to be put into another."""
         return orjson.Fragment(self.text(row))
 
-    def fetch_text(self, session: Session, uuid: str, *conditions: ColumnElement[bool]) -> str:
+    def fetch_text(self, reader: Reader, uuid: str, *conditions: ColumnElement[bool]) -> str:
         """``text`` of the thing with this UUID, if the conditions hold. Raises what ``missing`` makes."""
         query = _with_uuid(self.resource, *self.columns)
-        # The connection does not ask whether there are entities among the columns, which takes the session its time.
-        row = session.connection().execute(query.where(*conditions) if conditions else query, {"uuid": uuid}).first()
+        connection, values = connection_of(reader), {"uuid": uuid}
+        if conditions:
+            row = connection.execute(query.where(*conditions), values).first()
+        else:
+            row = kept.run(connection, query, values).first()
         if row is None:
             raise self.resource.missing(uuid)
         return self.text(row)
 
-    def fetch(self, session: Session, uuid: str, *conditions: ColumnElement[bool]) -> orjson.Fragment:
+    def fetch(self, reader: Reader, uuid: str, *conditions: ColumnElement[bool]) -> orjson.Fragment:
         """``render`` of the thing with this UUID. Raises like ``fetch_text``."""
-        return orjson.Fragment(self.fetch_text(session, uuid, *conditions))
+        return orjson.Fragment(self.fetch_text(reader, uuid, *conditions))
 
 
 @lru_cache(maxsize=512)

@@ -1,7 +1,7 @@
 """/allocation_candidates"""
 
 from flask import Response
-from sqlalchemy.orm import Session
+from sqlalchemy import Connection
 
 from baremetal_sched.errors.placement import TraitNotFound
 from baremetal_sched.placement.api.call import PlacementCall
@@ -10,16 +10,16 @@ from baremetal_sched.placement.candidates import query, response, search, shortc
 from baremetal_sched.placement.schemas import queries
 
 
-def list_candidates(call: PlacementCall, session: Session) -> Response:
+def list_candidates(call: PlacementCall, connection: Connection) -> Response:
     """GET /allocation_candidates"""
     call.checked_query(queries.candidates(call.version))
     request = query.parse(call.query, call.version)
     options = search.Options.of(call.settings)
     try:
-        document = shortcut.answer(session, request, call.version, options)
+        document = shortcut.answer(connection, request, call.version, options)
         if document is None:
-            found = search.find(session, request, call.version, options)
-            document = response.build(session, found, request, call.version)
+            found = search.find(connection, request, call.version, options)
+            document = response.build(connection, found, request, call.version)
     except TraitNotFound as error:
         raise UnknownTraitInQuery(message=str(error)) from None
     return call.answer(document)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from baremetal_sched.web.application import Route
 
@@ -32,10 +33,16 @@ class Endpoint(Route):
 
 
 def get(
-    path: str, view: Callable[..., object], policy: str | None, *, since: int = 0, gives_json: bool = True
+    path: str,
+    view: Callable[..., object],
+    policy: str | None,
+    *,
+    since: int = 0,
+    gives_json: bool = True,
+    transaction: Literal["read", "select"] = "read",
 ) -> Endpoint:
     """A GET that answers with a document."""
-    return Endpoint("GET", path, view, since, "read", policy, gives_json=gives_json)  # type: ignore[arg-type]
+    return Endpoint("GET", path, view, since, transaction, policy, gives_json=gives_json)  # type: ignore[arg-type]
 
 
 def write(

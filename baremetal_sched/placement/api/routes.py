@@ -69,6 +69,7 @@ ROUTES = (
         allocation_candidates.list_candidates,
         "placement:allocation_candidates:list",
         since=10,
+        transaction="select",
     ),
     get("/traits", traits.list_traits, "placement:traits:list", since=6),
     get("/traits/<name>", traits.show_trait, "placement:traits:show", since=6, gives_json=False),

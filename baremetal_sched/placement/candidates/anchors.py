@@ -7,8 +7,7 @@ can give that thing. What providers can give together is decided later, in ``cho
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, literal_column, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Connection, literal_column, or_, select
 
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates import conditions
@@ -39,7 +38,7 @@ class Need:
     shareable: bool
 
 
-def batches(session: Session, wanted: Wanted, sharing: Sequence[Provider], size: int) -> Iterator[list[int]]:
+def batches(connection: Connection, wanted: Wanted, sharing: Sequence[Provider], size: int) -> Iterator[list[int]]:
     """Ids of roots, each once, in batches that grow from ``size``; always the same order for the same data."""
     needs = _needs(wanted, sharing)
     pinned = {need.group.tree for need in needs if need.group.tree is not None and not need.shareable}
@@ -50,9 +49,9 @@ def batches(session: Session, wanted: Wanted, sharing: Sequence[Provider], size:
     local = [(need, name) for need in needs if not need.shareable for name in need.resources]
     if local:
         driver = min(local, key=lambda pair: pair[1] not in wanted.few_classes)
-        yield from _by_inventory(session, wanted, needs, *driver, size)
+        yield from _by_inventory(connection, wanted, needs, *driver, size)
     else:
-        yield from _by_root(session, wanted, needs, size)
+        yield from _by_root(connection, wanted, needs, size)
 
 
 def _needs(wanted: Wanted, sharing: Sequence[Provider]) -> list[Need]:
@@ -73,7 +72,7 @@ def _aggregates(providers: Sequence[Provider]) -> set[int]:
 
 
 def _by_inventory(
-    session: Session, wanted: Wanted, needs: list[Need], need: Need, name: int, size: int
+    connection: Connection, wanted: Wanted, needs: list[Need], need: Need, name: int, size: int
 ) -> Iterator[list[int]]:
     """SELECT i.free, i.provider_id, p.root_id FROM inventories i JOIN resource_providers p ON p.id = i.provider_id
     WHERE i.resource_class_id = :c AND i.free >= :n AND … AND p is able to serve the rest of the need
@@ -94,7 +93,7 @@ def _by_inventory(
     page = query = conditions.by_index(query.order_by(inventory.c.free, inventory.c.provider_id), inventory)
     seen: set[int] = set()
     while True:
-        rows = session.execute(page.limit(size)).all()
+        rows = connection.execute(page.limit(size)).all()
         fresh = dict.fromkeys(root_id for _, _, root_id in rows if root_id not in seen)
         seen.update(fresh)
         if fresh:
@@ -107,7 +106,7 @@ def _by_inventory(
         size *= _GROWTH
 
 
-def _by_root(session: Session, wanted: Wanted, needs: list[Need], size: int) -> Iterator[list[int]]:
+def _by_root(connection: Connection, wanted: Wanted, needs: list[Need], size: int) -> Iterator[list[int]]:
     """SELECT r.id FROM resource_providers r
     WHERE r.parent_id IS NULL AND (for every need: somebody in r's tree, or sharing) AND r.id > :last
     ORDER BY r.id LIMIT :size
@@ -121,7 +120,7 @@ def _by_root(session: Session, wanted: Wanted, needs: list[Need], size: int) -> 
     )
     last = 0
     while True:
-        roots = list(session.scalars(query.where(root.c.id > last).limit(size)))
+        roots = list(connection.scalars(query.where(root.c.id > last).limit(size)))
         if roots:
             yield roots
         if len(roots) < size:

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import and_, exists, func, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy import Connection, and_, exists, func, or_, select
 
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates import conditions
@@ -23,7 +22,7 @@ PROVIDER = PROVIDERS.alias("provider")
 STOCK = INVENTORIES.alias("stock")
 
 
-def applies(session: Session, wanted: Wanted) -> bool:
+def applies(connection: Connection, wanted: Wanted) -> bool:
     """Is every candidate one provider, and every such provider that fits a candidate?
 
     That is so for one group that one provider has to serve (it has a suffix, or asks for one class), and for one
@@ -37,7 +36,7 @@ def applies(session: Session, wanted: Wanted) -> bool:
     of_anchor = wanted.root_required or wanted.root_forbidden or (group.not_member_of and not group.suffix)
     if single and not of_anchor:
         return True
-    shared, nested, children = session.execute(_who_is_not_alone(list(group.resources))).one()
+    shared, nested, children = connection.execute(_who_is_not_alone(list(group.resources))).one()
     # With very many children, none of which was found to have such a class, we do not know. The trees are always right.
     return not shared and (single or (not nested and children <= _CHILDREN))
 
@@ -63,7 +62,7 @@ def _who_is_not_alone(classes: list[int]) -> Query:
     )
 
 
-def search(session: Session, wanted: Wanted, limit: int | None) -> list[Candidate]:
+def search(connection: Connection, wanted: Wanted, limit: int | None) -> list[Candidate]:
     """The candidates of a request to which this search ``applies``, at most ``limit``; the same for the same data."""
     (group,) = wanted.groups
     query = providers_of(wanted, (PROVIDER.c.id, PROVIDER.c.root_id))
@@ -71,7 +70,7 @@ def search(session: Session, wanted: Wanted, limit: int | None) -> list[Candidat
     suffix = group.suffix
     return [
         Candidate({provider_id: resources}, {suffix: [provider_id]}, {root_id})
-        for provider_id, root_id in session.execute(query if limit is None else query.limit(limit)).all()
+        for provider_id, root_id in connection.execute(query if limit is None else query.limit(limit)).all()
     ]
 
 

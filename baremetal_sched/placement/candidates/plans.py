@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Dialect
-from sqlalchemy.orm import Session
+from sqlalchemy import Connection, Dialect
 
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates.trees import Fixed, Group, Wanted
@@ -19,21 +18,21 @@ from baremetal_sched.placement.candidates.trees import Fixed, Group, Wanted
 Make = Callable[[Wanted, int | None], Query]
 
 
-def texts(session: Session, make: Make, wanted: Wanted, limit: int | None) -> Sequence[str]:
+def texts(connection: Connection, make: Make, wanted: Wanted, limit: int | None) -> Sequence[str]:
     """The only column of what ``make(wanted, limit)`` selects, a text.
 
     ``wanted`` has one group, which asks for no aggregates and no tree, and nothing is asked of the root.
     """
     marks = _Marks()
     statement, parameters = _compiled(
-        make, _marked(wanted, marks), None if limit is None else marks.of("limit", limit), session.get_bind().dialect
+        make, _marked(wanted, marks), None if limit is None else marks.of("limit", limit), connection.dialect
     )
     value = marks.values.get
     if isinstance(parameters, dict):
         given: Any = {name: value(mark, mark) for name, mark in parameters.items()}
     else:
         given = tuple(value(mark, mark) for mark in parameters)
-    return session.connection().exec_driver_sql(statement, given).scalars().all()
+    return connection.exec_driver_sql(statement, given).scalars().all()
 
 
 class _Marks:

@@ -1,7 +1,6 @@
 """Reading providers, each as one line (see ``lines``), many of them at once."""
 
-from sqlalchemy import ColumnElement, func, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Connection, func, select
 
 from baremetal_sched.db import packing
 from baremetal_sched.db.packing import concatenated, constant, joined, number
@@ -37,10 +36,10 @@ def line_of(provider: Source, *, traits: bool) -> ColumnElement[str]:
 _LINES = {traits: packing.packed(PROVIDERS.c.id, line_of(PROVIDERS, traits=traits)) for traits in (False, True)}
 
 
-def load(session: Session, which: ColumnElement[bool], *, traits: bool) -> list[Line]:
+def load(connection: Connection, which: ColumnElement[bool], *, traits: bool) -> list[Line]:
     """The providers that are meant, in the order of their ids.
 
     SELECT (many lines) FROM resource_providers p WHERE … GROUP BY p.id >> 6
     """
     query = select(_LINES[traits]).where(which).group_by(packing.packet(PROVIDERS.c.id))
-    return lines.parsed(packing.lines(session.scalars(query)))
+    return lines.parsed(packing.lines(connection.scalars(query)))

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
 
-from sqlalchemy import bindparam, literal_column, null, select, union_all
-from sqlalchemy.orm import Session
+from sqlalchemy import Connection, bindparam, literal_column, null, select, union_all
 
-from baremetal_sched.db.transaction import REMEMBERED
+from baremetal_sched.db import kept
+from baremetal_sched.db.transaction import remembered
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
 from baremetal_sched.placement.candidates.query import CandidateRequest, RequestGroup
@@ -56,13 +56,13 @@ class Ids:
             self.few[kind].add(row_id)
 
 
-def resolve(session: Session, request: CandidateRequest, version: int) -> Wanted | None:
+def resolve(connection: Connection, request: CandidateRequest, version: int) -> Wanted | None:
     """The request by ids; None if nothing can fit: an unknown aggregate or tree, an amount beyond every inventory.
 
     Raises UnknownClassInQuery and TraitNotFound for unknown classes and traits, in whatever group they are.
     """
     resources, traits = _mentioned(request)
-    ids = _look_up(session, request, resources, traits)
+    ids = _look_up(connection, request, resources, traits)
     for name in resources:
         if name not in ids.classes:
             raise UnknownClassInQuery(resource_class=name)
@@ -72,13 +72,13 @@ def resolve(session: Session, request: CandidateRequest, version: int) -> Wanted
     return _wanted(request, ids, version)
 
 
-def recall(session: Session, request: CandidateRequest, version: int) -> Wanted | None:
+def recall(connection: Connection, request: CandidateRequest, version: int) -> Wanted | None:
     """Like ``resolve``, but from what that looked up a moment ago; None if it did not.
 
     A name may be gone by now, or stand for another id: a search has to ask for both. Trees and aggregates are not
     remembered, because who belongs to them changes: the request has to name none (``names_places``).
     """
-    memory, oldest, ids = _memory(session), time.monotonic() - _FRESH, Ids()
+    memory, oldest, ids = _memory(connection), time.monotonic() - _FRESH, Ids()
     for kind, names in zip(("class", "trait"), _mentioned(request), strict=True):
         for name in names:
             row_id, few, when = memory.get((kind, name), _FORGOTTEN)
@@ -147,15 +147,17 @@ def _required(conditions: TraitConditions, ids: Ids) -> tuple[frozenset[int], ..
     return tuple(frozenset(ids.traits[name] for name in wanted) for wanted in conditions.required)
 
 
-def _look_up(session: Session, request: CandidateRequest, classes: Collection[str], traits: Collection[str]) -> Ids:
+def _look_up(
+    connection: Connection, request: CandidateRequest, classes: Collection[str], traits: Collection[str]
+) -> Ids:
     groups = request.groups.values()
     aggregates = set[str]().union(*(group.aggregates.forbidden.union(*group.aggregates.member_of) for group in groups))
     trees = {group.in_tree for group in groups if group.in_tree is not None}
     asked = {"class": classes, "trait": traits, "aggregate": aggregates, "tree": trees}
     query = _statement(*((kind, len(names)) for kind, names in asked.items() if names))
     given = {f"{kind}_{place}": name for kind, names in asked.items() for place, name in enumerate(names)}
-    ids, memory, now = Ids(), _memory(session), time.monotonic()
-    for kind, name, row_id, many in session.execute(query, given):
+    ids, memory, now = Ids(), _memory(connection), time.monotonic()
+    for kind, name, row_id, many in kept.run(connection, query, given):
         ids.add(kind, name, row_id, few=not many)
         if kind in ("class", "trait"):
             memory[kind, name] = (row_id, not many, now)
@@ -173,9 +175,9 @@ def _statement(*asked: tuple[str, int]) -> Query:
     return union_all(*(_NAMED[kind](tuple(bindparam(f"{kind}_{place}") for place in range(n))) for kind, n in asked))
 
 
-def _memory(session: Session) -> dict[tuple[str, str], tuple[int, bool, float]]:
+def _memory(connection: Connection) -> dict[tuple[str, str], tuple[int, bool, float]]:
     """Ids by kind and name, whether few providers have it, and when that was looked up."""
-    memory: dict[tuple[str, str], tuple[int, bool, float]] = session.info.setdefault(REMEMBERED, {}).setdefault(Ids, {})
+    memory: dict[tuple[str, str], tuple[int, bool, float]] = remembered(connection).setdefault(Ids, {})
     return memory
 
 

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import select
-from sqlalchemy.orm import Session
+from sqlalchemy import Connection, select
 
 from baremetal_sched.placement.candidates.conditions import one_of
 from baremetal_sched.placement.candidates.query import CandidateRequest
@@ -22,9 +21,11 @@ _BATCH = 1000
 _ANY = "{uuid}"
 
 
-def build(session: Session, found: Sequence[Candidate], request: CandidateRequest, version: int) -> dict[str, Any]:
+def build(
+    connection: Connection, found: Sequence[Candidate], request: CandidateRequest, version: int
+) -> dict[str, Any]:
     """The document. The number of statements does not depend on the number of candidates, up to a batch of them."""
-    summaries = Summaries(session, request, version)
+    summaries = Summaries(connection, request, version)
     if not found:
         return render(found, summaries, version)
     if version >= TREES_SINCE:
@@ -38,7 +39,7 @@ def build(session: Session, found: Sequence[Candidate], request: CandidateReques
     ordered = sorted(ids)
     for start in range(0, len(ordered), _BATCH):
         summaries.load(one_of(column, ordered[start : start + _BATCH]))
-    _add_mapped(session, found, version, summaries.uuids)
+    _add_mapped(connection, found, version, summaries.uuids)
     return render(found, summaries, version)
 
 
@@ -83,7 +84,7 @@ def _allocation_request(candidate: Candidate, uuids: dict[int, str], version: in
     return {"allocations": allocations, "mappings": mappings}
 
 
-def _add_mapped(session: Session, found: Sequence[Candidate], version: int, uuids: dict[int, str]) -> None:
+def _add_mapped(connection: Connection, found: Sequence[Candidate], version: int, uuids: dict[int, str]) -> None:
     """UUIDs of providers that are mapped to a group without resources, in a tree that gives nothing."""
     if version < MAPPINGS_SINCE or len(found[0].mappings) == 1:
         return
@@ -92,4 +93,4 @@ def _add_mapped(session: Session, found: Sequence[Candidate], version: int, uuid
     } - uuids.keys()
     if missing:
         query = select(PROVIDERS.c.id, PROVIDERS.c.uuid).where(one_of(PROVIDERS.c.id, missing))
-        uuids.update({row_id: uuid for row_id, uuid in session.execute(query)})
+        uuids.update({row_id: uuid for row_id, uuid in connection.execute(query)})

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from sqlalchemy.orm import Session
+from sqlalchemy import Connection
 
 from baremetal_sched.placement.candidates import flat
 from baremetal_sched.placement.candidates.choosing import candidates
@@ -43,29 +43,33 @@ class Options:
 DEFAULTS = Options()
 
 
-def find(session: Session, request: CandidateRequest, version: int, options: Options = DEFAULTS) -> list[Candidate]:
+def find(
+    connection: Connection, request: CandidateRequest, version: int, options: Options = DEFAULTS
+) -> list[Candidate]:
     """Candidates, no two the same, at most as many as the request and the options allow.
 
     Raises UnknownClassInQuery and TraitNotFound for names that do not exist.
     """
-    wanted = resolve(session, request, version)
+    wanted = resolve(connection, request, version)
     if wanted is None:
         return []
     if options.randomize:
-        return _some(_first(session, wanted, options.maximum, options), request.limit)
-    return list(_first(session, wanted, options.limit_of(request), options))
+        return _some(_first(connection, wanted, options.maximum, options), request.limit)
+    return list(_first(connection, wanted, options.limit_of(request), options))
 
 
-def _first(session: Session, wanted: Wanted, limit: int | None, options: Options) -> Iterator[Candidate]:
+def _first(connection: Connection, wanted: Wanted, limit: int | None, options: Options) -> Iterator[Candidate]:
     """Candidates one by one, at most ``limit``."""
-    if flat.applies(session, wanted):
-        return iter(flat.search(session, wanted, limit))
-    return general(session, wanted, limit, breadth_first=options.breadth_first)
+    if flat.applies(connection, wanted):
+        return iter(flat.search(connection, wanted, limit))
+    return general(connection, wanted, limit, breadth_first=options.breadth_first)
 
 
-def general(session: Session, wanted: Wanted, limit: int | None, *, breadth_first: bool = False) -> Iterator[Candidate]:
+def general(
+    connection: Connection, wanted: Wanted, limit: int | None, *, breadth_first: bool = False
+) -> Iterator[Candidate]:
     """The search that knows trees, sharing and groups; it answers every request."""
-    world = World(session, wanted, limit)
+    world = World(connection, wanted, limit)
     # Without a limit both strategies find the same, and depth first keeps less.
     return islice(candidates(wanted, world, breadth_first=breadth_first and limit is not None), limit)
 

@@ -9,11 +9,10 @@ import time
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, exists, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Connection, exists, select
 
 from baremetal_sched.db import packing
-from baremetal_sched.db.transaction import REMEMBERED
+from baremetal_sched.db.transaction import remembered
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates import flat, lines, plans, reading, response
 from baremetal_sched.placement.candidates.conditions import is_named
@@ -39,25 +38,25 @@ _LINES = {traits: reading.line_of(_PROVIDER, traits=traits) for traits in (False
 _FOUND_LINES = {traits: reading.line_of(_FOUND, traits=traits) for traits in (False, True)}
 
 
-def answer(session: Session, request: CandidateRequest, version: int, options: Options) -> dict[str, Any] | None:
+def answer(connection: Connection, request: CandidateRequest, version: int, options: Options) -> dict[str, Any] | None:
     """The document; None if the request has to go the long way. One statement, or two for nothing, and one more for
     names that were not looked up a moment ago. Raises like ``resolve``."""
-    memory = session.info.setdefault(REMEMBERED, {})
+    memory = remembered(connection)
     if not _is_plain(request) or options.randomize or time.monotonic() < memory.get(_TREES_SEEN, 0) + _FRESH:
         return None
-    wanted = recall(session, request, version) or resolve(session, request, version)
+    wanted = recall(connection, request, version) or resolve(connection, request, version)
     if wanted is None:
         return None
     limit = options.limit_of(request)
     many = limit is None or limit >= _MANY
-    rows = plans.texts(session, _MAKE[version >= TRAITS_SINCE, many], wanted, limit)
+    rows = plans.texts(connection, _MAKE[version >= TRAITS_SINCE, many], wanted, limit)
     if many:
         rows = packing.lines(rows)
     if not rows:
-        if not session.scalar(select(_NOBODY_HAS_A_PARENT)):
+        if not connection.scalar(select(_NOBODY_HAS_A_PARENT)):
             memory[_TREES_SEEN] = time.monotonic()
         return None
-    summaries = Summaries(session, request, version)
+    summaries = Summaries(connection, request, version)
     summaries.add(lines.parsed(rows))
     (group,) = wanted.groups
     resources = {wanted.class_names[class_id]: amount for class_id, amount in group.resources.items()}

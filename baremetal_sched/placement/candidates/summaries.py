@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 
 import orjson
-from sqlalchemy import ColumnElement
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Connection
 
 from baremetal_sched.placement.candidates import lines, reading
 from baremetal_sched.placement.candidates.lines import Line
@@ -23,16 +22,16 @@ class Summaries:
     are written as text.
     """
 
-    def __init__(self, session: Session, request: CandidateRequest, version: int) -> None:
+    def __init__(self, connection: Connection, request: CandidateRequest, version: int) -> None:
         self.uuids: dict[int, str] = {}
-        self._session = session
+        self._connection = connection
         self._version = version
         self._requested = {name for group in request.groups.values() for name in group.resources}
         self._lines: list[Line] = []
 
     def load(self, which: ColumnElement[bool]) -> None:
         """Add the providers that are meant."""
-        self.add(reading.load(self._session, which, traits=self._version >= TRAITS_SINCE))
+        self.add(reading.load(self._connection, which, traits=self._version >= TRAITS_SINCE))
 
     def add(self, providers: Iterable[Line]) -> None:
         """Add providers.
@@ -66,7 +65,7 @@ class Summaries:
         """JSON of what providers have, by the text of it."""
         parsed = {text: lines.inventories(text) for text in {line[4] for line in self._lines}}
         ids = {class_id for inventories in parsed.values() for class_id, *_ in inventories}
-        known = names_of_classes(self._session, {int(class_id) for class_id in ids})
+        known = names_of_classes(self._connection, {int(class_id) for class_id in ids})
         names = {class_id: known[int(class_id)] for class_id in ids if int(class_id) in known}
         if self._version < ALL_CLASSES_SINCE:
             names = {class_id: name for class_id, name in names.items() if name in self._requested}
@@ -84,6 +83,6 @@ class Summaries:
         """JSON of sets of traits, by the text of it; in the order of their ids, as the original has them."""
         parsed = {text: lines.ids(text) for text in {line[5] for line in self._lines}}
         ids = set[int]().union(*parsed.values())
-        known = names_of_traits(self._session, ids)
+        known = names_of_traits(self._connection, ids)
         names = {trait: f'"{known[trait]}"' for trait in ids if trait in known}
         return {text: f"[{','.join(filter(None, map(names.get, row)))}]" for text, row in parsed.items()}

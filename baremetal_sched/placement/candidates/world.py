@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from sqlalchemy import ColumnElement, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Connection, select
 
 from baremetal_sched.placement.candidates import anchors, reading
 from baremetal_sched.placement.candidates.conditions import has_class, one_of
@@ -20,8 +19,8 @@ _BATCH = 200
 class World:
     """What of the database matters to a request. Iterating yields anchors, as far as they are asked for."""
 
-    def __init__(self, session: Session, wanted: Wanted, limit: int | None) -> None:
-        self._session = session
+    def __init__(self, connection: Connection, wanted: Wanted, limit: int | None) -> None:
+        self._connection = connection
         self._wanted = wanted
         self._limit = limit
         self._parser = Parser(wanted)
@@ -31,7 +30,7 @@ class World:
 
     def __iter__(self) -> Iterator[Anchor]:
         size = min(max(self._limit or _BATCH, 10), _BATCH)
-        for roots in anchors.batches(self._session, self._wanted, list(self._sharing.values()), size):
+        for roots in anchors.batches(self._connection, self._wanted, list(self._sharing.values()), size):
             for start in range(0, len(roots), _BATCH):
                 yield from self._load_trees(roots[start : start + _BATCH])
 
@@ -56,7 +55,7 @@ class World:
         if not roots or not self._wanted.same_subtrees:
             return {}
         query = select(PROVIDERS.c.id, PROVIDERS.c.parent_id).where(one_of(PROVIDERS.c.root_id, roots))
-        return {row_id: parent_id for row_id, parent_id in self._session.execute(query)}
+        return {row_id: parent_id for row_id, parent_id in self._connection.execute(query)}
 
     def _load_trees(self, roots: Sequence[int]) -> list[Anchor]:
         of_these = one_of(PROVIDERS.c.root_id, roots)
@@ -84,7 +83,7 @@ class World:
 
     def _read(self, which: ColumnElement[bool]) -> list[Line]:
         # With traits, wanted or not: the answer tells about all providers of a tree, and need not read them again.
-        return reading.load(self._session, which, traits=True)
+        return reading.load(self._connection, which, traits=True)
 
     def _add_aggregates(
         self, found: dict[int, Provider], mentioned: set[int] | None, which: ColumnElement[bool]
@@ -97,7 +96,7 @@ class World:
         if mentioned is not None:
             query = query.where(one_of(row.aggregate_id, mentioned))
         by_root: dict[int, set[int]] = {}
-        for root_id, row_id, aggregate in self._session.execute(query):
+        for root_id, row_id, aggregate in self._connection.execute(query):
             by_root.setdefault(root_id, set()).add(aggregate)
             if row_id in found:
                 found[row_id].aggregates.add(aggregate)

@@ -1,0 +1,37 @@
+"""Statements that are made once and run often, without what SQLAlchemy does each time.
+
+To look a statement up among the compiled ones, by all of its parts, takes longer than the database takes to find a row.
+A statement that is kept as an object is known by that object.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import Connection, Dialect
+
+from baremetal_sched.db.types import Query
+
+
+def run(connection: Connection, query: Query, given: Mapping[str, Any]) -> Any:
+    """The result (a CursorResult) of ``query``, an object that is the same each time, for these values of its
+    parameters: texts and numbers, which go to the driver as they are."""
+    found = _compiled(query, connection.dialect)
+    if found is None:
+        return connection.execute(query, given)
+    text, values, order = found
+    values = {**values, **given}
+    return connection.exec_driver_sql(text, values if order is None else tuple(values[name] for name in order))
+
+
+@lru_cache(maxsize=1000)
+def _compiled(query: Query, dialect: Dialect) -> tuple[str, dict[str, Any], list[str] | None] | None:
+    """The text, the parameters that have a value already, and the order of all, where the driver knows no names.
+
+    None if a column is not what the driver makes of it: then SQLAlchemy has to look at every value.
+    """
+    types = [column.type.dialect_impl(dialect) for column in query.selected_columns]
+    if any(type_.result_processor(dialect, None) is not None for type_ in types):
+        return None
+    compiled = query.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
+    return str(compiled), dict(compiled.params), compiled.positiontup
