@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
@@ -35,9 +35,17 @@ def connection_of(reader: Reader) -> Connection:
 
 def remembered(reader: Reader) -> dict[Any, Any]:
     """What this process remembers of rows that never change, as long as they are there."""
-    known = reader.info if isinstance(reader, Session) else reader.get_execution_options()
-    memory: dict[Any, Any] = known.get(_REMEMBERED, {})
+    memory: dict[Any, Any] = _notes(reader).get(_REMEMBERED, {})
     return memory
+
+
+def remembers(reader: Reader) -> bool:
+    """Does this process remember anything?"""
+    return _REMEMBERED in _notes(reader)
+
+
+def _notes(reader: Reader) -> Mapping[Any, Any]:
+    return reader.info if isinstance(reader, Session) else reader.get_execution_options()
 
 
 class Database:

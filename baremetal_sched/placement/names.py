@@ -53,6 +53,11 @@ def names_of_classes(reader: Reader, ids: Iterable[int]) -> Mapping[int, str]:
     return _names(reader, ResourceClass, ids)
 
 
+def learn_names(reader: Reader, model: type[Trait] | type[ResourceClass], names: Mapping[int, str]) -> None:
+    """Remember names by id that somebody read for another reason."""
+    remembered(reader).setdefault(model, {}).update(names)
+
+
 def _names(reader: Reader, model: type[Trait] | type[ResourceClass], ids: Iterable[int]) -> Mapping[int, str]:
     # A name never changes, and no id is given out again: what was read once is true, or not asked about any more.
     known: dict[int, str] = remembered(reader).setdefault(model, {})

@@ -3,17 +3,19 @@
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, literal_column, null, select, union_all
 
 from baremetal_sched.db import kept
-from baremetal_sched.db.transaction import remembered
+from baremetal_sched.db.models import ResourceClass, Trait
+from baremetal_sched.db.transaction import remembered, remembers
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
 from baremetal_sched.placement.candidates.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.candidates.trees import Fixed, Group, Wanted
+from baremetal_sched.placement.names import learn_names
 from baremetal_sched.placement.query_values import TraitConditions
 from baremetal_sched.placement.schemas.common import INT32
 from baremetal_sched.placement.tables import (
@@ -33,10 +35,21 @@ _FEW = 300
 
 #: So many seconds it may be remembered what a name's id is and whether few providers have it.
 _FRESH = 60.0
-_FORGOTTEN = (0, False, -_FRESH)
 
+#: Whoever remembers nothing asks for so many names of each kind along with those it needs: the newest, which are custom
+#: ones. For each of them alone it would take a statement of its own a moment later.
+_AHEAD = 64
 
+_MODELS: dict[str, type[ResourceClass] | type[Trait]] = {"class": ResourceClass, "trait": Trait}
 _KINDS = {"class": "classes", "trait": "traits", "aggregate": "aggregates", "tree": "roots"}
+
+
+@dataclass
+class _Known:
+    """What is known until then: the id of a name, by its kind, and whether few providers have it."""
+
+    until: float = 0.0
+    names: dict[tuple[str, str], tuple[int, bool]] = field(default_factory=dict)
 
 
 @dataclass
@@ -78,13 +91,13 @@ def recall(connection: Connection, request: CandidateRequest, version: int) -> W
     A name may be gone by now, or stand for another id: a search has to ask for both. Trees and aggregates are not
     remembered, because who belongs to them changes: the request has to name none (``names_places``).
     """
-    memory, oldest, ids = _memory(connection), time.monotonic() - _FRESH, Ids()
-    for kind, names in zip(("class", "trait"), _mentioned(request), strict=True):
+    known, ids = _known(connection).names, Ids()
+    for kind, names in zip(_MODELS, _mentioned(request), strict=True):
         for name in names:
-            row_id, few, when = memory.get((kind, name), _FORGOTTEN)
-            if when < oldest:
+            found = known.get((kind, name))
+            if found is None:
                 return None
-            ids.add(kind, name, row_id, few=few)
+            ids.add(kind, name, found[0], few=found[1])
     return _wanted(request, ids, version)
 
 
@@ -154,38 +167,47 @@ def _look_up(
     aggregates = set[str]().union(*(group.aggregates.forbidden.union(*group.aggregates.member_of) for group in groups))
     trees = {group.in_tree for group in groups if group.in_tree is not None}
     asked = {"class": classes, "trait": traits, "aggregate": aggregates, "tree": trees}
-    query = _statement(*((kind, len(names)) for kind, names in asked.items() if names))
+    known = _known(connection).names
+    ahead = remembers(connection) and not known
+    query = _statement(*((kind, len(names)) for kind, names in asked.items() if names), ahead=ahead)
     given = {f"{kind}_{place}": name for kind, names in asked.items() for place, name in enumerate(names)}
-    ids, memory, now = Ids(), _memory(connection), time.monotonic()
+    ids = Ids()
     for kind, name, row_id, many in kept.run(connection, query, given):
-        ids.add(kind, name, row_id, few=not many)
-        if kind in ("class", "trait"):
-            memory[kind, name] = (row_id, not many, now)
+        if name in asked[kind]:
+            ids.add(kind, name, row_id, few=not many)
+        if kind in _MODELS:
+            known[kind, name] = (row_id, not many)
+            learn_names(connection, _MODELS[kind], {row_id: name})
     return ids
 
 
 @lru_cache(maxsize=1000)
-def _statement(*asked: tuple[str, int]) -> Query:
+def _statement(*asked: tuple[str, int], ahead: bool) -> Query:
     """SELECT 'class', c.name, c.id, (SELECT 1 FROM inventories i WHERE i.resource_class_id = c.id AND i.free > 0
-                                      LIMIT 1 OFFSET 300) FROM resource_classes c WHERE c.name IN (:class_0, …)
+                                      ORDER BY i.free DESC LIMIT 1 OFFSET 300)
+    FROM resource_classes c WHERE c.name IN (:class_0, …)
     UNION ALL the same for traits, aggregates (by UUID) and trees (by the UUID of a member)
+    and, if ``ahead``, UNION ALL the same for the newest classes and traits.
 
     It is kept for all requests that ask for so many names of these kinds: making it takes longer than running it.
     """
-    return union_all(*(_NAMED[kind](tuple(bindparam(f"{kind}_{place}") for place in range(n))) for kind, n in asked))
+    parts = [_NAMED[kind](tuple(bindparam(f"{kind}_{place}") for place in range(n))) for kind, n in asked]
+    return union_all(*parts, *(_NEWEST if ahead else ()))
 
 
-def _memory(connection: Connection) -> dict[tuple[str, str], tuple[int, bool, float]]:
-    """Ids by kind and name, whether few providers have it, and when that was looked up."""
-    memory: dict[tuple[str, str], tuple[int, bool, float]] = remembered(connection).setdefault(Ids, {})
-    return memory
+def _known(connection: Connection) -> _Known:
+    """What this process knows of names. It forgets all of it at once: who asks next asks ``ahead``."""
+    memory, now = remembered(connection), time.monotonic()
+    known: _Known | None = memory.get(_Known)
+    if known is None or known.until < now:
+        known = memory[_Known] = _Known(now + _FRESH)
+    return known
 
 
-def _named(kind: str, name: Any, row_id: Any, has: tuple[Any, ...], names: tuple[Any, ...]) -> Query:
-    many: Query = select(literal_column("1")).where(*has).limit(literal_column("1")).offset(literal_column(str(_FEW)))
-    return select(literal_column(f"'{kind}'"), name, row_id, many.correlate(name.table).scalar_subquery()).where(
-        name.in_(names)
-    )
+def _named(kind: str, table: Any, key: Any, name: Any, has: Any) -> Query:
+    """Names of ``table``: their kind, name and id, and whether more than a few providers have them."""
+    many = has.limit(literal_column("1")).offset(literal_column(str(_FEW))).correlate(table).scalar_subquery()
+    return select(literal_column(f"'{kind}'"), name, key, many)
 
 
 def _member(names: tuple[Any, ...]) -> Query:
@@ -194,14 +216,33 @@ def _member(names: tuple[Any, ...]) -> Query:
     )
 
 
-_STOCK, _TRAIT, _PLACE = INVENTORIES.c, PROVIDER_TRAITS.c, PROVIDER_AGGREGATES.c
+def _class(table: Any) -> Query:
+    """The free ones come last in the index, and may be few among very many."""
+    stock = INVENTORIES.c
+    has: Query = select(literal_column("1")).where(stock.resource_class_id == table.c.id, stock.free > 0)
+    return _named("class", table, table.c.id, table.c.name, has.order_by(stock.free.desc()))
+
+
+def _trait(table: Any) -> Query:
+    has: Query = select(literal_column("1")).where(PROVIDER_TRAITS.c.trait_id == table.c.id)
+    return _named("trait", table, table.c.id, table.c.name, has)
+
+
+def _aggregate(table: Any) -> Query:
+    has: Query = select(literal_column("1")).where(PROVIDER_AGGREGATES.c.aggregate_id == table.c.id)
+    return _named("aggregate", table, table.c.id, table.c.uuid, has)
+
+
+def _newest(table: Any) -> Any:
+    """(SELECT id, name FROM … ORDER BY id DESC LIMIT 64)"""
+    rows = select(table.c.id, table.c.name).order_by(table.c.id.desc()).limit(literal_column(str(_AHEAD)))
+    return rows.subquery(f"newest_{table.name}")
+
+
 _NAMED: dict[str, Callable[[tuple[Any, ...]], Query]] = {
-    "class": partial(
-        _named, "class", CLASSES.c.name, CLASSES.c.id, (_STOCK.resource_class_id == CLASSES.c.id, _STOCK.free > 0)
-    ),
-    "trait": partial(_named, "trait", TRAITS.c.name, TRAITS.c.id, (_TRAIT.trait_id == TRAITS.c.id,)),
-    "aggregate": partial(
-        _named, "aggregate", AGGREGATES.c.uuid, AGGREGATES.c.id, (_PLACE.aggregate_id == AGGREGATES.c.id,)
-    ),
+    "class": lambda names: _class(CLASSES).where(CLASSES.c.name.in_(names)),
+    "trait": lambda names: _trait(TRAITS).where(TRAITS.c.name.in_(names)),
+    "aggregate": lambda names: _aggregate(AGGREGATES).where(AGGREGATES.c.uuid.in_(names)),
     "tree": _member,
 }
+_NEWEST = (_class(_newest(CLASSES)), _trait(_newest(TRAITS)))

@@ -127,6 +127,17 @@ def test_requests_of_one_form_are_one_statement(service: Service, fleet: dict[st
     assert len(set(statements)) == 1
 
 
+def test_one_statement_asks_for_the_names_of_requests_to_come(service: Service, fleet: dict[str, str]) -> None:
+    if service.database_url.startswith("sqlite"):
+        pytest.skip("ids may be given out again, so they are not remembered")
+    counts = []
+    for query in ("CUSTOM_GOLD:1&required=!CUSTOM_B", "CUSTOM_SILVER:1&required=CUSTOM_A"):
+        with service.statements() as statements:
+            service.candidates(f"resources={query}")
+        counts.append(len(statements))
+    assert counts == [2, 1]
+
+
 @pytest.mark.parametrize("version", ["1.10", "1.16", "1.28", "1.33", "1.39"])
 def test_what_is_remembered_changes_no_answer(service: Service, fleet: dict[str, str], version: str) -> None:
     path = "/allocation_candidates?resources=CUSTOM_GOLD:1"
