@@ -75,7 +75,7 @@ def search(connection: Connection, wanted: Wanted, limit: int | None) -> list[Ca
 
 
 def providers_of(wanted: Wanted, columns: Sequence[Any]) -> Query:
-    """SELECT … FROM inventories i JOIN resource_providers p ON p.id = i.provider_id
+    """SELECT … FROM inventories i (JOIN resource_providers p ON p.id = i.provider_id, if anything of it is asked for)
     WHERE i.resource_class_id = :c AND i.free >= :n AND :n BETWEEN i.min_unit AND i.max_unit AND :n % i.step_size = 0
     AND p gives the other classes AND has the traits AND is in the aggregates
     ORDER BY i.free, i.provider_id
@@ -86,23 +86,29 @@ def providers_of(wanted: Wanted, columns: Sequence[Any]) -> Query:
     (group,) = wanted.groups
     provider, inventory = PROVIDER, STOCK
     first, *others = sorted(group.resources, key=lambda resource_class: resource_class not in wanted.few_classes)
+    of_provider = [
+        *_in_aggregates(provider, group),
+        *conditions.has_traits(provider.c.root_id, wanted.root_required, wanted.root_forbidden),
+    ]
+    if group.tree is not None:
+        of_provider.append(provider.c.root_id == group.tree)
     query: Query = (
         select(*columns)
-        .select_from(inventory.join(provider, provider.c.id == inventory.c.provider_id))
         .where(*conditions.fits(inventory, first, group.resources[first]))
         .where(*(conditions.gives(inventory.c.provider_id, other, group.resources[other]) for other in others))
         # Asked of the inventory's row: most who fail need not be joined with anything first.
         .where(*conditions.has_traits(inventory.c.provider_id, group.required, group.forbidden))
-        .where(*_in_aggregates(provider, group))
-        .where(*conditions.has_traits(provider.c.root_id, wanted.root_required, wanted.root_forbidden))
+        .where(*of_provider)
         .order_by(inventory.c.free, inventory.c.provider_id)
     )
+    if of_provider or any(column is not inventory.c.provider_id for column in columns):
+        query = query.select_from(inventory.join(provider, provider.c.id == inventory.c.provider_id))
     if group.tree is not None:
-        return query.where(provider.c.root_id == group.tree)
+        return query
     if first not in wanted.few_classes:
         few = _few(wanted, group)
         if few is not None:
-            return query.where(provider.c.id.in_(few))
+            return query.where(inventory.c.provider_id.in_(few))
     return conditions.by_index(query, inventory)
 
 

@@ -77,15 +77,16 @@ def _one_by_one(wanted: Wanted, limit: int | None, *, traits: bool) -> Query:
 
 
 def _packed(wanted: Wanted, limit: int | None, *, traits: bool) -> Query:
-    """SELECT (many lines) FROM (SELECT p.id FROM … as above) found JOIN resource_providers p ON p.id = found.id
+    """SELECT (many lines)
+    FROM (SELECT i.provider_id FROM … as above) found JOIN resource_providers p ON p.id = found.provider_id
     GROUP BY p.id >> 10
 
     Few of those whose ids are side by side are free and of one class, so a packet spans many ids.
     """
-    found = _fitting(wanted, limit, _PROVIDER.c.id).subquery("found")
+    found = _fitting(wanted, limit, flat.STOCK.c.provider_id).subquery("found")
     return (
         select(packing.packed(_FOUND.c.id, _FOUND_LINES[traits]))
-        .join_from(found, _FOUND, _FOUND.c.id == found.c.id)
+        .join_from(found, _FOUND, _FOUND.c.id == found.c.provider_id)
         .group_by(packing.packet(_FOUND.c.id, 10))
     )
 
