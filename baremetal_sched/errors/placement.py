@@ -137,6 +137,13 @@ class ResourceClassInUse(ConflictError):
     )
 
 
+class ResourceClassOfNodes(ConflictError):
+    template = (
+        "Cannot rename resource class {resource_class}: there are nodes of that class, which say what it is called. "
+        "Change resource_class of these nodes instead."
+    )
+
+
 class TraitNotFound(NotFoundError):
     template = "No such trait(s): {traits}."
 

@@ -4,7 +4,7 @@ from sqlalchemy import delete, insert, select, update
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.models import Allocation, Inventory, ResourceClass
+from baremetal_sched.db.models import Allocation, Inventory, Node, ResourceClass, ResourceProvider
 from baremetal_sched.db.results import new_id
 from baremetal_sched.db.types import Rows
 from baremetal_sched.errors.placement import (
@@ -12,6 +12,7 @@ from baremetal_sched.errors.placement import (
     ResourceClassInUse,
     ResourceClassNameTaken,
     ResourceClassNotFound,
+    ResourceClassOfNodes,
     StandardResourceClass,
 )
 from baremetal_sched.placement import names
@@ -41,7 +42,7 @@ def rename(session: Session, name: str, new_name: str) -> None:
     """Call a class ``new_name`` from now on, with all that there is of it.
 
     It gets a new id: whoever remembers the name of an id is never wrong. Raises ResourceClassNotFound,
-    StandardResourceClass, ResourceClassNameTaken.
+    StandardResourceClass, ResourceClassNameTaken, ResourceClassOfNodes.
     """
     class_id = _find(session, name)
     if name in names.STANDARD_CLASSES:
@@ -51,6 +52,14 @@ def rename(session: Session, name: str, new_name: str) -> None:
         return
     if names.ids_of_classes(session, [new_name]):
         raise ResourceClassNameTaken(resource_class=new_name)
+    if session.scalar(
+        select(Node.id)
+        .join(ResourceProvider, ResourceProvider.uuid == Node.uuid)
+        .join(Inventory, Inventory.provider_id == ResourceProvider.id)
+        .where(Inventory.resource_class_id == class_id)
+        .limit(1)
+    ):
+        raise ResourceClassOfNodes(resource_class=name)
     created_at = session.scalar(select(ResourceClass.created_at).where(ResourceClass.id == class_id))
     renamed = insert(ResourceClass).values(name=new_name, created_at=created_at, updated_at=utcnow())
     renamed_id = new_id(session.execute(renamed))

@@ -68,6 +68,20 @@ def test_the_resource_class_of_an_allocated_node_stays(service: Service) -> None
     assert service.placement("GET", f"/resource_providers/{uuid}/usages").json["usages"] == {"CUSTOM_GOLD": 1}
 
 
+@pytest.mark.parametrize("claimed", [False, True])
+def test_the_resource_class_of_nodes_keeps_its_name(service: Service, claimed: bool) -> None:
+    """It would be made anew with the next change of such a node, which a claim of the renamed one would refuse."""
+    uuid = service.add_node("n1")
+    if claimed:
+        service.claim(UUID, uuid, "CUSTOM_GOLD", status=204)
+    other = {"name": "CUSTOM_OTHER"}
+    refused = service.placement("PUT", "/resource_classes/CUSTOM_GOLD", other, version="1.6", status=409)
+    assert "resource_class" in refused.json["errors"][0]["detail"]
+    assert list(service.inventory(uuid)) == ["CUSTOM_GOLD"]
+    service.baremetal("PUT", f"/nodes/{uuid}/traits/CUSTOM_A", status=204)
+    assert service.provider_traits(uuid) == ["CUSTOM_A"]
+
+
 def test_what_changes_nothing_for_scheduling_leaves_the_generation(service: Service) -> None:
     uuid = service.add_node("n1", traits=("CUSTOM_A",))
     generation = service.placement("GET", f"/resource_providers/{uuid}").json["generation"]
