@@ -44,6 +44,8 @@ class BaremetalApi(Api):
         call.negotiated = True
         if call.version < route.since:
             raise gates.refusal(route, call.version)
+        if call.http.headers.get("Accept") == "application/json":
+            return  # as every client says: no need to parse it
         accept = call.http.accept_mimetypes
         if accept and not accept.best_match(["application/json"]):
             raise NotAcceptable(message=f"Only application/json is served, which {accept} excludes.")

@@ -1,10 +1,10 @@
 """A node as JSON."""
 
 from collections.abc import Iterable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, case, null, select
+from sqlalchemy import ColumnElement, case, func, null, select
 
 from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.api.view import Column, Resource, View, split_traits, uuid_of_parent
@@ -13,7 +13,7 @@ from baremetal_sched.baremetal.node_list import missing
 from baremetal_sched.baremetal.ownership import LiveMembers, Membership
 from baremetal_sched.baremetal.secrets import mask_text
 from baremetal_sched.db.models import Chassis, Node, NodeTrait
-from baremetal_sched.db.packing import joined
+from baremetal_sched.db.packing import concatenated, constant, joined
 from baremetal_sched.db.types import as_text
 
 #: Below these, clients do not know the state.
@@ -37,10 +37,11 @@ class NodeView(View):
         names = tuple(fields)
         super().__init__(resource, names, version, base, with_links=with_links)
         self._conductors = conductors if "conductor" in names else None
-        if self._conductors is not None:
-            self.columns += [Node.conductor_group.expression, Node.driver.expression]
-        if isinstance(self._conductors, LiveMembers):
-            self.columns.append(self._conductors.column)
+        match self._conductors:
+            case Membership():
+                self.columns += [Node.conductor_group.expression, Node.driver.expression]
+            case LiveMembers() as live:
+                self.columns.append(_key_and_members(live.column))
 
     @classmethod
     def column(cls, name: str, resource: Resource, version: int) -> Column | None:
@@ -64,7 +65,8 @@ class NodeView(View):
             case Membership() as membership:
                 document["conductor"] = membership.owner(row[0], *row[-2:])
             case LiveMembers() as live:
-                document["conductor"] = live.read(row[-1]).owner(row[0], *row[-3:-1])
+                group, driver, members = row[-1].split("\t", 2)
+                document["conductor"] = live.read(members).owner(row[0], group, driver)
         return document
 
 
@@ -78,6 +80,14 @@ NODES = Resource(
     view=NodeView,
     invalid_field="Field {} is not a valid field.",
 )
+
+
+@lru_cache
+def _key_and_members(members: ColumnElement[str | None]) -> ColumnElement[str]:
+    """conductor_group || '\\t' || driver || '\\t' || (what ``LiveMembers`` asks for): one column is read faster than
+    three."""
+    key = (Node.conductor_group.expression, "\t", Node.driver.expression, "\t")
+    return concatenated(*key, func.coalesce(members, constant("")))
 
 
 def _traits_column() -> ColumnElement[Any]:
