@@ -114,11 +114,10 @@ def _mysql_session(idle_timeout: int, connection: Any, record: Any) -> None:
     # TRADITIONAL: a value that does not fit is an error, never silently cut; nor is what group_concat joins.
     # materialization=off: an EXISTS over traits is looked up for the rows at hand. MariaDB would otherwise read every
     # holder of the trait first, however few rows are wanted.
-    # exists_to_in=off: nor does it ask of a row whether there is NOT EXISTS something before it knows that there is.
     # subquery_cache=off: hardly any row asks what one before it did, so it would only be filled.
     switches, variables = ["materialization=off"], ["sql_mode = 'TRADITIONAL'", "group_concat_max_len = 16777216"]
     if "MariaDB" in connection.get_server_info():  # MySQL cannot do that
-        switches += ["subquery_cache=off", "exists_to_in=off"]
+        switches.append("subquery_cache=off")
         variables.append(f"idle_transaction_timeout = {idle_timeout}")
     variables.append(f"optimizer_switch = '{','.join(switches)}'")
     with connection.cursor() as cursor:
