@@ -5,7 +5,6 @@ from collections.abc import Iterable
 import orjson
 from sqlalchemy import ColumnElement, Connection
 
-from baremetal_sched.db.transaction import remembered
 from baremetal_sched.placement.candidates import lines, reading
 from baremetal_sched.placement.candidates.lines import Line
 from baremetal_sched.placement.candidates.query import CandidateRequest
@@ -81,14 +80,9 @@ class Summaries:
         return {text: f"{{{','.join(found)}}}" for text, found in members.items()}
 
     def _traits(self) -> dict[str, str]:
-        """JSON of sets of traits, by the text of it; mostly in the order of their ids, as the original has them."""
-        texts = {line[5] for line in self._lines}
-        # A trait by the text of its id, which saves making numbers of thousands of them.
-        quoted: dict[str, str] = remembered(self._connection).setdefault(Summaries, {"": ""})
-        try:
-            return {text: f"[{','.join(map(quoted.__getitem__, text.split(',')))}]" for text in texts}
-        except KeyError:
-            ids = {int(trait) for text in texts if text for trait in text.split(",")}
-            known = names_of_traits(self._connection, ids)
-            quoted.update({str(trait): f'"{known[trait]}"' for trait in ids if trait in known})
-            return {text: f"[{','.join(filter(None, map(quoted.get, text.split(','))))}]" for text in texts}
+        """JSON of sets of traits, by the text of it; in the order of their ids, as the original has them."""
+        parsed = {text: lines.ids(text) for text in {line[5] for line in self._lines}}
+        ids = set[int]().union(*parsed.values())
+        known = names_of_traits(self._connection, ids)
+        names = {trait: f'"{known[trait]}"' for trait in ids if trait in known}
+        return {text: f"[{','.join(filter(None, map(names.get, row)))}]" for text, row in parsed.items()}
