@@ -31,6 +31,11 @@ _END_SECONDS = 15
 _LINES_SHOWN = 30
 
 
+# What a shell starts in the background ignores SIGINT, and so would all that we start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 class Program:
     """A command that runs: its process, what it printed, and ways to end it."""
 

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Aggregate, Inventory, ProviderAggregate, ProviderTrait, ResourceProvider
+from baremetal_sched.placement import trait_ids
 from baremetal_sched.placement.names import ensure_class, ensure_traits
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
@@ -65,6 +66,7 @@ def build(session: Session, specs: Iterable[Spec]) -> dict[str, int]:
     roots: dict[str, int] = {}
     for one in specs:
         values = {"uuid": uuid_of(one.name), "name": one.name, "generation": 0, "created_at": now}
+        values["trait_ids"] = trait_ids.text_of({traits[name] for name in one.traits})
         row = session.execute(insert(ResourceProvider).values(parent_id=ids.get(one.parent or ""), **values))
         assert row.inserted_primary_key is not None
         ids[one.name] = row.inserted_primary_key[0]

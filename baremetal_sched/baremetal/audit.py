@@ -1,6 +1,7 @@
 """The audit of the database: does what is kept for speed agree with what it is made from?"""
 
 from collections.abc import Iterator
+from itertools import groupby
 
 from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session, load_only
@@ -16,11 +17,12 @@ from baremetal_sched.db.models import (
     ResourceProvider,
     Trait,
 )
+from baremetal_sched.placement import trait_ids
 
 
 def audit(session: Session) -> list[str]:
     """What is wrong, a line each; empty if all is well. Writes nothing."""
-    return [*_usage(session), *_inventories(session), *_traits(session)]
+    return [*_usage(session), *_inventories(session), *_traits(session), *_trait_ids(session)]
 
 
 def _usage(session: Session) -> Iterator[str]:
@@ -109,3 +111,16 @@ def _traits(session: Session) -> Iterator[str]:
         yield f"node {uuid}: its provider lacks the trait {name}"
     for uuid, name in sorted(shown - own):
         yield f"node {uuid}: its provider has the trait {name}, which the node has not"
+
+
+def _trait_ids(session: Session) -> Iterator[str]:
+    """resource_providers.trait_ids against provider_traits."""
+    rows = session.execute(
+        select(ResourceProvider.uuid, ResourceProvider.trait_ids, ProviderTrait.trait_id)
+        .outerjoin(ProviderTrait, ProviderTrait.provider_id == ResourceProvider.id)
+        .order_by(ResourceProvider.id)
+    )
+    for (uuid, text), group in groupby(rows, lambda row: (row[0], row[1])):
+        wanted = trait_ids.text_of({row[2] for row in group if row[2] is not None})
+        if text != wanted:
+            yield f'provider {uuid}: its trait_ids are "{text}", but those of its traits are "{wanted}"'

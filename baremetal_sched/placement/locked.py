@@ -28,12 +28,15 @@ class LockedProvider:
         if given != self.generation:
             raise GenerationConflict(message=message)
 
-    def bump(self, session: Session) -> None:
-        """Count the change: compare the generation and swap it, so that two changes cannot both be the next one."""
+    def bump(self, session: Session, **values: str) -> None:
+        """Count the change: compare the generation and swap it, so that two changes cannot both be the next one.
+
+        ``values`` are those of other columns that go with it.
+        """
         changed = session.execute(
             update(ResourceProvider)
             .where(ResourceProvider.id == self.id, ResourceProvider.generation == self.generation)
-            .values(generation=self.generation + 1, updated_at=utcnow())
+            .values(generation=self.generation + 1, updated_at=utcnow(), **values)
         )
         if not rows_changed(changed):
             raise StaleDataError("the provider was changed meanwhile")

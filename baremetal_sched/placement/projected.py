@@ -21,12 +21,16 @@ from baremetal_sched.db.models import (
 from baremetal_sched.db.packing import concatenated, joined, number
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.errors.placement import InventoryInUse
-from baremetal_sched.placement import names, tree
+from baremetal_sched.placement import names, trait_ids, tree
 from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDER_TRAITS, PROVIDERS, TRAITS
 
 # Made once: making a statement takes longer than running it.
 _LOCK = select(PROVIDERS.c.id).where(PROVIDERS.c.uuid == bindparam("provider")).with_for_update()
-_BUMP = update(PROVIDERS).where(PROVIDERS.c.id == bindparam("provider")).values(generation=PROVIDERS.c.generation + 1)
+_CHANGE = (
+    update(PROVIDERS)
+    .where(PROVIDERS.c.id == bindparam("provider"))
+    .values(generation=PROVIDERS.c.generation + 1, trait_ids=bindparam("text"))
+)
 _ADD_TRAITS = insert(PROVIDER_TRAITS)
 _REMOVE_TRAITS = delete(PROVIDER_TRAITS).where(
     PROVIDER_TRAITS.c.provider_id == bindparam("provider"),
@@ -56,9 +60,11 @@ def conform(session: Session, uuid: str, unit: Unit | None, traits: Collection[s
         changes.append("provider created")
     present, stocks = _present(session, provider_id)
     changes += _conform_inventory(session, provider_id, uuid, unit, stocks)
-    changes += _conform_traits(session, provider_id, traits, present)
+    ids, changes_of_traits = _conform_traits(session, provider_id, traits, present)
+    changes += changes_of_traits
     if changes:
-        session.execute(_BUMP, {"provider": provider_id, "updated_at": utcnow()})
+        text = trait_ids.text_of(ids)
+        session.execute(_CHANGE, {"provider": provider_id, "text": text, "updated_at": utcnow()})
     return changes
 
 
@@ -206,12 +212,16 @@ def _conform_unit(session: Session, provider_id: int, unit: Unit, found: _Stock 
 
 def _conform_traits(
     session: Session, provider_id: int, traits: Collection[str], present: Mapping[str, int]
-) -> list[str]:
+) -> tuple[Collection[int], list[str]]:
+    """The ids of ``traits``, and what had to change."""
     missing = [name for name in traits if name not in present]
     surplus = [name for name in present if name not in set(traits)]
     if surplus:
         session.execute(_REMOVE_TRAITS, {"provider": provider_id, "traits": [present[name] for name in surplus]})
+    ids = {present[name] for name in traits if name in present}
     if missing:
-        ids = names.traits_to_give(session, missing)
-        session.execute(_ADD_TRAITS, [{"provider_id": provider_id, "trait_id": trait_id} for trait_id in ids.values()])
-    return [f"trait {name} added" for name in sorted(missing)] + [f"trait {name} removed" for name in sorted(surplus)]
+        added = set(names.traits_to_give(session, missing).values())
+        session.execute(_ADD_TRAITS, [{"provider_id": provider_id, "trait_id": trait_id} for trait_id in added])
+        ids |= added
+    words = [f"trait {name} added" for name in sorted(missing)] + [f"trait {name} removed" for name in sorted(surplus)]
+    return ids, words

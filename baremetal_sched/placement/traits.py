@@ -10,6 +10,7 @@ from baremetal_sched.db.models import ProviderTrait, Trait
 from baremetal_sched.db.types import Rows
 from baremetal_sched.errors.placement import InvalidTrait, StandardTrait, TraitInUse, TraitNotFound, UnknownTraits
 from baremetal_sched.placement import names as all_names
+from baremetal_sched.placement import trait_ids as id_texts
 from baremetal_sched.placement.locked import GENERATION_CHANGED, LockedProvider
 
 
@@ -91,4 +92,4 @@ def set_exactly(session: Session, provider: LockedProvider, trait_ids: set[int])
         rows = [{"provider_id": provider.id, "trait_id": trait_id} for trait_id in sorted(missing)]
         session.execute(insert(ProviderTrait), rows)
     if surplus or missing:
-        provider.bump(session)
+        provider.bump(session, trait_ids=id_texts.text_of(trait_ids))

@@ -14,6 +14,10 @@ from baremetal_sched.db.models import Base
 from baremetal_sched.errors import SchemaTooNew, SchemaTooOld
 from baremetal_sched.settings import load
 
+_TRAIT = "INSERT INTO traits (id, name, created_at) VALUES (:id, :name, CURRENT_TIMESTAMP)"
+_PROVIDER = "INSERT INTO resource_providers (id, uuid, name, created_at) VALUES (:id, :name, :name, CURRENT_TIMESTAMP)"
+_PROVIDER_TRAIT = "INSERT INTO provider_traits (provider_id, trait_id) VALUES (:provider, :trait)"
+
 # `database_url` has the newest schema; these tests leave it so.
 
 
@@ -49,6 +53,25 @@ def test_down_and_up_again(engine: Engine) -> None:
     schema.upgrade(engine)
     schema.require_current(engine)
     assert set(Base.metadata.tables) <= set(inspect(engine).get_table_names())
+
+
+def test_providers_that_are_there_get_the_text_of_their_traits(engine: Engine) -> None:
+    schema.downgrade(engine, "0007")
+    # As texts these two would be in the other order.
+    providers, traits = {"a": [100_000, 99_999], "b": [], "c": [99_999]}, (99_999, 100_000)
+    with engine.begin() as connection:
+        for row_id in traits:
+            connection.execute(text(_TRAIT), {"id": row_id, "name": f"CUSTOM_{row_id}"})
+        for row_id, (name, own) in enumerate(providers.items(), 1):
+            connection.execute(text(_PROVIDER), {"id": row_id, "name": name})
+            for trait in own:
+                connection.execute(text(_PROVIDER_TRAIT), {"provider": row_id, "trait": trait})
+    schema.upgrade(engine)
+    with engine.begin() as connection:
+        found = dict(connection.execute(text("SELECT name, trait_ids FROM resource_providers")).all())
+        for statement in ("provider_traits", "resource_providers", f"traits WHERE id IN {traits}"):
+            connection.execute(text(f"DELETE FROM {statement}"))
+    assert found == {"a": "99999,100000", "b": "", "c": "99999"}
 
 
 def test_a_newer_schema_is_refused(engine: Engine) -> None:

@@ -105,11 +105,35 @@ def test_what_somebody_changed_on_the_provider_is_undone(service: Service) -> No
 
     service.database.write(meddle)
     findings = service.database.read(audit)
-    assert len(findings) == 3
+    assert len(findings) == 4
     changes = service.database.write(lambda session: projection.project(session, nodes.find(session, uuid)))
     assert changes == ["inventory of CUSTOM_GOLD offered", "trait CUSTOM_A added", "trait HW_CPU_X86_VMX removed"]
     assert service.database.read(audit) == []
     assert service.provider_traits(uuid) == ["CUSTOM_A", "CUSTOM_B"]
+
+
+def test_the_provider_has_its_traits_as_a_text_too(service: Service) -> None:
+    uuid = service.add_node("n1", traits=("CUSTOM_A", "CUSTOM_B"))
+
+    def texts(session):
+        ids = dict(session.execute(select(Trait.name, Trait.id)).all())
+        return ids, session.scalars(select(ResourceProvider.trait_ids)).one()
+
+    ids, text = service.database.read(texts)
+    assert text == "{},{}".format(*sorted((ids["CUSTOM_A"], ids["CUSTOM_B"])))
+    service.baremetal("DELETE", f"/nodes/{uuid}/traits/CUSTOM_A")
+    assert service.database.read(texts)[1] == str(ids["CUSTOM_B"])
+    path = f"/resource_providers/{uuid}"
+    generation = service.placement("GET", path).json["generation"]
+    body = {"resource_provider_generation": generation, "traits": ["CUSTOM_A"]}
+    service.placement("PUT", f"{path}/traits", body)
+    assert service.database.read(texts)[1] == str(ids["CUSTOM_A"])
+    service.placement("DELETE", f"{path}/traits")
+    assert service.database.read(texts)[1] == ""
+    service.database.write(lambda session: session.execute(update(ResourceProvider).values(trait_ids="7")))
+    assert service.database.read(audit)[-1] == (
+        f'provider {uuid}: its trait_ids are "7", but those of its traits are ""'
+    )
 
 
 def test_a_provider_that_somebody_removed_comes_back(service: Service) -> None:

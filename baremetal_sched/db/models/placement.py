@@ -6,6 +6,7 @@ from sqlalchemy import BigInteger, Computed, DateTime, Double, ForeignKey, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
 from baremetal_sched.db.models.base import Base, table_args
+from baremetal_sched.db.types import LongText
 
 
 class ResourceProvider(Base):
@@ -20,6 +21,8 @@ class ResourceProvider(Base):
     #: NULL for the root of a tree; ``root_id`` is then its own id (NULL only within the transaction that creates it).
     parent_id: Mapped[int | None] = mapped_column(ForeignKey("resource_providers.id"), index=True)
     root_id: Mapped[int | None] = mapped_column(ForeignKey("resource_providers.id"), index=True)
+    #: What ``provider_traits`` says of it, as a text: see ``placement.trait_ids``.
+    trait_ids: Mapped[str] = mapped_column(LongText, server_default="")
     created_at: Mapped[datetime] = mapped_column(DateTime)
     updated_at: Mapped[datetime | None] = mapped_column(DateTime)
 

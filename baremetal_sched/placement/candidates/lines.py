@@ -6,9 +6,9 @@ same few texts: whoever reads them parses each text once.
 
 from collections.abc import Iterable, Sequence
 
-#: A provider: id, uuid, id of the parent, id of the root, inventories, traits; "" where there is none. Traits are ids
-#: with commas between them. So are inventories: of each class id, capacity, used, min_unit, max_unit and step_size,
-#: with colons between them. Who has the same has mostly the same text, but the order is anybody's.
+#: A provider: id, uuid, id of the parent, id of the root, inventories, traits; "" where there is none. Traits are as in
+#: ``trait_ids``. Inventories have commas between them, and are of each class id, capacity, used, min_unit, max_unit and
+#: step_size, with colons between these; who has the same has mostly the same text, but the order is anybody's.
 Line = list[str]
 
 
@@ -20,8 +20,3 @@ def parsed(texts: Iterable[str]) -> list[Line]:
 def inventories(text: str) -> list[Sequence[str]]:
     """The parts of each inventory."""
     return [inventory.split(":") for inventory in text.split(",")] if text else []
-
-
-def ids(text: str) -> list[int]:
-    """The ids of traits, in order."""
-    return sorted(map(int, text.split(","))) if text else []

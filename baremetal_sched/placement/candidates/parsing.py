@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
+from baremetal_sched.placement import trait_ids
 from baremetal_sched.placement.candidates import lines
 from baremetal_sched.placement.candidates.lines import Line
 from baremetal_sched.placement.candidates.trees import Fixed, Inventory, Provider, Wanted
@@ -52,5 +53,5 @@ class Parser:
 
     def _parse_traits(self, text: str) -> frozenset[int]:
         """Those that the request mentions."""
-        found = self._traits[text] = self._asked_traits.intersection(lines.ids(text))
+        found = self._traits[text] = self._asked_traits.intersection(trait_ids.ids_in(text))
         return found

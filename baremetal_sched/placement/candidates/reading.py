@@ -7,7 +7,7 @@ from baremetal_sched.db.packing import concatenated, constant, joined, number
 from baremetal_sched.placement.candidates import lines
 from baremetal_sched.placement.candidates.conditions import Source
 from baremetal_sched.placement.candidates.lines import Line
-from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_TRAITS, PROVIDERS
+from baremetal_sched.placement.tables import INVENTORIES, PROVIDERS
 
 #: In ``Line.inventories``.
 _INVENTORY = ("resource_class_id", "capacity", "used", "min_unit", "max_unit", "step_size")
@@ -17,18 +17,17 @@ def line_of(provider: Source, *, traits: bool) -> ColumnElement[str]:
     """A provider's ``Line`` with semicolons between its fields; without ``traits`` these are left empty.
 
     (SELECT GROUP_CONCAT(CONCAT(i.resource_class_id, ':', …)) FROM inventories i WHERE i.provider_id = p.id),
-    (SELECT GROUP_CONCAT(t.trait_id) FROM provider_traits t WHERE t.provider_id = p.id)
+    p.trait_ids
     """
     nothing = constant("")
-    stock, row = INVENTORIES.c, PROVIDER_TRAITS.c
+    stock = INVENTORIES.c
     columns = [part for name in _INVENTORY for part in (":", number(stock[name]))][1:]
     inventories = select(joined(concatenated(*columns))).where(stock.provider_id == provider.c.id)
-    ids = select(joined(number(row.trait_id))).where(row.provider_id == provider.c.id)
     return concatenated(
         *(number(provider.c.id), ";", provider.c.uuid, ";"),
         *(func.coalesce(number(provider.c.parent_id), nothing), ";", number(provider.c.root_id), ";"),
         *(func.coalesce(inventories.correlate(provider).scalar_subquery(), nothing), ";"),
-        func.coalesce(ids.correlate(provider).scalar_subquery(), nothing) if traits else nothing,
+        provider.c.trait_ids if traits else nothing,
     )
 
 

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 import orjson
 from sqlalchemy import ColumnElement, Connection
 
+from baremetal_sched.db.transaction import remembered
+from baremetal_sched.placement import trait_ids
 from baremetal_sched.placement.candidates import lines, reading
 from baremetal_sched.placement.candidates.lines import Line
 from baremetal_sched.placement.candidates.query import CandidateRequest
@@ -81,8 +83,13 @@ class Summaries:
 
     def _traits(self) -> dict[str, str]:
         """JSON of sets of traits, by the text of it; in the order of their ids, as the original has them."""
-        parsed = {text: lines.ids(text) for text in {line[5] for line in self._lines}}
-        ids = set[int]().union(*parsed.values())
-        known = names_of_traits(self._connection, ids)
-        names = {trait: f'"{known[trait]}"' for trait in ids if trait in known}
-        return {text: f"[{','.join(filter(None, map(names.get, row)))}]" for text, row in parsed.items()}
+        found = {text: trait_ids.texts_in(text) for text in {line[5] for line in self._lines}}
+        # Traits by the text of their ids, which saves making numbers of thousands of them.
+        quoted: dict[str, str] = remembered(self._connection).setdefault(Summaries, {})
+        try:
+            return {text: f"[{','.join(map(quoted.__getitem__, ids))}]" for text, ids in found.items()}
+        except KeyError:
+            missing = {int(row_id) for ids in found.values() for row_id in ids if row_id not in quoted}
+            known = names_of_traits(self._connection, missing)
+            quoted.update({str(row_id): f'"{name}"' for row_id, name in known.items()})
+            return {text: f"[{','.join(filter(None, map(quoted.get, ids)))}]" for text, ids in found.items()}

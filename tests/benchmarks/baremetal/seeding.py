@@ -12,6 +12,7 @@ from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Conductor
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.placement import names
+from baremetal_sched.placement import trait_ids as id_texts
 from baremetal_sched.settings import load
 from tests.benchmarks.baremetal.fleet import Fleet, Machine
 from tests.benchmarks.stores import Store
@@ -77,8 +78,12 @@ def seed_ours(store: Store, fleet: Fleet) -> None:
     store.load("node_traits", "node_id, trait", pairs)
     store.load(
         "resource_providers",
-        "id, uuid, name, root_id, generation, created_at",
-        ((machine.row_id, machine.uuid, machine.uuid, machine.row_id, 1, NOW) for machine in fleet.machines()),
+        "id, uuid, name, root_id, generation, created_at, trait_ids",
+        (
+            (machine.row_id, machine.uuid, machine.uuid, machine.row_id, 1, NOW, text)
+            for machine in fleet.machines()
+            for text in [id_texts.text_of([trait_ids[trait] for trait in machine.traits])]
+        ),
     )
     store.load("provider_traits", "provider_id, trait_id", ((row_id, trait_ids[trait]) for row_id, trait in pairs))
     store.load(

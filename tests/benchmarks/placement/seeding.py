@@ -1,9 +1,12 @@
 """A world, written into the tables of either side."""
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
 from random import Random
 from typing import Any
 
+from baremetal_sched.placement import trait_ids
 from tests.benchmarks.placement.worlds import Fleet, InventoryRow, World
 from tests.benchmarks.stores import Store, random_uuid
 
@@ -21,14 +24,14 @@ def aggregate_uuid(number: int) -> str:
 
 def seed_ours(store: Store, world: World) -> None:
     classes, traits = ids_of_names(store, world)
+    pairs = [(row_id, traits[name]) for row_id, name in world.provider_traits()]
+    texts = {row_id: trait_ids.text_of([own for _, own in rows]) for row_id, rows in groupby(pairs, itemgetter(0))}
     store.load(
         "resource_providers",
-        "id, uuid, name, parent_id, root_id, generation, created_at",
-        ((*row, 1, NOW) for row in world.providers()),
+        "id, uuid, name, parent_id, root_id, generation, created_at, trait_ids",
+        ((*row, 1, NOW, texts.get(row[0], "")) for row in world.providers()),
     )
-    store.load(
-        "provider_traits", "provider_id, trait_id", ((row_id, traits[name]) for row_id, name in world.provider_traits())
-    )
+    store.load("provider_traits", "provider_id, trait_id", pairs)
     store.load(
         "inventories",
         f"provider_id, resource_class_id, {_UNITS}, capacity, used, created_at",

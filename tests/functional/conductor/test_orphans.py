@@ -159,7 +159,7 @@ def test_who_was_suspended_before_a_step_looks_again_whether_the_work_is_his(
     database_url: str, lost: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[str] = []
-    with Service(database_url, conductor={"heartbeat_timeout": 1, "heartbeat_interval": 0.2}) as service:
+    with Service(database_url, conductor={"heartbeat_timeout": 4, "heartbeat_interval": 0.2}) as service:
         service.add_conductor("c1")
         uuid = service.add_node("n1")
         c1 = survivor(service)
@@ -173,7 +173,7 @@ def test_who_was_suspended_before_a_step_looks_again_whether_the_work_is_his(
         database = Suspending(settings)
 
         def meanwhile() -> None:
-            time.sleep(0.6)
+            time.sleep(2.1)
             if lost:
                 c1.beat()
                 orphans.release(c1._host)  # the chore waits for heartbeats of its own
