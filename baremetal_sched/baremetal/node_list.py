@@ -52,21 +52,18 @@ class NodeFilters:
     not_traits_any: Sequence[str] = field(default_factory=list)
 
 
-def select_nodes(
-    session: Session, filters: NodeFilters, page: Page, columns: Sequence[ColumnElement[Any]], membership: Membership
-) -> Rows:
-    """The page of the list as rows of ``columns``. ``membership`` is looked at for the filter ``conductor`` only.
+def select_nodes(session: Session, filters: NodeFilters, page: Page, query: Query, membership: Membership) -> Rows:
+    """The page of the list, of what ``query`` selects of nodes. ``membership`` is for the filter ``conductor`` only.
 
     Raises ChassisNotFound and NodeNotFound (marker) for what the filters and the page name, InvalidValue for a sort key
     that cannot be one.
     """
-    query = _filtered(session, select(*columns), filters)
-    query = paging.after_marker(session, query, Node, page, missing)
+    wanted = paging.after_marker(session, _filtered(session, query, filters), Node, page, missing)
     order = paging.order(Node, page)
     if filters.conductor is None:
-        return session.execute(query.order_by(*order).limit(page.limit)).all()
-    ids = _ids_owned_by(session, query, order, filters.conductor, membership, page.limit)
-    rows = session.execute(select(*columns).where(Node.id.in_(ids)).order_by(*order)) if ids else ()
+        return session.execute(wanted.order_by(*order).limit(page.limit)).all()
+    ids = _ids_owned_by(session, wanted, order, filters.conductor, membership, page.limit)
+    rows = session.execute(query.where(Node.id.in_(ids)).order_by(*order)) if ids else ()
     return list(rows)
 
 

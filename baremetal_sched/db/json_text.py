@@ -43,10 +43,10 @@ def members(named: Iterable[tuple[str, ColumnElement[Any]]]) -> ColumnElement[An
     for name, column in named:
         comma = "," if parts else ""
         parts += [constant(f'{comma}"{name}":'), _value(column)]
-    return _Kept(concatenated(*parts)) if parts else null()
+    return KeptText(concatenated(*parts)) if parts else null()
 
 
-class _Kept(ColumnClause[str]):
+class KeptText(ColumnClause[str]):
     """``inner``, which never changes: SQLAlchemy knows it by its number when it looks a statement up in its cache.
 
     To compare hundreds of small expressions with those of before takes it longer than the database needs for a row.
@@ -60,8 +60,8 @@ class _Kept(ColumnClause[str]):
         self.inner = inner
 
 
-@compiles(_Kept)
-def _kept(element: _Kept, compiler: SQLCompiler, **kw: Any) -> str:
+@compiles(KeptText)
+def _kept(element: KeptText, compiler: SQLCompiler, **kw: Any) -> str:
     return compiler.process(element.inner)
 
 

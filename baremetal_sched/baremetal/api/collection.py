@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import Response
 from marshmallow import Schema
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import paging, patch
@@ -59,7 +59,7 @@ def list_all(
         query.require(since, name)
     page = parse_page(call, query, resource.fields, any_marker=resource.any_marker)
     view = resource.view(resource, selection.shown, call.version, call.base_url)
-    statement = select(*view.columns).where(*narrow(query))
+    statement = view.query.where(*narrow(query))
     rows = paging.select_page(session, statement, resource.model, page, resource.missing)
     return page_response(call, query, view, rows, page, path or resource.path, selection)
 
@@ -115,10 +115,10 @@ def page_response(
 ) -> Response:
     """The rows, which ``view`` selected, as a list that says where it goes on if it is full (and not ``only`` one can
     match)."""
-    document: dict[str, Any] = {view.resource.plural: [view.render(row) for row in rows]}
+    document: dict[str, Any] = {view.resource.plural: [view.render(record) for (record,) in rows]}
     if len(rows) == page.limit and not only:
         url = f"{call.base_url}/v1/{path}"
-        document["next"] = query.next_url(url, rows[-1][0], page.limit, selection.named)
+        document["next"] = query.next_url(url, view.uuid_of(rows[-1][0]), page.limit, selection.named)
     return json_response(document)
 
 

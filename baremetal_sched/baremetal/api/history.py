@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 from flask import Response
-from sqlalchemy import select
+from sqlalchemy import String, cast
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import history, paging
@@ -17,6 +17,7 @@ from baremetal_sched.baremetal.api.query import PAGING, Query
 from baremetal_sched.baremetal.api.view import ANY, Column, Resource, View
 from baremetal_sched.baremetal.history import FIELDS, LIST_DEFAULT
 from baremetal_sched.baremetal.identifiers import canonical_uuid
+from baremetal_sched.db.json_text import quoted
 from baremetal_sched.db.models import Node, NodeHistory
 from baremetal_sched.web.responses import json_response
 
@@ -36,28 +37,28 @@ class EventView(View):
     def column(cls, name: str, resource: Resource, version: int) -> Column | None:
         match name:
             case "event":
-                return NodeHistory.event.expression, cls.event
+                return quoted(NodeHistory.event), lambda text: cls.shown(orjson.loads(text))
             case "duration_seconds":
-                return NodeHistory.duration_seconds.expression, _whole
+                return cast(NodeHistory.duration_seconds, String), _whole
             case _:
                 return super().column(name, resource, version)
 
     @staticmethod
-    def event(text: str) -> str:
+    def shown(event: str) -> str:
         """The text of an event as it is shown."""
-        return text
+        return event
 
 
 class ShortEventView(EventView):
     """The same, with long texts cut."""
 
     @staticmethod
-    def event(text: str) -> str:
-        return text if len(text) <= SHORT_EVENT else f"{text[: SHORT_EVENT - 3]}..."
+    def shown(event: str) -> str:
+        return event if len(event) <= SHORT_EVENT else f"{event[: SHORT_EVENT - 3]}..."
 
 
-def _whole(seconds: float | None) -> int | None:
-    return None if seconds is None else int(seconds)
+def _whole(seconds: str) -> int | None:
+    return int(float(seconds)) if seconds else None
 
 
 HISTORY = Resource(
@@ -79,7 +80,7 @@ def list_history(call: BaremetalCall, session: Session, ident: str) -> Response:
     node = node_of(call, session, ident)
     shown = FIELDS.visible(call.version) if detail else LIST_DEFAULT
     view = (EventView if detail else ShortEventView)(call, node, shown)
-    statement = select(*view.columns).where(NodeHistory.node_id == node.id)
+    statement = view.query.where(NodeHistory.node_id == node.id)
     rows: Any = paging.select_page(session, statement, NodeHistory, page, history.missing)
     return page_response(call, query, view, rows, page, f"nodes/{ident}/history", Selection(shown))
 

@@ -35,13 +35,14 @@ class NodeView(View):
         with_links: bool = True,
     ) -> None:
         names = tuple(fields)
-        super().__init__(resource, names, version, base, with_links=with_links)
         self._conductors = conductors if "conductor" in names else None
+        more = None
         match self._conductors:
             case Membership():
-                self.columns += [Node.conductor_group.expression, Node.driver.expression]
+                more = _key_and(None)
             case LiveMembers() as live:
-                self.columns.append(_key_and_members(live.column))
+                more = _key_and(live.column)
+        super().__init__(resource, names, version, base, with_links=with_links, more=more)
 
     @classmethod
     def column(cls, name: str, resource: Resource, version: int) -> Column | None:
@@ -59,14 +60,12 @@ class NodeView(View):
             case _:
                 return super().column(name, resource, version)
 
-    def computed(self, row: tuple[Any, ...]) -> dict[str, Any]:
-        document = super().computed(row)
-        match self._conductors:
-            case Membership() as membership:
-                document["conductor"] = membership.owner(row[0], *row[-2:])
-            case LiveMembers() as live:
-                group, driver, members = row[-1].split("\t", 2)
-                document["conductor"] = live.read(members).owner(row[0], group, driver)
+    def computed(self, values: list[str]) -> dict[str, Any]:
+        document = super().computed(values)
+        if self._conductors is not None:
+            group, driver, members = values[-1].split("\t", 2)
+            live = self._conductors if isinstance(self._conductors, Membership) else self._conductors.read(members)
+            document["conductor"] = live.owner(values[0], group, driver)
         return document
 
 
@@ -83,11 +82,10 @@ NODES = Resource(
 
 
 @lru_cache
-def _key_and_members(members: ColumnElement[str | None]) -> ColumnElement[str]:
-    """conductor_group || '\\t' || driver || '\\t' || (what ``LiveMembers`` asks for): one column is read faster than
-    three."""
+def _key_and(members: ColumnElement[str | None] | None) -> ColumnElement[str]:
+    """conductor_group || '\\t' || driver || '\\t' || (what ``LiveMembers`` asks for)"""
     key = (Node.conductor_group.expression, "\t", Node.driver.expression, "\t")
-    return concatenated(*key, func.coalesce(members, constant("")))
+    return concatenated(*key, *(() if members is None else (func.coalesce(members, constant("")),)))
 
 
 def _traits_column() -> ColumnElement[Any]:

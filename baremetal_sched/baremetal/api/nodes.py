@@ -84,7 +84,7 @@ def _page(
     needed = filters.conductor is not None or "conductor" in selection.shown
     membership = call.membership(session) if needed else Membership({}, 0)
     view = NodeView(NODES, selection.shown, call.version, call.base_url, membership)
-    rows = select_nodes(session, filters, page, view.columns, membership)
+    rows = select_nodes(session, filters, page, view.query, membership)
     only = filters.instance_uuid is not None
     return page_response(call, query, view, rows, page, path, selection, only=only)
 

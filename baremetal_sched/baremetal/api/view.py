@@ -14,13 +14,15 @@ from baremetal_sched.baremetal.api.links import links
 from baremetal_sched.baremetal.fields import Fields, Kind
 from baremetal_sched.baremetal.paging import Missing
 from baremetal_sched.db import kept
-from baremetal_sched.db.json_text import members
-from baremetal_sched.db.models import Base
+from baremetal_sched.db.json_text import KeptText, members
+from baremetal_sched.db.models import Base, table_of
+from baremetal_sched.db.packing import concatenated, constant
 from baremetal_sched.db.transaction import Reader, connection_of
 from baremetal_sched.db.types import Json, Query, as_text
 
 Render = Callable[[Any], Any]
-#: What to select for a field, and what makes JSON of its value; None: the database does, by the type of the column.
+#: What to select for a field, and what makes JSON of its value; None: the database does, by the type of the column. The
+#: value is a text without line breaks (of a record, see View), and empty for NULL.
 Column = tuple[ColumnElement[Any], Render | None]
 
 EMPTY_OBJECT = orjson.Fragment(b"{}")
@@ -67,17 +69,29 @@ class View:
     """Some ``fields`` of a resource for a client of microversion 1.``version``; ``base`` is what links begin with.
 
     Most fields come out of the database as one text of JSON, which goes out as it is; what Python has to look at, and
-    the links, are put behind it. A resource with fields of Kind.COMPUTED has a subclass whose ``column`` knows them.
+    the links, are put behind it. A resource with fields of Kind.COMPUTED has a subclass whose ``column`` knows them;
+    ``more`` is what it asks for besides, whose text may have line breaks.
+
+    All that is asked of a row comes as one text, its record, with a line for each thing: a driver in Python takes
+    longer to read a column than Python to find the end of a line.
     """
 
     def __init__(
-        self, resource: Resource, fields: Iterable[str], version: int, base: str, *, with_links: bool = True
+        self,
+        resource: Resource,
+        fields: Iterable[str],
+        version: int,
+        base: str,
+        *,
+        with_links: bool = True,
+        more: ColumnElement[str] | None = None,
     ) -> None:
         names = tuple(fields)
         self.resource = resource
         self._layout = _layout(type(self), resource, names, version)  # type: ignore[arg-type] # classes can be hashed
-        #: What to select for ``render``; the UUID comes first.
-        self.columns: list[ColumnElement[Any]] = [*self._layout.columns]
+        #: SELECT (the record) FROM (the resource's table)
+        self.query = _select(resource, *self._layout.columns, *(() if more is None else (more,)))
+        self._breaks = len(self._layout.columns) - (more is None)
         #: The members ``links`` and those of sub-resources, for the UUID ``ANY``.
         self.links = _links(resource, names, base) if with_links else ""
 
@@ -98,33 +112,38 @@ class View:
             case _:
                 return expression, None
 
-    def computed(self, row: tuple[Any, ...]) -> dict[str, Any]:
-        """The fields of a row that are not JSON yet."""
-        return {name: render(row[index]) for name, index, render in self._layout.renders}
+    @staticmethod
+    def uuid_of(record: str) -> str:
+        """The UUID of the thing that a record tells about."""
+        return record[: record.index("\n")]
 
-    def text(self, row: Any) -> str:
-        """The document of one row, as the text of its JSON."""
-        values = tuple(row)
+    def computed(self, values: list[str]) -> dict[str, Any]:
+        """The fields that are not JSON yet, of the lines of a record: the UUID, the text of JSON, others."""
+        return {name: render(values[index]) for name, index, render in self._layout.renders}
+
+    def text(self, record: str) -> str:
+        """The document of one record, as the text of its JSON."""
+        values = record.split("\n", self._breaks)
         uuid, plain = values[:2]
         computed = orjson.dumps(self.computed(values))[1:-1].decode()
         parts = (plain, computed, self.links.replace(ANY, uuid))
         return f"{{{','.join(filter(None, parts))}}}"
 
-    def render(self, row: Any) -> orjson.Fragment:
-        """The document of one row, to be put into another."""
-        return orjson.Fragment(self.text(row))
+    def render(self, record: str) -> orjson.Fragment:
+        """The document of one record, to be put into another."""
+        return orjson.Fragment(self.text(record))
 
     def fetch_text(self, reader: Reader, uuid: str, *conditions: ColumnElement[bool]) -> str:
         """``text`` of the thing with this UUID, if the conditions hold. Raises what ``missing`` makes."""
-        query = _with_uuid(self.resource, *self.columns)
+        query = _with_uuid(self.resource, self.query)
         connection, values = connection_of(reader), {"uuid": uuid}
         if conditions:
-            row = connection.execute(query.where(*conditions), values).first()
+            record = connection.scalar(query.where(*conditions), values)
         else:
-            row = kept.run(connection, query, values).first()
-        if row is None:
+            record = kept.run(connection, query, values).scalar()
+        if record is None:
             raise self.resource.missing(uuid)
-        return self.text(row)
+        return self.text(record)
 
     def fetch(self, reader: Reader, uuid: str, *conditions: ColumnElement[bool]) -> orjson.Fragment:
         """``render`` of the thing with this UUID. Raises like ``fetch_text``."""
@@ -132,9 +151,9 @@ class View:
 
 
 @lru_cache(maxsize=512)
-def _with_uuid(resource: Resource, *columns: ColumnElement[Any]) -> Query:
+def _with_uuid(resource: Resource, query: Query) -> Query:
     """SELECT … FROM … WHERE uuid = :uuid. Kept, because making it takes longer than running it."""
-    return select(*columns).where(resource.model.uuid == bindparam("uuid"))
+    return query.where(resource.model.uuid == bindparam("uuid"))
 
 
 class _Layout(NamedTuple):
@@ -158,6 +177,14 @@ def _layout(view: type[View], resource: Resource, names: tuple[str, ...], versio
                 renders.append((name, 2 + len(rest), render))
                 rest.append(expression)
     return _Layout([resource.model.uuid.expression, members(plain), *rest], renders)
+
+
+@lru_cache(maxsize=512)
+def _select(resource: Resource, *columns: ColumnElement[Any]) -> Query:
+    """SELECT CONCAT(uuid, '\\n', COALESCE(…, ''), '\\n', …) FROM …"""
+    nothing = constant("")
+    parts = [part for column in columns for part in ("\n", func.coalesce(column, nothing))]
+    return select(KeptText(concatenated(*parts[1:]))).select_from(table_of(resource.model))
 
 
 @lru_cache(maxsize=512)
