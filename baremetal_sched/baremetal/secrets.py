@@ -38,12 +38,21 @@ def mask(document: dict[str, Any], *, instance: bool = False) -> dict[str, Any]:
 
 def mask_text(text: str | None, *, instance: bool = False) -> Any:
     """``mask`` of a JSON object in its text, as something that orjson can dump; ``{}`` for None."""
-    return mask(_DECODER.decode(text), instance=instance) if text and text != "{}" else {}
+    if not text or text == "{}":
+        return {}
+    document = _decoded(text)
+    masked = mask(document, instance=instance)
+    return orjson.Fragment(text) if masked == document else masked
 
 
 def mask_steps_text(text: str | None) -> Any:
     """``mask`` of each step of a JSON array in its text, as something that orjson can dump."""
-    return [mask(step) for step in _DECODER.decode(text)] if text else []
+    return [mask(step) for step in _decoded(text)] if text else []
+
+
+def _decoded(text: str) -> Any:
+    """What ``dump_json`` made a text of: there are no blanks around it."""
+    return _DECODER.raw_decode(text)[0]
 
 
 @lru_cache(maxsize=10_000)
