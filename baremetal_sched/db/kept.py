@@ -4,22 +4,31 @@ To look a statement up among the compiled ones, by all of its parts, takes longe
 A statement that is kept as an object is known by that object.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Dialect
+from sqlalchemy import ColumnClause, Connection, Dialect, literal_column
 
 from baremetal_sched.db.types import Query
 
+#: Stands for the ids that ``run`` is given: ``column.in_([IDS])``.
+IDS: ColumnClause[int] = literal_column("given_ids")
 
-def run(connection: Connection, query: Query, given: Mapping[str, Any]) -> Any:
+
+def run(connection: Connection, query: Query, given: Mapping[str, Any], ids: Iterable[int] = ()) -> Any:
     """The result (a CursorResult) of ``query``, an object that is the same each time, for these values of its
-    parameters: texts and numbers, which go to the driver as they are."""
+    parameters: texts and numbers, which go to the driver as they are.
+
+    ``ids``, if the query has ``IDS``, are at least one. They become part of the text, which is cheaper than to have so
+    many parameters. Then no column may be of a type whose values SQLAlchemy makes of those of the driver.
+    """
     found = _compiled(query, connection.dialect)
     if found is None:
         return connection.execute(query, given)
     text, values, order = found
+    if ids:
+        text = text.replace(IDS.name, ",".join(map(str, ids)))
     values = {**values, **given}
     return connection.exec_driver_sql(text, values if order is None else tuple(values[name] for name in order))
 

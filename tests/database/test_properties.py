@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import nodes, traits
@@ -125,7 +126,7 @@ def test_node_lists_by_traits(
             traits=has, not_traits=lacks, traits_any=some, not_traits_any=none, maintenance=maintenance
         )
         page = Page(limit, descending=descending)
-        found = [row[0] for row in select_nodes(session, filters, page, [Node.uuid.expression], MEMBERS)]
+        found = [row[0] for row in select_nodes(session, filters, page, select(Node.uuid), MEMBERS)]
         expected = [uuid for uuid, machine in world.items() if fits(machine)]
         assert found == (expected[::-1] if descending else expected)[:limit]
 

@@ -6,9 +6,10 @@ same few texts: whoever reads them parses each text once.
 
 from collections.abc import Iterable, Sequence
 
-#: A provider: id, uuid, id of the parent, id of the root, inventories, traits; "" where there is none. Traits are as in
-#: ``trait_ids``. Inventories have commas between them, and are of each class id, capacity, used, min_unit, max_unit and
-#: step_size, with colons between these; who has the same has mostly the same text, but the order is anybody's.
+#: A provider: id, uuid (in quotes, as JSON has it), id of the parent, id of the root, inventories, traits; "" where
+#: there is none. Traits are as in ``trait_ids``. Inventories have commas between them, and are of each class id,
+#: capacity, used, min_unit, max_unit and step_size, with colons between these; who has the same has mostly the same
+#: text, but the order is anybody's.
 Line = list[str]
 
 

@@ -1,9 +1,13 @@
 """Reading providers, each as one line (see ``lines``), many of them at once."""
 
-from sqlalchemy import ColumnElement, Connection, func, select
+from collections.abc import Iterable
+from functools import lru_cache
 
-from baremetal_sched.db import packing
+from sqlalchemy import Column, ColumnElement, Connection, func, select
+
+from baremetal_sched.db import kept, packing
 from baremetal_sched.db.packing import concatenated, constant, joined, number
+from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates import lines
 from baremetal_sched.placement.candidates.conditions import Source
 from baremetal_sched.placement.candidates.lines import Line
@@ -24,7 +28,7 @@ def line_of(provider: Source, *, traits: bool) -> ColumnElement[str]:
     columns = [part for name in _INVENTORY for part in (":", number(stock[name]))][1:]
     inventories = select(joined(concatenated(*columns))).where(stock.provider_id == provider.c.id)
     return concatenated(
-        *(number(provider.c.id), ";", provider.c.uuid, ";"),
+        *(number(provider.c.id), ';"', provider.c.uuid, '";'),
         *(func.coalesce(number(provider.c.parent_id), nothing), ";", number(provider.c.root_id), ";"),
         *(func.coalesce(inventories.correlate(provider).scalar_subquery(), nothing), ";"),
         provider.c.trait_ids if traits else nothing,
@@ -35,10 +39,22 @@ def line_of(provider: Source, *, traits: bool) -> ColumnElement[str]:
 _LINES = {traits: packing.packed(PROVIDERS.c.id, line_of(PROVIDERS, traits=traits)) for traits in (False, True)}
 
 
-def load(connection: Connection, which: ColumnElement[bool], *, traits: bool) -> list[Line]:
-    """The providers that are meant, in the order of their ids.
+def load(connection: Connection, which: ColumnElement[bool]) -> list[Line]:
+    """The providers that are meant, in the order of their ids, with traits."""
+    return lines.parsed(packing.lines(connection.scalars(_select(which, traits=True))))
 
-    SELECT (many lines) FROM resource_providers p WHERE … GROUP BY p.id >> 6
-    """
-    query = select(_LINES[traits]).where(which).group_by(packing.packet(PROVIDERS.c.id))
-    return lines.parsed(packing.lines(connection.scalars(query)))
+
+def load_those(connection: Connection, column: Column[int], ids: Iterable[int], *, traits: bool) -> list[Line]:
+    """The providers of which ``column`` (``PROVIDERS.c.id`` or ``root_id``) is one of ``ids``, in the order of their
+    own ids."""
+    return lines.parsed(packing.lines(kept.run(connection, _select_those(column, traits), {}, ids).scalars()))
+
+
+@lru_cache
+def _select_those(column: Column[int], traits: bool) -> Query:
+    return _select(column.in_([kept.IDS]), traits=traits)
+
+
+def _select(which: ColumnElement[bool], *, traits: bool) -> Query:
+    """SELECT (many lines) FROM resource_providers p WHERE … GROUP BY p.id >> 6"""
+    return select(_LINES[traits]).where(which).group_by(packing.packet(PROVIDERS.c.id))

@@ -26,8 +26,6 @@ def build(
 ) -> dict[str, Any]:
     """The document. The number of statements does not depend on the number of candidates, up to a batch of them."""
     summaries = Summaries(connection, request, version)
-    if not found:
-        return render(found, summaries, version)
     if version >= TREES_SINCE:
         column, ids = PROVIDERS.c.root_id, set[int]().union(*(candidate.roots for candidate in found))
         anchors = {candidate.anchor.root.id: candidate.anchor for candidate in found if candidate.anchor}
@@ -38,14 +36,8 @@ def build(
         column, ids = PROVIDERS.c.id, {row_id for candidate in found for row_id in candidate.allocations}
     ordered = sorted(ids)
     for start in range(0, len(ordered), _BATCH):
-        summaries.load(one_of(column, ordered[start : start + _BATCH]))
-    _add_mapped(connection, found, version, summaries.uuids)
-    return render(found, summaries, version)
-
-
-def render(found: Sequence[Candidate], summaries: Summaries, version: int) -> dict[str, Any]:
-    """The document, of candidates and summaries of all their providers."""
-    uuids = summaries.uuids
+        summaries.load(column, ordered[start : start + _BATCH])
+    uuids = _uuids(connection, found, summaries, version)
     return {
         "allocation_requests": [
             _allocation_request(candidate, uuids, version)
@@ -62,7 +54,7 @@ def render_each(resources: dict[str, int], suffix: str, summaries: Summaries, ve
     suffix. All candidates are one text, with another UUID in each."""
     alone = _allocation_request(Candidate({0: resources}, {suffix: [0]}, {0}), {0: _ANY}, version)
     text = orjson.dumps(alone).decode()
-    requests = ",".join(text.replace(_ANY, uuid) for uuid in summaries.uuids.values())
+    requests = ",".join(text.replace(_ANY, uuid) for uuid in summaries.uuids())
     return {"allocation_requests": orjson.Fragment(f"[{requests}]"), "provider_summaries": summaries.document()}
 
 
@@ -84,13 +76,15 @@ def _allocation_request(candidate: Candidate, uuids: dict[int, str], version: in
     return {"allocations": allocations, "mappings": mappings}
 
 
-def _add_mapped(connection: Connection, found: Sequence[Candidate], version: int, uuids: dict[int, str]) -> None:
-    """UUIDs of providers that are mapped to a group without resources, in a tree that gives nothing."""
-    if version < MAPPINGS_SINCE or len(found[0].mappings) == 1:
-        return
-    missing = {
-        row_id for candidate in found for row_ids in candidate.mappings.values() for row_id in row_ids
-    } - uuids.keys()
+def _uuids(connection: Connection, found: Sequence[Candidate], summaries: Summaries, version: int) -> dict[int, str]:
+    """UUIDs of all providers that the candidates name, by id."""
+    ids = {row_id for candidate in found for row_id in candidate.allocations}
+    if version >= MAPPINGS_SINCE:
+        ids.update(row_id for candidate in found for row_ids in candidate.mappings.values() for row_id in row_ids)
+    uuids = summaries.uuids_of(ids)
+    missing = ids - uuids.keys()
     if missing:
+        # Mapped to a group without resources, in a tree that gives nothing.
         query = select(PROVIDERS.c.id, PROVIDERS.c.uuid).where(one_of(PROVIDERS.c.id, missing))
         uuids.update({row_id: uuid for row_id, uuid in connection.execute(query)})
+    return uuids

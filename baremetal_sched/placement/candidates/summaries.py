@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 import orjson
-from sqlalchemy import ColumnElement, Connection
+from sqlalchemy import Column, Connection
 
 from baremetal_sched.db.transaction import remembered
 from baremetal_sched.placement import trait_ids
@@ -20,46 +20,51 @@ ALL_CLASSES_SINCE = 27
 class Summaries:
     """What the answer tells about providers, gathered batch by batch.
 
-    ``uuids`` are those of the providers, by id. Thousands of summaries are mostly made of the same few texts, so they
-    are written as text.
+    Thousands of summaries are mostly made of the same few texts, so they are written as text.
     """
 
     def __init__(self, connection: Connection, request: CandidateRequest, version: int) -> None:
-        self.uuids: dict[int, str] = {}
         self._connection = connection
         self._version = version
         self._requested = {name for group in request.groups.values() for name in group.resources}
         self._lines: list[Line] = []
 
-    def load(self, which: ColumnElement[bool]) -> None:
-        """Add the providers that are meant."""
-        self.add(reading.load(self._connection, which, traits=self._version >= TRAITS_SINCE))
+    def load(self, column: Column[int], ids: Iterable[int]) -> None:
+        """Add the providers whose ``column`` (``PROVIDERS.c.id`` or ``root_id``) is one of ``ids``."""
+        self.add(reading.load_those(self._connection, column, ids, traits=self._version >= TRAITS_SINCE))
 
     def add(self, providers: Iterable[Line]) -> None:
         """Add providers.
 
         Names of classes and traits are not among what is read of them: this process remembers those.
         """
-        added = list(providers)
-        self._lines += added
-        self.uuids.update({int(row_id): uuid for row_id, uuid, *_ in added})
+        self._lines += providers
+
+    def uuids(self) -> list[str]:
+        """Those of all providers, in the order in which they were added."""
+        return [line[1][1:-1] for line in self._lines]
+
+    def uuids_of(self, ids: set[int]) -> dict[int, str]:
+        """UUIDs of those of the providers that are meant, by id."""
+        wanted = set(map(str, ids))
+        return {int(line[0]): line[1][1:-1] for line in self._lines if line[0] in wanted}
 
     def document(self) -> orjson.Fragment:
         """Summaries by UUID."""
         resources = self._resources()
         traits = self._traits() if self._version >= TRAITS_SINCE else {}
-        uuids = {row_id: f'"{uuid}"' for row_id, uuid, *_ in self._lines}
+        uuids = {line[0]: line[1] for line in self._lines}
         if self._version >= TREES_SINCE:
             members = [
-                f'{uuids[row_id]}:{{"resources":{resources[inventories]},"traits":{traits[trait_ids]},'
+                f'{uuid}:{{"resources":{resources[inventories]},"traits":{traits[trait_ids]},'
                 f'"parent_provider_uuid":{uuids.get(parent, "null")},"root_provider_uuid":{uuids.get(root, "null")}}}'
-                for row_id, _, parent, root, inventories, trait_ids in self._lines
+                for _, uuid, parent, root, inventories, trait_ids in self._lines
             ]
         else:
             members = [
-                f'{uuids[row_id]}:{{"resources":{resources[inventories]}'
+                f'{uuid}:{{"resources":{resources[inventories]}'
                 + (f',"traits":{traits[trait_ids]}}}' if self._version >= TRAITS_SINCE else "}")
-                for row_id, _, _, _, inventories, trait_ids in self._lines
+                for _, uuid, _, _, inventories, trait_ids in self._lines
             ]
         return orjson.Fragment(f"{{{','.join(members)}}}")
 

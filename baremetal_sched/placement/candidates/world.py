@@ -43,7 +43,7 @@ class World:
         )
         if all(group.resources for group in self._wanted.groups):
             sharing &= has_class(PROVIDERS.c.id, frozenset(self._wanted.class_names))
-        rows = self._read(sharing)
+        rows = reading.load(self._connection, sharing)
         found = {provider.id: provider for provider in self._parser.members(rows, {int(row_id) for row_id, *_ in rows})}
         if found:
             self._add_aggregates(found, None, sharing)
@@ -58,11 +58,12 @@ class World:
         return {row_id: parent_id for row_id, parent_id in self._connection.execute(query)}
 
     def _load_trees(self, roots: Sequence[int]) -> list[Anchor]:
-        of_these = one_of(PROVIDERS.c.root_id, roots)
-        trees: dict[int, list[Line]] = {root: [] for root in roots}
-        for line in self._read(of_these):
-            trees[int(line[3])].append(line)
-        members = {root: self._parser.members(tree, self._sharing) for root, tree in trees.items()}
+        # With traits, wanted or not: the answer tells about all providers of a tree, and need not read them again.
+        found = reading.load_those(self._connection, PROVIDERS.c.root_id, roots, traits=True)
+        trees: dict[str, list[Line]] = {str(root): [] for root in roots}
+        for line in found:
+            trees[line[3]].append(line)
+        members = {root: self._parser.members(trees[str(root)], self._sharing) for root in roots}
         sharing_in: dict[int, list[Provider]] = {}
         for provider in self._sharing.values():
             for aggregate in provider.aggregates:
@@ -70,20 +71,16 @@ class World:
         served: dict[int, set[int]] = {}
         mentioned = self._aggregates | sharing_in.keys()
         if mentioned:
-            found = {provider.id: provider for local in members.values() for provider in local}
-            served = self._add_aggregates(found, mentioned, of_these)
+            local = {provider.id: provider for tree in members.values() for provider in tree}
+            served = self._add_aggregates(local, mentioned, one_of(PROVIDERS.c.root_id, roots))
         result = []
-        for root_id, local in members.items():
-            root = next((provider for provider in local if provider.parent_id is None), None)
+        for root_id, tree in members.items():
+            root = next((provider for provider in tree if provider.parent_id is None), None)
             if root is not None:
                 guests = {p.id: p for aggregate in served.get(root_id, ()) for p in sharing_in.get(aggregate, ())}
                 sharing = [guest for guest in guests.values() if guest.root_id != root_id]
-                result.append(Anchor(root, local, sharing, self._ancestors, trees[root_id]))
+                result.append(Anchor(root, tree, sharing, self._ancestors, trees[str(root_id)]))
         return result
-
-    def _read(self, which: ColumnElement[bool]) -> list[Line]:
-        # With traits, wanted or not: the answer tells about all providers of a tree, and need not read them again.
-        return reading.load(self._connection, which, traits=True)
 
     def _add_aggregates(
         self, found: dict[int, Provider], mentioned: set[int] | None, which: ColumnElement[bool]
