@@ -16,12 +16,21 @@ from baremetal_sched.db.types import Query
 IDS: ColumnClause[int] = literal_column("given_ids")
 
 
-def run(connection: Connection, query: Query, given: Mapping[str, Any], ids: Iterable[int] = ()) -> Any:
+#: How many rows are taken at once of those that come while the server goes on. While we look at few, it finds others.
+_AT_ONCE = 4
+
+
+def run(
+    connection: Connection, query: Query, given: Mapping[str, Any], ids: Iterable[int] = (), *, stream: bool = False
+) -> Any:
     """The result (a CursorResult) of ``query``, an object that is the same each time, for these values of its
     parameters: texts and numbers, which go to the driver as they are.
 
     ``ids``, if the query has ``IDS``, are at least one. They become part of the text, which is cheaper than to have so
     many parameters. Then no column may be of a type whose values SQLAlchemy makes of those of the driver.
+
+    ``stream``: rows may come while the server looks for more (PyMySQL can do that; psycopg in transactions only). Until
+    the result is read to its end or closed, there is no other statement on the connection.
     """
     found = _compiled(query, connection.dialect)
     if found is None:
@@ -30,7 +39,13 @@ def run(connection: Connection, query: Query, given: Mapping[str, Any], ids: Ite
     if ids:
         text = text.replace(IDS.name, ",".join(map(str, ids)))
     values = {**values, **given}
-    return connection.exec_driver_sql(text, values if order is None else tuple(values[name] for name in order))
+    parameters = values if order is None else tuple(values[name] for name in order)
+    options = {"stream_results": True, "max_row_buffer": _AT_ONCE} if stream and _can_stream(connection) else None
+    return connection.exec_driver_sql(text, parameters, options)
+
+
+def _can_stream(connection: Connection) -> bool:
+    return connection.dialect.name in ("mysql", "mariadb")
 
 
 @lru_cache(maxsize=1000)

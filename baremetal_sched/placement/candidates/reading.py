@@ -1,6 +1,7 @@
 """Reading providers, each as one line (see ``lines``), many of them at once."""
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import closing
 from functools import lru_cache
 
 from sqlalchemy import Column, ColumnElement, Connection, func, select
@@ -48,6 +49,26 @@ def load_those(connection: Connection, column: Column[int], ids: Iterable[int], 
     """The providers of which ``column`` (``PROVIDERS.c.id`` or ``root_id``) is one of ``ids``, in the order of their
     own ids."""
     return lines.parsed(packing.lines(kept.run(connection, _select_those(column, traits), {}, ids).scalars()))
+
+
+def load_trees(connection: Connection, roots: Iterable[int]) -> Generator[list[Line]]:
+    """The trees with these roots: of each all providers, in the order of their ids, with traits.
+
+    The database goes on reading while the first trees are looked at. Until this is read to its end or closed, there is
+    no other statement on the connection.
+    """
+    with closing(kept.run(connection, _TREES, {}, roots, stream=True)) as result:
+        for text in result.scalars():
+            trees: dict[str, list[Line]] = {}
+            for line in lines.parsed(packing.lines([text])):
+                trees.setdefault(line[3], []).append(line)
+            yield from trees.values()
+
+
+_PACKET = packing.packet(PROVIDERS.c.root_id)
+
+#: SELECT (all lines of some trees) FROM resource_providers WHERE root_id IN (…) GROUP BY root_id >> 6 ORDER BY …
+_TREES = select(_LINES[True]).where(PROVIDERS.c.root_id.in_([kept.IDS])).group_by(_PACKET).order_by(_PACKET)
 
 
 @lru_cache

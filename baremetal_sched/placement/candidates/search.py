@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 
@@ -69,9 +70,9 @@ def general(
     connection: Connection, wanted: Wanted, limit: int | None, *, breadth_first: bool = False
 ) -> Iterator[Candidate]:
     """The search that knows trees, sharing and groups; it answers every request."""
-    world = World(connection, wanted, limit)
-    # Without a limit both strategies find the same, and depth first keeps less.
-    return islice(candidates(wanted, world, breadth_first=breadth_first and limit is not None), limit)
+    with closing(World(connection, wanted, limit)) as world:
+        # Without a limit both strategies find the same, and depth first keeps less.
+        yield from islice(candidates(wanted, world, breadth_first=breadth_first and limit is not None), limit)
 
 
 def _some(found: Iterable[Candidate], count: int | None) -> list[Candidate]:

@@ -1,6 +1,6 @@
 """Loading trees, and the providers that share with them: a constant number of statements for a batch of trees."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 
 from sqlalchemy import ColumnElement, Connection, select
 
@@ -12,12 +12,16 @@ from baremetal_sched.placement.candidates.parsing import Parser
 from baremetal_sched.placement.candidates.trees import Anchor, Provider, Wanted
 from baremetal_sched.placement.tables import PROVIDER_AGGREGATES, PROVIDER_TRAITS, PROVIDERS, TRAITS
 
+#: All providers of a tree, and those that matter.
+Tree = tuple[list[Line], list[Provider]]
+
 #: Trees in one batch.
 _BATCH = 200
 
 
 class World:
-    """What of the database matters to a request. Iterating yields anchors, as far as they are asked for."""
+    """What of the database matters to a request. Iterating yields anchors, as far as they are asked for; until it is at
+    its end or ``close`` is called, there is no other statement on the connection."""
 
     def __init__(self, connection: Connection, wanted: Wanted, limit: int | None) -> None:
         self._connection = connection
@@ -27,6 +31,16 @@ class World:
         self._aggregates = set[int]().union(*(group.not_member_of.union(*group.member_of) for group in wanted.groups))
         self._sharing = self._load_sharing()
         self._ancestors = self._load_ancestors()
+        self._sharing_in: dict[int, list[Provider]] = {}
+        for provider in self._sharing.values():
+            for aggregate in provider.aggregates:
+                self._sharing_in.setdefault(aggregate, []).append(provider)
+        self._reading: Generator[list[Line]] | None = None
+
+    def close(self) -> None:
+        """Read no more."""
+        if self._reading is not None:
+            self._reading.close()
 
     def __iter__(self) -> Iterator[Anchor]:
         size = min(max(self._limit or _BATCH, 10), _BATCH)
@@ -57,30 +71,22 @@ class World:
         query = select(PROVIDERS.c.id, PROVIDERS.c.parent_id).where(one_of(PROVIDERS.c.root_id, roots))
         return {row_id: parent_id for row_id, parent_id in self._connection.execute(query)}
 
-    def _load_trees(self, roots: Sequence[int]) -> list[Anchor]:
+    def _load_trees(self, roots: Sequence[int]) -> Iterator[Anchor]:
+        mentioned = self._aggregates | self._sharing_in.keys()
         # With traits, wanted or not: the answer tells about all providers of a tree, and need not read them again.
-        found = reading.load_those(self._connection, PROVIDERS.c.root_id, roots, traits=True)
-        trees: dict[str, list[Line]] = {str(root): [] for root in roots}
-        for line in found:
-            trees[line[3]].append(line)
-        members = {root: self._parser.members(trees[str(root)], self._sharing) for root in roots}
-        sharing_in: dict[int, list[Provider]] = {}
-        for provider in self._sharing.values():
-            for aggregate in provider.aggregates:
-                sharing_in.setdefault(aggregate, []).append(provider)
+        self._reading = reading.load_trees(self._connection, roots)
+        trees: Iterable[Tree] = ((lines, self._parser.members(lines, self._sharing)) for lines in self._reading)
         served: dict[int, set[int]] = {}
-        mentioned = self._aggregates | sharing_in.keys()
         if mentioned:
-            local = {provider.id: provider for tree in members.values() for provider in tree}
-            served = self._add_aggregates(local, mentioned, one_of(PROVIDERS.c.root_id, roots))
-        result = []
-        for root_id, tree in members.items():
-            root = next((provider for provider in tree if provider.parent_id is None), None)
+            trees = list(trees)
+            found = {provider.id: provider for _, local in trees for provider in local}
+            served = self._add_aggregates(found, mentioned, one_of(PROVIDERS.c.root_id, roots))
+        for lines, local in trees:
+            root = next((provider for provider in local if provider.parent_id is None), None)
             if root is not None:
-                guests = {p.id: p for aggregate in served.get(root_id, ()) for p in sharing_in.get(aggregate, ())}
-                sharing = [guest for guest in guests.values() if guest.root_id != root_id]
-                result.append(Anchor(root, tree, sharing, self._ancestors, trees[str(root_id)]))
-        return result
+                guests = {p.id: p for aggregate in served.get(root.id, ()) for p in self._sharing_in.get(aggregate, ())}
+                sharing = [guest for guest in guests.values() if guest.root_id != root.id]
+                yield Anchor(root, local, sharing, self._ancestors, lines)
 
     def _add_aggregates(
         self, found: dict[int, Provider], mentioned: set[int] | None, which: ColumnElement[bool]
