@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from sqlalchemy import ColumnElement, and_, false, func, or_, select, true
+from sqlalchemy import ColumnElement, Double, and_, false, func, literal_column, or_, select, true
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import epoch
@@ -75,7 +75,8 @@ class Membership:
 
 def alive(timeout: float) -> ColumnElement[bool]:
     """SQL condition: the conductor is online and has sent a heartbeat within ``timeout`` seconds."""
-    return and_(Conductor.online == true(), Conductor.heartbeat_at > epoch() - timeout)
+    # Not as a parameter: it is always the same, and the driver would quote it again for each statement.
+    return and_(Conductor.online == true(), Conductor.heartbeat_at > epoch() - literal_column(str(timeout), Double()))
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,7 @@ def _live(timeout: float) -> ColumnElement[str | None]:
         select(concatenated(*lists))
         .join_from(Conductor, ConductorInterface, ConductorInterface.conductor_id == Conductor.id)
         # Every hardware type has one default of each kind of interface: so it is there once.
-        .where(ConductorInterface.interface_type == "power", ConductorInterface.is_default == true(), alive(timeout))
+        .where(ConductorInterface.interface_type == constant("power"), ConductorInterface.is_default == true())
+        .where(alive(timeout))
         .scalar_subquery()
     )

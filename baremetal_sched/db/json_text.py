@@ -18,6 +18,7 @@ from sqlalchemy import (
     String,
     cast,
     func,
+    literal_column,
     null,
 )
 from sqlalchemy import case as sql_case
@@ -75,7 +76,8 @@ def _value(column: ColumnElement[Any]) -> ColumnElement[str]:
             return sql_case((column.is_(None), _NULL), (column, constant("true")), else_=constant("false"))
         case DateTime():
             # 2026-01-31 12:00:00, perhaps with a fraction, is how all three write it.
-            text = func.replace(func.substr(cast(column, String), 1, 19), constant(" "), constant("T"))
+            seconds = func.substr(cast(column, String), literal_column("1"), literal_column("19"))
+            text = func.replace(seconds, constant(" "), constant("T"))
             return func.coalesce(concatenated(constant('"'), text, constant('+00:00"')), _NULL)
         case _:
             return func.coalesce(quoted(column), _NULL)
