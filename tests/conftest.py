@@ -39,8 +39,8 @@ class _OneWorkerPerServer(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         _, _, parameters = nodeid.partition("[")
-        kind = re.split(r"[-\]]", parameters)[0]
-        return kind if kind in KINDS else nodeid
+        kinds = (part for part in re.split(r"[-\]]", parameters) if part in KINDS)
+        return next(kinds, nodeid)
 
 
 @pytest.hookimpl(optionalhook=True)

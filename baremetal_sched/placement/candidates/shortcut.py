@@ -29,7 +29,7 @@ _TREES_SEEN = "trees seen"
 
 _NOBODY_HAS_A_PARENT = ~exists().where(PROVIDERS.c.parent_id > 0)
 
-#: Of so many candidates, it is worth while to pack several into a row.
+#: For fewer candidates it is not worth while to pack several into a row.
 _MANY = 100
 
 _PROVIDER, _FOUND = flat.PROVIDER, PROVIDERS.alias("found_provider")
@@ -48,7 +48,7 @@ def answer(connection: Connection, request: CandidateRequest, version: int, opti
     if wanted is None:
         return None
     limit = options.limit_of(request)
-    many = limit is None or limit >= _MANY
+    many = _may_be_many(wanted, limit)
     rows = plans.texts(connection, _MAKE[version >= TRAITS_SINCE, many], wanted, limit)
     if many:
         rows = packing.lines(rows)
@@ -67,6 +67,10 @@ def _is_plain(request: CandidateRequest) -> bool:
     groups = list(request.groups.values())
     alone = len(groups) == 1 and len(groups[0].resources) == 1
     return alone and not request.root_required.names() and not names_places(request)
+
+
+def _may_be_many(wanted: Wanted, limit: int | None) -> bool:
+    return (limit is None or limit >= _MANY) and not wanted.few_classes
 
 
 def _one_by_one(wanted: Wanted, limit: int | None, *, traits: bool) -> Query:
