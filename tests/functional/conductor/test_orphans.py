@@ -173,7 +173,7 @@ def test_who_was_suspended_before_a_step_looks_again_whether_the_work_is_his(
         database = Suspending(settings)
 
         def meanwhile() -> None:
-            time.sleep(2.1)
+            time.sleep(2.1)  # more than half of the timeout: whoever was away so long asks before he goes on
             if lost:
                 c1.beat()
                 orphans.release(c1._host)  # the chore waits for heartbeats of its own
