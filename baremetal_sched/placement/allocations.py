@@ -13,7 +13,7 @@ from baremetal_sched.db.models import Allocation, Consumer, ResourceClass, Resou
 from baremetal_sched.db.results import new_id, rows_changed
 from baremetal_sched.db.types import Rows
 from baremetal_sched.errors.placement import ConsumerConflict, NoAllocations
-from baremetal_sched.placement import stock
+from baremetal_sched.placement import single_claim, stock
 from baremetal_sched.placement.consumers import ConsumerWrite, Unset
 from baremetal_sched.placement.stock import Stocks
 from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, PROVIDERS
@@ -46,6 +46,9 @@ def write(session: Session, requests: Sequence[ConsumerWrite], unknown_class: st
     edge runs it again.
     """
     entered = _enter_consumers(session, requests)
+    if entered and single_claim.is_single(requests):
+        _claim_one(session, requests[0], entered, unknown_class)
+        return
     consumers = _lock_consumers(session, [request for request in requests if request.uuid not in entered])
     stocks = stock.find(session, requests, unknown_class)
     wanted = {request.uuid: _wanted(request, stocks) for request in requests}
@@ -58,6 +61,12 @@ def write(session: Session, requests: Sequence[ConsumerWrite], unknown_class: st
     _bump_providers(session, _touched(requests, wanted, held, consumers))
     stock.move(session, growth)
     _replace_rows(session, requests, entered, consumers, wanted, held)
+
+
+def _claim_one(session: Session, request: ConsumerWrite, entered: Mapping[str, int], unknown_class: str) -> None:
+    if not single_claim.claim(session, request, entered[request.uuid]):
+        stock.check(stock.find(session, [request], unknown_class), [request], {})
+        raise StaleDataError("what was in the way is gone")
 
 
 def check(session: Session, requests: Sequence[ConsumerWrite]) -> None:

@@ -55,7 +55,8 @@ def test_a_claim_and_its_release(service: Service, node: str) -> None:
 def test_a_claim_and_a_release_take_few_statements(service: Service, node: str) -> None:
     with service.statements() as statements:
         service.claim(CONSUMER, node, status=204)
-    assert len(statements) == 5
+    # MariaDB can change a provider and its inventory at once.
+    assert len(statements) == (3 if service.database.engine.dialect.name in ("mysql", "mariadb") else 4)
     with service.statements() as statements:
         service.placement("DELETE", f"/allocations/{CONSUMER}", status=204)
     assert len(statements) == 5

@@ -12,7 +12,7 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.audit import audit
 from baremetal_sched.errors import TooManyConflicts
-from baremetal_sched.placement import allocations, inventories, projected, reshaper, traits
+from baremetal_sched.placement import allocations, inventories, projected, reshaper, single_claim, traits
 from tests.service import Service
 
 MANY = 8
@@ -42,6 +42,11 @@ def busy(database_url: str) -> Any:
 def provider(busy: Service) -> str:
     """One with 100 VCPU."""
     return make(busy, "a")
+
+
+@pytest.fixture
+def provider_of_one(service: Service) -> str:
+    return make(service, "one", total=1)
 
 
 def make(service: Service, name: str, total: int = 100) -> str:
@@ -206,6 +211,29 @@ def test_a_unit_that_is_claimed_is_not_taken_away(service: Service, monkeypatch:
     with pytest.raises(TooManyConflicts):
         service.database.write(lambda session: projected.conform(session, node, unit, []))
     assert set(service.inventory(node)) == {"CUSTOM_GOLD"}
+
+
+def test_what_was_in_the_way_of_a_claim_may_be_gone(
+    service: Service, provider_of_one: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the UPDATE that found too little and the question why: then the claim is run again, from the start."""
+    tried = []
+    take = single_claim._take
+
+    def takes_the_second_time(*arguments: Any) -> bool:
+        tried.append(arguments)
+        return len(tried) > 1 and take(*arguments)
+
+    monkeypatch.setattr(single_claim, "_take", takes_the_second_time)
+    before = service.placement("GET", f"/resource_providers/{provider_of_one}").json["generation"]
+    service.placement("PUT", f"/allocations/{uuid_of(0)}", body(provider_of_one), status=204)
+    assert len(tried) == 2
+    assert service.placement("GET", f"/resource_providers/{provider_of_one}").json["generation"] == before + 1
+    # And nobody who cannot have it changes anything, generations included.
+    response = service.placement("PUT", f"/allocations/{uuid_of(1)}", body(provider_of_one), status=409)
+    assert "The requested amount would exceed the capacity" in response.json["errors"][0]["detail"]
+    assert service.placement("GET", f"/resource_providers/{provider_of_one}").json["generation"] == before + 1
+    assert service.database.read(audit) == []
 
 
 def lost(*arguments: Any, **options: Any) -> Any:

@@ -1,0 +1,80 @@
+"""The claim of one amount of one class of one provider by a new consumer: what Nova asks for each server on bare metal.
+
+Nothing is read first. The UPDATE itself asks whether all is as it should be; what is wrong, if anything, whoever finds
+out asks afterwards.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Integer, and_, bindparam, insert, select, update
+from sqlalchemy.orm import Session
+
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.results import rows_changed
+from baremetal_sched.placement.consumers import ConsumerWrite
+from baremetal_sched.placement.tables import ALLOCATIONS, CLASSES, INVENTORIES, PROVIDERS
+
+#: What an amount may be at most: columns hold no more.
+_LARGEST = 2**31 - 1
+
+_PROVIDER = PROVIDERS.c.uuid == bindparam("provider")
+_CLASS = CLASSES.c.name == bindparam("resource_class")
+_PROVIDER_ID = select(PROVIDERS.c.id).where(_PROVIDER).scalar_subquery()
+_CLASS_ID = select(CLASSES.c.id).where(_CLASS).scalar_subquery()
+_AMOUNT = bindparam("amount", type_=Integer)
+_FITS = and_(
+    INVENTORIES.c.min_unit <= _AMOUNT,
+    INVENTORIES.c.max_unit >= _AMOUNT,
+    _AMOUNT % INVENTORIES.c.step_size == 0,
+    INVENTORIES.c.capacity - INVENTORIES.c.used >= _AMOUNT,
+)
+
+_BUMP = update(PROVIDERS).where(_PROVIDER).values(generation=PROVIDERS.c.generation + 1)
+_TAKE = (
+    update(INVENTORIES)
+    .where(INVENTORIES.c.provider_id == _PROVIDER_ID, INVENTORIES.c.resource_class_id == _CLASS_ID, _FITS)
+    .values(used=INVENTORIES.c.used + _AMOUNT)
+)
+# MariaDB and MySQL do both at once, which saves a round trip:
+# UPDATE inventories i, resource_providers p, resource_classes c SET i.used = i.used + :amount,
+# p.generation = p.generation + 1 WHERE p.uuid = … AND c.name = … AND i.provider_id = p.id AND …
+_BUMP_AND_TAKE = (
+    update(INVENTORIES)
+    .where(_PROVIDER, INVENTORIES.c.provider_id == PROVIDERS.c.id)
+    .where(_CLASS, INVENTORIES.c.resource_class_id == CLASSES.c.id)
+    .where(_FITS)
+    .values({INVENTORIES.c.used: INVENTORIES.c.used + _AMOUNT, PROVIDERS.c.generation: PROVIDERS.c.generation + 1})
+)
+_BOOK = insert(ALLOCATIONS).values(
+    consumer_id=bindparam("consumer"),
+    provider_id=_PROVIDER_ID,
+    resource_class_id=_CLASS_ID,
+    used=_AMOUNT,
+    created_at=bindparam("now"),
+)
+
+
+def is_single(requests: Sequence[ConsumerWrite]) -> bool:
+    """Do the requests ask for one amount of one class, and for nothing else?"""
+    amounts = [amount for request in requests for named in request.allocations.values() for amount in named.values()]
+    return len(requests) == 1 and len(requests[0].allocations) == 1 and len(amounts) == 1 and amounts[0] <= _LARGEST
+
+
+def claim(session: Session, request: ConsumerWrite, consumer_id: int) -> bool:
+    """Give the consumer, which is new, what ``request`` asks for. If it cannot have it, the transaction has to end."""
+    ((provider, amounts),) = request.allocations.items()
+    ((resource_class, amount),) = amounts.items()
+    given: dict[str, Any] = {"provider": provider, "resource_class": resource_class, "amount": amount}
+    if not _take(session, given):
+        return False
+    session.execute(_BOOK, {**given, "consumer": consumer_id, "now": utcnow()})
+    return True
+
+
+def _take(session: Session, given: dict[str, Any]) -> bool:
+    """The provider first, then its inventory, as everyone does: so there are few deadlocks."""
+    if session.get_bind().dialect.name in ("mysql", "mariadb"):
+        return rows_changed(session.execute(_BUMP_AND_TAKE, given)) > 0
+    bumped = rows_changed(session.execute(_BUMP, {"provider": given["provider"]}))
+    return bool(bumped and rows_changed(session.execute(_TAKE, given)))
