@@ -1,0 +1,112 @@
+"""Documents against JSON schemas: the quick validator must not take what the exact one refuses."""
+
+import re
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from baremetal_sched.placement.schemas import allocations, associations, inventories, providers, queries, validation
+from baremetal_sched.placement.schemas.validation import complaint
+
+UUID = "2f1a9cf0-6b0e-4c57-8d5c-7f0b1d7a3c11"
+
+SCHEMAS: dict[str, tuple[dict[str, Any], bool]] = {
+    **{f"put {version}": (allocations.put_schema(version), False) for version in (0, 12, 28, 38)},
+    "post": (allocations.post_schema(38), False),
+    "reshape": (allocations.reshape_schema(38), False),
+    "inventory": (inventories.CREATE, False),
+    "inventories": (inventories.REPLACE, False),
+    "provider": (providers.create(14), False),
+    "aggregates": (associations.AGGREGATES, False),
+    "only aggregates": (associations.AGGREGATES_ONLY, False),
+    "traits": (associations.TRAITS, False),
+    "class": (associations.RESOURCE_CLASS, False),
+    **{f"candidates {version}": (queries.candidates(version), True) for version in (24, 25, 36)},
+    "providers": (queries.providers(18), True),
+    "usages": (queries.usages(38), True),
+}
+
+#: Keys and texts near the edges of patterns, formats and lengths.
+TEXTS = ["", "a", "VCPU", "CUSTOM_A", "CUSTOM_", "CUSTOM_A\n", "CUSTOM_Ä", "٣", "all", "unknown\n", "\ud800", "isolate"]
+TEXTS += ["0", "1", "10", "1\n", "x" * 200, "x" * 201, "x" * 255, "x" * 256, "😀" * 255, "😀" * 256]
+TEXTS += [UUID, UUID.upper(), UUID.replace("-", ""), f"{{{UUID}}}", f"{UUID}\n", "-" * 36, "g" * 36, f"urn:uuid:{UUID}"]
+TEXTS += ["limit", "resources", "resources1", "resources_A", "required\n", "required2", "in_tree_" + "x" * 63]
+TEXTS += ["member_of", "member_of" + "x" * 64, "member_of" + "x" * 65]
+NUMBERS = [1, 2, 3, 4, 5, 6, 1.0, -1, 0, 1.5, 2**31 - 1, 2**31, 2.0**31, 2**63, 10**400, 1e308]
+VALUES = st.recursive(
+    st.sampled_from([*NUMBERS, True, False, None, *TEXTS]),
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(st.sampled_from(TEXTS), below, max_size=3),
+    max_leaves=5,
+)
+
+
+@st.composite
+def near(draw: st.DrawFn, schema: dict[str, Any]) -> Any:
+    """A document that ``schema`` might have been made for, with something else here and there."""
+    if draw(st.integers(0, 20)) == 20:
+        return draw(VALUES)
+    if "anyOf" in schema:
+        return draw(near(draw(st.sampled_from(schema["anyOf"]))))
+    kind = schema["type"]
+    match draw(st.sampled_from(kind)) if isinstance(kind, list) else kind:
+        case "object":
+            return draw(objects(schema))
+        case "array":
+            return draw(st.lists(near(schema["items"]), min_size=schema.get("minItems", 0), max_size=3))
+        case "string":
+            return draw(st.sampled_from(schema.get("enum") or texts(schema)))
+        case "null":
+            return None
+        case _:
+            return draw(st.sampled_from(NUMBERS))
+
+
+@st.composite
+def objects(draw: st.DrawFn, schema: dict[str, Any]) -> dict[str, Any]:
+    found = {}
+    for name, below in schema.get("properties", {}).items():
+        if name in schema.get("required", ()) or draw(st.booleans()):
+            found[name] = draw(near(below))
+    for pattern, below in schema.get("patternProperties", {}).items():
+        names = texts({"pattern": pattern})
+        found |= draw(st.dictionaries(st.sampled_from(names), near(below), min_size=1, max_size=2))
+    if draw(st.integers(0, 9)) == 9:
+        found[draw(st.sampled_from(TEXTS))] = draw(VALUES)
+    return found
+
+
+def texts(schema: dict[str, Any]) -> list[str]:
+    """Those that fit, and some that nearly do."""
+    if "format" in schema:
+        return [text for text in TEXTS if UUID[:8] in text.lower()]
+    return [text for text in TEXTS if re.search(schema.get("pattern", ""), text)]
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_what_the_quick_validator_takes_the_exact_one_takes(name: str) -> None:
+    schema, query = SCHEMAS[name]
+
+    @given(near(schema))
+    def compare(document: Any) -> None:
+        said = complaint(document, schema, query=query)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(validation, "_is_fine", lambda *arguments: False)
+            assert complaint(document, schema, query=query) == said
+
+    compare()
+
+
+def test_the_quick_validator_decides_what_is_plainly_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(validation, "best_match", partial(pytest.fail, "jsonschema was asked"))
+    claim = {
+        "allocations": {UUID: {"resources": {"CUSTOM_A": 1}}},
+        "project_id": "p",
+        "user_id": "u",
+        "consumer_generation": None,
+        "consumer_type": "INSTANCE",
+    }
+    assert complaint(claim, allocations.put_schema(38)) is None
+    assert complaint({"resources": "VCPU:1", "limit": "1"}, queries.candidates(36), query=True) is None
