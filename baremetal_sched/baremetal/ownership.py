@@ -93,14 +93,19 @@ class LiveMembers:
         return _live(self.settings.conductor.heartbeat_timeout)
 
     def read(self, text: str | None) -> Membership:
-        lists = [column.split("\n") for column in text.split("\t")] if text else []
-        found = list(zip(*lists, strict=True))
-        grouped = all(has_groups(pin or None) for _, _, pin, _ in found)
-        hosts_by_key: dict[tuple[str, str], set[str]] = {}
-        for host, group, _, driver in found:
-            hosts_by_key.setdefault((group.lower() if grouped else "", driver), set()).add(host)
-        by_key = {key: frozenset(hosts) for key, hosts in hosts_by_key.items()}
-        return Membership(by_key, self.settings.hash_partition_exponent, grouped)
+        return _membership(text or "", self.settings.hash_partition_exponent)
+
+
+@lru_cache(maxsize=20)
+def _membership(text: str, exponent: int) -> Membership:
+    """Kept, because it is the same until a conductor comes or goes."""
+    lists = [column.split("\n") for column in text.split("\t")] if text else []
+    found = list(zip(*lists, strict=True))
+    grouped = all(has_groups(pin or None) for _, _, pin, _ in found)
+    hosts_by_key: dict[tuple[str, str], set[str]] = {}
+    for host, group, _, driver in found:
+        hosts_by_key.setdefault((group.lower() if grouped else "", driver), set()).add(host)
+    return Membership({key: frozenset(hosts) for key, hosts in hosts_by_key.items()}, exponent, grouped)
 
 
 def live_members(session: Session, settings: Settings) -> Membership:

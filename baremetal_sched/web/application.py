@@ -76,9 +76,15 @@ class Api(ABC):
         """Add the headers that every response of this API has."""
 
 
+class _Application(Flask):
+    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        """No function of ours is a coroutine. Flask would ask of each at every request."""
+        return func
+
+
 def build(api: Api, database: Database) -> Flask:
     """The WSGI application of ``api``, at its own root."""
-    app = Flask(api.name, static_folder=None)
+    app = _Application(api.name, static_folder=None)
     by_path: dict[str, dict[str, Route]] = {}
     for route in api.routes:
         by_path.setdefault(route.path, {})[route.method] = route
@@ -117,18 +123,19 @@ def _begin(api: Api) -> Response | None:
     request_id = f"req-{uuid.uuid4()}"
     structlog.contextvars.clear_contextvars()
     structlog.contextvars.bind_contextvars(request_id=request_id)
-    g.started = time.perf_counter()
-    g.call = api.new_call(request, request_id)
-    body.check_text(request.path)
-    return api.before_routing(g.call)
+    # The request itself: whoever asks Flask's proxy for anything has it looked up again.
+    http: Request = request._get_current_object()  # type: ignore[attr-defined]
+    call = g.call = api.new_call(http, request_id)
+    body.check_text(http.path)
+    return api.before_routing(call)
 
 
 def _dispatcher(api: Api, methods: dict[str, Route], database: Database) -> Callable[..., Response]:
     def dispatch(**parameters: Any) -> Response:
         call: Call = g.call
-        route = methods.get(request.method)
+        route = methods.get(call.http.method)
         if route is None:
-            raise MethodNotAllowed(method=request.method, allowed=list(methods))
+            raise MethodNotAllowed(method=call.http.method, allowed=list(methods))
         api.before_view(call, route)
         view = route.view
         match route.transaction:
@@ -157,7 +164,7 @@ def _fail(api: Api, error: Exception) -> Response:
 def _end(api: Api, response: Response) -> Response:
     call: Call = g.call
     api.finish(call, response)
-    http, status, seconds = call.http, response.status_code, time.perf_counter() - g.started
+    http, status, seconds = call.http, response.status_code, time.perf_counter() - call.started
     metrics.count_request(api.name, http.method, status, seconds)
     if log.is_enabled_for(logging.INFO):
         log.info(

@@ -1,5 +1,6 @@
 """A request as the views see it."""
 
+import time
 from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl
@@ -13,7 +14,10 @@ from baremetal_sched.web.problems import BadRequest
 
 
 class Call:
-    """One request. ``version`` is the minor part of the negotiated microversion, set before a view runs."""
+    """One request. ``version`` is the minor part of the negotiated microversion, set before a view runs.
+
+    ``started``: when it came, by ``time.perf_counter``.
+    """
 
     version: int = 0
     #: Has a microversion been agreed on?
@@ -22,6 +26,7 @@ class Call:
     caller: Caller = Caller()
 
     def __init__(self, http: Request, request_id: str, settings: Settings) -> None:
+        self.started = time.perf_counter()
         self.http = http
         self.request_id = request_id
         self.settings = settings

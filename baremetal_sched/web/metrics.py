@@ -6,6 +6,7 @@ directory before they start (prometheus_client's own variable). Figures from the
 
 import os
 from collections.abc import Callable, Iterable
+from functools import cache
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Histogram, generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
@@ -35,7 +36,12 @@ _requests = Histogram(
 def count_request(api: str, method: str, status: int, seconds: float) -> None:
     """Note that a request was answered."""
     # Whatever a client calls a method must not become a series.
-    _requests.labels(api, method if method in _METHODS else "other", str(status)).observe(seconds)
+    _series(api, method if method in _METHODS else "other", status).observe(seconds)
+
+
+@cache
+def _series(api: str, method: str, status: int) -> Histogram:
+    return _requests.labels(api, method, str(status))
 
 
 class _Given(Collector):

@@ -124,6 +124,8 @@ def page_response(
 
 def selected_fields(call: BaremetalCall, resource: Resource) -> Sequence[str]:
     """The fields that a request for one thing, which may have ``fields`` and nothing else, asks for."""
+    if not call.query:
+        return resource.fields.visible(call.version)
     query = Query(call, ("fields",))
     names = query.names("fields")
     if query.has("fields"):

@@ -1,6 +1,7 @@
 """Microversions of the bare metal API: 1.1 to 1.115, negotiated as Ironic negotiates them."""
 
 import re
+from functools import lru_cache
 
 from werkzeug.datastructures import Headers
 
@@ -12,6 +13,7 @@ SERVICE = "baremetal"
 MINIMUM = 1
 MAXIMUM = 115
 HEADER = "X-OpenStack-Ironic-API-Version"
+_GENERIC = "OpenStack-API-Version"
 
 _VERSION = re.compile(r"(-?\d+)\.(-?\d+)", re.ASCII)
 
@@ -36,7 +38,12 @@ def negotiate(headers: Headers, maximum: int = MAXIMUM) -> int:
 
     The generic ``OpenStack-API-Version: baremetal 1.n`` wins over Ironic's own header. Raises VersionRefused.
     """
-    wanted = _generic(headers) or headers.get(HEADER, "").strip()
+    return _minor(headers.get(_GENERIC, ""), headers.get(HEADER, ""), maximum)
+
+
+@lru_cache(maxsize=200)
+def _minor(generic: str, own: str, maximum: int) -> int:
+    wanted = _of_service(generic) or own.strip()
     if not wanted:
         return MINIMUM
     if wanted.lower() == "latest":
@@ -59,9 +66,9 @@ def negotiate(headers: Headers, maximum: int = MAXIMUM) -> int:
     return minor
 
 
-def _generic(headers: Headers) -> str:
+def _of_service(generic: str) -> str:
     """The version for us in the generic header, which several services may share; empty if there is none."""
-    for entry in headers.get("OpenStack-API-Version", "").split(","):
+    for entry in generic.split(","):
         words = entry.split()
         if len(words) == 2 and words[0].lower() == SERVICE:
             return words[1]

@@ -1,6 +1,7 @@
 """What a client accepts: its Accept header, read as Placement reads it."""
 
 import re
+from functools import lru_cache
 
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.http import parse_accept_header
@@ -36,6 +37,7 @@ def form_of_errors(header: str) -> str | None:
     return JSON if document else None
 
 
+@lru_cache(maxsize=200)
 def _quality(header: str, media_type: str) -> float:
     if not _WELL_FORMED.fullmatch(header):
         return 1.0  # a malformed header says nothing, so everything will do

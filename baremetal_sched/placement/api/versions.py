@@ -1,18 +1,26 @@
 """Microversions of the Placement API: 1.0 to 1.39."""
 
+from functools import lru_cache
+
 import microversion_parse
 from werkzeug.datastructures import Headers
 
 from baremetal_sched.placement.api.errors import VersionRefused
 
 SERVICE = "placement"
+HEADER = "OpenStack-API-Version"
 MINIMUM = 0
 MAXIMUM = 39
 
 
 def negotiate(headers: Headers) -> int:
     """The minor version that ``OpenStack-API-Version: placement 1.n`` asks for, else 0. Raises VersionRefused."""
-    wanted = microversion_parse.get_version(dict(headers), service_type=SERVICE)
+    return _minor(headers.get(HEADER, ""))
+
+
+@lru_cache(maxsize=200)
+def _minor(given: str) -> int:
+    wanted = microversion_parse.get_version({HEADER: given}, service_type=SERVICE)
     if wanted is None:
         return MINIMUM
     if wanted == "latest":
