@@ -83,17 +83,23 @@ def alive(timeout: float) -> ColumnElement[bool]:
 class LiveMembers:
     """How to ask for the membership, by the clock of the database, along with something else.
 
-    ``read`` makes a Membership of what the database returns for ``column``.
+    ``read`` makes a Membership of what the database returns for ``column``. A conductor has to have sent a heartbeat
+    within ``timeout`` seconds; ``exponent`` is the ring's.
     """
 
-    settings: Settings
+    timeout: float
+    exponent: int
+
+    @classmethod
+    def of(cls, settings: Settings) -> "LiveMembers":
+        return cls(settings.conductor.heartbeat_timeout, settings.hash_partition_exponent)
 
     @property
     def column(self) -> ColumnElement[str | None]:
-        return _live(self.settings.conductor.heartbeat_timeout)
+        return _live(self.timeout)
 
     def read(self, text: str | None) -> Membership:
-        return _membership(text or "", self.settings.hash_partition_exponent)
+        return _membership(text or "", self.exponent)
 
 
 @lru_cache(maxsize=20)
@@ -110,7 +116,7 @@ def _membership(text: str, exponent: int) -> Membership:
 
 def live_members(session: Session, settings: Settings) -> Membership:
     """The membership as it is now, by the clock of the database."""
-    live = LiveMembers(settings)
+    live = LiveMembers.of(settings)
     return live.read(session.scalar(select(live.column)))
 
 

@@ -1,11 +1,11 @@
 """A request as the views see it."""
 
 import time
-from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl
 
 from flask import Request
+from werkzeug.utils import cached_property
 
 from baremetal_sched.settings import Settings
 from baremetal_sched.web import body

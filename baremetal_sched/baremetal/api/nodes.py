@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from flask import Response
@@ -93,8 +94,14 @@ def show_node(call: BaremetalCall, connection: Connection, ident: str) -> Respon
     """GET /v1/nodes/{node}"""
     shown = selected_fields(call, NODES)
     node_uuid = uuid_to_find(call, connection, ident)
-    view = NodeView(NODES, shown, call.version, call.base_url, LiveMembers(call.settings))
+    view = _view_of_one(tuple(shown), call.version, call.base_url, LiveMembers.of(call.settings))
     return json_response(view.fetch(connection, node_uuid))
+
+
+@lru_cache(maxsize=200)
+def _view_of_one(shown: tuple[str, ...], version: int, base: str, live: LiveMembers) -> NodeView:
+    """Kept, because it is the same for every node."""
+    return NodeView(NODES, shown, version, base, live)
 
 
 def whole_view(call: BaremetalCall, membership: Membership) -> NodeView:

@@ -81,4 +81,4 @@ def remove_trait(call: BaremetalCall, session: Session, ident: str, trait: str) 
 
 def _changeable(call: BaremetalCall, session: Session, ident: str) -> Node:
     node_uuid = uuid_to_find(call, session, ident)
-    return nodes.find_to_change_projected(session, node_uuid, LiveMembers(call.settings))
+    return nodes.find_to_change_projected(session, node_uuid, LiveMembers.of(call.settings))
