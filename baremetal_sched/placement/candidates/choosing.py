@@ -5,11 +5,10 @@ is left at once, and candidates come one by one: who has enough of them stops.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import count
-from typing import Any
 
-from baremetal_sched.placement.candidates.trees import Anchor, Candidate, Inventory, Provider, Slot, Wanted, slots_of
+from baremetal_sched.placement.candidates.trees import Anchor, Asked, Candidate, Provider, Slot, Wanted, slots_of
 
 #: A candidate by places in a tree: amounts of each that gives something, and who serves each group.
 _Pattern = tuple[list[tuple[int, dict[str, int]]], list[tuple[str, list[int]]]]
@@ -84,58 +83,32 @@ class _Alike:
 
     def __init__(self, wanted: Wanted) -> None:
         self._wanted = wanted
-        self._known: dict[tuple[Any, ...], _Kept] = {}
+        self._known: dict[Hashable, _Kept] = {}
         # Where amounts add up it matters how much there is, not just whether it is enough.
         self._applies = not wanted.rationed and all(group.tree is None for group in wanted.groups)
-        self._asked: dict[int, list[tuple[int, int]]] = {}
-        self._given: dict[Mapping[int, Inventory], int] = {}
-        items = [item for group in wanted.groups for item in group.resources.items()]
-        for place, (resource_class, amount) in enumerate(items):
-            self._asked.setdefault(resource_class, []).append((1 << place, amount))
+        self._asked = Asked(wanted)
 
     def covers(self, anchor: Anchor) -> bool:
-        """Does nobody share, and does the request look at nothing that ``_look`` does not tell?"""
-        return self._applies and not anchor.sharing and not any(provider.shares for provider in anchor.local)
+        """Does nobody share, and does the request look at nothing that a sketch does not tell?"""
+        return self._applies and anchor.is_alone
 
     def candidates(self, anchor: Anchor) -> Iterator[Candidate]:
         """Those of the anchor, as ``_of_anchor`` finds them."""
-        look = self._look(anchor)
-        kept = self._known.get(look)
+        sketch = anchor.sketch(self._asked)
+        kept = self._known.get(sketch)
         if kept is None:
-            kept = self._known[look] = _Kept(self._patterns(anchor))
-        ids, roots = [provider.id for provider in anchor.local], {anchor.root.id}
+            kept = self._known[sketch] = _Kept(self._patterns(anchor))
+        id_at, roots = anchor.id_at, {anchor.root_id}
         for allocations, mappings in kept:
             yield Candidate(
-                {ids[place]: amounts for place, amounts in allocations},
-                {suffix: [ids[place] for place in places] for suffix, places in mappings},
+                {id_at(place): amounts for place, amounts in allocations},
+                {suffix: [id_at(place) for place in places] for suffix, places in mappings},
                 roots if allocations else set(),
                 anchor,
             )
 
-    def _look(self, anchor: Anchor) -> tuple[Any, ...]:
-        """What the search sees of the anchor: the place of the root; by provider, the place of its parent, what it can
-        give (a bit for each amount), its traits and aggregates."""
-        places: dict[int | None, int] = {provider.id: place for place, provider in enumerate(anchor.local)}
-        look: list[Any] = [places[anchor.root.id]]
-        for provider in anchor.local:
-            given = self._given.get(provider.inventories)
-            if given is None:
-                given = self._given[provider.inventories] = self._can_give(provider.inventories)
-            aggregates = frozenset(provider.aggregates) if provider.aggregates else None
-            look.append((places.get(provider.parent_id), given, provider.traits, aggregates))
-        return tuple(look)
-
-    def _can_give(self, inventories: Mapping[int, Inventory]) -> int:
-        """A bit for each amount that is asked for."""
-        return sum(
-            bit
-            for resource_class, inventory in inventories.items()
-            for bit, amount in self._asked.get(resource_class, ())
-            if inventory.fits(amount)
-        )
-
     def _patterns(self, anchor: Anchor) -> Iterator[_Pattern]:
-        places = {provider.id: place for place, provider in enumerate(anchor.local)}
+        places = {row_id: place for place, row_id in enumerate(anchor.ids)}
         for slots, chosen in choices(self._wanted, anchor):
             candidate = _assembled(self._wanted, anchor, slots, chosen)
             yield (

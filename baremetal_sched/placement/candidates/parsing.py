@@ -1,11 +1,15 @@
 """Lines as providers, as far as a request asks about them."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from functools import cached_property
+from typing import TypeVar
 
 from baremetal_sched.placement import trait_ids
 from baremetal_sched.placement.candidates import lines
 from baremetal_sched.placement.candidates.lines import Line
-from baremetal_sched.placement.candidates.trees import Fixed, Inventory, Provider, Wanted
+from baremetal_sched.placement.candidates.trees import Anchor, Asked, Fixed, Inventory, Provider, Wanted
+
+T = TypeVar("T")
 
 
 class Parser:
@@ -20,8 +24,10 @@ class Parser:
         )
         self._everybody_matters = not all(group.resources for group in groups)
         self._ancestors_matter = bool(wanted.same_subtrees)
-        self._inventories: dict[str, Mapping[int, Inventory]] = {}
-        self._traits: dict[str, frozenset[int]] = {}
+        self._asked = Asked(wanted)
+        self._inventories: dict[str, Mapping[int, Inventory]] = _Kept(self._parse_inventories)
+        self._traits: dict[str, frozenset[int]] = _Kept(self._parse_traits)
+        self._given: dict[str, int] = _Kept(lambda text: self._asked.given_by(self._inventories[text]))
 
     def members(self, tree: Sequence[Line], sharing: Collection[int]) -> list[Provider]:
         """Those of a tree that matter: who may give something, and the root; to groups that request nothing everybody,
@@ -29,29 +35,87 @@ class Parser:
         parents = {parent for _, _, parent, *_ in tree} if self._ancestors_matter else ()
         found = []
         for row_id, _, parent, root, stock, traits in tree:
-            inventories = self._inventories.get(stock)
-            if inventories is None:
-                inventories = self._parse_inventories(stock)
+            inventories = self._inventories[stock]
             if inventories or not parent or row_id in parents or self._everybody_matters:
-                asked = self._traits.get(traits)
-                if asked is None:
-                    asked = self._parse_traits(traits)
                 number = int(row_id)
                 above = int(parent) if parent else None
+                asked = self._traits[traits]
                 found.append(Provider(number, int(root), above, number in sharing, asked, set(), inventories))
         return found
+
+    def sketch(self, tree: Sequence[Line]) -> Hashable:
+        """``Anchor.sketch`` of a tree that is alone, where nobody asks about aggregates."""
+        given, asked = self._given, self._traits
+        places: dict[str, int] = {}
+        sketch: list[Hashable] = []
+        for place, (row_id, _, parent, _, stock, traits) in enumerate(tree):
+            places[row_id] = place
+            # A parent that comes later, which is rare, stays an id: no other tree looks like this one.
+            sketch += (places.get(parent, parent), given[stock], asked[traits])
+        return tuple(sketch)
 
     def _parse_inventories(self, text: str) -> Mapping[int, Inventory]:
         """Those of a requested class that have enough left for the least request, by class id."""
         rows = [tuple(map(int, parts)) for parts in lines.inventories(text)]
-        found = self._inventories[text] = Fixed(
+        return Fixed(
             (class_id, Inventory(capacity - used, *limits))
             for class_id, capacity, used, *limits in rows
             if class_id in self._classes and capacity - used >= self._least
         )
-        return found
 
     def _parse_traits(self, text: str) -> frozenset[int]:
         """Those that the request mentions."""
-        found = self._traits[text] = self._asked_traits.intersection(trait_ids.ids_in(text))
-        return found
+        return self._asked_traits.intersection(trait_ids.ids_in(text))
+
+
+class _Kept(dict[str, T]):
+    """What is made of texts, each once."""
+
+    def __init__(self, make: Callable[[str], T]) -> None:
+        self._make = make
+
+    def __missing__(self, text: str) -> T:
+        value = self[text] = self._make(text)
+        return value
+
+
+def has_root(tree: Sequence[Line]) -> bool:
+    """Is the root among those that were read? It may have been moved meanwhile."""
+    return not tree[0][2] or any(not parent for _, _, parent, *_ in tree)
+
+
+class UnparsedTree(Anchor):
+    """A tree as it was read, which is alone.
+
+    Providers are made of it when somebody asks for them: not often, as there are few ways in which trees look.
+    """
+
+    def __init__(self, lines: Sequence[Line], parser: Parser) -> None:
+        self.sharing, self.above, self.lines = [], {}, lines
+        self._parser = parser
+
+    @cached_property
+    def local(self) -> list[Provider]:  # type: ignore[override] # mypy does not know that it can be set
+        return self._parser.members(self.lines, ())
+
+    @cached_property
+    def root(self) -> Provider:  # type: ignore[override]
+        return next(provider for provider in self.local if provider.parent_id is None)
+
+    @property
+    def is_alone(self) -> bool:
+        return True
+
+    @property
+    def root_id(self) -> int:
+        return int(self.lines[0][3])
+
+    @property
+    def ids(self) -> list[int]:
+        return [int(row_id) for row_id, *_ in self.lines]
+
+    def id_at(self, place: int) -> int:
+        return int(self.lines[place][0])
+
+    def sketch(self, asked: Asked) -> Hashable:
+        return self._parser.sketch(self.lines)

@@ -28,7 +28,7 @@ def build(
     summaries = Summaries(connection, request, version)
     if version >= TREES_SINCE:
         column, ids = PROVIDERS.c.root_id, set[int]().union(*(candidate.roots for candidate in found))
-        anchors = {candidate.anchor.root.id: candidate.anchor for candidate in found if candidate.anchor}
+        anchors = {candidate.anchor.root_id: candidate.anchor for candidate in found if candidate.anchor}
         known = {root_id: anchor.lines for root_id, anchor in anchors.items() if root_id in ids and anchor.lines}
         summaries.add(line for tree in known.values() for line in tree)
         ids -= known.keys()

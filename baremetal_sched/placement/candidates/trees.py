@@ -1,7 +1,7 @@
 """What is wanted and who could give it: the rules for one provider in one tree, as plain Python without SQL."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -116,7 +116,26 @@ def _meets(ids: AbstractSet[int], wanted: Sequence[frozenset[int]]) -> bool:
     return True
 
 
-@dataclass(slots=True)
+class Asked:
+    """The amounts that a request asks for."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._of_class: dict[int, list[tuple[int, int]]] = {}
+        items = [item for group in wanted.groups for item in group.resources.items()]
+        for place, (resource_class, amount) in enumerate(items):
+            self._of_class.setdefault(resource_class, []).append((1 << place, amount))
+
+    def given_by(self, inventories: Mapping[int, Inventory]) -> int:
+        """Which of them can be given: a bit for each."""
+        return sum(
+            bit
+            for resource_class, inventory in inventories.items()
+            for bit, amount in self._of_class.get(resource_class, ())
+            if inventory.fits(amount)
+        )
+
+
+@dataclass
 class Anchor:
     """A tree with the providers that share with it (its own are just ``local``).
 
@@ -129,6 +148,34 @@ class Anchor:
     sharing: list[Provider]
     above: Mapping[int, int | None]
     lines: Sequence[Line] = ()
+
+    @property
+    def is_alone(self) -> bool:
+        """Does nobody share, neither with the tree nor in it?"""
+        return not self.sharing and not any(provider.shares for provider in self.local)
+
+    @property
+    def root_id(self) -> int:
+        return self.root.id
+
+    @property
+    def ids(self) -> list[int]:
+        """Who is in the tree, by place."""
+        return [provider.id for provider in self.local]
+
+    def id_at(self, place: int) -> int:
+        """One of ``ids``."""
+        return self.local[place].id
+
+    def sketch(self, asked: Asked) -> Hashable:
+        """All that a search sees of a tree that ``is_alone``: trees with the same sketch have the same candidates, but
+        for the ids. By place: where the parent is, what can be given, traits and aggregates that are asked about."""
+        places: dict[int | None, int] = {row_id: place for place, row_id in enumerate(self.ids)}
+        look = [
+            (places.get(p.parent_id), asked.given_by(p.inventories), p.traits, frozenset(p.aggregates))
+            for p in self.local
+        ]
+        return (places[self.root.id], *look)
 
     @property
     def parents(self) -> dict[int, int | None]:

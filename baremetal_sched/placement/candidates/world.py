@@ -8,7 +8,7 @@ from baremetal_sched.placement.candidates import anchors, reading
 from baremetal_sched.placement.candidates.conditions import has_class, one_of
 from baremetal_sched.placement.candidates.flat import SHARING_TRAIT
 from baremetal_sched.placement.candidates.lines import Line
-from baremetal_sched.placement.candidates.parsing import Parser
+from baremetal_sched.placement.candidates.parsing import Parser, UnparsedTree, has_root
 from baremetal_sched.placement.candidates.trees import Anchor, Provider, Wanted
 from baremetal_sched.placement.tables import PROVIDER_AGGREGATES, PROVIDER_TRAITS, PROVIDERS, TRAITS
 
@@ -75,6 +75,9 @@ class World:
         mentioned = self._aggregates | self._sharing_in.keys()
         # With traits, wanted or not: the answer tells about all providers of a tree, and need not read them again.
         self._reading = reading.load_trees(self._connection, roots)
+        if not mentioned and not self._sharing:
+            yield from (UnparsedTree(lines, self._parser) for lines in self._reading if has_root(lines))
+            return
         trees: Iterable[Tree] = ((lines, self._parser.members(lines, self._sharing)) for lines in self._reading)
         served: dict[int, set[int]] = {}
         if mentioned:
