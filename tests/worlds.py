@@ -41,7 +41,7 @@ class Stock:
 
 @dataclass(frozen=True)
 class Spec:
-    """A provider; parents come before their children."""
+    """A provider."""
 
     name: str
     parent: str | None = None
@@ -57,23 +57,22 @@ def spec(name: str, parent: str | None = None, traits: str = "", aggregates: str
 
 
 def build(session: Session, specs: Iterable[Spec]) -> dict[str, int]:
-    """Insert the providers; returns their ids by name."""
+    """Insert the providers, with ids in this order; returns their ids by name."""
     now, specs = utcnow(), list(specs)
     aggregates = {name: i for i, name in enumerate(sorted({name for one in specs for name in one.aggregates}), 1)}
     classes = {name: ensure_class(session, name) for name in sorted({name for one in specs for name in one.has})}
     traits = ensure_traits(session, sorted({name for one in specs for name in one.traits}))
     ids: dict[str, int] = {}
-    roots: dict[str, int] = {}
     for one in specs:
         values = {"uuid": uuid_of(one.name), "name": one.name, "generation": 0, "created_at": now}
         values["trait_ids"] = trait_ids.text_of({traits[name] for name in one.traits})
-        row = session.execute(insert(ResourceProvider).values(parent_id=ids.get(one.parent or ""), **values))
+        row = session.execute(insert(ResourceProvider).values(**values))
         assert row.inserted_primary_key is not None
         ids[one.name] = row.inserted_primary_key[0]
-        roots[one.name] = roots[one.parent] if one.parent else ids[one.name]
-        session.execute(
-            update(ResourceProvider).where(ResourceProvider.id == ids[one.name]).values(root_id=roots[one.name])
-        )
+    parents = {one.name: one.parent for one in specs}
+    for name, parent in parents.items():
+        place = {"parent_id": ids[parent] if parent else None, "root_id": ids[_root(parents, name)]}
+        session.execute(update(ResourceProvider).where(ResourceProvider.id == ids[name]).values(place))
     rows = [{"id": i, "uuid": uuid_of(name), "created_at": now} for name, i in aggregates.items()]
     _insert(session, Aggregate, rows)
     members = [(ids[one.name], aggregates[name]) for one in specs for name in one.aggregates]
@@ -82,6 +81,11 @@ def build(session: Session, specs: Iterable[Spec]) -> dict[str, int]:
     _insert(session, ProviderTrait, [{"provider_id": row, "trait_id": other} for row, other in marks])
     _insert(session, Inventory, [_row(ids[one.name], classes[k], v) for one in specs for k, v in one.has.items()])
     return ids
+
+
+def _root(parents: Mapping[str, str | None], name: str) -> str:
+    parent = parents[name]
+    return name if parent is None else _root(parents, parent)
 
 
 def _row(provider_id: int, class_id: int, stock: Stock) -> dict[str, Any]:
