@@ -1,19 +1,22 @@
 """/allocation_candidates"""
 
+from functools import lru_cache
+
 from flask import Response
 from sqlalchemy import Connection
 
 from baremetal_sched.errors.placement import TraitNotFound
-from baremetal_sched.placement.api.call import PlacementCall
+from baremetal_sched.placement.api.call import PlacementCall, check_query
 from baremetal_sched.placement.api.errors import UnknownTraitInQuery
 from baremetal_sched.placement.candidates import query, response, search, shortcut
+from baremetal_sched.placement.candidates.query import CandidateRequest
+from baremetal_sched.placement.query_values import last_values
 from baremetal_sched.placement.schemas import queries
 
 
 def list_candidates(call: PlacementCall, connection: Connection) -> Response:
     """GET /allocation_candidates"""
-    call.checked_query(queries.candidates(call.version))
-    request = query.parse(call.query, call.version)
+    request = _request(tuple(call.query), call.version)
     options = search.Options.of(call.settings)
     try:
         document = shortcut.answer(connection, request, call.version, options)
@@ -23,3 +26,10 @@ def list_candidates(call: PlacementCall, connection: Connection) -> Response:
     except TraitNotFound as error:
         raise UnknownTraitInQuery(message=str(error)) from None
     return call.answer(document)
+
+
+@lru_cache(maxsize=200)
+def _request(pairs: tuple[tuple[str, str], ...], version: int) -> CandidateRequest:
+    """What the query string asks for. Kept, as every server of a flavor asks for the same. Raises BadQuery."""
+    check_query(last_values(pairs), queries.candidates(version))
+    return query.parse(pairs, version)

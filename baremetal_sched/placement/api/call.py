@@ -17,6 +17,13 @@ from baremetal_sched.web.responses import json_response
 CACHE_HEADERS_SINCE = 15
 
 
+def check_query(values: dict[str, str], schema: dict[str, Any]) -> None:
+    """Raise BadQuery, in the words of the validator, if parameters do not fit ``schema``."""
+    wrong = complaint(values, schema, query=True)
+    if wrong is not None:
+        raise BadQuery(message=f"Invalid query string parameters: {wrong}")
+
+
 class PlacementCall(Call):
     """Adds what the views of this API share."""
 
@@ -34,9 +41,7 @@ class PlacementCall(Call):
     def checked_query(self, schema: dict[str, Any]) -> dict[str, str]:
         """The query string (last value of each parameter), if it fits ``schema``. Raises BadQuery."""
         values = last_values(self.query)
-        wrong = complaint(values, schema, query=True)
-        if wrong is not None:
-            raise BadQuery(message=f"Invalid query string parameters: {wrong}")
+        check_query(values, schema)
         return values
 
     def answer(self, document: Any, modified: datetime | None = None, *, cached: bool = True) -> Response:

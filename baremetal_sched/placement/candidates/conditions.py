@@ -126,5 +126,8 @@ def unjoined(conditions: Conditions) -> Conditions:
 
 @_kept
 def is_named(table: Table, row_id: int, name: str) -> ColumnElement[bool]:
-    """EXISTS (SELECT 1 FROM traits WHERE id = … AND name = …), or of another table: has the id still this name?"""
-    return select(literal_column("1")).where(table.c.id == row_id, table.c.name == name).exists()
+    """(SELECT name FROM traits WHERE id = …) = …, or of another table: has the id still this name?
+
+    MariaDB looks that up while it plans, and EXISTS once more when it runs.
+    """
+    return select(table.c.name).where(table.c.id == row_id).scalar_subquery() == name

@@ -32,7 +32,7 @@ def texts(connection: Connection, make: Make, wanted: Wanted, limit: int | None)
         given: Any = {name: value(mark, mark) for name, mark in parameters.items()}
     else:
         given = tuple(value(mark, mark) for mark in parameters)
-    return connection.exec_driver_sql(statement, given).scalars().all()
+    return [text for (text,) in connection.exec_driver_sql(statement, given)]
 
 
 class _Marks:
