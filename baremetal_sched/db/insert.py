@@ -20,11 +20,12 @@ def insert_missing(session: Session, table: Table, rows: Sequence[dict[str, Any]
 
 def insert_if_missing(session: Session, table: Table, row: dict[str, Any]) -> int | None:
     """Insert ``row`` and return its id; None, and nothing is changed, if it violates a unique key."""
-    dialect = session.get_bind().dialect.name
+    connection = session.connection()
+    dialect = connection.dialect.name
     if dialect in ("sqlite", "postgresql"):
-        new: int | None = session.scalar(_insert(table, dialect, returning=True), row)
+        new: int | None = connection.scalar(_insert(table, dialect, returning=True), row)
         return new
-    result = session.execute(_insert(table, dialect), row)
+    result = connection.execute(_insert(table, dialect), row)
     return new_id(result) if rows_changed(result) else None
 
 
