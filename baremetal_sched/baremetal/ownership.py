@@ -92,6 +92,7 @@ class LiveMembers:
 
     @classmethod
     def of(cls, settings: Settings) -> "LiveMembers":
+        """As the settings have it."""
         return cls(settings.conductor.heartbeat_timeout, settings.hash_partition_exponent)
 
     @property

@@ -64,6 +64,7 @@ def write(session: Session, requests: Sequence[ConsumerWrite], unknown_class: st
 
 
 def _claim_one(session: Session, request: ConsumerWrite, entered: Mapping[str, int], unknown_class: str) -> None:
+    """``write`` for one amount for a new consumer: what is wrong is asked only if it did not work."""
     if not single_claim.claim(session, request, entered[request.uuid]):
         stock.check(stock.find(session, [request], unknown_class), [request], {})
         raise StaleDataError("what was in the way is gone")

@@ -156,6 +156,7 @@ class Anchor:
 
     @property
     def root_id(self) -> int:
+        """The id of the root."""
         return self.root.id
 
     @property
