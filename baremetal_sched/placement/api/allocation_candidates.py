@@ -30,6 +30,7 @@ def list_candidates(call: PlacementCall, connection: Connection) -> Response:
 
 @lru_cache(maxsize=200)
 def _request(pairs: tuple[tuple[str, str], ...], version: int) -> CandidateRequest:
-    """What the query string asks for. Kept, as every server of a flavor asks for the same. Raises BadQuery."""
+    """What the query string asks for, which nobody changes. Kept, as every server of a flavor asks for the same.
+    Raises BadQuery."""
     check_query(last_values(pairs), queries.candidates(version))
     return query.parse(pairs, version)

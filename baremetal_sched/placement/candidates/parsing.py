@@ -25,9 +25,9 @@ class Parser:
         self._everybody_matters = not all(group.resources for group in groups)
         self._ancestors_matter = bool(wanted.same_subtrees)
         self._asked = Asked(wanted)
-        self._inventories: dict[str, Mapping[int, Inventory]] = _Kept(self._parse_inventories)
-        self._traits: dict[str, frozenset[int]] = _Kept(self._parse_traits)
-        self._given: dict[str, int] = _Kept(lambda text: self._asked.given_by(self._inventories[text]))
+        self._inventories: dict[str, Mapping[int, Inventory]] = _ByText(self._parse_inventories)
+        self._traits: dict[str, frozenset[int]] = _ByText(self._parse_traits)
+        self._given: dict[str, int] = _ByText(lambda text: self._asked.given_by(self._inventories[text]))
 
     def members(self, tree: Sequence[Line], sharing: Collection[int]) -> list[Provider]:
         """Those of a tree that matter: who may give something, and the root; to groups that request nothing everybody,
@@ -68,7 +68,7 @@ class Parser:
         return self._asked_traits.intersection(trait_ids.ids_in(text))
 
 
-class _Kept(dict[str, T]):
+class _ByText(dict[str, T]):
     """What is made of texts, each once."""
 
     def __init__(self, make: Callable[[str], T]) -> None:

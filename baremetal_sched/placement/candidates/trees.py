@@ -124,15 +124,19 @@ class Asked:
         items = [item for group in wanted.groups for item in group.resources.items()]
         for place, (resource_class, amount) in enumerate(items):
             self._of_class.setdefault(resource_class, []).append((1 << place, amount))
+        self._given: dict[Mapping[int, Inventory], int] = {}
 
     def given_by(self, inventories: Mapping[int, Inventory]) -> int:
-        """Which of them can be given: a bit for each."""
-        return sum(
-            bit
-            for resource_class, inventory in inventories.items()
-            for bit, amount in self._of_class.get(resource_class, ())
-            if inventory.fits(amount)
-        )
+        """Which of them can be given: a bit for each. Kept, as thousands of providers have the same inventories."""
+        given = self._given.get(inventories)
+        if given is None:
+            given = self._given[inventories] = sum(
+                bit
+                for resource_class, inventory in inventories.items()
+                for bit, amount in self._of_class.get(resource_class, ())
+                if inventory.fits(amount)
+            )
+        return given
 
 
 @dataclass
