@@ -19,7 +19,7 @@ from rich.console import Console
 
 from tests.benchmarks import servers
 from tests.benchmarks.cases import Case
-from tests.benchmarks.measuring import Row, measure
+from tests.benchmarks.measuring import Row, Timing, measure
 from tests.benchmarks.report import table
 from tests.benchmarks.servers import Client, Server
 from tests.benchmarks.stores import DEFAULT_URLS, Store
@@ -39,25 +39,30 @@ class Bench(ABC):
         self.options = options
         self.folder = folder
         self.rows: list[Row] = []
-        url = options.url or DEFAULT_URLS[options.database]
-        self.us = Store(options.database, url, f"bench_{self.name}_us", folder)
-        self.theirs = Store(options.database, url, f"bench_{self.name}_original", folder)
+        self.stores: list[Store] = []
+        self.us, self.theirs = self.store("us"), self.store("original")
         self.python = None
         if not options.us_alone:
             self.python = servers.install(self.original, options.venv or _CACHE / self.name)
         self.console = Console(stderr=True)
+
+    def store(self, name: str) -> Store:
+        """A database of this benchmark's own."""
+        url = self.options.url or DEFAULT_URLS[self.options.database]
+        self.stores.append(Store(self.options.database, url, f"bench_{self.name}_{name}", self.folder))
+        return self.stores[-1]
 
     @abstractmethod
     def run(self) -> None:
         """Everything that the options ask for."""
 
     @abstractmethod
-    def seed_ours(self, world: Any) -> None:
-        """Write the world into our database, which has its schema."""
+    def seed_ours(self, store: Store, world: Any) -> None:
+        """Write the world into a database of ours, which has its schema."""
 
     @abstractmethod
-    def serve_ours(self) -> Server:
-        """Our service, not started yet."""
+    def serve_ours(self, store: Store) -> Server:
+        """Our service over a database, not started yet."""
 
     @abstractmethod
     def seed_original(self, world: Any, python: Path) -> None:
@@ -67,11 +72,11 @@ class Bench(ABC):
     def serve_original(self, python: Path) -> Server:
         """The original, not started yet."""
 
-    def measure(self, name: str, case: Case, clients: dict[str, Client]) -> list[Row]:
-        """Measure one case, if the options want it; returns its rows."""
+    def measure(self, name: str, case: Case, clients: dict[str, Client], *, again: bool = False) -> list[Row]:
+        """Measure one case, if the options want it; returns its rows. ``again``: when all of it was asked before."""
         if not any(self.options.only in title for title in case.titles):
             return []
-        rows = measure(name, case, clients, quick=self.options.quick)
+        rows = measure(name, case, clients, quick=self.options.quick, again=again)
         for row in rows:
             times = ", ".join(f"{side} {timing.median:.1f} ms" for side, timing in row.timings.items())
             self.console.print(f"  {row.title}: {times}", *row.notes, sep="\n    ", highlight=False, markup=False)
@@ -88,10 +93,7 @@ class Bench(ABC):
     def serving(self, name: str, world: Any, *, alone: bool) -> Iterator[dict[str, Client]]:
         """The world in the databases, and who serves it."""
         self.console.print(name, style="bold")
-        self.us.create()
-        servers.make_schema_of_ours(self.us)
-        self.timed("seeding us", lambda: self.seed_ours(world))
-        started = [self.serve_ours()]
+        started = [self.ours(self.us, world)]
         python = self.python
         if not alone and python is not None:
             self.theirs.create()
@@ -100,17 +102,24 @@ class Bench(ABC):
         with ExitStack() as stack:
             yield {server.name: stack.enter_context(server).client for server in started}
 
+    def ours(self, store: Store, world: Any) -> Server:
+        """Our service over a database that holds this world and nothing else, not started yet."""
+        store.create()
+        servers.make_schema_of_ours(store)
+        self.timed("seeding us", lambda: self.seed_ours(store, world))
+        return self.serve_ours(store)
+
     def timed(self, what: str, work: Callable[[], None]) -> None:
         """Do ``work`` and say how long it took."""
         started = time.monotonic()
         work()
         self.console.print(f"  {what}: {time.monotonic() - started:.1f} s", highlight=False)
 
-    def grown(self, row: Row, small: Row, limit: float) -> None:
-        """Make ``row`` one that tells by how much it is slower than ``small``, ``limit`` times at most."""
+    def grown(self, row: Row, before: Timing | None, limit: float) -> None:
+        """Make ``row`` one that tells by how much it is slower than when small, ``limit`` times at most."""
         row.target, row.growth = (None if self.options.quick else limit), True
-        if row.timings and small.timings:
-            before, now = small.timings["us"], row.timings["us"]
+        if row.timings and before:
+            now = row.timings["us"]
             row.ratio, row.ratio_of_best = now.median / before.median, now.best / before.best
             row.notes.append(f"{before.median:.1f} ms when small")
 
@@ -126,8 +135,8 @@ class Bench(ABC):
         }
 
     def drop(self) -> None:
-        """Remove both databases."""
-        for store in (self.us, self.theirs):
+        """Remove the databases."""
+        for store in self.stores:
             store.drop()
 
 
@@ -135,7 +144,7 @@ def parser(name: str, about: str | None, sizes: str) -> argparse.ArgumentParser:
     """The options that all benchmarks have."""
     result = argparse.ArgumentParser(prog=f"python -m tests.benchmarks.{name}", description=about)
     result.add_argument("--database", choices=sorted(DEFAULT_URLS), default="mariadb")
-    result.add_argument("--url", help="server on which two databases are made; by default the local one")
+    result.add_argument("--url", help="server on which databases are made; by default the local one")
     result.add_argument("--sizes", type=_sizes, default=sizes, help=f"nodes of the fleets; may be empty ({sizes})")
     result.add_argument("--only", default="", help="only cases with this in their title")
     result.add_argument("--us-alone", action="store_true", help="do not measure the original")
@@ -163,7 +172,7 @@ def run(kind: type[Bench], options: argparse.Namespace) -> int:
         if bench.rows:
             Console(width=None if sys.stdout.isatty() else 150).print(table(bench.rows))
         if options.keep:
-            print(f"Kept: {bench.us.name}, {bench.theirs.name} and {folder}", file=sys.stderr)
+            print("Kept:", *(store.name for store in bench.stores), "and", folder, file=sys.stderr)
         else:
             bench.drop()
             shutil.rmtree(folder)

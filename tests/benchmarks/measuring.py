@@ -57,20 +57,42 @@ def repetitions(seconds: float, *, quick: bool) -> int:
     return 100 if seconds < 0.05 else 30 if seconds < 0.5 else 10 if seconds < 2 else 5
 
 
-def measure(world: str, case: Case, clients: Mapping[str, Client], *, quick: bool) -> list[Row]:
-    """The rows of a case: one for each of its titles."""
+def measure(world: str, case: Case, clients: Mapping[str, Client], *, quick: bool, again: bool = False) -> list[Row]:
+    """The rows of a case: one for each of its titles.
+
+    ``again``: all repetitions are there twice, and the second time counts. What the first took is in the notes.
+    """
     # A smoke run says nothing about speed.
     targets = [None] * len(case.titles) if quick else case.targets
     rows = [Row(world, title, target) for title, target in zip(case.titles, targets, strict=True)]
     counts: dict[str, int] = {}
-    seconds: dict[str, list[list[float]]] = {}
     notes: list[str] = []
     for side, client in clients.items():
         try:
             counts[side] = repetitions(sum(case.run(client, 0)), quick=quick)
-            seconds[side] = []
         except Failed as error:
             notes.append(f"{side}: {error}")
+    seconds = _seconds(case, clients, counts, notes)
+    if again:
+        first = {side: Timing.of([sum(parts) for parts in taken]) for side, taken in seconds.items()}
+        notes += [f"{side}, the first time: {timing.median:.1f} ms" for side, timing in first.items()]
+        seconds = _seconds(case, clients, counts, notes)
+    if case.check is not None and len(seconds) > 1:
+        notes += _differences(case, clients)
+    for place, row in enumerate(rows):
+        row.notes = notes
+        row.timings = {side: Timing.of([sample[place] for sample in taken]) for side, taken in seconds.items()}
+        if {"us", "original"} <= row.timings.keys():
+            us, original = row.timings["us"], row.timings["original"]
+            row.ratio, row.ratio_of_best = original.median / us.median, original.best / us.best
+    return rows
+
+
+def _seconds(
+    case: Case, clients: Mapping[str, Client], counts: Mapping[str, int], notes: list[str]
+) -> dict[str, list[list[float]]]:
+    """What the repetitions take, by side. Who fails is not among them, but in the notes."""
+    seconds: dict[str, list[list[float]]] = {side: [] for side in counts}
     for number, side in turns(counts):
         if side in seconds:
             try:
@@ -78,15 +100,7 @@ def measure(world: str, case: Case, clients: Mapping[str, Client], *, quick: boo
             except Failed as error:
                 notes.append(f"{side}: {error}")
                 del seconds[side]
-    if case.check is not None and len(seconds) > 1:
-        notes += _differences(case, clients)
-    for place, row in enumerate(rows):
-        row.notes = notes
-        row.timings = {side: Timing.of([sample[place] for sample in taken]) for side, taken in seconds.items()}
-        if len(row.timings) > 1:
-            us, original = row.timings["us"], row.timings["original"]
-            row.ratio, row.ratio_of_best = original.median / us.median, original.best / us.best
-    return rows
+    return seconds
 
 
 def turns(counts: Mapping[str, int]) -> Iterator[tuple[int, str]]:

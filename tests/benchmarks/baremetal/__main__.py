@@ -9,6 +9,7 @@ from tests.benchmarks.baremetal import cases, original, seeding
 from tests.benchmarks.baremetal.fleet import Fleet
 from tests.benchmarks.measuring import Row
 from tests.benchmarks.servers import Server
+from tests.benchmarks.stores import Store
 
 SMALL = 1_000
 LARGE = 100_000
@@ -55,14 +56,14 @@ class BaremetalBench(bench.Bench):
             self.measure(name, cases.by_traits(cases.PAGE), clients)
         for rows in (first + few, last):
             for row, small in zip(rows, before, strict=False):
-                self.grown(row, small, GROWTH)
+                self.grown(row, small.timings.get("us"), GROWTH)
         return first + few
 
-    def seed_ours(self, world: Fleet) -> None:
-        seeding.seed_ours(self.us, world)
+    def seed_ours(self, store: Store, world: Fleet) -> None:
+        seeding.seed_ours(store, world)
 
-    def serve_ours(self) -> Server:
-        return servers.ours(self.us, self.folder, "/baremetal", HEADERS)
+    def serve_ours(self, store: Store) -> Server:
+        return servers.ours(store, self.folder, "/baremetal", HEADERS)
 
     def seed_original(self, world: Fleet, python: Path) -> None:
         original.make_schema(self.theirs, self.folder, python)

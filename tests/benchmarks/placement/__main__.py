@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 from tests.benchmarks import bench, servers
-from tests.benchmarks.measuring import Row, measure
 from tests.benchmarks.placement import cases, original, seeding
 from tests.benchmarks.placement.worlds import Fleet, Numa, Sharing, World
 from tests.benchmarks.servers import Client, Server
+from tests.benchmarks.stores import Store
 
 MILLION = 1_000_000
 SMALL = 1_000
@@ -41,25 +41,29 @@ class PlacementBench(bench.Bench):
             self._growth(5 * self.options.sizes[0] if self.options.quick else MILLION)
 
     def _growth(self, nodes: int) -> None:
-        """limit=1 with a million nodes against a thousand; then again when all but one of a thousand are taken."""
-        small = min(SMALL, nodes // 5)
-        with self.serving(f"{small:,} nodes, us alone", Fleet(small), alone=True) as clients:
-            (base,) = measure("", cases.limit_one(), clients, quick=self.options.quick)
+        """limit=1 with a million nodes against a thousand; then again when all but one of a thousand are taken.
+
+        The two fleets take turns as we and the original do.
+        """
+        few = min(SMALL, nodes // 5)
+        self.console.print(f"{nodes:,} nodes and {few:,}, us alone", style="bold")
         fleet = Fleet(nodes)
-        with self.serving(f"{nodes:,} nodes, us alone", fleet, alone=True) as clients:
-            self._grown(f"{nodes:,} nodes", base, clients)
+        small = self.ours(self.store("small"), Fleet(few))
+        with self.ours(self.us, fleet) as large, small:
+            clients = {"us": large.client, "us, small": small.client}
+            self._grown(f"{nodes:,} nodes", clients)
             self.timed("taking more", lambda: seeding.take_more_of_ours(self.us, fleet, 0.999))
-            self._grown(f"{nodes:,}, 99.9 % taken", base, clients)
+            self._grown(f"{nodes:,}, 99.9 % taken", clients)
 
-    def _grown(self, name: str, base: Row, clients: dict[str, Client]) -> None:
-        for row in self.measure(name, cases.limit_one(), clients):
-            self.grown(row, base, GROWTH)
+    def _grown(self, name: str, clients: dict[str, Client]) -> None:
+        for row in self.measure(name, cases.limit_one(), clients, again=True):
+            self.grown(row, row.timings.get("us, small"), GROWTH)
 
-    def seed_ours(self, world: World) -> None:
-        seeding.seed_ours(self.us, world)
+    def seed_ours(self, store: Store, world: World) -> None:
+        seeding.seed_ours(store, world)
 
-    def serve_ours(self) -> Server:
-        return servers.ours(self.us, self.folder, "/placement", HEADERS)
+    def serve_ours(self, store: Store) -> Server:
+        return servers.ours(store, self.folder, "/placement", HEADERS)
 
     def seed_original(self, world: World, python: Path) -> None:
         original.make_schema(self.theirs, self.folder, python)
