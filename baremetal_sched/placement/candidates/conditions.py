@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Table, bindparam, literal, literal_column, select, true
+from sqlalchemy import ColumnElement, Table, and_, bindparam, literal, literal_column, select, true
 
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates.trees import Group
@@ -22,10 +22,17 @@ _kept = lru_cache(maxsize=4096)
 #: PostgreSQL makes a join of each EXISTS and looks for their best order: of so many in no time, of 500 in six minutes.
 FEW = 8
 
+#: The index by trait holds the providers of one trait side by side: many questions after one trait read few pages.
+_BY_TRAIT = "USE INDEX (ix_provider_traits_trait_id)"
+
+#: Their optimizers do as ``by_index`` says, and look rows up a fifth faster for a join than for an EXISTS.
+_OBEDIENT = ("mysql", "mariadb")
+
 # Each EXISTS has a scope of its own, so one alias serves them all.
 _INVENTORY = INVENTORIES.alias("inventory")
 _TRAIT = PROVIDER_TRAITS.alias("trait")
 _AGGREGATE = PROVIDER_AGGREGATES.alias("aggregate")
+_JOINED = [PROVIDER_TRAITS.alias(f"trait_{place}") for place in range(FEW)]
 
 
 def hinted(query: Query, source: Source, hint: str) -> Query:
@@ -36,7 +43,7 @@ def hinted(query: Query, source: Source, hint: str) -> Query:
 def by_index(query: Query, inventory: Source) -> Query:
     """The query, which is ordered by ``inventory.free`` and ``inventory.provider_id``, with the index that finds the
     rows in this order."""
-    for dialect in ("mysql", "mariadb"):
+    for dialect in _OBEDIENT:
         query = query.prefix_with("STRAIGHT_JOIN", dialect=dialect)
     return hinted(query, inventory, "FORCE INDEX (ix_inventories_fit)")
 
@@ -75,16 +82,11 @@ def has_class(provider_id: Column, classes: frozenset[int]) -> ColumnElement[boo
 
 @_kept
 def has_trait(provider_id: Column, traits: frozenset[int]) -> ColumnElement[bool]:
-    """Has the provider one of the traits?
-
-    The index by trait holds the providers of one trait side by side: many questions after one trait read few pages.
-    """
+    """Has the provider one of the traits?"""
     row, ids = _TRAIT, sorted(traits)
     if len(ids) > 1:
         return _exists(row, row.c.provider_id == provider_id, row.c.trait_id.in_(ids))
-    return _exists(
-        row, row.c.provider_id == provider_id, row.c.trait_id == ids[0], hint="USE INDEX (ix_provider_traits_trait_id)"
-    )
+    return _exists(row, row.c.provider_id == provider_id, row.c.trait_id == ids[0], hint=_BY_TRAIT)
 
 
 @_kept
@@ -109,6 +111,28 @@ def has_traits(provider_id: Column, required: Sequence[frozenset[int]], forbidde
             *(~has_trait(provider_id, frozenset([trait])) for trait in sorted(forbidden)),
         ]
     )
+
+
+def with_traits(query: Query, source: Source, group: Group, dialect: str) -> tuple[Query, Source]:
+    """A query ``by_index`` on the inventories ``source``, and what it selects from, where providers have the traits of
+    the group. For MariaDB and MySQL as joins, as far as they are few:
+
+    JOIN provider_traits t ON t.trait_id = … AND t.provider_id = i.provider_id, for each that is required
+    LEFT JOIN provider_traits t ON … WHERE t.trait_id IS NULL, for each that is forbidden
+    """
+    provider_id = source.c.provider_id
+    forbidden = [frozenset([trait]) for trait in sorted(group.forbidden)]
+    single = [traits for traits in group.required if len(traits) == 1]
+    if dialect not in _OBEDIENT or len(single) + len(forbidden) > FEW:
+        return query.where(*has_traits(provider_id, group.required, group.forbidden)), source
+    for place, (row, (trait,)) in enumerate(zip(_JOINED, [*single, *forbidden], strict=False)):
+        outer = place >= len(single)
+        source = source.join(row, and_(row.c.trait_id == trait, row.c.provider_id == provider_id), isouter=outer)
+        query = hinted(query, row, _BY_TRAIT)
+        if outer:
+            query = query.where(row.c.trait_id.is_(None))
+    any_of = [traits for traits in group.required if len(traits) > 1]
+    return query.where(*has_traits(provider_id, any_of, frozenset())), source
 
 
 def in_aggregates(provider_id: Column, group: Group) -> Conditions:

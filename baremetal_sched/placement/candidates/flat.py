@@ -65,7 +65,7 @@ def _who_is_not_alone(classes: list[int]) -> Query:
 def search(connection: Connection, wanted: Wanted, limit: int | None) -> list[Candidate]:
     """The candidates of a request to which this search ``applies``, at most ``limit``; the same for the same data."""
     (group,) = wanted.groups
-    query = providers_of(wanted, (PROVIDER.c.id, PROVIDER.c.root_id))
+    query = providers_of(wanted, (PROVIDER.c.id, PROVIDER.c.root_id), connection.dialect.name)
     resources = {wanted.class_names[resource_class]: amount for resource_class, amount in group.resources.items()}
     suffix = group.suffix
     return [
@@ -74,7 +74,7 @@ def search(connection: Connection, wanted: Wanted, limit: int | None) -> list[Ca
     ]
 
 
-def providers_of(wanted: Wanted, columns: Sequence[Any]) -> Query:
+def providers_of(wanted: Wanted, columns: Sequence[Any], dialect: str) -> Query:
     """SELECT … FROM inventories i (JOIN resource_providers p ON p.id = i.provider_id, if anything of it is asked for)
     WHERE i.resource_class_id = :c AND i.free >= :n AND :n BETWEEN i.min_unit AND i.max_unit AND :n % i.step_size = 0
     AND p gives the other classes AND has the traits AND is in the aggregates
@@ -85,6 +85,7 @@ def providers_of(wanted: Wanted, columns: Sequence[Any]) -> Query:
     """
     (group,) = wanted.groups
     provider, inventory = PROVIDER, STOCK
+    source: Any = inventory
     first, *others = sorted(group.resources, key=lambda resource_class: resource_class not in wanted.few_classes)
     of_provider = [
         *_in_aggregates(provider, group),
@@ -96,20 +97,19 @@ def providers_of(wanted: Wanted, columns: Sequence[Any]) -> Query:
         select(*columns)
         .where(*conditions.fits(inventory, first, group.resources[first]))
         .where(*(conditions.gives(inventory.c.provider_id, other, group.resources[other]) for other in others))
-        # Asked of the inventory's row: most who fail need not be joined with anything first.
-        .where(*conditions.has_traits(inventory.c.provider_id, group.required, group.forbidden))
-        .where(*of_provider)
         .order_by(inventory.c.free, inventory.c.provider_id)
     )
+    few = None if first in wanted.few_classes else _few(wanted, group)
+    # Traits are asked of the inventory's row: most who lack them need not be joined with anything first.
+    if group.tree is None and few is None:
+        query, source = conditions.with_traits(conditions.by_index(query, inventory), inventory, group, dialect)
+    else:
+        query = query.where(*conditions.has_traits(inventory.c.provider_id, group.required, group.forbidden))
+    if group.tree is None and few is not None:
+        query = query.where(inventory.c.provider_id.in_(few))
     if of_provider or any(column is not inventory.c.provider_id for column in columns):
-        query = query.select_from(inventory.join(provider, provider.c.id == inventory.c.provider_id))
-    if group.tree is not None:
-        return query
-    if first not in wanted.few_classes:
-        few = _few(wanted, group)
-        if few is not None:
-            return query.where(inventory.c.provider_id.in_(few))
-    return conditions.by_index(query, inventory)
+        source = source.join(provider, provider.c.id == inventory.c.provider_id)
+    return query.where(*of_provider).select_from(source)
 
 
 def _in_aggregates(provider: Any, group: Group) -> Conditions:

@@ -14,12 +14,13 @@ from sqlalchemy import Connection, Dialect
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates.trees import Fixed, Group, Wanted
 
-#: Makes the statement of a request and its limit. It may look at which things are the same, and at how many there are.
-Make = Callable[[Wanted, int | None], Query]
+#: Makes the statement of a request and its limit for a dialect, by name. It may look at which things are the same, and
+#: at how many there are.
+Make = Callable[[Wanted, int | None, str], Query]
 
 
 def texts(connection: Connection, make: Make, wanted: Wanted, limit: int | None) -> Sequence[str]:
-    """The only column of what ``make(wanted, limit)`` selects, a text.
+    """The only column of what ``make(wanted, limit, …)`` selects, a text.
 
     ``wanted`` has one group, which asks for no aggregates and no tree, and nothing is asked of the root.
     """
@@ -79,7 +80,7 @@ def _marked(wanted: Wanted, marks: _Marks) -> Wanted:
 @lru_cache(maxsize=500)
 def _compiled(make: Make, wanted: Wanted, limit: int | None, dialect: Dialect) -> tuple[str, Any]:
     """The text of the statement, and its parameters as the driver wants them: by name, or in order."""
-    compiled = make(wanted, limit).compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
+    compiled = make(wanted, limit, dialect.name).compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
     if compiled.positiontup is None:
         return str(compiled), dict(compiled.params)
     return str(compiled), [compiled.params[name] for name in compiled.positiontup]

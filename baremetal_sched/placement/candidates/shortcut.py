@@ -6,6 +6,7 @@ answer.
 """
 
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -33,6 +34,9 @@ _NOBODY_HAS_A_PARENT = select(func.max(PROVIDERS.c.parent_id)).scalar_subquery()
 #: For fewer candidates it is not worth while to pack several into a row.
 _MANY = 100
 
+#: So many ids (2 to the power of this) a packet spans, and so many candidates fit into one.
+_BITS = 10
+
 _PROVIDER, _FOUND = flat.PROVIDER, PROVIDERS.alias("found_provider")
 #: A row is one text: PyMySQL takes longer to read a column than the database to write it.
 _LINES = {traits: reading.line_of(_PROVIDER, traits=traits) for traits in (False, True)}
@@ -49,10 +53,10 @@ def answer(connection: Connection, request: CandidateRequest, version: int, opti
     if wanted is None:
         return None
     limit = options.limit_of(request)
-    many = _may_be_many(wanted, limit)
-    rows = plans.texts(connection, _MAKE[version >= TRAITS_SINCE, many], wanted, limit)
-    if many:
-        rows = packing.lines(rows)
+    form = _form(wanted, limit)
+    rows = plans.texts(connection, _MAKE[version >= TRAITS_SINCE, form], wanted, limit)
+    if form is not _one_by_one:
+        rows = packing.lines(filter(None, rows))
     if not rows:
         if not connection.scalar(select(_NOBODY_HAS_A_PARENT)):
             memory[_TREES_SEEN] = time.monotonic()
@@ -70,34 +74,39 @@ def _is_plain(request: CandidateRequest) -> bool:
     return alone and not request.root_required.names() and not names_places(request)
 
 
-def _may_be_many(wanted: Wanted, limit: int | None) -> bool:
-    return (limit is None or limit >= _MANY) and not wanted.few_classes
+def _form(wanted: Wanted, limit: int | None) -> Callable[..., Query]:
+    """The form of the statement, by how many candidates there may be."""
+    if wanted.few_classes or (limit is not None and limit < _MANY):
+        return _one_by_one
+    return _in_packets if limit is None or limit > 2**_BITS else _packed
 
 
-def _one_by_one(wanted: Wanted, limit: int | None, *, traits: bool) -> Query:
+def _one_by_one(wanted: Wanted, limit: int | None, dialect: str, *, traits: bool) -> Query:
     """SELECT (all that a summary tells) FROM … WHERE … as ``flat`` has it
     AND (SELECT MAX(parent_id) FROM resource_providers) IS NULL AND the ids still have these names
     """
-    return _fitting(wanted, limit, _LINES[traits])
+    return _fitting(wanted, limit, dialect, _LINES[traits])
 
 
-def _packed(wanted: Wanted, limit: int | None, *, traits: bool) -> Query:
+def _packed(wanted: Wanted, limit: int | None, dialect: str, *, traits: bool) -> Query:
     """SELECT (many lines)
     FROM (SELECT i.provider_id FROM … as above) found JOIN resource_providers p ON p.id = found.provider_id
-    GROUP BY p.id >> 10
+    """
+    found = _fitting(wanted, limit, dialect, flat.STOCK.c.provider_id).subquery("found")
+    lines_of_all = packing.packed(_FOUND.c.id, _FOUND_LINES[traits])
+    return select(lines_of_all).join_from(found, _FOUND, _FOUND.c.id == found.c.provider_id)
+
+
+def _in_packets(wanted: Wanted, limit: int | None, dialect: str, *, traits: bool) -> Query:
+    """The same with GROUP BY p.id >> 10, as one text has to end somewhere.
 
     Few of those whose ids are side by side are free and of one class, so a packet spans many ids.
     """
-    found = _fitting(wanted, limit, flat.STOCK.c.provider_id).subquery("found")
-    return (
-        select(packing.packed(_FOUND.c.id, _FOUND_LINES[traits]))
-        .join_from(found, _FOUND, _FOUND.c.id == found.c.provider_id)
-        .group_by(packing.packet(_FOUND.c.id, 10))
-    )
+    return _packed(wanted, limit, dialect, traits=traits).group_by(packing.packet(_FOUND.c.id, _BITS))
 
 
-def _fitting(wanted: Wanted, limit: int | None, column: ColumnElement[Any]) -> Query:
-    query = flat.providers_of(wanted, [column]).where(_NOBODY_HAS_A_PARENT, *_names(wanted))
+def _fitting(wanted: Wanted, limit: int | None, dialect: str, column: ColumnElement[Any]) -> Query:
+    query = flat.providers_of(wanted, [column], dialect).where(_NOBODY_HAS_A_PARENT, *_names(wanted))
     return query if limit is None else query.limit(limit)
 
 
@@ -112,7 +121,7 @@ def _names(wanted: Wanted) -> list[ColumnElement[bool]]:
 
 
 _MAKE = {
-    (traits, many): partial(_packed if many else _one_by_one, traits=traits)
+    (traits, form): partial(form, traits=traits)
     for traits in (False, True)
-    for many in (False, True)
+    for form in (_one_by_one, _packed, _in_packets)
 }

@@ -25,14 +25,13 @@ def fleet(service: Service) -> dict[str, str]:
     }
 
 
-@pytest.fixture(params=[False, True], ids=["one by one", "packed"])
-def packed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Candidates are read one by one, or as if there were many of them."""
-    if request.param:
-        monkeypatch.setattr(shortcut, "_may_be_many", lambda wanted, limit: True)
+@pytest.fixture(params=["_one_by_one", "_packed", "_in_packets"])
+def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain requests are answered in one of these forms, by how many candidates there may be."""
+    monkeypatch.setattr(shortcut, "_form", lambda wanted, limit: getattr(shortcut, request.param))
 
 
-@pytest.mark.usefixtures("packed")
+@pytest.mark.usefixtures("form")
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
@@ -67,7 +66,7 @@ def test_in_tree_names_the_machine(service: Service, fleet: dict[str, str]) -> N
     assert service.candidates(f"resources=CUSTOM_SILVER:1&in_tree={fleet['a']}") == set()
 
 
-@pytest.mark.usefixtures("packed")
+@pytest.mark.usefixtures("form")
 def test_the_limit_limits_requests_and_summaries(service: Service, fleet: dict[str, str]) -> None:
     document = service.placement("GET", "/allocation_candidates?resources=CUSTOM_GOLD:1&limit=2").json
     assert len(document["allocation_requests"]) == len(document["provider_summaries"]) == 2
@@ -75,7 +74,7 @@ def test_the_limit_limits_requests_and_summaries(service: Service, fleet: dict[s
     assert again == document
 
 
-@pytest.mark.usefixtures("packed")
+@pytest.mark.usefixtures("form")
 def test_the_answer(service: Service, fleet: dict[str, str]) -> None:
     node = fleet["ab"]
     query = "/allocation_candidates?resources=CUSTOM_GOLD:1&required=CUSTOM_A,CUSTOM_B"
@@ -109,7 +108,7 @@ def test_nothing_found_is_an_answer(service: Service) -> None:
     assert document == {"allocation_requests": [], "provider_summaries": {}}
 
 
-@pytest.mark.usefixtures("packed")
+@pytest.mark.usefixtures("form")
 def test_as_many_statements_for_many_as_for_one(service: Service, fleet: dict[str, str]) -> None:
     path = "/allocation_candidates?resources=CUSTOM_GOLD:1&required=!HW_CPU_X86_AVX"
     service.placement("GET", path)
