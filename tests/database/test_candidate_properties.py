@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -11,13 +12,14 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.db.models import ResourceProvider
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.placement.candidates import flat, search
+from baremetal_sched.placement.candidates import flat, response, search
 from baremetal_sched.placement.candidates.query import CandidateRequest, RequestGroup
-from baremetal_sched.placement.candidates.resolve import resolve
+from baremetal_sched.placement.candidates.resolve import TREES_SINCE, resolve
 from baremetal_sched.placement.candidates.search import Options
-from baremetal_sched.placement.candidates.trees import Candidate
+from baremetal_sched.placement.candidates.trees import Found
 from baremetal_sched.placement.names import ensure_class, ensure_traits
 from baremetal_sched.placement.query_values import AggregateConditions, TraitConditions
+from baremetal_sched.placement.schemas.allocations import MAPPINGS_SINCE
 from baremetal_sched.settings import load
 from tests import worlds
 from tests.worlds import SHARES, Spec, Stock, uuid_of
@@ -258,7 +260,7 @@ def in_a_world(database: Database, specs: list[Spec], check: Callable[[Session],
         database.write(work)
 
 
-def comparable(session: Session, found: Iterable[Candidate]) -> list[Comparable]:
+def comparable(session: Session, found: Iterable[Found]) -> list[Comparable]:
     names = {row.id: row.name for row in session.query(ResourceProvider)}
     return [
         (
@@ -289,8 +291,11 @@ def test_the_search_finds_what_there_is(
         assert len(set(found)) == len(found)
         assert set(found) == expected
         request.limit = limit
-        first = search.find(session.connection(), request, version, Options(breadth_first=breadth_first))
-        assert first == search.find(session.connection(), request, version, Options(breadth_first=breadth_first))
+        first, again = (
+            list(search.find(session.connection(), request, version, Options(breadth_first=breadth_first)))
+            for _ in range(2)
+        )
+        assert comparable(session, first) == comparable(session, again)
         some = comparable(session, first)
         assert len(some) == len(set(some)) == min(limit, len(expected))
         assert set(some) <= expected
@@ -299,12 +304,32 @@ def test_the_search_finds_what_there_is(
         assert set(sample) <= expected
         for one in first:
             assert one.roots == roots_of(session, one)
+        assert_told(session, first, request, version)
         request.limit = None
 
     in_a_world(database, specs, check)
 
 
-def roots_of(session: Session, candidate: Candidate) -> set[int]:
+def assert_told(session: Session, found: list[Found], request: CandidateRequest, version: int) -> None:
+    """The answer names these candidates, in this order, and tells about all whom it names."""
+    answer = orjson.loads(orjson.dumps(response.build(session.connection(), found, request, version)))
+    ids = {row.uuid: row.id for row in session.query(ResourceProvider)}
+    requests = answer["allocation_requests"]
+    assert [{ids[uuid]: held["resources"] for uuid, held in one["allocations"].items()} for one in requests] == [
+        one.allocations for one in found
+    ]
+    if version >= MAPPINGS_SINCE:
+        assert [
+            {suffix: [ids[uuid] for uuid in uuids] for suffix, uuids in one["mappings"].items()} for one in requests
+        ] == [one.mappings for one in found]
+    summaries = answer["provider_summaries"]
+    assert all(summaries.keys() >= one["allocations"].keys() for one in requests)
+    assert all(
+        one["parent_provider_uuid"] in (None, *summaries) for one in summaries.values() if version >= TREES_SINCE
+    )
+
+
+def roots_of(session: Session, candidate: Found) -> set[int]:
     rows = [session.get_one(ResourceProvider, row_id) for row_id in candidate.allocations]
     return {row.root_id for row in rows if row.root_id is not None}
 

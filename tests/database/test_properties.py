@@ -156,7 +156,7 @@ def test_allocation_candidates(
     def check(session: Session, world: dict[str, Machine]) -> None:
         amounts = {resource_class_of(name): amount for name, amount in resources.items()}
         group = RequestGroup("", amounts, TraitConditions(required, forbidden))
-        found = search.find(session.connection(), CandidateRequest({"": group}, limit), 39)
+        found = list(search.find(session.connection(), CandidateRequest({"": group}, limit), 39))
         uuids = {row.id: row.uuid for row in session.query(ResourceProvider)}
         offered = [uuids[row_id] for candidate in found for row_id in candidate.allocations]
         fitting = {uuid for uuid, machine in world.items() if fits(machine)}

@@ -1,13 +1,14 @@
 """From trees to candidates, without a database."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from typing import Any
 
 import pytest
 
 from baremetal_sched.placement.candidates import choosing
 from baremetal_sched.placement.candidates.choosing import candidates
-from baremetal_sched.placement.candidates.trees import Anchor, Fixed, Group, Inventory, Provider, Wanted
+from baremetal_sched.placement.candidates.trees import Anchor, Fixed, Found, Group, Inventory, Provider, Wanted
 
 CPU, PORT = 1, 2
 NAMES = {CPU: "VCPU", PORT: "CUSTOM_PORT"}
@@ -157,7 +158,10 @@ def test_trees_that_differ_in_anything_are_told_apart(wanted: Wanted) -> None:
             change(anchor)
         return made
 
+    def look(found: Iterable[Found]) -> list[Any]:
+        return [(candidate.allocations, candidate.mappings, candidate.roots) for candidate in found]
+
     for order in (1, -1):
-        alone = [candidate for anchor in trees()[::order] for candidate in candidates(wanted, [anchor])]
+        alone = [row for anchor in trees()[::order] for row in look(candidates(wanted, [anchor]))]
         assert alone
-        assert list(candidates(wanted, trees()[::order])) == alone
+        assert look(candidates(wanted, trees()[::order])) == alone

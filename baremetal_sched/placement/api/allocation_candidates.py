@@ -1,5 +1,6 @@
 """/allocation_candidates"""
 
+from contextlib import closing
 from functools import lru_cache
 
 from flask import Response
@@ -21,8 +22,8 @@ def list_candidates(call: PlacementCall, connection: Connection) -> Response:
     try:
         document = shortcut.answer(connection, request, call.version, options)
         if document is None:
-            found = search.find(connection, request, call.version, options)
-            document = response.build(connection, found, request, call.version)
+            with closing(search.find(connection, request, call.version, options)) as found:
+                document = response.build(connection, found, request, call.version)
     except TraitNotFound as error:
         raise UnknownTraitInQuery(message=str(error)) from None
     return call.answer(document)

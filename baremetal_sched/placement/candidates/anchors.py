@@ -16,9 +16,9 @@ from baremetal_sched.placement.candidates.conditions import Column, Conditions, 
 from baremetal_sched.placement.candidates.trees import Group, Provider, Wanted, serves
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDERS
 
-#: Each page of roots is so many times the one before, up to the largest: few pages, however many roots there are.
+#: Each page of roots is at most so many times the one before, up to the largest: few pages, however many there are.
 _GROWTH = 4
-_LARGEST = 100_000
+_SMALLEST, _FIRST, _LARGEST = 10, 200, 100_000
 
 _PROVIDER = PROVIDERS.alias("provider")
 _STOCK = INVENTORIES.alias("stock")
@@ -40,8 +40,33 @@ class Need:
     shareable: bool
 
 
-def batches(connection: Connection, wanted: Wanted, sharing: Sequence[Provider], size: int) -> Iterator[list[int]]:
-    """Ids of roots, each once, in batches that grow from ``size``; always the same order for the same data."""
+@dataclass
+class Pace:
+    """How many roots to look for at once: not many more than will be needed.
+
+    ``found``: how many candidates (of at most ``limit``) there are so far; who asks for batches says so.
+    """
+
+    limit: int | None
+    found: int = 0
+    _size: int = 0
+    _rows: int = 0
+
+    def next_size(self) -> int:
+        """The size of the next page, if those before were full."""
+        if not self._size:
+            self._size = min(max(self.limit or _FIRST, _SMALLEST), _FIRST)
+        else:
+            self._size = min(self._size * _GROWTH, _LARGEST)
+            if self.limit is not None and self.found:
+                missing = (self.limit - self.found) * self._rows // self.found
+                self._size = min(self._size, missing + missing // 16 + _SMALLEST)
+        self._rows += self._size
+        return self._size
+
+
+def batches(connection: Connection, wanted: Wanted, sharing: Sequence[Provider], pace: Pace) -> Iterator[list[int]]:
+    """Ids of roots, each once, a page at a time; always the same order for the same data."""
     needs = _needs(wanted, sharing)
     pinned = {need.group.tree for need in needs if need.group.tree is not None and not need.shareable}
     if pinned:
@@ -51,9 +76,9 @@ def batches(connection: Connection, wanted: Wanted, sharing: Sequence[Provider],
     local = [(need, name) for need in needs if not need.shareable for name in need.resources]
     if local:
         driver = min(local, key=lambda pair: pair[1] not in wanted.few_classes)
-        yield from _by_inventory(connection, wanted, needs, *driver, size)
+        yield from _by_inventory(connection, wanted, needs, *driver, pace)
     else:
-        yield from _by_root(connection, wanted, needs, size)
+        yield from _by_root(connection, wanted, needs, pace)
 
 
 def _needs(wanted: Wanted, sharing: Sequence[Provider]) -> list[Need]:
@@ -74,7 +99,7 @@ def _aggregates(providers: Sequence[Provider]) -> set[int]:
 
 
 def _by_inventory(
-    connection: Connection, wanted: Wanted, needs: list[Need], need: Need, name: int, size: int
+    connection: Connection, wanted: Wanted, needs: list[Need], need: Need, name: int, pace: Pace
 ) -> Iterator[list[int]]:
     """SELECT group_concat(free || ':' || provider_id || ':' || root_id) FROM (
     SELECT i.free, i.provider_id, p.root_id FROM inventories i JOIN resource_providers p ON p.id = i.provider_id
@@ -96,6 +121,7 @@ def _by_inventory(
     page = query = conditions.by_index(query.order_by(inventory.c.free, inventory.c.provider_id), inventory)
     seen: set[int] = set()
     while True:
+        size = pace.next_size()
         rows = _rows(connection, page.limit(size))
         fresh = dict.fromkeys(root_id for _, _, root_id in rows if root_id not in seen)
         seen.update(fresh)
@@ -106,7 +132,6 @@ def _by_inventory(
         free, row_id, _ = rows[-1]
         after = or_(inventory.c.free > free, inventory.c.provider_id > row_id)
         page = query.where(inventory.c.free >= free, after)
-        size = min(size * _GROWTH, _LARGEST)
 
 
 def _rows(connection: Connection, page: Query) -> list[tuple[int, ...]]:
@@ -117,7 +142,7 @@ def _rows(connection: Connection, page: Query) -> list[tuple[int, ...]]:
     return sorted(tuple(map(int, row.split(":"))) for row in text.split(",")) if text else []
 
 
-def _by_root(connection: Connection, wanted: Wanted, needs: list[Need], size: int) -> Iterator[list[int]]:
+def _by_root(connection: Connection, wanted: Wanted, needs: list[Need], pace: Pace) -> Iterator[list[int]]:
     """SELECT r.id FROM resource_providers r
     WHERE r.parent_id IS NULL AND (for every need: somebody in r's tree, or sharing) AND r.id > :last
     ORDER BY r.id LIMIT :size
@@ -131,13 +156,13 @@ def _by_root(connection: Connection, wanted: Wanted, needs: list[Need], size: in
     )
     last = 0
     while True:
+        size = pace.next_size()
         roots = list(connection.scalars(query.where(root.c.id > last).limit(size)))
         if roots:
             yield roots
         if len(roots) < size:
             return
         last = roots[-1]
-        size = min(size * _GROWTH, _LARGEST)
 
 
 def _on_root(root_id: Column, wanted: Wanted) -> Conditions:

@@ -8,13 +8,21 @@ from collections import deque
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import count
 
-from baremetal_sched.placement.candidates.trees import Anchor, Asked, Candidate, Provider, Slot, Wanted, slots_of
+from baremetal_sched.placement.candidates.trees import (
+    Anchor,
+    Asked,
+    Candidate,
+    Copy,
+    Found,
+    Pattern,
+    Provider,
+    Slot,
+    Wanted,
+    slots_of,
+)
 
-#: A candidate by places in a tree: amounts of each that gives something, and who serves each group.
-_Pattern = tuple[list[tuple[int, dict[str, int]]], list[tuple[str, list[int]]]]
 
-
-def candidates(wanted: Wanted, anchors: Iterable[Anchor], *, breadth_first: bool = False) -> Iterator[Candidate]:
+def candidates(wanted: Wanted, anchors: Iterable[Anchor], *, breadth_first: bool = False) -> Iterator[Found]:
     """All candidates, no two the same: of one anchor after the other, or (breadth first) of each in turn."""
     seen: set[tuple[int, ...]] = set()
     alike = _Alike(wanted)
@@ -28,9 +36,9 @@ def candidates(wanted: Wanted, anchors: Iterable[Anchor], *, breadth_first: bool
             yield from found
 
 
-def _in_turn(iterators: Iterable[Iterator[Candidate]]) -> Iterator[Candidate]:
+def _in_turn(iterators: Iterable[Iterator[Found]]) -> Iterator[Found]:
     """One of each, then another of each. Keeps only those that had one, so who stops after n keeps at most n."""
-    waiting: deque[Iterator[Candidate]] = deque()
+    waiting: deque[Iterator[Found]] = deque()
     for iterator in iterators:
         first = next(iterator, None)
         if first is not None:
@@ -92,26 +100,20 @@ class _Alike:
         """Does nobody share, and does the request look at nothing that a sketch does not tell?"""
         return self._applies and anchor.is_alone
 
-    def candidates(self, anchor: Anchor) -> Iterator[Candidate]:
+    def candidates(self, anchor: Anchor) -> Iterator[Copy]:
         """Those of the anchor, as ``_of_anchor`` finds them."""
         sketch = anchor.sketch(self._asked)
         kept = self._known.get(sketch)
         if kept is None:
             kept = self._known[sketch] = _Kept(self._patterns(anchor))
-        id_at, roots = anchor.id_at, {anchor.root_id}
-        for allocations, mappings in kept:
-            yield Candidate(
-                {id_at(place): amounts for place, amounts in allocations},
-                {suffix: [id_at(place) for place in places] for suffix, places in mappings},
-                roots if allocations else set(),
-                anchor,
-            )
+        for pattern in kept:
+            yield Copy(pattern, anchor)
 
-    def _patterns(self, anchor: Anchor) -> Iterator[_Pattern]:
+    def _patterns(self, anchor: Anchor) -> Iterator[Pattern]:
         places = {row_id: place for place, row_id in enumerate(anchor.ids)}
         for slots, chosen in choices(self._wanted, anchor):
             candidate = _assembled(self._wanted, anchor, slots, chosen)
-            yield (
+            yield Pattern(
                 [(places[row_id], amounts) for row_id, amounts in candidate.allocations.items()],
                 [(suffix, [places[row_id] for row_id in row_ids]) for suffix, row_ids in candidate.mappings.items()],
             )
@@ -120,11 +122,11 @@ class _Alike:
 class _Kept:
     """What an iterator yields, for many to iterate over; nothing is made before somebody wants it."""
 
-    def __init__(self, source: Iterator[_Pattern]) -> None:
+    def __init__(self, source: Iterator[Pattern]) -> None:
         self._source = source
-        self._items: list[_Pattern] = []
+        self._items: list[Pattern] = []
 
-    def __iter__(self) -> Iterator[_Pattern]:
+    def __iter__(self) -> Iterator[Pattern]:
         for place in count():
             if place == len(self._items):
                 item = next(self._source, None)

@@ -1,15 +1,12 @@
 """Lines as providers, as far as a request asks about them."""
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from functools import cached_property
-from typing import TypeVar
 
 from baremetal_sched.placement import trait_ids
 from baremetal_sched.placement.candidates import lines
-from baremetal_sched.placement.candidates.lines import Line
+from baremetal_sched.placement.candidates.lines import ByText, Line
 from baremetal_sched.placement.candidates.trees import Anchor, Asked, Fixed, Inventory, Provider, Wanted
-
-T = TypeVar("T")
 
 
 class Parser:
@@ -25,9 +22,9 @@ class Parser:
         self._everybody_matters = not all(group.resources for group in groups)
         self._ancestors_matter = bool(wanted.same_subtrees)
         self._asked = Asked(wanted)
-        self._inventories: dict[str, Mapping[int, Inventory]] = _ByText(self._parse_inventories)
-        self._traits: dict[str, frozenset[int]] = _ByText(self._parse_traits)
-        self._given: dict[str, int] = _ByText(lambda text: self._asked.given_by(self._inventories[text]))
+        self._inventories: dict[str, Mapping[int, Inventory]] = ByText(self._parse_inventories)
+        self._traits: dict[str, frozenset[int]] = ByText(self._parse_traits)
+        self._given: dict[str, int] = ByText(lambda text: self._asked.given_by(self._inventories[text]))
 
     def members(self, tree: Sequence[Line], sharing: Collection[int]) -> list[Provider]:
         """Those of a tree that matter: who may give something, and the root; to groups that request nothing everybody,
@@ -68,17 +65,6 @@ class Parser:
         return self._asked_traits.intersection(trait_ids.ids_in(text))
 
 
-class _ByText(dict[str, T]):
-    """What is made of texts, each once."""
-
-    def __init__(self, make: Callable[[str], T]) -> None:
-        self._make = make
-
-    def __missing__(self, text: str) -> T:
-        value = self[text] = self._make(text)
-        return value
-
-
 def has_root(tree: Sequence[Line]) -> bool:
     """Is the root among those that were read? It may have been moved meanwhile."""
     return not tree[0][2] or any(not parent for _, _, parent, *_ in tree)
@@ -116,6 +102,9 @@ class UnparsedTree(Anchor):
 
     def id_at(self, place: int) -> int:
         return int(self.lines[place][0])
+
+    def uuid_at(self, place: int) -> str:
+        return self.lines[place][1]
 
     def sketch(self, asked: Asked) -> Hashable:
         return self._parser.sketch(self.lines)

@@ -108,6 +108,13 @@ def names_places(request: CandidateRequest) -> bool:
     )
 
 
+def needs_all(request: CandidateRequest) -> bool:
+    """Has every candidate to have all classes and traits that the request names? Then nothing is found for what was
+    deleted, whatever has its name by now."""
+    conditions = [request.root_required, *(group.traits for group in request.groups.values())]
+    return all(not one.forbidden and all(len(names) == 1 for names in one.required) for one in conditions)
+
+
 def _mentioned(request: CandidateRequest) -> tuple[list[str], set[str]]:
     """The classes and traits of a request."""
     groups = request.groups.values()

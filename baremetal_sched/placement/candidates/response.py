@@ -1,6 +1,7 @@
 """The answer to ``GET /allocation_candidates``, by microversion."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import orjson
@@ -10,7 +11,7 @@ from baremetal_sched.placement.candidates.conditions import one_of
 from baremetal_sched.placement.candidates.query import CandidateRequest
 from baremetal_sched.placement.candidates.resolve import TREES_SINCE
 from baremetal_sched.placement.candidates.summaries import Summaries
-from baremetal_sched.placement.candidates.trees import Candidate
+from baremetal_sched.placement.candidates.trees import Candidate, Copy, Found, Pattern
 from baremetal_sched.placement.schemas.allocations import KEYED_SINCE, MAPPINGS_SINCE
 from baremetal_sched.placement.tables import PROVIDERS
 
@@ -21,32 +22,50 @@ _BATCH = 1000
 _ANY = "{uuid}"
 
 
-def build(
-    connection: Connection, found: Sequence[Candidate], request: CandidateRequest, version: int
-) -> dict[str, Any]:
-    """The document. The number of statements does not depend on the number of candidates, up to a batch of them."""
+def build(connection: Connection, found: Iterable[Found], request: CandidateRequest, version: int) -> dict[str, Any]:
+    """The document. The number of statements does not depend on the number of candidates, up to a batch of them; the
+    first of these statements comes when ``found`` is at its end.
+
+    Raises what ``found`` raises.
+    """
     summaries = Summaries(connection, request, version)
+    copies = _Copies(version)
+    requests: list[str | Found] = []
+    told: set[int] = set()
+    for candidate in found:
+        # Before the answer told of trees, those who give something are read again: some may be gone.
+        if version < TREES_SINCE or not isinstance(candidate, Copy):
+            requests.append(candidate)
+            continue
+        requests.append(copies.text(candidate))
+        fresh = candidate.roots - told
+        if fresh:
+            summaries.add(candidate.anchor.lines)
+            told |= fresh
+    others = [candidate for candidate in requests if not isinstance(candidate, str)]
+    _tell(summaries, others, told, version)
+    uuids = _uuids(connection, others, summaries, version)
+    texts = [text if isinstance(text, str) else _text(text, uuids, version) for text in requests]
+    return {
+        "allocation_requests": orjson.Fragment(f"[{','.join(filter(None, texts))}]"),
+        "provider_summaries": summaries.document(),
+    }
+
+
+def _tell(summaries: Summaries, found: Sequence[Found], told: set[int], version: int) -> None:
+    """Add to the summaries those whom the candidates are about, but for the trees that are ``told``."""
     if version >= TREES_SINCE:
-        column, ids = PROVIDERS.c.root_id, set[int]().union(*(candidate.roots for candidate in found))
+        column, ids = PROVIDERS.c.root_id, set[int]().union(*(candidate.roots for candidate in found)) - told
         anchors = {candidate.anchor.root_id: candidate.anchor for candidate in found if candidate.anchor}
-        known = {root_id: anchor.lines for root_id, anchor in anchors.items() if root_id in ids and anchor.lines}
-        summaries.add(line for tree in known.values() for line in tree)
-        ids -= known.keys()
+        known = [anchor for root_id, anchor in anchors.items() if root_id in ids]
+        for anchor in known:
+            summaries.add(anchor.lines)
+            ids.remove(anchor.root_id)
     else:
         column, ids = PROVIDERS.c.id, {row_id for candidate in found for row_id in candidate.allocations}
     ordered = sorted(ids)
     for start in range(0, len(ordered), _BATCH):
         summaries.load(column, ordered[start : start + _BATCH])
-    uuids = _uuids(connection, found, summaries, version)
-    return {
-        "allocation_requests": [
-            _allocation_request(candidate, uuids, version)
-            for candidate in found
-            # A provider may be deleted between two statements.
-            if uuids.keys() >= candidate.allocations.keys()
-        ],
-        "provider_summaries": summaries.document(),
-    }
 
 
 def render_each(resources: dict[str, int], suffix: str, summaries: Summaries, version: int) -> dict[str, Any]:
@@ -58,7 +77,37 @@ def render_each(resources: dict[str, int], suffix: str, summaries: Summaries, ve
     return {"allocation_requests": orjson.Fragment(f"[{requests}]"), "provider_summaries": summaries.document()}
 
 
-def _allocation_request(candidate: Candidate, uuids: dict[int, str], version: int) -> dict[str, Any]:
+class _Copies:
+    """Allocation requests of copies, as texts: all are like that of their pattern, with other UUIDs."""
+
+    def __init__(self, version: int) -> None:
+        self._version = version
+        self._patterns: dict[Pattern, tuple[str, list[int]]] = {}
+
+    def text(self, copy: Copy) -> str:
+        """The allocation request."""
+        text, places = self._patterns.get(copy.pattern) or self._make(copy.pattern)
+        uuid_at = copy.anchor.uuid_at
+        return text % tuple([uuid_at(place) for place in places])
+
+    def _make(self, pattern: Pattern) -> tuple[str, list[int]]:
+        """The text with %s for each UUID, and whose they are, by place."""
+        places = {place for place, _ in pattern.allocations}.union(*(places for _, places in pattern.mappings))
+        candidate = Candidate(dict(pattern.allocations), dict(pattern.mappings), set())
+        document = _allocation_request(candidate, {place: f"{{{place}}}" for place in places}, self._version)
+        parts = re.split(r'"\{(\d+)\}"', orjson.dumps(document).decode().replace("%", "%%"))
+        made = self._patterns[pattern] = "%s".join(parts[::2]), [int(place) for place in parts[1::2]]
+        return made
+
+
+def _text(candidate: Found, uuids: dict[int, str], version: int) -> str | None:
+    """The allocation request; None if a provider was deleted between two statements."""
+    if uuids.keys() >= candidate.allocations.keys():
+        return orjson.dumps(_allocation_request(candidate, uuids, version)).decode()
+    return None
+
+
+def _allocation_request(candidate: Found, uuids: dict[int, str], version: int) -> dict[str, Any]:
     if version < KEYED_SINCE:
         return {
             "allocations": [
@@ -76,7 +125,7 @@ def _allocation_request(candidate: Candidate, uuids: dict[int, str], version: in
     return {"allocations": allocations, "mappings": mappings}
 
 
-def _uuids(connection: Connection, found: Sequence[Candidate], summaries: Summaries, version: int) -> dict[int, str]:
+def _uuids(connection: Connection, found: Sequence[Found], summaries: Summaries, version: int) -> dict[int, str]:
     """UUIDs of all providers that the candidates name, by id."""
     ids = {row_id for candidate in found for row_id in candidate.allocations}
     if version >= MAPPINGS_SINCE:

@@ -1,7 +1,7 @@
 """The whole search: which way to go, and where to stop."""
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -11,8 +11,8 @@ from sqlalchemy import Connection
 from baremetal_sched.placement.candidates import flat
 from baremetal_sched.placement.candidates.choosing import candidates
 from baremetal_sched.placement.candidates.query import CandidateRequest
-from baremetal_sched.placement.candidates.resolve import resolve
-from baremetal_sched.placement.candidates.trees import Candidate, Wanted
+from baremetal_sched.placement.candidates.resolve import names_places, needs_all, recall, resolve
+from baremetal_sched.placement.candidates.trees import Found, Wanted
 from baremetal_sched.placement.candidates.world import World
 from baremetal_sched.settings import Settings
 
@@ -46,20 +46,34 @@ DEFAULTS = Options()
 
 def find(
     connection: Connection, request: CandidateRequest, version: int, options: Options = DEFAULTS
-) -> list[Candidate]:
-    """Candidates, no two the same, at most as many as the request and the options allow.
+) -> Generator[Found]:
+    """Candidates one by one, no two the same, at most as many as the request and the options allow. Until it is at its
+    end or closed, there is no other statement on the connection.
 
     Raises UnknownClassInQuery and TraitNotFound for names that do not exist.
     """
+    wanted = None
+    if needs_all(request) and not names_places(request):
+        wanted = recall(connection, request, version)
+    if wanted is not None:
+        found = False
+        for candidate in _found(connection, wanted, request, options):
+            found = True
+            yield candidate
+        if found:
+            return
     wanted = resolve(connection, request, version)
-    if wanted is None:
-        return []
+    if wanted is not None:
+        yield from _found(connection, wanted, request, options)
+
+
+def _found(connection: Connection, wanted: Wanted, request: CandidateRequest, options: Options) -> Iterable[Found]:
     if options.randomize:
         return _some(_first(connection, wanted, options.maximum, options), request.limit)
-    return list(_first(connection, wanted, options.limit_of(request), options))
+    return _first(connection, wanted, options.limit_of(request), options)
 
 
-def _first(connection: Connection, wanted: Wanted, limit: int | None, options: Options) -> Iterator[Candidate]:
+def _first(connection: Connection, wanted: Wanted, limit: int | None, options: Options) -> Iterator[Found]:
     """Candidates one by one, at most ``limit``."""
     if flat.applies(connection, wanted):
         return iter(flat.search(connection, wanted, limit))
@@ -68,16 +82,18 @@ def _first(connection: Connection, wanted: Wanted, limit: int | None, options: O
 
 def general(
     connection: Connection, wanted: Wanted, limit: int | None, *, breadth_first: bool = False
-) -> Iterator[Candidate]:
+) -> Iterator[Found]:
     """The search that knows trees, sharing and groups; it answers every request."""
     with closing(World(connection, wanted, limit)) as world:
         # Without a limit both strategies find the same, and depth first keeps less.
-        yield from islice(candidates(wanted, world, breadth_first=breadth_first and limit is not None), limit)
+        for found in islice(candidates(wanted, world, breadth_first=breadth_first and limit is not None), limit):
+            world.pace.found += 1
+            yield found
 
 
-def _some(found: Iterable[Candidate], count: int | None) -> list[Candidate]:
+def _some(found: Iterable[Found], count: int | None) -> list[Found]:
     """``count`` of them (or all), each as likely as any other, in random order; keeps no more than these."""
-    kept: list[Candidate] = []
+    kept: list[Found] = []
     for place, candidate in enumerate(found):
         if count is None or len(kept) < count:
             kept.append(candidate)

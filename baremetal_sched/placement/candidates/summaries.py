@@ -1,6 +1,7 @@
 """What ``GET /allocation_candidates`` tells about the providers of its candidates."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 import orjson
 from sqlalchemy import Column, Connection
@@ -8,10 +9,12 @@ from sqlalchemy import Column, Connection
 from baremetal_sched.db.transaction import remembered
 from baremetal_sched.placement import trait_ids
 from baremetal_sched.placement.candidates import lines, reading
-from baremetal_sched.placement.candidates.lines import Line
+from baremetal_sched.placement.candidates.lines import ByText, Line
 from baremetal_sched.placement.candidates.query import CandidateRequest
 from baremetal_sched.placement.candidates.resolve import TREES_SINCE
 from baremetal_sched.placement.names import names_of_classes, names_of_traits
+
+K = TypeVar("K")
 
 TRAITS_SINCE = 17
 ALL_CLASSES_SINCE = 27
@@ -20,7 +23,8 @@ ALL_CLASSES_SINCE = 27
 class Summaries:
     """What the answer tells about providers, gathered batch by batch.
 
-    Thousands of summaries are mostly made of the same few texts, so they are written as text.
+    Thousands of summaries are mostly made of the same few texts, so they are written as text: at once, while the
+    database looks for others, if this process remembers all names of classes and traits; otherwise in the end.
     """
 
     def __init__(self, connection: Connection, request: CandidateRequest, version: int) -> None:
@@ -28,17 +32,26 @@ class Summaries:
         self._version = version
         self._requested = {name for group in request.groups.values() for name in group.resources}
         self._lines: list[Line] = []
+        self._members: list[str] = []
+        self._unnamed: list[Sequence[Line]] = []
+        self._class_names = names_of_classes(connection, ())
+        # Traits by the text of their ids, which saves making numbers of thousands of them.
+        self._quoted: dict[str, str] = remembered(connection).setdefault(Summaries, {})
+        self._looked_up = False
+        self._resources = ByText(self._resources_of)
+        self._traits = ByText(self._traits_of)
 
     def load(self, column: Column[int], ids: Iterable[int]) -> None:
         """Add the providers whose ``column`` (``PROVIDERS.c.id`` or ``root_id``) is one of ``ids``."""
         self.add(reading.load_those(self._connection, column, ids, traits=self._version >= TRAITS_SINCE))
 
-    def add(self, providers: Iterable[Line]) -> None:
-        """Add providers.
-
-        Names of classes and traits are not among what is read of them: this process remembers those.
-        """
+    def add(self, providers: Sequence[Line]) -> None:
+        """Add providers, and with each its tree, if the answer tells of trees. There is no statement."""
         self._lines += providers
+        try:
+            self._members += self._written(providers)
+        except KeyError:
+            self._unnamed.append(providers)
 
     def uuids(self) -> list[str]:
         """Those of all providers, in the order in which they were added."""
@@ -47,54 +60,58 @@ class Summaries:
     def uuids_of(self, ids: set[int]) -> dict[int, str]:
         """UUIDs of those of the providers that are meant, by id."""
         wanted = set(map(str, ids))
-        return {int(line[0]): line[1][1:-1] for line in self._lines if line[0] in wanted}
+        return {int(line[0]): line[1][1:-1] for line in self._lines if line[0] in wanted} if wanted else {}
 
     def document(self) -> orjson.Fragment:
-        """Summaries by UUID."""
-        resources = self._resources()
-        traits = self._traits() if self._version >= TRAITS_SINCE else {}
-        uuids = {line[0]: line[1] for line in self._lines}
+        """Summaries by UUID. At most two statements, for names."""
+        if self._unnamed:
+            self._look_up([line for providers in self._unnamed for line in providers])
+            for providers in self._unnamed:
+                self._members += self._written(providers)
+        return orjson.Fragment(f"{{{','.join(self._members)}}}")
+
+    def _written(self, providers: Sequence[Line]) -> list[str]:
+        """Members of the document. Raises KeyError for a name that has to be looked up."""
+        resources, traits = self._resources, self._traits
         if self._version >= TREES_SINCE:
-            members = [
+            uuids = {line[0]: line[1] for line in providers}
+            return [
                 f'{uuid}:{{"resources":{resources[inventories]},"traits":{traits[trait_ids]},'
                 f'"parent_provider_uuid":{uuids.get(parent, "null")},"root_provider_uuid":{uuids.get(root, "null")}}}'
-                for _, uuid, parent, root, inventories, trait_ids in self._lines
+                for _, uuid, parent, root, inventories, trait_ids in providers
             ]
-        else:
-            members = [
-                f'{uuid}:{{"resources":{resources[inventories]}'
-                + (f',"traits":{traits[trait_ids]}}}' if self._version >= TRAITS_SINCE else "}")
-                for _, uuid, _, _, inventories, trait_ids in self._lines
-            ]
-        return orjson.Fragment(f"{{{','.join(members)}}}")
+        return [
+            f'{uuid}:{{"resources":{resources[inventories]}'
+            + (f',"traits":{traits[trait_ids]}}}' if self._version >= TRAITS_SINCE else "}")
+            for _, uuid, _, _, inventories, trait_ids in providers
+        ]
 
-    def _resources(self) -> dict[str, str]:
-        """JSON of what providers have, by the text of it."""
-        parsed = {text: lines.inventories(text) for text in {line[4] for line in self._lines}}
-        ids = {class_id for inventories in parsed.values() for class_id, *_ in inventories}
-        known = names_of_classes(self._connection, {int(class_id) for class_id in ids})
-        names = {class_id: known[int(class_id)] for class_id in ids if int(class_id) in known}
-        if self._version < ALL_CLASSES_SINCE:
-            names = {class_id: name for class_id, name in names.items() if name in self._requested}
-        members = {
-            text: [
-                f'"{names[class_id]}":{{"capacity":{capacity},"used":{used}}}'
-                for class_id, capacity, used, *_ in inventories
-                if class_id in names
-            ]
-            for text, inventories in parsed.items()
-        }
-        return {text: f"{{{','.join(found)}}}" for text, found in members.items()}
+    def _resources_of(self, text: str) -> str:
+        """JSON of what a provider has. A class without a name is one that was deleted."""
+        members = []
+        for class_id, capacity, used, *_ in lines.inventories(text):
+            name = self._name(self._class_names, int(class_id))
+            if name and (self._version >= ALL_CLASSES_SINCE or name in self._requested):
+                members.append(f'"{name}":{{"capacity":{capacity},"used":{used}}}')
+        return f"{{{','.join(members)}}}"
 
-    def _traits(self) -> dict[str, str]:
-        """JSON of sets of traits, by the text of it; in the order of their ids, as the original has them."""
-        found = {text: trait_ids.texts_in(text) for text in {line[5] for line in self._lines}}
-        # Traits by the text of their ids, which saves making numbers of thousands of them.
-        quoted: dict[str, str] = remembered(self._connection).setdefault(Summaries, {})
-        try:
-            return {text: f"[{','.join(map(quoted.__getitem__, ids))}]" for text, ids in found.items()}
-        except KeyError:
-            missing = {int(row_id) for ids in found.values() for row_id in ids if row_id not in quoted}
+    def _traits_of(self, text: str) -> str:
+        """JSON of a set of traits, in the order of their ids, as the original has them."""
+        names = [self._name(self._quoted, row_id) for row_id in trait_ids.texts_in(text)]
+        return f"[{','.join(filter(None, names))}]"
+
+    def _name(self, names: Mapping[K, str], key: K) -> str | None:
+        return names.get(key) if self._looked_up else names[key]
+
+    def _look_up(self, providers: Sequence[Line]) -> None:
+        """Make sure that all names are known that there are."""
+        stocks, traits = {line[4] for line in providers}, {line[5] for line in providers}
+        classes = {int(class_id) for text in stocks for class_id, *_ in lines.inventories(text)}
+        self._class_names = names_of_classes(self._connection, classes)
+        if self._version >= TRAITS_SINCE:
+            missing = {
+                int(row_id) for text in traits for row_id in trait_ids.texts_in(text) if row_id not in self._quoted
+            }
             known = names_of_traits(self._connection, missing)
-            quoted.update({str(row_id): f'"{name}"' for row_id, name in known.items()})
-            return {text: f"[{','.join(filter(None, map(quoted.get, ids)))}]" for text, ids in found.items()}
+            self._quoted.update({str(row_id): f'"{name}"' for row_id, name in known.items()})
+        self._looked_up = True

@@ -143,8 +143,8 @@ class Asked:
 class Anchor:
     """A tree with the providers that share with it (its own are just ``local``).
 
-    ``above``: the parents in the trees of those who share, by id. ``lines``: all providers of the tree as they were
-    read, if they were.
+    ``above``: the parents in the trees of those who share, by id. ``lines``: all providers of the tree, as they were
+    read.
     """
 
     root: Provider
@@ -171,6 +171,14 @@ class Anchor:
     def id_at(self, place: int) -> int:
         """One of ``ids``."""
         return self.local[place].id
+
+    def uuid_at(self, place: int) -> str:
+        """The UUID of one of ``ids``, in quotes."""
+        return self._uuids[self.local[place].id]
+
+    @cached_property
+    def _uuids(self) -> dict[int, str]:
+        return {int(row_id): uuid for row_id, uuid, *_ in self.lines}
 
     def sketch(self, asked: Asked) -> Hashable:
         """All that a search sees of a tree that ``is_alone``: trees with the same sketch have the same candidates, but
@@ -199,6 +207,42 @@ class Candidate:
     mappings: dict[str, list[int]]
     roots: set[int]
     anchor: Anchor | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pattern:
+    """A candidate by places in a tree: amounts of each that gives something, and who serves each group."""
+
+    allocations: list[tuple[int, dict[str, int]]]
+    mappings: list[tuple[str, list[int]]]
+
+
+@dataclass(slots=True)
+class Copy:
+    """The candidate of a tree that has the same as others that look like it, but for the ids: read as ``Candidate``."""
+
+    pattern: Pattern
+    anchor: Anchor
+
+    @property
+    def allocations(self) -> dict[int, dict[str, int]]:
+        """Amounts by provider and class name."""
+        return {self.anchor.id_at(place): amounts for place, amounts in self.pattern.allocations}
+
+    @property
+    def mappings(self) -> dict[str, list[int]]:
+        """Providers by suffix."""
+        id_at = self.anchor.id_at
+        return {suffix: [id_at(place) for place in places] for suffix, places in self.pattern.mappings}
+
+    @property
+    def roots(self) -> set[int]:
+        """Roots of the trees of those that give something."""
+        return {self.anchor.root_id} if self.pattern.allocations else set()
+
+
+#: What a search finds.
+Found = Candidate | Copy
 
 
 @dataclass(slots=True)

@@ -26,7 +26,7 @@ class World:
     def __init__(self, connection: Connection, wanted: Wanted, limit: int | None) -> None:
         self._connection = connection
         self._wanted = wanted
-        self._limit = limit
+        self.pace = anchors.Pace(limit)
         self._parser = Parser(wanted)
         self._aggregates = set[int]().union(*(group.not_member_of.union(*group.member_of) for group in wanted.groups))
         self._sharing = self._load_sharing()
@@ -43,8 +43,7 @@ class World:
             self._reading.close()
 
     def __iter__(self) -> Iterator[Anchor]:
-        size = min(max(self._limit or _BATCH, 10), _BATCH)
-        for roots in anchors.batches(self._connection, self._wanted, list(self._sharing.values()), size):
+        for roots in anchors.batches(self._connection, self._wanted, list(self._sharing.values()), self.pace):
             for start in range(0, len(roots), _BATCH):
                 yield from self._load_trees(roots[start : start + _BATCH])
 

@@ -243,8 +243,28 @@ def test_as_many_statements_for_many_trees_as_for_few(service: Service) -> None:
             found = count(service, f"{query}&limit={limit}")
         assert found == min(limit, 30)
         counts.add(len(statements))
-    # Where ids are never given out again, the names of classes are remembered.
-    assert counts == {5 if service.database_url.startswith("sqlite") else 4}
+    # Where ids are never given out again, they are remembered, and the names of classes.
+    assert counts == {5 if service.database_url.startswith("sqlite") else 3}
+
+
+@pytest.mark.parametrize("condition", ["CUSTOM_FRESH", "!CUSTOM_FRESH"])
+def test_a_trait_that_was_made_anew_is_asked_for_in_trees(service: Service, condition: str) -> None:
+    """What is remembered of names must not hide who has the trait by now."""
+    path = f"resources1=VCPU:1&resources2=MEMORY_MB:1&group_policy=isolate&required1={condition}"
+    specs = [spec("h"), *(spec(f"h-{cell}", "h", VCPU=4, MEMORY_MB=4) for cell in "ab")]
+    seed(service, specs)
+    traits = f"/resource_providers/{uuid_of('h-a')}/traits"
+    for _ in range(2):
+        service.placement("PUT", "/traits/CUSTOM_FRESH")
+        generation = service.placement("GET", traits).json["resource_provider_generation"]
+        body = {"resource_provider_generation": generation, "traits": ["CUSTOM_FRESH"]}
+        service.placement("PUT", traits, body)
+        first, other = ("h-a", "h-b") if condition == "CUSTOM_FRESH" else ("h-b", "h-a")
+        assert offered(service, path) == [", ".join(sorted([f"{first} VCPU:1", f"{other} MEMORY_MB:1"]))]
+        service.placement("DELETE", traits)
+        assert len(offered(service, path)) == (0 if condition == "CUSTOM_FRESH" else 2)
+        service.placement("DELETE", "/traits/CUSTOM_FRESH")
+        service.placement("GET", f"/allocation_candidates?{path}", status=400)
 
 
 def test_a_large_product_stops_at_the_limit(service: Service) -> None:
