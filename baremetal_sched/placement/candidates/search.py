@@ -52,19 +52,20 @@ def find(
 
     Raises UnknownClassInQuery and TraitNotFound for names that do not exist.
     """
-    wanted = None
+    remembered = None
     if needs_all(request) and not names_places(request):
-        wanted = recall(connection, request, version)
-    if wanted is not None:
-        found = False
-        for candidate in _found(connection, wanted, request, options):
-            found = True
+        remembered = recall(connection, request, version)
+    if remembered is not None:
+        nothing = True
+        for candidate in _found(connection, remembered, request, options):
+            nothing = False
             yield candidate
-        if found:
+        if not nothing:
             return
     wanted = resolve(connection, request, version)
-    if wanted is not None:
-        yield from _found(connection, wanted, request, options)
+    if wanted is None or (remembered is not None and remembered.asks_like(wanted)):
+        return
+    yield from _found(connection, wanted, request, options)
 
 
 def _found(connection: Connection, wanted: Wanted, request: CandidateRequest, options: Options) -> Iterable[Found]:

@@ -62,6 +62,11 @@ class Wanted:
     few_traits: frozenset[int] = frozenset()
     few_aggregates: frozenset[int] = frozenset()
 
+    def asks_like(self, other: "Wanted") -> bool:
+        """Where both are the same request: does all that it names have the same ids?"""
+        mine, others = ((one.groups, one.root_required, one.root_forbidden) for one in (self, other))
+        return mine == others
+
     @cached_property
     def rationed(self) -> frozenset[int]:
         """The classes that are asked for more than once: who gives one amount has less for the others."""

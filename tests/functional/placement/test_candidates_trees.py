@@ -245,6 +245,10 @@ def test_as_many_statements_for_many_trees_as_for_few(service: Service) -> None:
         counts.add(len(statements))
     # Where ids are never given out again, they are remembered, and the names of classes.
     assert counts == {5 if service.database_url.startswith("sqlite") else 3}
+    with service.statements() as statements:
+        assert count(service, query.replace("VCPU:1", "VCPU:5")) == 0
+    # The names are looked up all the same, but nothing is searched for twice.
+    assert len(statements) == 3
 
 
 @pytest.mark.parametrize("condition", ["CUSTOM_FRESH", "!CUSTOM_FRESH"])
