@@ -73,7 +73,7 @@ class Bench(ABC):
         """The original, not started yet."""
 
     def measure(self, name: str, case: Case, clients: dict[str, Client], *, again: bool = False) -> list[Row]:
-        """Measure one case, if the options want it; returns its rows. ``again``: when all of it was asked before."""
+        """Measure one case, if the options want it; returns its rows. ``again``: twice, and the second time counts."""
         if not any(self.options.only in title for title in case.titles):
             return []
         rows = measure(name, case, clients, quick=self.options.quick, again=again)
@@ -118,8 +118,8 @@ class Bench(ABC):
     def grown(self, row: Row, before: Timing | None, limit: float) -> None:
         """Make ``row`` one that tells by how much it is slower than when small, ``limit`` times at most."""
         row.target, row.growth = (None if self.options.quick else limit), True
-        if row.timings and before:
-            now = row.timings["us"]
+        now = row.timings.get("us")
+        if now and before:
             row.ratio, row.ratio_of_best = now.median / before.median, now.best / before.best
             row.notes.append(f"{before.median:.1f} ms when small")
 

@@ -9,6 +9,7 @@ from tests.benchmarks.cases import Case
 from tests.benchmarks.servers import Client, Failed
 
 _ROUNDS = 10
+_BOTH = {"us", "original"}
 
 
 @dataclass
@@ -77,12 +78,12 @@ def measure(world: str, case: Case, clients: Mapping[str, Client], *, quick: boo
         first = {side: Timing.of([sum(parts) for parts in taken]) for side, taken in seconds.items()}
         notes += [f"{side}, the first time: {timing.median:.1f} ms" for side, timing in first.items()]
         seconds = _seconds(case, clients, counts, notes)
-    if case.check is not None and len(seconds) > 1:
+    if case.check is not None and seconds.keys() >= _BOTH:
         notes += _differences(case, clients)
     for place, row in enumerate(rows):
         row.notes = notes
         row.timings = {side: Timing.of([sample[place] for sample in taken]) for side, taken in seconds.items()}
-        if {"us", "original"} <= row.timings.keys():
+        if row.timings.keys() >= _BOTH:
             us, original = row.timings["us"], row.timings["original"]
             row.ratio, row.ratio_of_best = original.median / us.median, original.best / us.best
     return rows

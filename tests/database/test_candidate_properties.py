@@ -279,14 +279,22 @@ PROPERTY = settings(
 @PROPERTY
 @given(
     specs=some_worlds(), request=some_requests(), limit=st.integers(1, 5), breadth_first=st.booleans(),
-    version=st.sampled_from([39, 39, 28]),
+    version=st.sampled_from([39, 39, 28]), remembers=st.booleans(),
 )  # fmt: skip
 def test_the_search_finds_what_there_is(
-    database: Database, specs: list[Spec], request: CandidateRequest, limit: int, breadth_first: bool, version: int
+    database: Database,
+    specs: list[Spec],
+    request: CandidateRequest,
+    limit: int,
+    breadth_first: bool,
+    version: int,
+    remembers: bool,
 ) -> None:
     expected = Plain(specs).candidates(request, version)
 
     def check(session: Session) -> None:
+        if remembers:
+            session.connection().execution_options(remembered={})
         found = comparable(session, search.find(session.connection(), request, version))
         assert len(set(found)) == len(found)
         assert set(found) == expected
@@ -304,15 +312,19 @@ def test_the_search_finds_what_there_is(
         assert set(sample) <= expected
         for one in first:
             assert one.roots == roots_of(session, one)
-        assert_told(session, first, request, version)
+        assert_told(session, first, request, version, Options(breadth_first=breadth_first))
         request.limit = None
 
     in_a_world(database, specs, check)
 
 
-def assert_told(session: Session, found: list[Found], request: CandidateRequest, version: int) -> None:
+def assert_told(
+    session: Session, found: list[Found], request: CandidateRequest, version: int, options: Options
+) -> None:
     """The answer names these candidates, in this order, and tells about all whom it names."""
-    answer = orjson.loads(orjson.dumps(response.build(session.connection(), found, request, version)))
+    connection = session.connection()
+    once_more = search.find(connection, request, version, options)
+    answer = orjson.loads(orjson.dumps(response.build(connection, once_more, request, version)))
     ids = {row.uuid: row.id for row in session.query(ResourceProvider)}
     requests = answer["allocation_requests"]
     assert [{ids[uuid]: held["resources"] for uuid, held in one["allocations"].items()} for one in requests] == [

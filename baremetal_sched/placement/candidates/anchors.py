@@ -18,7 +18,7 @@ from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, P
 
 #: Each page of roots is at most so many times the one before, up to the largest: few pages, however many there are.
 _GROWTH = 4
-_SMALLEST, _FIRST, _LARGEST = 10, 200, 100_000
+_SMALLEST, _LARGEST = 10, 100_000
 
 _PROVIDER = PROVIDERS.alias("provider")
 _STOCK = INVENTORIES.alias("stock")
@@ -44,24 +44,27 @@ class Need:
 class Pace:
     """How many roots to look for at once: not many more than will be needed.
 
-    ``found``: how many candidates (of at most ``limit``) there are so far; who asks for batches says so.
+    ``first``: how many there are in the first page at most. ``found``: how many candidates (of at most ``limit``) there
+    are so far; who asks for batches says so.
     """
 
     limit: int | None
+    first: int
     found: int = 0
     _size: int = 0
-    _rows: int = 0
+    _before: int = 0
 
     def next_size(self) -> int:
         """The size of the next page, if those before were full."""
+        gained, self._before = self.found - self._before, self.found
         if not self._size:
-            self._size = min(max(self.limit or _FIRST, _SMALLEST), _FIRST)
-        else:
-            self._size = min(self._size * _GROWTH, _LARGEST)
-            if self.limit is not None and self.found:
-                missing = (self.limit - self.found) * self._rows // self.found
-                self._size = min(self._size, missing + missing // 16 + _SMALLEST)
-        self._rows += self._size
+            self._size = min(max(self.limit or self.first, _SMALLEST), self.first)
+            return self._size
+        size, self._size = self._size, min(self._size * _GROWTH, _LARGEST)
+        # A page that brought nothing says nothing of how many more it takes.
+        if self.limit is not None and gained:
+            needed = (self.limit - self.found) * size // gained
+            self._size = min(self._size, needed + needed // 16 + _SMALLEST)
         return self._size
 
 

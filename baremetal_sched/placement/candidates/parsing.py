@@ -1,7 +1,7 @@
 """Lines as providers, as far as a request asks about them."""
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 from baremetal_sched.placement import trait_ids
 from baremetal_sched.placement.candidates import lines
@@ -14,17 +14,17 @@ class Parser:
 
     def __init__(self, wanted: Wanted) -> None:
         groups = wanted.groups
-        self._classes = frozenset(wanted.class_names)
-        self._least = min(amount for group in groups for amount in group.resources.values())
-        self._asked_traits = wanted.root_forbidden.union(
+        least = min(amount for group in groups for amount in group.resources.values())
+        asked_traits = wanted.root_forbidden.union(
             *wanted.root_required, *(group.forbidden.union(*group.required) for group in groups)
         )
         self._everybody_matters = not all(group.resources for group in groups)
         self._ancestors_matter = bool(wanted.same_subtrees)
-        self._asked = Asked(wanted)
-        self._inventories: dict[str, Mapping[int, Inventory]] = ByText(self._parse_inventories)
-        self._traits: dict[str, frozenset[int]] = ByText(self._parse_traits)
-        self._given: dict[str, int] = ByText(lambda text: self._asked.given_by(self._inventories[text]))
+        # Nothing here refers to the parser: it would stay in memory until somebody looks for garbage.
+        inventories = self._inventories = ByText(partial(_inventories, frozenset(wanted.class_names), least))
+        self._traits = ByText(lambda text: asked_traits.intersection(trait_ids.ids_in(text)))
+        asked = Asked(wanted)
+        self._given = ByText(lambda text: asked.given_by(inventories[text]))
 
     def members(self, tree: Sequence[Line], sharing: Collection[int]) -> list[Provider]:
         """Those of a tree that matter: who may give something, and the root; to groups that request nothing everybody,
@@ -51,18 +51,15 @@ class Parser:
             sketch += (places.get(parent, parent), given[stock], asked[traits])
         return tuple(sketch)
 
-    def _parse_inventories(self, text: str) -> Mapping[int, Inventory]:
-        """Those of a requested class that have enough left for the least request, by class id."""
-        rows = [tuple(map(int, parts)) for parts in lines.inventories(text)]
-        return Fixed(
-            (class_id, Inventory(capacity - used, *limits))
-            for class_id, capacity, used, *limits in rows
-            if class_id in self._classes and capacity - used >= self._least
-        )
 
-    def _parse_traits(self, text: str) -> frozenset[int]:
-        """Those that the request mentions."""
-        return self._asked_traits.intersection(trait_ids.ids_in(text))
+def _inventories(classes: frozenset[int], least: int, text: str) -> Mapping[int, Inventory]:
+    """Those of the classes that have at least so much left, by class id."""
+    rows = [tuple(map(int, parts)) for parts in lines.inventories(text)]
+    return Fixed(
+        (class_id, Inventory(capacity - used, *limits))
+        for class_id, capacity, used, *limits in rows
+        if class_id in classes and capacity - used >= least
+    )
 
 
 def has_root(tree: Sequence[Line]) -> bool:

@@ -82,22 +82,32 @@ class _Copies:
 
     def __init__(self, version: int) -> None:
         self._version = version
+        self._seen: set[Pattern] = set()
         self._patterns: dict[Pattern, tuple[str, list[int]]] = {}
 
     def text(self, copy: Copy) -> str:
         """The allocation request."""
-        text, places = self._patterns.get(copy.pattern) or self._make(copy.pattern)
-        uuid_at = copy.anchor.uuid_at
+        pattern, uuid_at = copy.pattern, copy.anchor.uuid_at
+        known = self._patterns.get(pattern)
+        if known is None:
+            if pattern not in self._seen:
+                # One large tree may have thousands of candidates, and no other tree looks like it.
+                self._seen.add(pattern)
+                return self._written(pattern, {place: uuid_at(place)[1:-1] for place in pattern.places()})
+            known = self._make(pattern)
+        text, places = known
         return text % tuple([uuid_at(place) for place in places])
 
     def _make(self, pattern: Pattern) -> tuple[str, list[int]]:
         """The text with %s for each UUID, and whose they are, by place."""
-        places = {place for place, _ in pattern.allocations}.union(*(places for _, places in pattern.mappings))
-        candidate = Candidate(dict(pattern.allocations), dict(pattern.mappings), set())
-        document = _allocation_request(candidate, {place: f"{{{place}}}" for place in places}, self._version)
-        parts = re.split(r'"\{(\d+)\}"', orjson.dumps(document).decode().replace("%", "%%"))
+        text = self._written(pattern, {place: f"{{{place}}}" for place in pattern.places()})
+        parts = re.split(r'"\{(\d+)\}"', text.replace("%", "%%"))
         made = self._patterns[pattern] = "%s".join(parts[::2]), [int(place) for place in parts[1::2]]
         return made
+
+    def _written(self, pattern: Pattern, uuids: dict[int, str]) -> str:
+        candidate = Candidate(dict(pattern.allocations), dict(pattern.mappings), set())
+        return orjson.dumps(_allocation_request(candidate, uuids, self._version)).decode()
 
 
 def _text(candidate: Found, uuids: dict[int, str], version: int) -> str | None:

@@ -56,22 +56,23 @@ def find(
     if needs_all(request) and not names_places(request):
         remembered = recall(connection, request, version)
     if remembered is not None:
-        nothing = True
-        for candidate in _found(connection, remembered, request, options):
-            nothing = False
-            yield candidate
-        if not nothing:
-            return
+        with closing(_found(connection, remembered, request, options)) as found:
+            first = next(found, None)
+            if first is not None:
+                yield first
+                yield from found
+                return
     wanted = resolve(connection, request, version)
     if wanted is None or (remembered is not None and remembered.asks_like(wanted)):
         return
     yield from _found(connection, wanted, request, options)
 
 
-def _found(connection: Connection, wanted: Wanted, request: CandidateRequest, options: Options) -> Iterable[Found]:
+def _found(connection: Connection, wanted: Wanted, request: CandidateRequest, options: Options) -> Generator[Found]:
     if options.randomize:
-        return _some(_first(connection, wanted, options.maximum, options), request.limit)
-    return _first(connection, wanted, options.limit_of(request), options)
+        yield from _some(_first(connection, wanted, options.maximum, options), request.limit)
+    else:
+        yield from _first(connection, wanted, options.limit_of(request), options)
 
 
 def _first(connection: Connection, wanted: Wanted, limit: int | None, options: Options) -> Iterator[Found]:

@@ -30,16 +30,14 @@ class Summaries:
     def __init__(self, connection: Connection, request: CandidateRequest, version: int) -> None:
         self._connection = connection
         self._version = version
-        self._requested = {name for group in request.groups.values() for name in group.resources}
         self._lines: list[Line] = []
         self._members: list[str] = []
         self._unnamed: list[Sequence[Line]] = []
-        self._class_names = names_of_classes(connection, ())
-        # Traits by the text of their ids, which saves making numbers of thousands of them.
-        self._quoted: dict[str, str] = remembered(connection).setdefault(Summaries, {})
-        self._looked_up = False
-        self._resources = ByText(self._resources_of)
-        self._traits = ByText(self._traits_of)
+        requested = {name for group in request.groups.values() for name in group.resources}
+        # Apart, because what refers to itself stays in memory until somebody looks for garbage.
+        self._parts = _Parts(connection, requested, version)
+        self._resources = ByText(self._parts.resources)
+        self._traits = ByText(self._parts.traits)
 
     def load(self, column: Column[int], ids: Iterable[int]) -> None:
         """Add the providers whose ``column`` (``PROVIDERS.c.id`` or ``root_id``) is one of ``ids``."""
@@ -65,7 +63,7 @@ class Summaries:
     def document(self) -> orjson.Fragment:
         """Summaries by UUID. At most two statements, for names."""
         if self._unnamed:
-            self._look_up([line for providers in self._unnamed for line in providers])
+            self._parts.look_up(self._connection, [line for providers in self._unnamed for line in providers])
             for providers in self._unnamed:
                 self._members += self._written(providers)
         return orjson.Fragment(f"{{{','.join(self._members)}}}")
@@ -86,32 +84,42 @@ class Summaries:
             for _, uuid, _, _, inventories, trait_ids in providers
         ]
 
-    def _resources_of(self, text: str) -> str:
-        """JSON of what a provider has. A class without a name is one that was deleted."""
+
+class _Parts:
+    """JSON of what is in a line. Raises KeyError for names that this process does not remember, until ``look_up``."""
+
+    def __init__(self, connection: Connection, requested: set[str], version: int) -> None:
+        self._requested = requested
+        self._version = version
+        self._classes = names_of_classes(connection, ())
+        # Traits by the text of their ids, which saves making numbers of thousands of them.
+        self._quoted: dict[str, str] = remembered(connection).setdefault(Summaries, {})
+        self._looked_up = False
+
+    def resources(self, text: str) -> str:
+        """What a provider has. A class without a name is one that was deleted."""
         members = []
         for class_id, capacity, used, *_ in lines.inventories(text):
-            name = self._name(self._class_names, int(class_id))
+            name = self._name(self._classes, int(class_id))
             if name and (self._version >= ALL_CLASSES_SINCE or name in self._requested):
                 members.append(f'"{name}":{{"capacity":{capacity},"used":{used}}}')
         return f"{{{','.join(members)}}}"
 
-    def _traits_of(self, text: str) -> str:
-        """JSON of a set of traits, in the order of their ids, as the original has them."""
+    def traits(self, text: str) -> str:
+        """A set of traits, in the order of their ids, as the original has them."""
         names = [self._name(self._quoted, row_id) for row_id in trait_ids.texts_in(text)]
         return f"[{','.join(filter(None, names))}]"
 
     def _name(self, names: Mapping[K, str], key: K) -> str | None:
         return names.get(key) if self._looked_up else names[key]
 
-    def _look_up(self, providers: Sequence[Line]) -> None:
-        """Make sure that all names are known that there are."""
+    def look_up(self, connection: Connection, providers: Sequence[Line]) -> None:
+        """Learn all names that these providers need and that there are."""
         stocks, traits = {line[4] for line in providers}, {line[5] for line in providers}
         classes = {int(class_id) for text in stocks for class_id, *_ in lines.inventories(text)}
-        self._class_names = names_of_classes(self._connection, classes)
+        self._classes = names_of_classes(connection, classes)
         if self._version >= TRAITS_SINCE:
-            missing = {
-                int(row_id) for text in traits for row_id in trait_ids.texts_in(text) if row_id not in self._quoted
-            }
-            known = names_of_traits(self._connection, missing)
+            ids = {row_id for text in traits for row_id in trait_ids.texts_in(text)} - self._quoted.keys()
+            known = names_of_traits(connection, map(int, ids))
             self._quoted.update({str(row_id): f'"{name}"' for row_id, name in known.items()})
         self._looked_up = True

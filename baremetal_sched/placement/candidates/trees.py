@@ -221,6 +221,10 @@ class Pattern:
     allocations: list[tuple[int, dict[str, int]]]
     mappings: list[tuple[str, list[int]]]
 
+    def places(self) -> set[int]:
+        """Of all whom it names."""
+        return {place for place, _ in self.allocations}.union(*(places for _, places in self.mappings))
+
 
 @dataclass(slots=True)
 class Copy:

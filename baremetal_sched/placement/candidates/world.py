@@ -26,7 +26,7 @@ class World:
     def __init__(self, connection: Connection, wanted: Wanted, limit: int | None) -> None:
         self._connection = connection
         self._wanted = wanted
-        self.pace = anchors.Pace(limit)
+        self.pace = anchors.Pace(limit, _BATCH)
         self._parser = Parser(wanted)
         self._aggregates = set[int]().union(*(group.not_member_of.union(*group.member_of) for group in wanted.groups))
         self._sharing = self._load_sharing()

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from tests.benchmarks import bench, servers
@@ -48,16 +49,16 @@ class PlacementBench(bench.Bench):
         few = min(SMALL, nodes // 5)
         self.console.print(f"{nodes:,} nodes and {few:,}, us alone", style="bold")
         fleet = Fleet(nodes)
-        small = self.ours(self.store("small"), Fleet(few))
+        small = replace(self.ours(self.store("small"), Fleet(few)), name="small")
         with self.ours(self.us, fleet) as large, small:
-            clients = {"us": large.client, "us, small": small.client}
+            clients = {server.name: server.client for server in (large, small)}
             self._grown(f"{nodes:,} nodes", clients)
             self.timed("taking more", lambda: seeding.take_more_of_ours(self.us, fleet, 0.999))
             self._grown(f"{nodes:,}, 99.9 % taken", clients)
 
     def _grown(self, name: str, clients: dict[str, Client]) -> None:
         for row in self.measure(name, cases.limit_one(), clients, again=True):
-            self.grown(row, row.timings.get("us, small"), GROWTH)
+            self.grown(row, row.timings.get("small"), GROWTH)
 
     def seed_ours(self, store: Store, world: World) -> None:
         seeding.seed_ours(store, world)

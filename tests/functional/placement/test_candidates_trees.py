@@ -1,9 +1,16 @@
 """GET /allocation_candidates over trees, sharing providers and request groups."""
 
+import gc
+import weakref
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection
 
+from baremetal_sched.placement.candidates import reading, response, shortcut, world
+from baremetal_sched.placement.candidates.lines import Line
 from tests import worlds
 from tests.service import Service
 from tests.worlds import SHARES, Spec, Stock, spec, uuid_of
@@ -249,6 +256,64 @@ def test_as_many_statements_for_many_trees_as_for_few(service: Service) -> None:
         assert count(service, query.replace("VCPU:1", "VCPU:5")) == 0
     # The names are looked up all the same, but nothing is searched for twice.
     assert len(statements) == 3
+
+
+#: Answers that are made of trees read one by one, of trees that others share with, and of providers alone.
+WAYS = [
+    "resources1=VCPU:1&resources2=SRIOV_NET_VF:1&group_policy=none&same_subtree=1,2",
+    "resources=VCPU:1,MEMORY_MB:1",
+    "resources=VCPU:1,DISK_GB:1",
+    f"resources=VCPU:1,MEMORY_MB:1&member_of={uuid_of('rack')}",
+    "resources1=VCPU:1&resources2=MEMORY_MB:1&group_policy=isolate&limit=3",
+    "resources=SRIOV_NET_VF:1",
+]
+
+
+@pytest.mark.parametrize("query", WAYS)
+def test_nothing_is_asked_while_trees_are_read(hosts: Service, monkeypatch: pytest.MonkeyPatch, query: str) -> None:
+    """MariaDB still sends trees then: another statement would end that, and those that did not come be missing."""
+    reading_trees = []
+    load_trees = reading.load_trees
+
+    def watched(connection: Connection, roots: Iterable[int]) -> Generator[list[Line]]:
+        with closing(load_trees(connection, roots)) as trees:
+            first = next(trees, [])
+            reading_trees.append(len(statements))
+            yield first
+            yield from trees
+        assert len(statements) == reading_trees[-1]
+
+    monkeypatch.setattr(reading, "load_trees", watched)
+    for _ in range(2):
+        with hosts.statements() as statements:
+            assert count(hosts, query) > 0
+    alone = query == WAYS[-1]
+    assert bool(reading_trees) != alone
+
+
+@pytest.mark.parametrize("query", WAYS)
+def test_what_an_answer_was_made_of_is_not_kept(hosts: Service, monkeypatch: pytest.MonkeyPatch, query: str) -> None:
+    """What refers to itself stays until the collector comes, which is seldom: tens of megabytes for each answer."""
+    made = []
+
+    def watched(kind: type[Any]) -> Callable[..., Any]:
+        def make(*arguments: Any) -> Any:
+            made.append(kind(*arguments))
+            return made[-1]
+
+        return make
+
+    for module, name in ((response, "Summaries"), (shortcut, "Summaries"), (world, "Parser"), (world, "UnparsedTree")):
+        monkeypatch.setattr(module, name, watched(getattr(module, name)))
+    count(hosts, query)
+    kept = [weakref.ref(one) for one in made]
+    gc.disable()
+    try:
+        made.clear()
+        assert kept
+        assert [ref() for ref in kept if ref() is not None] == []
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("condition", ["CUSTOM_FRESH", "!CUSTOM_FRESH"])

@@ -1,0 +1,47 @@
+"""How many roots are looked for at once."""
+
+from collections.abc import Iterable
+from itertools import islice
+
+import pytest
+
+from baremetal_sched.placement.candidates.anchors import Pace
+
+
+def pages(limit: int | None, candidates: Iterable[int], first: int = 200) -> list[int]:
+    """The pages that a search asks for where each row brings so many candidates, until it has enough."""
+    pace, rows, sizes = Pace(limit, first), iter(candidates), []
+    while limit is None or pace.found < limit:
+        size = pace.next_size()
+        sizes.append(size)
+        page = list(islice(rows, size))
+        pace.found += sum(page)
+        if len(page) < size:
+            break
+    return sizes
+
+
+def test_pages_grow_where_all_is_wanted() -> None:
+    assert pages(None, [1] * 20_000) == [200, 800, 3200, 12800, 51200]
+
+
+def test_no_more_is_looked_for_than_is_missing() -> None:
+    sizes = pages(1000, [1, 2, 1, 1] * 1000)
+    assert len(sizes) == 2
+    assert 800 <= sum(sizes) <= 900
+    assert pages(10, [2] * 1000) == [10]
+
+
+@pytest.mark.parametrize(
+    "candidates",
+    [
+        pytest.param([2] * 495 + [0] * 495, id="the second half names the same roots again"),
+        pytest.param([8] * 120 + [0] * 840, id="few rows bring much"),
+        pytest.param([1] * 990 + [0] * 99_000, id="the last ten are not there"),
+        pytest.param([1] * 999 + [0] * 99_000, id="the last one is not there"),
+        pytest.param([0] * 99_000, id="nothing is there"),
+        pytest.param(([1] + [0] * 199) * 500, id="one of two hundred"),
+    ],
+)
+def test_few_pages_whatever_they_bring(candidates: list[int]) -> None:
+    assert len(pages(1000, candidates)) <= 10
