@@ -8,7 +8,8 @@ import pytest
 
 from baremetal_sched.placement.candidates import choosing
 from baremetal_sched.placement.candidates.choosing import candidates
-from baremetal_sched.placement.candidates.trees import Anchor, Fixed, Found, Group, Inventory, Provider, Wanted
+from baremetal_sched.placement.candidates.trees import Anchor, Found, Inventory, Provider
+from baremetal_sched.placement.candidates.wanted import Fixed, Group, Wanted
 
 CPU, PORT = 1, 2
 NAMES = {CPU: "VCPU", PORT: "CUSTOM_PORT"}

@@ -13,7 +13,8 @@ from baremetal_sched.db.packing import concatenated, joined, number
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates import conditions
 from baremetal_sched.placement.candidates.conditions import Column, Conditions, Source
-from baremetal_sched.placement.candidates.trees import Group, Provider, Wanted, serves
+from baremetal_sched.placement.candidates.trees import Provider, serves
+from baremetal_sched.placement.candidates.wanted import Group, Wanted
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDERS
 
 #: Each page of roots is at most so many times the one before, up to the largest: few pages, however many there are.

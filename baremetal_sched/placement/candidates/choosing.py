@@ -17,9 +17,9 @@ from baremetal_sched.placement.candidates.trees import (
     Pattern,
     Provider,
     Slot,
-    Wanted,
     slots_of,
 )
+from baremetal_sched.placement.candidates.wanted import Wanted
 
 
 def candidates(wanted: Wanted, anchors: Iterable[Anchor], *, breadth_first: bool = False) -> Iterator[Found]:

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Table, and_, bindparam, literal, literal_column, select, true
 
 from baremetal_sched.db.types import Query
-from baremetal_sched.placement.candidates.trees import Group
+from baremetal_sched.placement.candidates.wanted import Group
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDER_TRAITS
 
 #: A column, or an attribute of an entity; a table, or an alias of one.

@@ -8,7 +8,8 @@ from sqlalchemy import Connection, and_, exists, func, or_, select
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates import conditions
 from baremetal_sched.placement.candidates.conditions import Conditions
-from baremetal_sched.placement.candidates.trees import Candidate, Group, Wanted
+from baremetal_sched.placement.candidates.trees import Candidate
+from baremetal_sched.placement.candidates.wanted import Group, Wanted
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDER_TRAITS, PROVIDERS, TRAITS
 
 #: Who has this trait gives to every tree that has a provider in an aggregate with it.

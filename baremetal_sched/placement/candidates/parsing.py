@@ -6,7 +6,8 @@ from functools import cached_property, partial
 from baremetal_sched.placement import trait_ids
 from baremetal_sched.placement.candidates import lines
 from baremetal_sched.placement.candidates.lines import ByText, Line
-from baremetal_sched.placement.candidates.trees import Anchor, Asked, Fixed, Inventory, Provider, Wanted
+from baremetal_sched.placement.candidates.trees import Anchor, Asked, Inventory, Provider
+from baremetal_sched.placement.candidates.wanted import Fixed, Wanted
 
 
 class Parser:

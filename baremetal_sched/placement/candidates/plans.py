@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Dialect
 
 from baremetal_sched.db.types import Query
-from baremetal_sched.placement.candidates.trees import Fixed, Group, Wanted
+from baremetal_sched.placement.candidates.wanted import Fixed, Group, Wanted
 
 #: Makes the statement of a request and its limit for a dialect, by name. It may look at which things are the same, and
 #: at how many there are.

@@ -14,7 +14,7 @@ from baremetal_sched.db.transaction import remembered, remembers
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
 from baremetal_sched.placement.candidates.query import CandidateRequest, RequestGroup
-from baremetal_sched.placement.candidates.trees import Fixed, Group, Wanted
+from baremetal_sched.placement.candidates.wanted import Fixed, Group, Wanted
 from baremetal_sched.placement.names import learn_names
 from baremetal_sched.placement.query_values import TraitConditions
 from baremetal_sched.placement.schemas.common import INT32

@@ -12,7 +12,8 @@ from baremetal_sched.placement.candidates import flat
 from baremetal_sched.placement.candidates.choosing import candidates
 from baremetal_sched.placement.candidates.query import CandidateRequest
 from baremetal_sched.placement.candidates.resolve import names_places, needs_all, recall, resolve
-from baremetal_sched.placement.candidates.trees import Found, Wanted
+from baremetal_sched.placement.candidates.trees import Found
+from baremetal_sched.placement.candidates.wanted import Wanted
 from baremetal_sched.placement.candidates.world import World
 from baremetal_sched.settings import Settings
 

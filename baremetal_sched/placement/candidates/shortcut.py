@@ -21,7 +21,7 @@ from baremetal_sched.placement.candidates.query import CandidateRequest
 from baremetal_sched.placement.candidates.resolve import names_places, recall, resolve
 from baremetal_sched.placement.candidates.search import Options
 from baremetal_sched.placement.candidates.summaries import TRAITS_SINCE, Summaries
-from baremetal_sched.placement.candidates.trees import Wanted
+from baremetal_sched.placement.candidates.wanted import Wanted
 from baremetal_sched.placement.tables import PROVIDERS, TRAITS
 
 #: So many seconds it is remembered that there are trees: until then every request takes the long way at once.

@@ -7,7 +7,7 @@ import pytest
 from baremetal_sched.errors.placement import BadQueryValue, DuplicateQueryKey, MissingQueryValue
 from baremetal_sched.placement.candidates import shortcut
 from baremetal_sched.placement.candidates.query import parse
-from baremetal_sched.placement.candidates.trees import Group, Wanted
+from baremetal_sched.placement.candidates.wanted import Group, Wanted
 from tests.service import Service
 
 UUID = "aaaaaaaa-0000-4000-8000-000000000001"

@@ -1,0 +1,71 @@
+"""What is wanted: a request by ids of the database."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Fixed(dict[K, V]):
+    """A dict that nobody changes, so that it can be a key, or part of one."""
+
+    __slots__ = ("_hash",)
+    _hash: int
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        try:
+            return self._hash
+        except AttributeError:
+            self._hash = hash(tuple(self.items()))
+            return self._hash
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A request group by ids; without a suffix its classes may come from different providers.
+
+    ``required`` and ``member_of`` are sets of which one each is needed; ``tree`` is the id of a root.
+    """
+
+    suffix: str
+    resources: Mapping[int, int]
+    required: tuple[frozenset[int], ...] = ()
+    forbidden: frozenset[int] = frozenset()
+    member_of: tuple[frozenset[int], ...] = ()
+    not_member_of: frozenset[int] = frozenset()
+    tree: int | None = None
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A request by ids. ``one_per_tree``: no two providers of one tree may give (before 1.29).
+
+    ``few_…`` are those of its classes, traits and aggregates that few providers have: a search starts from them.
+    """
+
+    groups: tuple[Group, ...]
+    class_names: Mapping[int, str]
+    trait_names: Mapping[int, str] = field(default_factory=Fixed)
+    isolate: bool = False
+    same_subtrees: tuple[frozenset[str], ...] = ()
+    root_required: tuple[frozenset[int], ...] = ()
+    root_forbidden: frozenset[int] = frozenset()
+    one_per_tree: bool = False
+    few_classes: frozenset[int] = frozenset()
+    few_traits: frozenset[int] = frozenset()
+    few_aggregates: frozenset[int] = frozenset()
+
+    def asks_like(self, other: "Wanted") -> bool:
+        """Where both are the same request: does all that it names have the same ids?"""
+        mine, others = ((one.groups, one.root_required, one.root_forbidden) for one in (self, other))
+        return mine == others
+
+    @cached_property
+    def rationed(self) -> frozenset[int]:
+        """The classes that are asked for more than once: who gives one amount has less for the others."""
+        asked = Counter(resource_class for group in self.groups for resource_class in group.resources)
+        return frozenset(resource_class for resource_class, times in asked.items() if times > 1)
