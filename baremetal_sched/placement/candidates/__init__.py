@@ -1,7 +1,8 @@
 """Allocation candidates: query string -> request groups -> search -> response.
 
-A request is parsed (``query``) and its names are looked up (``resolve``). A plain one is then answered by one statement
-(``shortcut``, which ``plans`` makes once for all of its form). For any other ``search`` decides: one provider gives all
-(``flat``, made of ``conditions``), or trees are found (``anchors``), read (``world``, ``reading``, ``lines``,
-``parsing``) and searched (``choosing``, by the rules of ``trees``). ``response`` and ``summaries`` say what was found.
+A request is parsed (``query``) and its names are looked up (``resolve``), which says by ids what is ``wanted``. A plain
+one is then answered by one statement (``shortcut``, which ``plans`` makes once for all of its form). For any other
+``search`` decides: one provider gives all (``flat``, made of ``conditions``), or trees are found (``anchors``), read
+(``world``, ``reading``, ``lines``, ``parsing``) and searched (``choosing``, by the rules of ``trees``). The answer is
+written candidate by candidate (``response``, ``summaries``).
 """
