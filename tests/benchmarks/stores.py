@@ -2,6 +2,7 @@
 
 import re
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -12,6 +13,9 @@ from sqlalchemy import URL, create_engine, make_url, text
 from sqlalchemy.pool import NullPool
 
 _CHUNK = 250_000
+
+#: So many seconds at most a server is waited for, until it has no more than so many transactions to purge.
+_PATIENCE, _SHORT = 60, 50
 
 DEFAULT_URLS = {
     "mariadb": "mariadb://root@127.0.0.1",
@@ -114,14 +118,27 @@ class Store:
         raw.executemany(f"INSERT INTO {table} ({columns}) VALUES ({places})", rows)
 
     def analyze(self) -> None:
-        """Let the planner know what is there now."""
+        """Let the planner know what is there now, and the server finish what a load leaves behind for later."""
         if self.kind == "mariadb":
-            for (table,) in self.rows("SHOW TABLES"):
+            tables = [table for (table,) in self.rows("SHOW TABLES")]
+            for table in tables:
                 self.rows(f"ANALYZE TABLE {table}")
+            self._rest(tables)
         else:
             statement = "VACUUM ANALYZE" if self.kind == "postgresql" else "ANALYZE"
             with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
                 connection.execute(text(statement))
+
+    def _rest(self, tables: list[str]) -> None:
+        """Until the old versions of rows are purged, and the pages written: meanwhile both slow down every request."""
+        for _ in range(_PATIENCE):
+            ((_, length),) = self.rows("SHOW GLOBAL STATUS LIKE 'Innodb_history_list_length'")
+            if int(length) < _SHORT:
+                break
+            time.sleep(1)
+        with self.engine.connect() as connection:
+            connection.execute(text(f"FLUSH TABLES {', '.join(tables)} FOR EXPORT"))
+            connection.execute(text("UNLOCK TABLES"))
 
 
 def _lines(rows: Iterable[Row]) -> Iterator[str]:
