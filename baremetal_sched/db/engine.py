@@ -1,15 +1,24 @@
 """Engines: how we talk to SQLite, PostgreSQL and MariaDB/MySQL."""
 
 import sqlite3
+from collections.abc import Callable
 from functools import partial
+from math import ceil
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.engine import URL, make_url
+import structlog
+from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
+from sqlalchemy.engine import URL, ExceptionContext, make_url
 from sqlalchemy.exc import ArgumentError
 
-from baremetal_sched.db import prepared
+from baremetal_sched.db import deadline, sqlite_file
+from baremetal_sched.db.faults import Fault, classify
+from baremetal_sched.db.limits import NONE, Limits
+from baremetal_sched.db.types import LEAST_PACKET
+from baremetal_sched.errors import DriverMissing
 from baremetal_sched.settings import Settings
+
+log = structlog.get_logger(__name__)
 
 _DRIVERS = {
     "sqlite": "sqlite",
@@ -18,6 +27,14 @@ _DRIVERS = {
     "mysql": "mysql+pymysql",
     "mariadb": "mariadb+pymysql",
 }
+
+_PACKAGES = {"psycopg": "psycopg[binary]", "pymysql": "PyMySQL"}
+
+#: Seconds to wait for SQLite's write lock, where there is no other limit.
+_SQLITE_LOCK_TIMEOUT = 30
+
+#: A peer that is gone without a word is noticed while an answer is waited for.
+_POSTGRESQL_KEEPALIVES = {"keepalives": 1, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 
 #: Execution option of an engine whose transactions write: on SQLite they take the write lock at once.
 WRITES = "baremetal_sched_writes"
@@ -31,7 +48,12 @@ def database_url(text: str) -> URL:
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):
-        raise ValueError(f"{text!r} is not a database URL; an example: sqlite:///baremetal-sched.sqlite") from None
+        # What stands before the @ may be a password.
+        shown = f"***@{text.rpartition('@')[2]}" if "@" in text else text
+        raise ValueError(
+            f"{shown!r} is not a database URL; examples: sqlite:///baremetal-sched.sqlite, "
+            "postgresql://USER:PASSWORD@HOST/DATABASE (in a password, @ is written %40, / %2F and : %3A)"
+        ) from None
     if "+" in url.drivername and url.drivername in _DRIVERS.values():
         return url
     if url.drivername not in _DRIVERS:
@@ -39,11 +61,12 @@ def database_url(text: str) -> URL:
     return url.set(drivername=_DRIVERS[url.drivername])
 
 
-def make_engine(settings: Settings, *, reads_only: bool = False) -> Engine:
+def make_engine(settings: Settings, *, reads_only: bool = False, limits: Limits = NONE) -> Engine:
     """An engine for ``[database] connection``. Nothing is connected yet, so a process may still fork.
 
     ``reads_only``: each statement is a transaction of its own, which saves a round trip or two (not with SQLite, where
     there is none to save). A READ COMMITTED transaction would not see more of one moment than that.
+    ``limits`` are told the server once per connection. Raises DriverMissing.
     """
     options = settings.database
     isolation: dict[str, Any] = (
@@ -52,50 +75,94 @@ def make_engine(settings: Settings, *, reads_only: bool = False) -> Engine:
     url = database_url(options.connection)
     backend = url.get_backend_name()
     if backend == "sqlite":
-        engine = _sqlite_engine(url, options)
+        engine = _sqlite_engine(url, options, limits)
     elif backend == "postgresql":
-        engine = create_engine(
-            url, connect_args={"connect_timeout": options.connect_timeout}, **isolation, **_pool(options)
-        )
-        event.listen(engine, "connect", partial(_postgresql_session, options.idle_transaction_timeout))
+        engine = _create(url, connect_args=_POSTGRESQL_KEEPALIVES, **isolation, **_pool(options))
+        event.listen(engine, "do_connect", partial(_connect_postgresql, options, limits))
     else:
         url = url.update_query_dict({"charset": "utf8mb4"})
         # READ COMMITTED: no gap locks, hence far fewer deadlocks. Invariants rest on keys and conditional updates.
-        engine = create_engine(
-            url,
-            connect_args={"connect_timeout": options.connect_timeout},
-            **(isolation or {"isolation_level": "READ COMMITTED"}),
-            **_pool(options),
-        )
-        event.listen(engine, "connect", partial(_mysql_session, options.idle_transaction_timeout))
+        engine = _create(url, **(isolation or {"isolation_level": "READ COMMITTED"}), **_pool(options))
+        event.listen(engine, "do_connect", partial(_connect_mysql, options, limits))
+        event.listen(engine, "first_connect", _check_packet)
+        # Imported here because it needs PyMySQL, which others can do without.
+        from baremetal_sched.db import prepared
+
         prepared.listen(engine)
+    for name, listener in (("checkout", _checkout), ("checkin", _unwatch), ("close", _unwatch)):
+        event.listen(engine, name, listener)
+    event.listen(engine, "invalidate", _unwatch)
+    event.listen(engine, "handle_error", _leave_read_only)
     return engine
+
+
+def _create(url: URL, **options: Any) -> Engine:
+    try:
+        return create_engine(url, **options)
+    except ModuleNotFoundError as error:
+        raise DriverMissing(package=_PACKAGES.get(url.get_driver_name(), error.name), name=url.drivername) from error
+
+
+class _Pool(QueuePool):
+    """A pool whose threads wait for a connection no longer than until the deadline of what they do."""
+
+    _longest: float
+
+    @property
+    def _timeout(self) -> float:
+        left = deadline.remaining()
+        return self._longest if left is None else min(self._longest, left)
+
+    @_timeout.setter
+    def _timeout(self, seconds: float) -> None:
+        self._longest = seconds
 
 
 def _pool(options: Any) -> dict[str, Any]:
     return {
+        "poolclass": _Pool,
         "pool_size": options.max_pool_size,
         "max_overflow": options.max_overflow,
         "pool_timeout": options.pool_timeout,
         "pool_recycle": options.connection_recycle_time,
         # Whoever used a connection has committed or rolled back; doing so once more would be a round trip.
         "pool_reset_on_return": None,
+        # Parameters of statements are passwords, among others; they have no place in tracebacks.
+        "hide_parameters": True,
     }
 
 
-def _sqlite_engine(url: URL, options: Any) -> Engine:
+def _checkout(connection: Any, record: Any, proxy: Any) -> None:
+    deadline.watch(connection)
+
+
+def _unwatch(connection: Any, *others: Any) -> None:
+    deadline.unwatch(connection)
+
+
+def _leave_read_only(context: ExceptionContext) -> None:
+    """A server that takes no writes any more may be the old primary: connect anew, perhaps to the new one."""
+    if classify(context.sqlalchemy_exception or context.original_exception) is Fault.READ_ONLY:
+        context.is_disconnect = True
+
+
+def _sqlite_engine(url: URL, options: Any, limits: Limits) -> Engine:
     if url.database in (None, "", ":memory:"):
         raise ValueError("SQLite in memory is not supported: every connection would see a database of its own")
-    engine = create_engine(url, connect_args={"timeout": 30, "check_same_thread": False}, **_pool(options))
-    event.listen(engine, "connect", _sqlite_connect)
+    wait = _SQLITE_LOCK_TIMEOUT if limits.lock is None else limits.lock
+    engine = _create(url, connect_args={"timeout": wait, "check_same_thread": False}, **_pool(options))
+    event.listen(engine, "do_connect", partial(sqlite_file.before_connect, url))
+    event.listen(engine, "connect", partial(_sqlite_connect, options.sqlite_synchronous))
     event.listen(engine, "begin", _sqlite_begin)
     return engine
 
 
-def _sqlite_connect(connection: sqlite3.Connection, record: Any) -> None:
+def _sqlite_connect(is_durable: bool, connection: sqlite3.Connection, record: Any) -> None:
     # We begin transactions ourselves (below): the driver would begin them late, as readers, and then fail to upgrade.
     connection.isolation_level = None
-    for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
+    # FULL: what was committed survives a power cut. NORMAL: the last transactions may be lost, and nothing else.
+    synchronous = "FULL" if is_durable else "NORMAL"
+    for pragma in ("journal_mode = WAL", f"synchronous = {synchronous}", "foreign_keys = ON"):
         connection.execute(f"PRAGMA {pragma}").close()
 
 
@@ -104,21 +171,85 @@ def _sqlite_begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _postgresql_session(idle_timeout: int, connection: Any, record: Any) -> None:
+def _seconds_to_connect(options: Any) -> int:
+    """How long to wait for a connection: drivers take whole seconds, at least one."""
+    configured: int = options.connect_timeout
+    left = deadline.remaining()
+    return configured if left is None else max(1, min(configured, int(left)))
+
+
+def _connect_postgresql(options: Any, limits: Limits, dialect: Any, record: Any, arguments: Any, given: Any) -> Any:
+    given = {**given, "connect_timeout": _seconds_to_connect(options)}
+    if limits.transaction is not None:
+        # Data that is not acknowledged, where the network is silent below TCP.
+        given["tcp_user_timeout"] = int(limits.transaction * 1000)
+    connection = dialect.connect(*arguments, **given)
+    return _set_up(connection, partial(_postgresql_session, options.idle_transaction_timeout, limits))
+
+
+def _connect_mysql(options: Any, limits: Limits, dialect: Any, record: Any, arguments: Any, given: Any) -> Any:
+    # PyMySQL's connect_timeout ends with TCP's handshake; a server that says nothing after it is waited for by these.
+    seconds = _seconds_to_connect(options)
+    waits = {"connect_timeout": seconds, "read_timeout": seconds, "write_timeout": seconds}
+    connection = dialect.connect(*arguments, **{**given, **waits})
+    # From now on the deadline ends what is waited for (see ``deadline``).
+    connection._read_timeout = connection._write_timeout = None
+    return _set_up(connection, partial(_mysql_session, options.idle_transaction_timeout, limits))
+
+
+def _set_up(connection: Any, session: Callable[[Any], None]) -> Any:
+    deadline.watch(connection)
+    try:
+        session(connection)
+    except BaseException:
+        connection.close()
+        raise
+    finally:
+        deadline.unwatch(connection)
+    return connection
+
+
+def _postgresql_session(idle_timeout: int, limits: Limits, connection: Any) -> None:
+    variables = {"idle_in_transaction_session_timeout": float(idle_timeout)}
+    if limits.statement is not None:
+        variables["statement_timeout"] = limits.statement
+    if limits.lock is not None:
+        variables["lock_timeout"] = limits.lock
     autocommit, connection.autocommit = connection.autocommit, True
-    connection.execute(f"SET idle_in_transaction_session_timeout = '{idle_timeout}s'")
+    connection.execute("; ".join(f"SET {name} = {int(seconds * 1000)}" for name, seconds in variables.items()))
     connection.autocommit = autocommit
 
 
-def _mysql_session(idle_timeout: int, connection: Any, record: Any) -> None:
+def _mysql_session(idle_timeout: int, limits: Limits, connection: Any) -> None:
     # TRADITIONAL: a value that does not fit is an error, never silently cut; nor is what group_concat joins.
     # materialization=off: an EXISTS over traits is looked up for the rows at hand. MariaDB would otherwise read every
     # holder of the trait first, however few rows are wanted.
     # subquery_cache=off: hardly any row asks what one before it did, so it would only be filled.
     switches, variables = ["materialization=off"], ["sql_mode = 'TRADITIONAL'", "group_concat_max_len = 16777216"]
-    if "MariaDB" in connection.get_server_info():  # MySQL cannot do that
+    is_mariadb = "MariaDB" in connection.get_server_info()
+    if is_mariadb:  # MySQL cannot do that
         switches.append("subquery_cache=off")
         variables.append(f"idle_transaction_timeout = {idle_timeout}")
+    if limits.statement is not None:
+        # MySQL's counts milliseconds, and SELECT only.
+        limit = f"max_statement_time = {limits.statement}" if is_mariadb else None
+        variables.append(limit or f"max_execution_time = {int(limits.statement * 1000)}")
+    if limits.lock is not None:
+        seconds = ceil(limits.lock)
+        variables += [f"innodb_lock_wait_timeout = {seconds}", f"lock_wait_timeout = {seconds}"]
     variables.append(f"optimizer_switch = '{','.join(switches)}'")
     with connection.cursor() as cursor:
         cursor.execute(f"SET SESSION {', '.join(variables)}")
+
+
+def _check_packet(connection: Any, record: Any) -> None:
+    """Called once, with the first connection."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT @@max_allowed_packet")
+        ((packet,),) = cursor.fetchall()
+    if packet < LEAST_PACKET:
+        log.warning(
+            "large documents cannot be stored or read: raise max_allowed_packet of the database server",
+            max_allowed_packet=packet,
+            needed=LEAST_PACKET,
+        )

@@ -17,6 +17,7 @@ from typing import Any
 from pymysql.err import MySQLError
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.exc import OperationalError
 
 #: A statement that comes as often as this to a connection is prepared: as often as psycopg waits.
 _OFTEN = 5
@@ -30,6 +31,9 @@ _PARAMETER = re.compile(r"%\((.+?)\)s")
 
 #: The server does not know what was prepared (a proxy between us changed it), or its tables change all the time.
 _LOST = {1243, 1615}
+
+#: There is no room for more, it cannot be prepared, or the connection is lost.
+_HARMLESS = {1461, 1295, 0, 2006, 2013, 2055}
 
 
 def listen(engine: Engine) -> None:
@@ -78,10 +82,7 @@ class _Statements:
             return statement
         name = f"often_{next(self._numbers)}"
         parameters = _PARAMETER.findall(statement)
-        try:
-            cursor.execute(f"PREPARE {name} FROM %s", [statement % dict.fromkeys(parameters, "?")])
-        except MySQLError:
-            # No room for more, say; or the connection is lost, which the statement itself will tell.
+        if not _execute(cursor, f"PREPARE {name} FROM %s", [statement % dict.fromkeys(parameters, "?")]):
             return statement
         given = ", ".join(f"%({parameter})s" for parameter in parameters)
         return f"EXECUTE {name} USING {given}" if given else f"EXECUTE {name}"
@@ -89,4 +90,20 @@ class _Statements:
     def _forget(self, cursor: Any) -> None:
         _, oldest = self._known.popitem(last=False)
         if isinstance(oldest, str) and oldest.startswith("EXECUTE"):
-            cursor.execute(f"DEALLOCATE PREPARE {oldest.split()[1]}")
+            _execute(cursor, f"DEALLOCATE PREPARE {oldest.split()[1]}")
+
+
+def _execute(cursor: Any, statement: str, parameters: list[str] | None = None) -> bool:
+    """Return whether it worked; if not, the statement that is to follow says why, or works as it is.
+
+    Raises any other error. It may have ended the transaction, of which that statement would not know: on Galera,
+    whatever is sent next is told of the deadlock, and what follows begins another transaction.
+    """
+    try:
+        cursor.execute(statement, parameters)
+    except MySQLError as error:
+        if error.args and error.args[0] in _HARMLESS:
+            return False
+        # SQLAlchemy does not wrap what is raised here.
+        raise OperationalError(statement, None, error, hide_parameters=True) from error
+    return True

@@ -3,16 +3,31 @@
 import random
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Any, TypeVar
 
 import structlog
-from sqlalchemy import Connection
+from sqlalchemy import Connection, event
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session, sessionmaker
 
+from baremetal_sched.db.deadline import until
 from baremetal_sched.db.engine import WRITES, make_engine
-from baremetal_sched.db.faults import Fault, classify
-from baremetal_sched.errors import CommitUnknown, DatabaseAway, TooManyConflicts
+from baremetal_sched.db.faults import COMMIT_UNKNOWN, TRANSIENT, Fault, classify, unavailable
+from baremetal_sched.db.limits import NONE, Limits
+from baremetal_sched.db.schema_guard import SchemaGuard
+from baremetal_sched.db.sizes import check_flush
+from baremetal_sched.db.snapshot import open_snapshot
+from baremetal_sched.db.write_health import WriteHealth, write_and_delete
+from baremetal_sched.errors import (
+    CommitUnknown,
+    DatabaseDenied,
+    DatabaseFull,
+    DatabaseReadOnly,
+    DatabaseTimeout,
+    LockTimeout,
+    TooManyConflicts,
+)
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -27,10 +42,20 @@ _REMEMBERED = "remembered"
 _FIRST_PAUSE = 0.005
 _LONGEST_PAUSE = 0.5
 
+#: Seconds that a snapshot may take in a process that has limits.
+_LONGEST_SNAPSHOT = 3600
+
 
 def connection_of(reader: Reader) -> Connection:
     """The connection that ``reader`` is or uses."""
     return reader if isinstance(reader, Connection) else reader.connection()
+
+
+def selecting(session: Session) -> Connection:
+    """The session's connection, which remembers what the session does: for what selects columns in its transaction."""
+    memory = session.info.get(_REMEMBERED)
+    connection = session.connection()
+    return connection if memory is None else connection.execution_options(**{_REMEMBERED: memory})
 
 
 def remembered(reader: Reader) -> dict[Any, Any]:
@@ -49,40 +74,55 @@ def _notes(reader: Reader) -> Mapping[Any, Any]:
 
 
 class Database:
-    """The database of the settings, and the three ways to use it.
+    """The database of the settings, and the four ways to use it.
 
-    ``read`` and ``write`` run ``work(session)``, ``select`` runs ``work(connection)``, in one transaction, and return
-    what it returns. ``work`` may be run several times, so it must have no effect outside its session. An error that it
-    raises rolls everything back and is passed on; whoever lost a deadlock, a serialization or a race on a key is run
-    again.
+    ``read``, ``snapshot`` and ``write`` run ``work(session)``, ``select`` runs ``work(connection)``, in one
+    transaction, and return what it returns. ``work`` may be run several times, so it must have no effect outside its
+    session. An error that it raises rolls everything back and is passed on; a loser of a deadlock, a serialization or
+    a race on a key is run again.
 
-    Raises DatabaseAway if the database cannot be reached (CommitUnknown: lost while it committed, which may have
-    happened), TooManyConflicts if every attempt lost.
+    ``deadline``, by ``time.monotonic()``, is when each of them gives up; without it, ``limits`` say how long it may
+    take. Raises DatabaseAway if the database cannot serve: its subclasses say why (CommitUnknown: it failed while it
+    committed, which may have happened; DatabaseTimeout: the deadline passed; LockTimeout); TooManyConflicts if every
+    attempt lost; DocumentTooLarge; SchemaNotServed if this release cannot serve the database's schema.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self.engine = make_engine(settings)
+    def __init__(self, settings: Settings, limits: Limits = NONE) -> None:
+        self.limits = limits
+        self.engine = make_engine(settings, limits=limits)
+        self.schema = SchemaGuard(settings, limits)
         in_process = self.engine.dialect.name == "sqlite"
-        self.reading_engine = self.engine if in_process else make_engine(settings, reads_only=True)
+        self.reading_engine = self.engine if in_process else make_engine(settings, reads_only=True, limits=limits)
+        self.idle_limit: float | None = None if in_process else settings.database.idle_transaction_timeout
         # Nothing is remembered with SQLite, which gives ids out again.
         self._memory: dict[Any, Any] = {}
+        self.writes = WriteHealth()
         info = {} if in_process else {_REMEMBERED: self._memory}
-        self._attempts: int = settings.database.transaction_retries
+        self.attempts: int = settings.database.transaction_retries
         self._readers = sessionmaker(self.reading_engine, autoflush=False, expire_on_commit=False, info=info)
         self._writers = sessionmaker(
             self.engine.execution_options(**{WRITES: True}), autoflush=False, expire_on_commit=False, info=info
         )
+        event.listen(self._writers, "before_flush", check_flush)
         self._selecting = self.reading_engine.execution_options(**info)
 
-    def read(self, work: Callable[[Session], T]) -> T:
+    def read(self, work: Callable[[Session], T], *, deadline: float | None = None) -> T:
         """Run ``work``, which writes nothing."""
-        return self._run(self._readers, work, commit=False)
+        return self._run(self._readers, work, deadline, commit=False)
 
-    def select(self, work: Callable[[Connection], T]) -> T:
+    def snapshot(self, work: Callable[[Session], T]) -> T:
+        """Run ``work``, which writes nothing, and all of whose statements see the same moment of the database.
+
+        For comparisons; they may take as long as they need. (The statements of ``read`` may see different moments.)
+        """
+        deadline = None if self.limits.transaction is None else time.monotonic() + _LONGEST_SNAPSHOT
+        return self._run(lambda: open_snapshot(self.engine), work, deadline, commit=False)
+
+    def select(self, work: Callable[[Connection], T], *, deadline: float | None = None) -> T:
         """Run ``work``, which selects columns and no entities."""
-        return self._run(self._selecting.connect, work, commit=False)
+        return self._run(self._selecting.connect, work, deadline, commit=False)
 
-    def write(self, work: Callable[[Session], T]) -> T:
+    def write(self, work: Callable[[Session], T], *, deadline: float | None = None) -> T:
         """Run ``work`` and commit what it wrote, all or nothing."""
 
         def flushed(session: Session) -> T:
@@ -90,46 +130,124 @@ class Database:
             session.flush()
             return result
 
-        return self._run(self._writers, flushed, commit=True)
+        try:
+            result = self._run(self._writers, flushed, deadline, commit=True)
+        except (DatabaseFull, DatabaseReadOnly, DatabaseDenied) as error:
+            self.writes.failed(error)
+            raise
+        self.writes.succeeded()
+        return result
+
+    def check_writable(self, *, deadline: float | None = None) -> None:
+        """Raise what a transaction that writes would, if nothing can be written now.
+
+        If this process has not written for a while, a row is written and deleted to find out. A lock that another
+        session holds is not an error here.
+        """
+        if self.writes.is_known():
+            return
+        with suppress(LockTimeout, TooManyConflicts):
+            self.write(write_and_delete, deadline=deadline)
 
     def dispose(self) -> None:
         """Close every connection."""
+        self.schema.dispose()
         self.engine.dispose()
         self.reading_engine.dispose()
 
     def _run(
-        self, opened: Callable[[], AbstractContextManager[_Reader]], work: Callable[[_Reader], T], *, commit: bool
+        self,
+        opened: Callable[[], AbstractContextManager[_Reader]],
+        work: Callable[[_Reader], T],
+        deadline: float | None,
+        *,
+        commit: bool,
     ) -> T:
-        reconnected = False
-        attempt = 0
+        started = time.monotonic()
+        if deadline is None and self.limits.transaction is not None:
+            deadline = started + self.limits.transaction
+        with until(deadline):
+            return self._attempt(opened, work, _Patience(self, started, deadline), commit=commit)
+
+    def _attempt(
+        self,
+        opened: Callable[[], AbstractContextManager[_Reader]],
+        work: Callable[[_Reader], T],
+        patience: "_Patience",
+        *,
+        commit: bool,
+    ) -> T:
         while True:
-            attempt += 1
+            patience.begin()
             committing = False
+            self.schema.require()
             try:
                 with opened() as reader:
                     result = work(reader)
                     if commit:
+                        self.schema.confirm(connection_of(reader))
                         committing = True
                         reader.commit()
                     return result
             except Exception as error:
                 fault = classify(error)
+                if fault is Fault.EMPTY or (fault is Fault.BUG and isinstance(error, DBAPIError)):
+                    self.schema.check()  # it may have changed meanwhile
                 if fault is Fault.BUG:
                     raise
                 # What was remembered may be why it failed: a trait that is gone, or that was rolled back.
                 self._memory.clear()
-                log.info("transaction failed", attempt=attempt, fault=fault.value, error=str(error).split("\n")[0])
-                is_last = attempt >= self._attempts
-                if fault is Fault.AWAY:
-                    # Connections of the pool die when the database restarts: try a new one, once. Not after a commit
-                    # whose answer was lost, which may have happened.
-                    if committing:
-                        raise CommitUnknown from error
-                    if is_last or reconnected:
-                        raise DatabaseAway from error
-                    reconnected = True
-                    continue
-                if is_last:
-                    raise TooManyConflicts(attempts=self._attempts) from error
-            pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**attempt)
+                pause = patience.after(error, fault, committing=committing)
             time.sleep(random.uniform(0, pause))  # noqa: S311 - jitter, not a secret
+
+
+class _Patience:
+    """How often a transaction is tried again, and how long."""
+
+    def __init__(self, database: Database, started: float, deadline: float | None) -> None:
+        self._most = database.attempts
+        self._idle_limit = database.idle_limit
+        self._lock_limit = database.limits.lock
+        self._started = self._began = started
+        self._deadline = deadline
+        self._attempt = 0
+        self._reconnected = False
+
+    def begin(self) -> None:
+        """Call before each attempt. Raises DatabaseTimeout if the deadline has passed."""
+        self._attempt += 1
+        self._began = time.monotonic()
+        if self._is_late():
+            raise DatabaseTimeout
+
+    def after(self, error: Exception, fault: Fault, *, committing: bool) -> float:
+        """How long to pause before the next attempt, at most; or raise what is to be said instead of ``error``."""
+        now = time.monotonic()
+        if fault is Fault.AWAY and self._idle_limit is not None and now - self._began >= self._idle_limit:
+            # MariaDB closes the connection without a word; a server that was not reached at all is something else.
+            fault = Fault.IDLE if getattr(error, "connection_invalidated", False) else fault
+        log.info("transaction failed", attempt=self._attempt, fault=fault.value, error=str(error).split("\n")[0])
+        if committing and fault in COMMIT_UNKNOWN:
+            raise CommitUnknown from error
+        if self._is_late():
+            raise DatabaseTimeout from error
+        is_last = self._attempt >= self._most
+        if fault is Fault.LOCKED and self._lock_limit is None:
+            fault = Fault.RACE
+        if fault is Fault.RACE:
+            if is_last:
+                raise TooManyConflicts(attempts=self._attempt) from error
+        elif fault is Fault.LOCKED:
+            # An attempt that waited for as long as it may; or one that was refused at once, and may be tried again.
+            if is_last or (self._lock_limit is not None and now - self._started >= self._lock_limit):
+                raise unavailable(error, fault) from error
+        elif fault not in TRANSIENT or is_last or self._reconnected:
+            raise unavailable(error, fault) from error
+        else:
+            # Connections of the pool die when the database restarts: try a new one, once.
+            self._reconnected = True
+        pause: float = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**self._attempt)
+        return pause
+
+    def _is_late(self) -> bool:
+        return self._deadline is not None and time.monotonic() >= self._deadline

@@ -7,7 +7,12 @@ from typing import Any
 from sqlalchemy import ColumnElement, String, Text, type_coerce
 from sqlalchemy.dialects import mysql
 from sqlalchemy.engine import Dialect
+from sqlalchemy.exc import DontWrapMixin
 from sqlalchemy.types import TypeDecorator
+
+from baremetal_sched.db.documents import MAX_DEPTH, DocumentTooDeep, require_depth
+from baremetal_sched.errors import DocumentTooLarge
+from baremetal_sched.masking import mask_text
 
 #: A SELECT under construction, and the rows that one returned. (SQLAlchemy 2.0 and 2.1 type these differently.)
 Query = Any
@@ -17,26 +22,69 @@ Rows = Sequence[Any]
 LongText = Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
 
 
+#: What MariaDB's ``max_allowed_packet`` has to be at least.
+LEAST_PACKET = 16 * 2**20
+
+#: Most bytes of JSON in a column, as ``size_of`` counts them: see ``sizes``.
+LARGEST_TEXT = 29 * 2**19
+
+#: Below this nothing is counted in detail.
+SMALL_TEXT = 64 * 2**10
+
+
+class _TextTooLarge(DocumentTooLarge, DontWrapMixin):
+    """Passed on by SQLAlchemy as it is."""
+
+
 class Json(TypeDecorator[Any]):
-    """JSON kept as text, so that a list can pass it through without decoding (see ``as_text``)."""
+    """JSON kept as text, so that a list can pass it through without decoding (see ``as_text``).
+
+    What is nested deeper than MAX_DEPTH raises DocumentTooDeep when it is written: every answer with it would fail.
+    """
 
     impl = LongText
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
-        return None if value is None else dump_json(value)
+        if value is None:
+            return None
+        try:
+            text = dump_json(value)
+        except RecursionError:
+            raise DocumentTooDeep(limit=MAX_DEPTH) from None
+        if text.count("{") + text.count("[") > MAX_DEPTH:
+            require_depth(value)
+        size = size_of(text)
+        if size > LARGEST_TEXT:
+            raise _TextTooLarge(size=size, limit=LARGEST_TEXT)
+        return text
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
         return None if value is None else json.loads(value)
 
     def compare_values(self, x: Any, y: Any) -> bool:
         # To Python 1, 1.0 and True are equal; to JSON they are not.
-        return dump_json(x) == dump_json(y)
+        return x is y or dump_json(x) == dump_json(y)
+
+
+class Message(TypeDecorator[str]):
+    """A text for people, such as why something failed. Secrets in it are masked before it is kept."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        return None if value is None else mask_text(value)
 
 
 def dump_json(value: Any) -> str:
     """``value`` as a Json column holds it: ASCII, so that no database can refuse or change a character."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def size_of(text: str) -> int:
+    """Bytes of a text in a statement, where quotation marks and backslashes are escaped; no more of a small one."""
+    return len(text) if len(text) <= SMALL_TEXT else len(text) + text.count('"') + text.count("\\")
 
 
 def as_text(column: ColumnElement[Any]) -> ColumnElement[str]:

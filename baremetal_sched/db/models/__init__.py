@@ -3,8 +3,11 @@
 from baremetal_sched.db.models.base import Base, table_of
 from baremetal_sched.db.models.conductors import Conductor, ConductorInterface
 from baremetal_sched.db.models.findings import BiosSetting, FirmwareComponent, NodeInventory
+from baremetal_sched.db.models.flavors import Flavor, FlavorProject
 from baremetal_sched.db.models.history import NodeHistory
+from baremetal_sched.db.models.images import Image, ImageMember, ImageProperty, ImageTag
 from baremetal_sched.db.models.inspection_rules import InspectionRule
+from baremetal_sched.db.models.keypairs import Keypair
 from baremetal_sched.db.models.node_allocations import NodeAllocation
 from baremetal_sched.db.models.nodes import Chassis, Node, NodeTrait, NodeWork
 from baremetal_sched.db.models.placement import (
@@ -19,6 +22,8 @@ from baremetal_sched.db.models.placement import (
     Trait,
 )
 from baremetal_sched.db.models.ports import Port, Portgroup
+from baremetal_sched.db.models.schema import SchemaState
+from baremetal_sched.db.models.servers import Server, ServerAction, ServerTag
 from baremetal_sched.db.models.steps import DeployTemplate, Runbook, RunbookTrait
 from baremetal_sched.db.models.volume import VolumeConnector, VolumeTarget
 
@@ -33,8 +38,15 @@ __all__ = [
     "Consumer",
     "DeployTemplate",
     "FirmwareComponent",
+    "Flavor",
+    "FlavorProject",
+    "Image",
+    "ImageMember",
+    "ImageProperty",
+    "ImageTag",
     "InspectionRule",
     "Inventory",
+    "Keypair",
     "Node",
     "NodeAllocation",
     "NodeHistory",
@@ -49,6 +61,10 @@ __all__ = [
     "ResourceProvider",
     "Runbook",
     "RunbookTrait",
+    "SchemaState",
+    "Server",
+    "ServerAction",
+    "ServerTag",
     "Trait",
     "VolumeConnector",
     "VolumeTarget",

@@ -2,10 +2,11 @@
 
 from datetime import datetime
 
-from sqlalchemy import DateTime, Double, ForeignKey, Index, String, Text
+from sqlalchemy import DateTime, Double, ForeignKey, Index, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from baremetal_sched.db.models.base import Base, table_args
+from baremetal_sched.db.types import Message
 
 
 class NodeHistory(Base):
@@ -22,7 +23,7 @@ class NodeHistory(Base):
     node_id: Mapped[int] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"))
     created_at: Mapped[datetime] = mapped_column(DateTime)
     severity: Mapped[str] = mapped_column(String(16))
-    event: Mapped[str] = mapped_column(Text)
+    event: Mapped[str] = mapped_column(Message)
     event_type: Mapped[str] = mapped_column(String(64))
     conductor: Mapped[str | None] = mapped_column(String(255))
     user: Mapped[str | None] = mapped_column(String(255))

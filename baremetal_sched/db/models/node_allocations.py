@@ -3,11 +3,11 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import DateTime, ForeignKey, Index, Integer, String, Text
+from sqlalchemy import DateTime, ForeignKey, Index, Integer, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from baremetal_sched.db.models.base import Base, table_args
-from baremetal_sched.db.types import Json
+from baremetal_sched.db.types import Json, Message
 
 
 class NodeAllocation(Base):
@@ -28,7 +28,7 @@ class NodeAllocation(Base):
     name: Mapped[str | None] = mapped_column(String(255), unique=True)
     node_id: Mapped[int | None] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"), unique=True)
     state: Mapped[str] = mapped_column(String(16))
-    last_error: Mapped[str | None] = mapped_column(Text)
+    last_error: Mapped[str | None] = mapped_column(Message)
     resource_class: Mapped[str | None] = mapped_column(String(80))
     traits: Mapped[Any | None] = mapped_column(Json)
     candidate_nodes: Mapped[Any | None] = mapped_column(Json)

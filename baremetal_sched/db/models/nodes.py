@@ -9,7 +9,7 @@ from sqlalchemy.orm.attributes import flag_modified
 
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models.base import MYSQL_TABLE, Base, table_args
-from baremetal_sched.db.types import Json
+from baremetal_sched.db.types import Json, Message
 
 
 class Chassis(Base):
@@ -77,7 +77,7 @@ class Node(Base):
     provision_state: Mapped[str] = mapped_column(String(32))
     target_provision_state: Mapped[str | None] = mapped_column(String(32))
     provision_updated_at: Mapped[datetime | None] = mapped_column(DateTime)
-    last_error: Mapped[str | None] = mapped_column(Text)
+    last_error: Mapped[str | None] = mapped_column(Message)
     reservation: Mapped[str | None] = mapped_column(String(255))
     conductor_affinity: Mapped[str | None] = mapped_column(String(255))
     maintenance: Mapped[bool] = mapped_column(server_default=false())
@@ -139,7 +139,8 @@ class NodeWork(Base):
 
     Its id is the fence of the reservation: what a conductor writes counts only while the row is there. Only one process
     ever works on a row, the one that claimed it; ``writes`` says how often it has written, so that it can find out
-    whether it did when the answer to a commit was lost.
+    whether it did when the answer to a commit was lost. The last three columns say who asked for the work, if that is
+    known.
     """
 
     __tablename__ = "node_work"
@@ -157,3 +158,6 @@ class NodeWork(Base):
     requested_at: Mapped[float] = mapped_column(Double)
     claimed_by: Mapped[str | None] = mapped_column(String(36))
     writes: Mapped[int] = mapped_column(server_default="0")
+    request_id: Mapped[str | None] = mapped_column(String(64))
+    user_id: Mapped[str | None] = mapped_column(String(255))
+    project_id: Mapped[str | None] = mapped_column(String(255))

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, Computed, DateTime, Double, ForeignKey, Index, Integer, String
+from sqlalchemy import BigInteger, Computed, DateTime, Double, ForeignKey, Index, Integer, SmallInteger, String, false
 from sqlalchemy.orm import Mapped, mapped_column
 
 from baremetal_sched.db.models.base import Base, table_args
@@ -10,7 +10,13 @@ from baremetal_sched.db.types import LongText
 
 
 class ResourceProvider(Base):
-    """Something that has inventory. A node is one: same UUID."""
+    """Something that has inventory. A node is one: same UUID.
+
+    A provider that mirrors a node has a ``mirrored_class_id``: the only class that can be claimed of it (0: none). Its
+    tree belongs to one consumer at a time. If it has children, all of the tree are ``indivisible``, and ``holder`` of
+    the root is the consumer, by UUID. ``withheld`` of the root: nothing of the tree can be had. Whatever changes these,
+    or claims something of such a tree, writes the row of the root.
+    """
 
     __tablename__ = "resource_providers"
 
@@ -23,6 +29,10 @@ class ResourceProvider(Base):
     root_id: Mapped[int | None] = mapped_column(ForeignKey("resource_providers.id"), index=True)
     #: What ``provider_traits`` says of it, as a text: see ``placement.trait_ids``.
     trait_ids: Mapped[str] = mapped_column(LongText, server_default="")
+    mirrored_class_id: Mapped[int | None] = mapped_column(Integer)
+    indivisible: Mapped[bool] = mapped_column(server_default=false())
+    withheld: Mapped[bool] = mapped_column(server_default=false())
+    holder: Mapped[str | None] = mapped_column(String(36))
     created_at: Mapped[datetime] = mapped_column(DateTime)
     updated_at: Mapped[datetime | None] = mapped_column(DateTime)
 
@@ -82,8 +92,9 @@ class Inventory(Base):
     """What a provider has of one class.
 
     ``used`` is the sum of the allocations, kept up by the transaction that writes them. ``capacity`` is
-    int((total - reserved) * allocation_ratio), ``free`` what is left of it; the index over free capacity makes a search
-    read what it returns and not what the fleet holds, and it has all that a search asks of an inventory.
+    int((total - reserved) * allocation_ratio), ``free`` what is left of it: nothing if the inventory is ``withheld``,
+    which its writers do not see (``placement.indivisible``). The index over free capacity makes a search read what it
+    returns and not what the fleet holds, and it has all that a search asks of an inventory.
     """
 
     __tablename__ = "inventories"
@@ -101,7 +112,8 @@ class Inventory(Base):
     allocation_ratio: Mapped[float] = mapped_column(Double)
     capacity: Mapped[int] = mapped_column(BigInteger)
     used: Mapped[int] = mapped_column(BigInteger, server_default="0")
-    free: Mapped[int | None] = mapped_column(BigInteger, Computed("capacity - used", persisted=True))
+    withheld: Mapped[int] = mapped_column(SmallInteger, server_default="0")
+    free: Mapped[int | None] = mapped_column(BigInteger, Computed("(capacity - used) * (1 - withheld)", persisted=True))
     created_at: Mapped[datetime] = mapped_column(DateTime)
     updated_at: Mapped[datetime | None] = mapped_column(DateTime)
 

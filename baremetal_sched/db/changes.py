@@ -1,0 +1,16 @@
+"""What a flush is about to change in an entity."""
+
+from typing import Any
+
+from sqlalchemy import inspect
+from sqlalchemy.orm.attributes import History
+from sqlalchemy.orm.base import PASSIVE_NO_INITIALIZE
+
+
+def history_of(entity: Any, name: str) -> History:
+    """Return the history of one attribute, without reading anything.
+
+    ``inspect(entity).attrs`` says the same, and makes an object for every attribute to say it.
+    """
+    history: History = inspect(entity).get_history(name, PASSIVE_NO_INITIALIZE)
+    return history

@@ -1,0 +1,118 @@
+"""Deadlines: no thread waits for the database longer than its request may.
+
+The time-outs of a server end one statement, those of a driver one wait for bytes, and each begins anew with the next.
+The whole of a transaction is bounded here: what a thread does inside ``until`` is cut off when the deadline passes. The
+socket of its connection is shut down, so that the driver, which waits for an answer, gets an error at once; SQLite's
+statement is interrupted. That needs no answer from the database and costs no statement.
+"""
+
+import os
+import socket
+import sqlite3
+import threading
+import time
+from contextlib import suppress
+from contextvars import ContextVar, Token
+from typing import Any
+
+#: How late a connection may be cut, in seconds.
+_TICK = 0.25
+
+
+class until:  # noqa: N801 - used like a function
+    """A context in which this thread's connections are cut when ``deadline`` (``time.monotonic()``) has passed.
+
+    None: they never are. Only connections that ``watch`` is told of are.
+    """
+
+    def __init__(self, deadline: float | None) -> None:
+        self.deadline = deadline
+        self.connections: list[Any] = []
+
+    def __enter__(self) -> None:
+        self._token: Token[until | None] = _current.set(self)
+        if self.deadline is not None:
+            _cutter.add(self)
+
+    def __exit__(self, *error: object) -> None:
+        _current.reset(self._token)
+        if self.deadline is not None:
+            _cutter.remove(self)
+
+
+_current: ContextVar[until | None] = ContextVar("until", default=None)
+
+
+def remaining() -> float | None:
+    """Seconds until the deadline of what this thread does, 0 if it has passed; None if there is no deadline."""
+    current = _current.get()
+    if current is None or current.deadline is None:
+        return None
+    return max(0.0, current.deadline - time.monotonic())
+
+
+def watch(connection: Any) -> None:
+    """Cut this connection of a driver when the deadline of what this thread does has passed, until ``unwatch``."""
+    current = _current.get()
+    if current is not None and current.deadline is not None:
+        with _cutter.lock:
+            current.connections.append(connection)
+
+
+def unwatch(connection: Any) -> None:
+    """Undo ``watch``: this thread has no use for the connection any more."""
+    current = _current.get()
+    if current is not None and current.connections:
+        with _cutter.lock, suppress(ValueError):
+            current.connections.remove(connection)
+
+
+class _Cutter:
+    """Cuts what is late, in a thread that starts with the first deadline of the process."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self._watched: set[until] = set()
+        self._thread: threading.Thread | None = None
+
+    def add(self, watched: until) -> None:
+        with self.lock:
+            self._watched.add(watched)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="database-deadlines", daemon=True)
+                self._thread.start()
+
+    def remove(self, watched: until) -> None:
+        with self.lock:
+            self._watched.discard(watched)
+
+    def _run(self) -> None:
+        while True:
+            time.sleep(_TICK)
+            now = time.monotonic()
+            # Under the lock: a connection is given back, or closed, before or after, but not meanwhile.
+            with self.lock:
+                for watched in self._watched:
+                    if watched.deadline is not None and watched.deadline <= now:
+                        for connection in watched.connections:
+                            cut(connection)
+
+    def reset(self) -> None:
+        """Begin anew, in a process that was forked: the thread and whatever held the lock are not there."""
+        self.__init__()  # type: ignore[misc]
+
+
+def cut(connection: Any) -> None:
+    """End what a driver's connection is waiting for, from another thread."""
+    if isinstance(connection, sqlite3.Connection):
+        with suppress(sqlite3.Error):
+            connection.interrupt()
+        return
+    with suppress(Exception):  # it may be closed already, in whatever way its driver says so
+        descriptor = connection.pgconn.socket if hasattr(connection, "pgconn") else connection._sock.fileno()
+        with socket.socket(fileno=os.dup(descriptor)) as shared:
+            shared.shutdown(socket.SHUT_RDWR)
+
+
+_cutter = _Cutter()
+os.register_at_fork(after_in_child=_cutter.reset)

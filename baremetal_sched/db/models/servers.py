@@ -1,0 +1,99 @@
+"""Servers of the compute API: what a user asked for, and the little that the node does not say by itself."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import DateTime, ForeignKey, Index, Integer, String, false
+from sqlalchemy.orm import Mapped, mapped_column
+
+from baremetal_sched.db.models.base import Base, table_args
+from baremetal_sched.db.types import Json, LongText
+
+
+class Server(Base):
+    """A server. Its machine is the node whose ``instance_uuid`` is the server's UUID; no column repeats that.
+
+    ``flavor`` and ``image`` are the server's own copies. ``task`` is what was asked of it and has not ended
+    (``compute.server_states``), ``tried_nodes`` has the UUIDs of nodes on which its deployment failed.
+    ``requested_zone`` and ``requested_node`` (a UUID) are where it has to be.
+    """
+
+    __tablename__ = "servers"
+    __table_args__ = table_args(
+        Index("ix_servers_project_id", "project_id"),
+        Index("ix_servers_created_at", "created_at"),
+        Index("ix_servers_name", "name"),
+        Index("ix_servers_task", "task"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(String(36), unique=True)
+    name: Mapped[str] = mapped_column(String(255))
+    hostname: Mapped[str] = mapped_column(String(255))
+    description: Mapped[str | None] = mapped_column(String(255))
+    project_id: Mapped[str] = mapped_column(String(255))
+    user_id: Mapped[str] = mapped_column(String(255))
+    flavor: Mapped[Any] = mapped_column(Json)
+    flavor_id: Mapped[str] = mapped_column(String(255))
+    image: Mapped[Any | None] = mapped_column(Json)
+    image_id: Mapped[str | None] = mapped_column(String(36))
+    keypair: Mapped[Any | None] = mapped_column(Json)
+    user_data: Mapped[str | None] = mapped_column(LongText)
+    config_drive: Mapped[bool] = mapped_column(server_default=false())
+    user_metadata: Mapped[Any] = mapped_column("metadata", Json)
+    security_groups: Mapped[Any] = mapped_column(Json)
+    scheduler_hints: Mapped[Any] = mapped_column(Json)
+    requested_zone: Mapped[str | None] = mapped_column(String(255))
+    requested_node: Mapped[str | None] = mapped_column(String(36))
+    reservation_id: Mapped[str] = mapped_column(String(36))
+    launch_index: Mapped[int] = mapped_column(Integer, server_default="0")
+    disk_config: Mapped[str] = mapped_column(String(8), server_default="MANUAL")
+    access_ip_v4: Mapped[str | None] = mapped_column(String(64))
+    access_ip_v6: Mapped[str | None] = mapped_column(String(64))
+    locked: Mapped[bool] = mapped_column(server_default=false())
+    locked_reason: Mapped[str | None] = mapped_column(String(255))
+    task: Mapped[str | None] = mapped_column(String(32))
+    power_after_task: Mapped[str | None] = mapped_column(String(32))
+    fault: Mapped[Any | None] = mapped_column(Json)
+    tried_nodes: Mapped[Any] = mapped_column(Json)
+    revision: Mapped[int] = mapped_column(Integer)
+    launched_at: Mapped[datetime | None] = mapped_column(DateTime)
+    created_at: Mapped[datetime] = mapped_column(DateTime)
+    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
+
+    __mapper_args__ = {"version_id_col": revision}
+
+
+class ServerTag(Base):
+    """A tag of a server."""
+
+    __tablename__ = "server_tags"
+    __table_args__ = table_args(Index("ix_server_tags_tag", "tag"))
+
+    server_id: Mapped[int] = mapped_column(ForeignKey("servers.id", ondelete="CASCADE"), primary_key=True)
+    tag: Mapped[str] = mapped_column(String(60), primary_key=True)
+
+
+class ServerAction(Base):
+    """Something that was asked of a server, by the request with ``request_id``, and how it went.
+
+    ``events`` is a list of objects with ``event``, ``start_time``, ``finish_time``, ``result``, ``details``, ``host``
+    and ``host_id``.
+    """
+
+    __tablename__ = "server_actions"
+    __table_args__ = table_args(Index("ix_server_actions_server_id", "server_id", "request_id"))
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    server_id: Mapped[int] = mapped_column(ForeignKey("servers.id", ondelete="CASCADE"))
+    request_id: Mapped[str] = mapped_column(String(64))
+    action: Mapped[str] = mapped_column(String(64))
+    project_id: Mapped[str | None] = mapped_column(String(255))
+    user_id: Mapped[str | None] = mapped_column(String(255))
+    message: Mapped[str | None] = mapped_column(String(255))
+    events: Mapped[Any] = mapped_column(Json)
+    revision: Mapped[int] = mapped_column(Integer)
+    started_at: Mapped[datetime] = mapped_column(DateTime)
+    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
+
+    __mapper_args__ = {"version_id_col": revision}

@@ -1,0 +1,134 @@
+"""Order and pages of lists as SQL: the part of a list after a marker, the same on every database."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, and_, case, false, literal, or_, select
+from sqlalchemy.orm import Session
+from sqlalchemy.orm.attributes import InstrumentedAttribute
+
+from baremetal_sched.db.models import Base
+from baremetal_sched.db.transaction import Reader
+from baremetal_sched.db.types import Json, Query, Rows
+from baremetal_sched.errors import InvalidValue, SchedulerError
+from baremetal_sched.suggestions import did_you_mean
+
+#: Columns that are ours, or that Ironic works out.
+_NOT_SORTABLE = ("revision", "allocation_uuid")
+
+#: Makes the error that says that the thing with this UUID does not exist.
+Missing = Callable[[str], SchedulerError]
+
+
+class SortKey(NamedTuple):
+    """A column that a list is sorted by, under the name that clients know."""
+
+    name: str
+    descending: bool = False
+
+
+@dataclass
+class Page:
+    """Which part of a list: at most ``limit`` things after the one whose ``key`` is ``marker``, in an order.
+
+    Without ``sort`` the oldest come first. ``columns``: what the list can be sorted by, by the names that clients know;
+    None: any column, by its own name. ``within``: what the marker has to meet, if callers do not see everything.
+    """
+
+    limit: int
+    marker: str | None = None
+    sort: Sequence[SortKey] = ()
+    columns: Mapping[str, InstrumentedAttribute[Any]] | None = None
+    key: str = "uuid"
+    within: ColumnElement[bool] | None = None
+
+
+def select_page(session: Session, query: Query, model: type[Base], page: Page, missing: Missing) -> Rows:
+    """The rows of ``query``, which selects from ``model``, that are on the page.
+
+    Raises what ``missing`` makes if there is no such marker, InvalidValue for a sort key that cannot be one.
+    """
+    query = after_marker(session, query, model, page, missing)
+    return session.execute(query.order_by(*order(model, page)).limit(page.limit)).all()
+
+
+def order(model: Any, page: Page) -> Sequence[ColumnElement[Any]]:
+    """Nulls first, ties by id; the other way round when descending. Raises InvalidValue for a bad sort key."""
+    terms: list[ColumnElement[Any]] = []
+    for name, descending in page.sort:
+        column = _sort_column(model, page, name)
+        if column.nullable:
+            terms.append(_directed(_not_null(column), descending))
+        if not _is_row_id(column):
+            terms.append(_directed(column.expression, descending))
+    terms.append(_directed(model.id.expression, _ends_descending(page)))
+    return terms
+
+
+def after_marker(reader: Reader, query: Query, model: Any, page: Page, missing: Missing) -> Query:
+    """``query`` without what comes up to the marker: a > x OR (a = x AND b > y) OR (a = x AND b = y AND id > z)"""
+    if page.marker is None:
+        return query
+    named = [(_sort_column(model, page, name), descending) for name, descending in page.sort]
+    keys = [(column, descending) for column, descending in named if not _is_row_id(column)]
+    columns = [column for column, _ in keys]
+    within = () if page.within is None else (page.within,)
+    marker = reader.execute(select(model.id, *columns).where(getattr(model, page.key) == page.marker, *within)).first()
+    if marker is None:
+        raise missing(page.marker)
+    marker_id, *values = marker
+    alternatives: list[ColumnElement[bool]] = []
+    same: list[ColumnElement[bool]] = []
+    for (column, descending), value in zip(keys, values, strict=True):
+        alternatives.append(and_(*same, _later(column, value, descending)))
+        same.append(column.is_not_distinct_from(value))
+    later_id = model.id < marker_id if _ends_descending(page) else model.id > marker_id
+    return query.where(or_(*alternatives, and_(*same, later_id)))
+
+
+def _is_row_id(column: InstrumentedAttribute[Any]) -> bool:
+    """Return whether the column is what ties are decided by."""
+    return column.key == "id"
+
+
+def _ends_descending(page: Page) -> bool:
+    return bool(page.sort) and page.sort[-1].descending
+
+
+def _directed(term: ColumnElement[Any], descending: bool) -> ColumnElement[Any]:
+    return term.desc() if descending else term.asc()
+
+
+def _sort_column(model: Any, page: Page, name: str) -> InstrumentedAttribute[Any]:
+    if page.columns is None and _is_sortable(model, name):
+        attribute: InstrumentedAttribute[Any] = getattr(model, name)
+        return attribute
+    columns = page.columns or {}
+    if name not in columns:
+        sortable = columns or [each.key for each in model.__mapper__.column_attrs if _is_sortable(model, each.key)]
+        raise InvalidValue(
+            message=f'The sort_key value "{name}" is an invalid field for sorting.{did_you_mean(name, sortable)}'
+        )
+    return columns[name]
+
+
+def _is_sortable(model: Any, name: str) -> bool:
+    column = model.__mapper__.column_attrs.get(name)
+    return column is not None and name not in _NOT_SORTABLE and not isinstance(column.columns[0].type, Json)
+
+
+def _not_null(column: InstrumentedAttribute[Any]) -> ColumnElement[int]:
+    return case((column.is_(None), 0), else_=1)
+
+
+def _later(column: InstrumentedAttribute[Any], value: Any, descending: bool) -> ColumnElement[bool]:
+    if value is None:
+        # Nulls come first; when descending they come last, and only other nulls follow.
+        return false() if descending else column.is_not(None)
+    bound = literal(value, column.type)
+    if descending:
+        earlier: ColumnElement[bool] = column < bound
+        return or_(earlier, column.is_(None)) if column.nullable else earlier
+    later: ColumnElement[bool] = column > bound
+    return later

@@ -1,0 +1,52 @@
+"""How large a row may be, so that what was written can be read on every database.
+
+MariaDB sends and takes no more than ``max_allowed_packet`` at a time, 16 MiB by default: a longer statement fails, and
+a longer text comes out as NULL, as if the row were not there. Lists select one text per row.
+"""
+
+from typing import Any
+
+from sqlalchemy import inspect
+from sqlalchemy.orm import Session
+
+from baremetal_sched.db.types import LARGEST_TEXT, SMALL_TEXT, Json, dump_json, size_of
+from baremetal_sched.errors import DocumentTooLarge
+
+#: Most bytes of JSON in a row. The rest of a packet is for its other columns, and for small changes: one that leaves a
+#: column no larger than SMALL_TEXT is not looked at, since there are not enough columns to fill the rest.
+_LARGEST_ROW = LARGEST_TEXT
+
+
+def check_flush(session: Session, *_: Any) -> None:
+    """Raise DocumentTooLarge if a row that is about to be written is too large to be read (a listener of sessions)."""
+    for entity in (*session.new, *session.dirty):
+        state = inspect(entity)
+        changed = state.committed_state if state.persistent else state.dict
+        columns = _json_columns(state.mapper)
+        if any(_size(state.dict.get(name)) > SMALL_TEXT for name in columns if name in changed):
+            check_row(*(state.dict.get(name) for name in columns))
+
+
+def check_row(*documents: Any) -> None:
+    """Raise DocumentTooLarge if a row with these documents is too large to be read."""
+    total = sum(map(_size, documents))
+    if total > _LARGEST_ROW:
+        raise DocumentTooLarge(size=total, limit=_LARGEST_ROW)
+
+
+def _json_columns(mapper: Any) -> tuple[str, ...]:
+    names: tuple[str, ...] | None = _columns.get(mapper)
+    if names is None:
+        names = tuple(a.key for a in mapper.column_attrs if isinstance(a.columns[0].type, Json))
+        _columns[mapper] = names
+    return names
+
+
+_columns: dict[Any, tuple[str, ...]] = {}
+
+
+def _size(value: Any) -> int:
+    try:
+        return 0 if value is None else size_of(dump_json(value))
+    except RecursionError:
+        return 0  # it is nested too deeply, which is said when it is written

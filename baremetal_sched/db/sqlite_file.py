@@ -1,0 +1,46 @@
+"""The file of a SQLite database: only its owner may read it, for it holds passwords."""
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import structlog
+from sqlalchemy.engine import URL
+
+log = structlog.get_logger(__name__)
+
+_PRIVATE = 0o600
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+#: Files that were warned of.
+_warned: set[str] = set()
+
+
+def make_private(url: URL) -> None:
+    """Create the file of the database for its owner only if it is missing; SQLite gives its other files the same mode.
+
+    A file that others may read is left as it is: the log says so, once.
+    """
+    if not url.database or "uri" in url.query:
+        return
+    path = Path(url.database).resolve()
+    # Where it cannot be created SQLite fails to, and says so.
+    with suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, _PRIVATE))
+        return
+    with suppress(OSError):
+        mode = stat.S_IMODE(path.stat().st_mode)
+        if mode & _OTHERS and str(path) not in _warned:
+            _warned.add(str(path))
+            log.warning(
+                "other users of this machine may read the database, which holds passwords; chmod 600 forbids that",
+                file=str(path),
+                mode=f"{mode:04o}",
+            )
+
+
+def before_connect(url: URL, *connection: Any) -> None:
+    """``make_private``, as a listener of SQLAlchemy's event ``do_connect``."""
+    make_private(url)
