@@ -1,11 +1,20 @@
 """Structured logs: one line an event, JSON for machines or coloured text for people, on standard error."""
 
+import json
 import logging
+import re
 import sys
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Any
 
 import structlog
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
 
-from baremetal_sched.settings import Settings
+from baremetal_sched import config_names, masking
+from baremetal_sched.settings import NAMES, Settings, entries_of
 
 _SHARED: list[structlog.types.Processor] = [
     structlog.contextvars.merge_contextvars,
@@ -14,19 +23,56 @@ _SHARED: list[structlog.types.Processor] = [
     structlog.processors.TimeStamper(fmt="iso", utc=True),
 ]
 
+#: PostgreSQL repeats the whole row that violates a constraint.
+_ROW = re.compile(r"(Failing row contains \().*?(?=\n\n|\n\[SQL|\Z)", re.DOTALL)
+
+
+def _without_secrets(renderer: structlog.types.Processor) -> structlog.types.Processor:
+    """``renderer``, with secrets masked. Most lines have none, which their text tells sooner than their parts."""
+
+    def render(logger: Any, name: str, event: structlog.types.EventDict) -> Any:
+        if "exception" in event:
+            event["exception"] = _ROW.sub(r"\1...)", event["exception"])
+        line = renderer(logger, name, dict(event))
+        if isinstance(line, str) and masking.mentions_secret(line):
+            return renderer(logger, name, masking.mask(json.loads(json.dumps(event, default=repr))))
+        return line
+
+    return render
+
+
+def _make_formatter(log_format: str) -> logging.Formatter:
+    renderer: structlog.types.Processor = (
+        # A plain traceback: the pretty one prints local variables, and with them secrets.
+        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+        if log_format == "console"
+        else structlog.processors.JSONRenderer()
+    )
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=_SHARED,
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.format_exc_info,
+            _without_secrets(renderer),
+        ],
+    )
+
+
+_formatter = _make_formatter("json")
+
+
+def formatter() -> logging.Formatter:
+    """Return the formatter of log lines: JSON until ``configure`` was told otherwise."""
+    return _formatter
+
 
 def configure(settings: Settings) -> None:
     """Send our own log lines and those of libraries to standard error, in the format of the settings.
 
     Whatever is bound to structlog's context (the request id, above all) is on every line written meanwhile.
     """
-    renderer: structlog.types.Processor = (
-        # A plain traceback: the pretty one prints local variables, and with them secrets.
-        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
-        if settings.log_format == "console"
-        else structlog.processors.JSONRenderer()
-    )
-    exceptions = [structlog.processors.format_exc_info] if settings.log_format == "json" else []
+    global _formatter
+    _formatter = _make_formatter(settings.log_format)
     structlog.configure(
         processors=[structlog.stdlib.filter_by_level, *_SHARED, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
@@ -34,13 +80,54 @@ def configure(settings: Settings) -> None:
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=_SHARED,
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *exceptions, renderer],
-        )
-    )
+    handler.setFormatter(_formatter)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(settings.log_level)
-    logging.getLogger("alembic").setLevel(logging.WARNING)
+    # The second one is SQLAlchemy's log of our connection pool, under the name of its class. The third has four lines
+    # for every token that is not valid; one is enough.
+    for library in ("alembic", "baremetal_sched.db.engine._Pool", "keystonemiddleware.auth_token"):
+        logging.getLogger(library).setLevel(logging.WARNING)
+
+
+def log_settings(settings: Settings) -> None:
+    """Log which database the service uses, which files and variables its settings come from, and what it leaves."""
+    log = structlog.get_logger(__name__)
+    log.info(
+        "settings",
+        database=_shown(settings.database.connection),
+        files=settings.config_file or [],
+        environment=sorted(entry.where.split()[-1] for entry in config_names.from_environment()),
+    )
+    if others := [group for group in NAMES.others(entries_of(settings)) if group.lower() not in settings]:
+        log.info("groups of settings that are those of other services are not used", groups=others)
+
+
+def _shown(connection: str) -> str:
+    """The URL of a database without its password, and with the whole path of a file."""
+    try:
+        url = make_url(connection)
+    except (ArgumentError, ValueError):
+        return masking.MASK
+    if url.get_backend_name() == "sqlite" and url.database:
+        url = url.set(database=str(Path(url.database).absolute()))
+    return masking.mask_text(url.render_as_string(hide_password=True))
+
+
+def log_uncaught_exceptions() -> None:
+    """Log warnings, and exceptions that end a thread or the process, instead of printing them. For servers."""
+    logging.captureWarnings(True)
+    log = structlog.get_logger(__name__)
+
+    def in_thread(arguments: threading.ExceptHookArgs) -> None:
+        if arguments.exc_type is not SystemExit:
+            log.error("uncaught exception in a thread", exc_info=arguments.exc_value)
+
+    def in_process(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            sys.__excepthook__(kind, error, trace)
+        else:
+            log.critical("uncaught exception", exc_info=(kind, error, trace))
+
+    threading.excepthook = in_thread
+    sys.excepthook = in_process

@@ -40,11 +40,98 @@ class UnavailableError(SchedulerError):
 
 
 class DatabaseAway(UnavailableError):
+    """Base of all that a database cannot do now. ``state`` is how health names it."""
+
     template = "The database cannot be reached. Try again in a moment."
+    state = "away"
 
 
 class CommitUnknown(DatabaseAway):
     template = "The database went away before it confirmed the change. Look whether it was made, and try again if not."
+
+
+class TransactionEnded(DatabaseAway):
+    template = (
+        "The database ended the transaction, which stood still for longer than [database] idle_transaction_timeout. "
+        "Try again in a moment."
+    )
+    state = "ended the transaction"
+
+
+class StatementInterrupted(DatabaseAway):
+    template = "The database interrupted the request. Try again in a moment."
+    state = "interrupted"
+
+
+class DatabaseTimeout(DatabaseAway):
+    template = "The database did not answer within the time that a request has. Try again in a moment."
+    state = "timeout"
+
+
+class LockTimeout(DatabaseAway):
+    template = "Another session of the database held a lock that the request needs. Try again in a moment."
+    state = "locked"
+
+
+class PoolExhausted(DatabaseAway):
+    template = (
+        "All connections to the database are in use. Try again in a moment; if that lasts, raise "
+        "[database] max_pool_size or max_overflow."
+    )
+    state = "no connection free"
+
+
+class DatabaseFull(DatabaseAway):
+    template = "The database has no space left, so nothing can be written. Free space on the disk that holds it."
+    state = "full"
+
+
+class DatabaseReadOnly(DatabaseAway):
+    template = "The database is read-only. Point [database] connection at the primary, or make the database writable."
+    state = "read-only"
+
+
+class DatabaseOverloaded(DatabaseAway):
+    template = (
+        "The database has no capacity left for this service: too many connections, or too little memory. "
+        "Raise the server's or the user's limit, or lower [database] max_pool_size and max_overflow."
+    )
+    state = "overloaded"
+
+
+class DatabaseMissing(DatabaseAway):
+    template = (
+        "The database that [database] connection names does not exist on the server. Correct the name, or create "
+        "it (CREATE DATABASE) and run: baremetal-sched db upgrade"
+    )
+    state = "missing"
+
+
+class DatabaseLoginRefused(DatabaseAway):
+    template = (
+        "The database server refused the login. Check user and password in [database] connection, and whether the "
+        "server lets this host in (pg_hba.conf; GRANT; FLUSH HOSTS if it blocked the host)."
+    )
+    state = "login refused"
+
+
+class DatabaseDenied(DatabaseAway):
+    template = "The database user lacks privileges. GRANT it all privileges on the database and its tables."
+    state = "denied"
+
+
+class DatabaseEmpty(DatabaseAway):
+    template = "The database has no tables of this service. Run: baremetal-sched db upgrade"
+    state = "empty"
+
+
+class DatabaseCorrupt(DatabaseAway):
+    template = "The file that [database] connection names is damaged, or is not an SQLite database. Restore a backup."
+    state = "corrupt"
+
+
+class DriverMissing(SchedulerError):
+    template = "The Python package {package}, which {name} needs, is not installed. Run: pip install '{package}'"
 
 
 class TooManyConflicts(UnavailableError):
@@ -57,14 +144,33 @@ class LastingConflict(SchedulerError):
     template = "What was done could not be written down, in {rounds} rounds of attempts: {reason}"
 
 
-class SchemaTooNew(SchedulerError):
+class SchemaNotServed(UnavailableError):
+    """This release cannot serve the database as it is now."""
+
+
+class SchemaTooNew(SchemaNotServed):
     template = (
         "The database is at schema {found}, which this release does not know; its newest is {known}. "
         "Run a newer release of baremetal-sched, or restore a backup from before the upgrade."
     )
 
 
-class SchemaTooOld(SchedulerError):
+class SchemaChanging(SchemaNotServed):
+    template = (
+        "The schema of the database is being changed from {found} to {target}, which this release cannot serve; its "
+        "newest is {known}. Run the release of that schema. If the change was broken off, run baremetal-sched db "
+        "upgrade (or downgrade) of that release again."
+    )
+
+
+class SchemaBusy(UnavailableError):
+    template = (
+        "A change of the schema waited {seconds} seconds for a lock that another transaction holds, and gave up. "
+        "Stop what keeps the database busy, then run the same command again: it goes on where it stopped."
+    )
+
+
+class SchemaTooOld(SchemaNotServed):
     template = "The database is at schema {found}; this release needs {known}. Run: baremetal-sched db upgrade"
 
 
@@ -77,11 +183,31 @@ class InvalidValue(InvalidError):
     template = "{message}"
 
 
+class DocumentTooLarge(InvalidError):
+    template = (
+        "What is to be stored has {size} bytes as JSON, all fields together; at most {limit} can be stored. "
+        "Make it smaller, or keep large data elsewhere and store a link."
+    )
+
+
+class PacketTooLarge(InvalidError):
+    template = (
+        "This is more than the database takes at once. Make the document smaller; the operator can raise "
+        "max_allowed_packet of the server to 16M."
+    )
+
+
 # -- callers ----------------------------------------------------------------------------------------------------------
 
 
 class NotAuthenticated(SchedulerError):
     template = "The request you have made requires authentication."
+
+
+class AuthenticationUnavailable(UnavailableError):
+    """Credentials cannot be checked now."""
+
+    template = "Your credentials cannot be checked now: {reason}. Try again later."
 
 
 class NotAllowed(ForbiddenError):

@@ -7,6 +7,20 @@ class NodeNotFound(NotFoundError):
     template = "Node {node} could not be found."
 
 
+class HostNameTaken(ConflictError):
+    template = (
+        "Another conductor with the host name {host} is running: its heartbeat goes on. Stop it, or give each "
+        "conductor a name of its own ([DEFAULT] host, or conductor --host)."
+    )
+
+
+class ForeignOwner(ForbiddenError):
+    template = (
+        "Cannot create allocation with an owner Project ID value {owner} not matching the requester Project ID "
+        "{project}. Policy baremetal:allocation:create_restricted is required for this capability."
+    )
+
+
 class ChassisNotFound(NotFoundError):
     template = "Chassis {chassis} could not be found."
 
@@ -127,7 +141,9 @@ class NodeIsRetired(InvalidError):
 
 
 class VerbRefused(InvalidError):
-    template = 'The requested action "{verb}" can not be performed on node "{node}" while it is in state "{state}".'
+    template = (
+        'The requested action "{verb}" can not be performed on node "{node}" while it is in state "{state}". {possible}'
+    )
 
 
 class TooManyAtOnce(UnavailableError):

@@ -1,6 +1,6 @@
 """Errors of placement. Their texts are part of its API."""
 
-from baremetal_sched.errors import ConflictError, InvalidError, NotFoundError
+from baremetal_sched.errors import ConflictError, InvalidError, NotFoundError, UnavailableError
 
 
 class BadQuery(InvalidError):
@@ -23,6 +23,17 @@ class MissingQueryValue(BadQuery):
 
 class UnknownClassInQuery(InvalidError):
     template = "Invalid resource class in resources parameter: No such resource class {resource_class}."
+
+
+class SearchTookTooLong(UnavailableError):
+    template = (
+        "The search for allocation candidates did not end within {seconds} seconds and was stopped. "
+        "Narrow the request: {advice}."
+    )
+
+
+class TooManyCandidates(UnavailableError):
+    template = "There are more allocation candidates than one answer can hold. Narrow the request: {advice}."
 
 
 class ProviderNotFound(NotFoundError):
@@ -202,6 +213,24 @@ class CapacityExceeded(ConflictError):
     template = (
         "Unable to allocate inventory: Unable to create allocation for '{resource_class}' on resource provider "
         "'{provider}'. The requested amount would exceed the capacity."
+    )
+
+
+class TreeHeld(CapacityExceeded):
+    """A provider that mirrors a node, and all below it, belong to one consumer at a time."""
+
+    template = (
+        "Unable to allocate inventory: Resource provider '{provider}' and all below it belong to one consumer at a "
+        "time. Another consumer holds some of it, or the node cannot be given out now."
+    )
+
+
+class MirrorsNode(ConflictError):
+    """A write that would change what the provider of a node offers; ``what`` is what was to be changed."""
+
+    template = (
+        "Resource provider {provider} mirrors the bare metal node with this UUID, which decides on its {what}. "
+        "Change the node instead."
     )
 
 

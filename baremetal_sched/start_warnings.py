@@ -1,0 +1,33 @@
+"""Settings that are allowed, but not good together: said in the log when an application is made."""
+
+import structlog
+
+from baremetal_sched.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+#: Under these strategies everyone may do everything anyway.
+_WITHOUT_TENANTS = frozenset({"none", "noauth"})
+
+
+def warn(settings: Settings) -> None:
+    """Warn of rules that ask for more than the settings say, and of what tenants could make of the routes of agents,
+    which need no credentials."""
+    if settings.api.auth_strategy in _WITHOUT_TENANTS:
+        return
+    if not settings.oslo_policy.enforce_scope:
+        log.warning(
+            "[oslo_policy] enforce_scope = false is not followed: rules ask for the scope of a request all the same"
+        )
+    if not settings.api.enable_ramdisk_endpoints:
+        return
+    if settings.auto_discovery.enabled:
+        log.warning(
+            "[auto_discovery] enrols what anyone reports who can reach /v1/continue_inspection: "
+            "only agents may be able to, from the provisioning network"
+        )
+    if not settings.api.restrict_lookup:
+        log.warning(
+            "[api] restrict_lookup is off: anyone who can reach /v1/lookup finds every node, and gets the token that "
+            "its agent needs"
+        )
