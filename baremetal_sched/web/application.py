@@ -1,79 +1,35 @@
 """The life of a request, the same for every API.
 
-A request goes: request id -> what the API checks before routing -> route table -> what it checks before the view
-(microversion, policy) -> the view, inside one transaction -> response. Whatever is raised on the way becomes that API's
-error body. The transaction is run again here, and only here, when it lost against another.
+A request goes: request id -> authentication -> what the API checks before routing -> route table -> microversion ->
+what it checks before the view (media types, policy) -> the view, inside one transaction -> response. Whatever is raised
+on the way becomes that API's error body. The transaction is run again here, and only here, when it lost against
+another.
 """
 
 import logging
 import time
 import uuid
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import structlog
 from flask import Flask, Request, Response, g, request
+from sqlalchemy.orm import Session
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map, Rule
 
+from baremetal_sched.db import requester
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.web import body, metrics
+from baremetal_sched.web import audit, body, metrics
+from baremetal_sched.web.api import Api
 from baremetal_sched.web.call import Call
-from baremetal_sched.web.problems import MethodNotAllowed, PathNotFound
+from baremetal_sched.web.environ import ACCEPTED_AT, REFUSAL
+from baremetal_sched.web.log_lines import loggable
+from baremetal_sched.web.problems import PathNotFound, Problem
+from baremetal_sched.web.route import Methods, Route, by_path, choose, is_public
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True)
-class Route:
-    """One line of a route table.
-
-    The view is called as ``view(call, session, **path parameters)``; ``transaction`` "select" means that it selects
-    columns only, for which a connection will do, None that it needs no database (its session is None). ``since`` is
-    the minor part of the first microversion that has the route.
-    """
-
-    method: str
-    path: str
-    view: Callable[..., Response]
-    since: int = 0
-    transaction: Literal["read", "select", "write"] | None = "read"
-
-
-class Api(ABC):
-    """What one mirrored API does its own way."""
-
-    name: str
-    routes: Iterable[Route]
-
-    @abstractmethod
-    def new_call(self, http: Request, request_id: str) -> Call:
-        """The request, as the views of this API see it."""
-
-    def rewrite_path(self, environ: dict[str, Any]) -> None:  # noqa: B027 - most have nothing to do here
-        """Bring PATH_INFO into the form that the route table has."""
-
-    def before_routing(self, call: Call) -> Response | None:
-        """Checks that come before 404 and 405. What they raise or return is the answer."""
-        return None
-
-    def before_view(self, call: Call, route: Route) -> None:  # noqa: B027
-        """Checks that come after: microversion, media types, policy."""
-
-    def run(self, transaction: Callable[[], Response]) -> Response:
-        """Run the transaction of a view."""
-        return transaction()
-
-    @abstractmethod
-    def failure(self, call: Call, error: Exception) -> Response:
-        """``error`` as this API says it."""
-
-    @abstractmethod
-    def finish(self, call: Call, response: Response) -> None:
-        """Add the headers that every response of this API has."""
 
 
 class _Application(Flask):
@@ -83,16 +39,17 @@ class _Application(Flask):
 
 
 def build(api: Api, database: Database) -> Flask:
-    """The WSGI application of ``api``, at its own root."""
+    """The WSGI application of ``api``, at its own root. Raises ValueError if a route says nothing of who may use it."""
+    unguarded = [f"{route.method} {route.path}" for route in api.routes if route.policy is None and not route.public]
+    if unguarded:
+        raise ValueError(f"routes of the API {api.name} that name no policy and are not public: {', '.join(unguarded)}")
     app = _Application(api.name, static_folder=None)
-    by_path: dict[str, dict[str, Route]] = {}
-    for route in api.routes:
-        by_path.setdefault(route.path, {})[route.method] = route
-    app.url_map = _url_map(tuple(by_path))
-    for path, methods in by_path.items():
+    table = by_path(api.routes)
+    app.url_map = _url_map(tuple(table))
+    for path, methods in table.items():
         app.view_functions[path] = _dispatcher(api, methods, database)
     app.wsgi_app = _rewriting(api, app.wsgi_app)  # type: ignore[method-assign]
-    app.before_request(lambda: _begin(api))
+    app.before_request(lambda: _begin(api, table, database.limits.transaction))
     app.after_request(lambda response: _end(api, response))
     app.register_error_handler(Exception, lambda error: _fail(api, error))
     return app
@@ -119,36 +76,70 @@ def _rewriting(api: Api, wsgi: Callable[..., Any]) -> Callable[..., Any]:
     return rewritten
 
 
-def _begin(api: Api) -> Response | None:
+def _begin(api: Api, table: dict[str, Methods], timeout: float | None) -> Response | None:
     request_id = f"req-{uuid.uuid4()}"
     structlog.contextvars.clear_contextvars()
     structlog.contextvars.bind_contextvars(request_id=request_id)
     # The request itself: whoever asks Flask's proxy for anything has it looked up again.
     http: Request = request._get_current_object()  # type: ignore[attr-defined]
     call = g.call = api.new_call(http, request_id)
+    call.policy = api.policy
+    if timeout is not None:
+        call.deadline = http.environ.get(ACCEPTED_AT, time.monotonic()) + timeout
+    refusal: Problem | None = http.environ.get(REFUSAL)
+    if refusal is not None:
+        raise refusal
     body.check_text(http.path)
+    rule = http.url_rule
+    # The route table would pass over a slash too many.
+    if rule is not None and not http.environ["PATH_INFO"].startswith("//"):
+        call.methods = table[rule.rule]
+    api.authenticate(call, public=is_public(call.methods, http.method))
+    if call.caller.user_id is not None:
+        structlog.contextvars.bind_contextvars(user_id=call.caller.user_id, project_id=call.caller.project_id)
     return api.before_routing(call)
 
 
-def _dispatcher(api: Api, methods: dict[str, Route], database: Database) -> Callable[..., Response]:
+def _dispatcher(api: Api, methods: Methods, database: Database) -> Callable[..., Response]:
     def dispatch(**parameters: Any) -> Response:
         call: Call = g.call
-        route = methods.get(call.http.method)
-        if route is None:
-            raise MethodNotAllowed(method=call.http.method, allowed=list(methods))
+        if not call.negotiated:
+            api.negotiate(call)
+        routes = methods.get(call.http.method)
+        if routes is None:
+            api.refuse_method(call, methods)
+        route = call.route = choose(routes, call.version)
         api.before_view(call, route)
-        view = route.view
+        view, deadline = route.view, call.deadline
+
+        def work(reader: Any) -> Response:
+            return view(call, reader, **parameters)
+
         match route.transaction:
             case "write":
-                return api.run(lambda: database.write(lambda session: view(call, session, **parameters)))
+                return api.run(call, lambda: _write(route, call, database, parameters, deadline))
             case "read":
-                return api.run(lambda: database.read(lambda session: view(call, session, **parameters)))
+                return api.run(call, lambda: database.read(work, deadline=deadline))
             case "select":
-                return api.run(lambda: database.select(lambda connection: view(call, connection, **parameters)))
+                return api.run(call, lambda: database.select(work, deadline=deadline))
             case None:
                 return view(call, None, **parameters)
 
     return dispatch
+
+
+def _write(
+    route: Route, call: Call, database: Database, parameters: dict[str, Any], deadline: float | None
+) -> Response:
+    prepare, view, asked = route.prepare, route.view, audit.requester_of(call)
+
+    def change(session: Session) -> Response:
+        requester.attach(session, asked)
+        return view(call, session, **parameters)
+
+    if prepare is not None:
+        database.read(lambda session: prepare(view, call, session, **parameters), deadline=deadline)
+    return database.write(change, deadline=deadline)
 
 
 def _fail(api: Api, error: Exception) -> Response:
@@ -157,7 +148,7 @@ def _fail(api: Api, error: Exception) -> Response:
         error = PathNotFound() if error.code == 404 else error
     response = api.failure(g.call, error)
     if response.status_code == 500:
-        log.error("request failed", path=request.path, method=request.method, exc_info=error)
+        log.error("request failed", path=loggable(request.path), method=request.method, exc_info=error)
     return response
 
 
@@ -166,12 +157,16 @@ def _end(api: Api, response: Response) -> Response:
     api.finish(call, response)
     http, status, seconds = call.http, response.status_code, time.perf_counter() - call.started
     metrics.count_request(api.name, http.method, status, seconds)
-    if log.is_enabled_for(logging.INFO):
-        log.info(
+    audit.record(api.name, call, response, seconds)
+    is_routine = call.route is not None and call.route.is_routine and status < 400
+    level = logging.DEBUG if is_routine else logging.INFO
+    if log.is_enabled_for(level):
+        log.log(
+            level,
             "request",
             api=api.name,
             method=http.method,
-            path=http.full_path.rstrip("?"),
+            path=loggable(http.full_path.rstrip("?")),
             status=status,
             version=call.version,
             milliseconds=round(seconds * 1000, 2),

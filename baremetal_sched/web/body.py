@@ -30,6 +30,10 @@ def parse_json(raw: bytes, max_depth: int) -> Any:
         document = json.loads(raw.decode(), parse_constant=_refuse_constant)
     except RecursionError:
         raise BodyTooDeep(limit=max_depth) from None
+    except ValueError as error:
+        if type(error) is ValueError and "digits" in str(error):  # Python's words advise programmers
+            raise ValueError("a number has too many digits") from None
+        raise
     _check(document, max_depth)
     return document
 

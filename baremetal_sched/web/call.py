@@ -1,35 +1,74 @@
 """A request as the views see it."""
 
 import time
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qsl
 
 from flask import Request
+from marshmallow import Schema
 from werkzeug.utils import cached_property
 
+from baremetal_sched.documents import schema
+from baremetal_sched.errors import InvalidValue
 from baremetal_sched.settings import Settings
-from baremetal_sched.web import body
+from baremetal_sched.web import body, forwarding
 from baremetal_sched.web.caller import Caller
-from baremetal_sched.web.problems import BadRequest
+from baremetal_sched.web.microversions import Microversions
+from baremetal_sched.web.policy import Policy, Target
+from baremetal_sched.web.problems import BadRequest, TooNew
+from baremetal_sched.web.route import Methods, Route
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Call:
     """One request. ``version`` is the minor part of the negotiated microversion, set before a view runs.
 
-    ``started``: when it came, by ``time.perf_counter``.
+    ``started``: when it came, by ``time.perf_counter``. ``deadline``: until when it may wait, by ``time.monotonic``,
+    set when it begins; None: no limit.
     """
 
+    #: The microversions of the API; None: it has none.
+    versions: Microversions | None = None
     version: int = 0
     #: Has a microversion been agreed on?
     negotiated: bool = False
+    deadline: float | None = None
+    #: The route that was found, before a view runs; None until then.
+    route: Route | None = None
+    #: All routes of the path, before authentication; none of an unknown path.
+    methods: Methods = _NOTHING
     #: Who calls, set before a view runs.
     caller: Caller = Caller()
+    #: The rules of the API, set when the request begins.
+    policy: Policy
 
     def __init__(self, http: Request, request_id: str, settings: Settings) -> None:
         self.started = time.perf_counter()
         self.http = http
         self.request_id = request_id
         self.settings = settings
+
+    @property
+    def named(self) -> Mapping[str, Any]:
+        """What the request names outside its path where others have a parameter of the route."""
+        return _NOTHING
+
+    @property
+    def target(self) -> Target:
+        """What rules compare the caller with, as far as the request itself says it."""
+        # What the caller lacks is left out: nothing is equal to it.
+        return {} if self.caller.project_id is None else {"project_id": self.caller.project_id}
+
+    def require(self, rule: str, target: Target | None = None) -> None:
+        """Raise NotAllowed, WrongScope unless ``rule`` lets the caller at ``target``; default: that of the request."""
+        self.policy.require(self.caller, rule, self.target if target is None else target)
+
+    def allows(self, rule: str, target: Target | None = None) -> bool:
+        """Return whether ``rule`` lets the caller at ``target``; default: that of the request."""
+        return self.policy.allows(self.caller, rule, self.target if target is None else target)
 
     @cached_property
     def query(self) -> list[tuple[str, str]]:
@@ -52,12 +91,42 @@ class Call:
     def max_body_size(self) -> int:
         """Most bytes that the body may have."""
         limit: int = self.settings.api.max_json_body_size
-        return limit
+        return limit if self.route is None else max(limit, self.route.largest_body)
 
     @cached_property
     def json(self) -> Any:
         """The request's JSON body. Raises ValueError if it is none, and what ``body.parse_json`` raises."""
         return body.parse_json(self.raw_body, self.settings.api.max_json_body_depth)
+
+    def load(self, form: Schema, argument: str = "body") -> dict[str, Any]:
+        """The JSON body as ``form`` loads it.
+
+        Raises BadRequest if it is not JSON, InvalidValue ("Schema error for <argument>: …") for what the schema
+        refuses, and what ``json`` raises.
+        """
+        try:
+            document = self.json
+        except ValueError as error:
+            raise BadRequest(message=f"The body of the request is not JSON: {error}") from None
+        return schema.load(form, document, argument)
+
+    def refuse_query(self) -> None:
+        """Raise InvalidValue if the request has a query string: this view takes none."""
+        self.refuse_unknown(())
+
+    def refuse_unknown(self, known: Collection[str]) -> None:
+        """Raise InvalidValue for query parameters that are not in ``known``."""
+        unknown = sorted({name for name, _ in self.query if name not in known})
+        if unknown:
+            raise InvalidValue(message=f"Unexpected arguments: {', '.join(unknown)}")
+
+    def require_version(self, since: int) -> None:
+        """Raise TooNew if the microversion of the request is older than the one with the minor part ``since``.
+
+        An API without microversions has everything.
+        """
+        if self.version < since and self.versions is not None:
+            raise TooNew(since=self.versions.text(since))
 
     @cached_property
     def mount(self) -> str:
@@ -68,5 +137,6 @@ class Call:
     def base_url(self) -> str:
         """Scheme, host and mount, as links begin; ``[api] public_endpoint`` replaces scheme and host."""
         public: str | None = self.settings.api.public_endpoint
-        origin = public.rstrip("/") if public else f"{self.http.scheme}://{self.http.host}"
+        host = forwarding.host_of(self.http.environ) or self.http.host
+        origin = public.rstrip("/") if public else f"{self.http.scheme}://{host}"
         return origin + self.mount

@@ -1,46 +1,51 @@
 """Who is calling."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-
-from flask import Request
-
-from baremetal_sched.errors import NotAuthenticated
+from typing import Any
 
 
 @dataclass(frozen=True)
 class Caller:
-    """The user, his project and roles; ``system_scope`` is "all" for a request about the system as a whole."""
+    """The user, their project and roles; ``system_scope`` is "all" for a request about the system as a whole.
+
+    ``service_*`` describe a service that calls for the user (a second token). ``unrestricted``: may do everything.
+    """
 
     user_id: str | None = None
     project_id: str | None = None
     roles: tuple[str, ...] = ()
     system_scope: str | None = None
-    #: May do everything: nobody is authenticated.
     unrestricted: bool = field(default=False, kw_only=True)
+    user_name: str | None = field(default=None, kw_only=True)
+    user_domain_id: str | None = field(default=None, kw_only=True)
+    project_name: str | None = field(default=None, kw_only=True)
+    project_domain_id: str | None = field(default=None, kw_only=True)
+    domain_id: str | None = field(default=None, kw_only=True)
+    is_admin_project: bool = field(default=True, kw_only=True)
+    #: Who calls is not asked, as the route is public.
+    is_public_api: bool = field(default=False, kw_only=True)
+    service_user_id: str | None = field(default=None, kw_only=True)
+    service_project_id: str | None = field(default=None, kw_only=True)
+    service_project_name: str | None = field(default=None, kw_only=True)
+    service_roles: tuple[str, ...] = field(default=(), kw_only=True)
 
-
-#: Makes a Caller from a request. Raises NotAuthenticated.
-Authenticate = Callable[[Request], Caller]
-
-
-def nobody(request: Request) -> Caller:
-    """Strategy ``none``: whoever reaches the service may do everything."""
-    return Caller(unrestricted=True)
-
-
-def whoever_he_says(request: Request) -> Caller:
-    """Strategy ``noauth2``, for tests only: the token is ``user`` or ``user:project``, roles come from a header."""
-    token = request.headers.get("X-Auth-Token")
-    if token is None:
-        raise NotAuthenticated
-    user, _, project = token.partition(":")
-    system_scope = request.headers.get("OpenStack-System-Scope")
-    own_project = None if system_scope else project or user
-    roles = tuple(role.strip() for role in request.headers.get("X-Roles", "").split(",") if role.strip())
-    if "X-Roles" not in request.headers and user == "admin":
-        roles = ("admin",)
-    return Caller(user, request.headers.get("X-Project-Id", own_project), roles, system_scope)
-
-
-STRATEGIES: dict[str, Authenticate] = {"none": nobody, "noauth2": whoever_he_says}
+    def credentials(self) -> dict[str, Any]:
+        """Return what rules of oslo.policy are checked against, under the names that it and OpenStack's rules use."""
+        return {
+            "user_id": self.user_id,
+            "user_name": self.user_name,
+            "user_domain_id": self.user_domain_id,
+            "project_id": self.project_id,
+            "project_name": self.project_name,
+            "project_domain_id": self.project_domain_id,
+            "domain_id": self.domain_id,
+            "is_admin_project": self.is_admin_project,
+            "is_public_api": self.is_public_api,
+            "roles": list(self.roles),
+            "system": self.system_scope,
+            "system_scope": self.system_scope,
+            "service_user_id": self.service_user_id,
+            "service_project_id": self.service_project_id,
+            "service_project_name": self.service_project_name,
+            "service_roles": list(self.service_roles),
+        }

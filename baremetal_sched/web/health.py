@@ -1,95 +1,110 @@
 """The root of the service, and its health."""
 
-from typing import Any
+import math
+import time
+from collections.abc import Sequence
 
 import structlog
-from flask import Request, Response
-from sqlalchemy import text
-from sqlalchemy.orm import Session
+from flask import Response
+from oslo_policy import policy
 
 from baremetal_sched import __version__
-from baremetal_sched.db import schema
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.errors import SchedulerError
+from baremetal_sched.errors import DatabaseAway, SchedulerError, SchemaNotServed
 from baremetal_sched.settings import Settings
-from baremetal_sched.web import metrics
-from baremetal_sched.web.application import Api, Route
+from baremetal_sched.web import forwarding, metrics
+from baremetal_sched.web.api import Api
+from baremetal_sched.web.authentication import Strategy
 from baremetal_sched.web.call import Call
+from baremetal_sched.web.caller import Caller
 from baremetal_sched.web.metrics import Figures
-from baremetal_sched.web.problems import MethodNotAllowed, status_of
+from baremetal_sched.web.problems import message_of
 from baremetal_sched.web.responses import json_response
+from baremetal_sched.web.route import Route
 
 log = structlog.get_logger(__name__)
+
+METRICS = "/metrics"
+GET_METRICS = "metrics:get"
+
+#: What runs on this machine may read what the service measures, and nothing else: only this route asks for it.
+_THIS_MACHINE = Caller(unrestricted=True)
+
+#: Seconds that the database has to answer a probe.
+_LONGEST_PROBE = 5
 
 
 class RootApi(Api):
     """``/``: what is served here. ``/healthcheck``: ready or not. ``/healthcheck/live``: the process answers.
     ``/metrics``: for Prometheus.
 
-    ``figures`` are those of the metrics that come from the database.
+    ``figures`` are those of the metrics that come from the database; ``apis`` are the names of what else is served.
     """
 
     name = "root"
+    rules = (
+        policy.DocumentedRuleDefault(
+            GET_METRICS,
+            "role:admin or role:service or (role:reader and system_scope:all)",
+            "Read the metrics of the service.",
+            [{"path": METRICS, "method": "GET"}],
+            scope_types=["system", "project"],
+        ),
+    )
 
-    def __init__(self, settings: Settings, database: Database, figures: Figures) -> None:
-        self._settings = settings
+    def __init__(
+        self, settings: Settings, strategy: Strategy, database: Database, figures: Figures, apis: Sequence[str]
+    ) -> None:
+        super().__init__(settings, strategy)
         self._database = database
         self._figures = figures
-        self._head = schema.head()
+        self._apis = apis
         self.routes = (
-            Route("GET", "/", index, transaction=None),
-            Route("GET", "/healthcheck", self._ready, transaction=None),
-            Route("GET", "/healthcheck/live", live, transaction=None),
-            Route("GET", "/metrics", self._metrics, transaction=None),
+            Route("GET", "/", self._index, transaction=None, public=True),
+            Route("GET", "/healthcheck", self._ready, transaction=None, is_routine=True, public=True),
+            Route("GET", "/healthcheck/live", live, transaction=None, is_routine=True, public=True),
+            Route("GET", METRICS, self._metrics, transaction=None, is_routine=True, policy=GET_METRICS),
         )
 
-    def new_call(self, http: Request, request_id: str) -> Call:
-        return Call(http, request_id, self._settings)
+    def authenticate(self, call: Call, *, public: bool) -> None:
+        """A Prometheus on this machine needs no credentials."""
+        if call.http.environ["PATH_INFO"] == METRICS and forwarding.is_from_this_machine(call.http.environ):
+            call.caller = _THIS_MACHINE
+        else:
+            super().authenticate(call, public=public)
 
-    def failure(self, call: Call, error: Exception) -> Response:
-        status = status_of(error)
-        message = str(error) if isinstance(error, SchedulerError) else "An internal error occurred; see the log."
-        response = json_response({"error": {"status": status, "message": message}}, status)
-        if isinstance(error, MethodNotAllowed):
-            response.headers["Allow"] = ", ".join(error.details["allowed"])
-        return response
+    def error_body(self, call: Call, error: Exception, status: int) -> Response:
+        return json_response({"error": {"status": status, "message": message_of(error)}}, status)
 
-    def finish(self, call: Call, response: Response) -> None:
-        response.headers["X-OpenStack-Request-Id"] = call.request_id
+    def _index(self, call: Call, session: None) -> Response:
+        """The APIs that are served here, and where."""
+        apis = {name: {"href": f"{call.base_url}/{name}"} for name in (*self._apis, "healthcheck", "metrics")}
+        return json_response({"name": "baremetal-sched", "version": __version__, "links": apis})
 
     def _ready(self, call: Call, session: None) -> Response:
         """200 if requests can be served now, else 503; the body says which part is missing."""
-        checks = {"database": "ok", "schema": "ok"}
+        checks = {"database": "ok", "schema": "unknown"}
+        # Probes come every few seconds, and must not take all threads while the database is silent.
+        deadline = min(time.monotonic() + _LONGEST_PROBE, call.deadline or math.inf)
         try:
-            found = self._database.read(_revision)
+            self._database.schema.check(deadline=deadline)
+            checks["schema"] = "ok"
+            self._database.check_writable(deadline=deadline)
+        except SchemaNotServed as error:
+            checks["schema"] = "at {found}, needs {known}".format(**error.details)
         except SchedulerError as error:
-            log.warning("not ready", reason=str(error))
-            checks = {"database": "away", "schema": "unknown"}
-        else:
-            if found != self._head:
-                checks["schema"] = f"at {found}, needs {self._head}"
+            log.warning("not ready", reason=str(error), cause=str(error.__cause__).split("\n")[0])
+            checks["database"] = error.state if isinstance(error, DatabaseAway) else "away"
         ready = all(state == "ok" for state in checks.values())
         headers = None if ready else {"Retry-After": "1"}
         return json_response({"live": True, "ready": ready, "checks": checks}, 200 if ready else 503, headers)
 
     def _metrics(self, call: Call, session: None) -> Response:
         """Metrics in Prometheus' text format."""
-        return Response(metrics.expose(self._database, self._figures), content_type=metrics.CONTENT_TYPE)
-
-
-def _revision(session: Session) -> str | None:
-    revision: str | None = session.execute(text("SELECT version_num FROM alembic_version")).scalar()
-    return revision
+        text = metrics.expose(self._database, self._figures, deadline=call.deadline)
+        return Response(text, content_type=metrics.CONTENT_TYPE)
 
 
 def live(call: Call, session: None) -> Response:
     """200 as long as the process answers at all."""
     return json_response({"live": True})
-
-
-def index(call: Call, session: None) -> Response:
-    """The APIs that are served here, and where."""
-    apis: dict[str, Any] = {
-        name: {"href": f"{call.base_url}/{name}"} for name in ("baremetal", "placement", "healthcheck", "metrics")
-    }
-    return json_response({"name": "baremetal-sched", "version": __version__, "links": apis})

@@ -52,10 +52,10 @@ class _Given(Collector):
         return self._metrics
 
 
-def expose(database: Database, figures: Figures) -> bytes:
+def expose(database: Database, figures: Figures, *, deadline: float | None = None) -> bytes:
     """All metrics in Prometheus' text format. While the database is away its figures are left out."""
     try:
-        found = database.read(figures)
+        found = database.read(figures, deadline=deadline)
         is_up = 1
     except UnavailableError:
         found = []

@@ -1,12 +1,25 @@
 """Who may do what: oslo.policy, with the rules of an API and the operator's ``policy.yaml``."""
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
 
 from oslo_policy import policy
 
-from baremetal_sched.errors import NotAllowed, WrongScope
+from baremetal_sched.errors import NotAllowed, SchedulerError, WrongScope
 from baremetal_sched.settings import Settings
 from baremetal_sched.web.caller import Caller
+
+#: What rules compare the caller with: ``project_id``, ``node.owner`` and so on.
+Target = Mapping[str, Any]
+
+#: Rules that count for callers who may do everything, too: whether secrets are shown.
+ALWAYS_EVALUATED = frozenset({"show_password", "show_instance_secrets"})
+
+#: How many seconds a decision is remembered, and how many decisions. The files of the operator, whose changes count
+#: from then on, are looked at that often; oslo.policy takes longer over one rule than the database over one row.
+_SECONDS = 1.0
+_MOST = 10_000
 
 
 class Policy:
@@ -18,21 +31,37 @@ class Policy:
         self._enforcer.suppress_deprecation_warnings = True
         self._enforcer.suppress_default_change_warnings = True
         self._enforcer.register_defaults(list(defaults))
+        self._decisions: dict[Hashable, type[SchedulerError] | None] = {}
+        self._remembered_until = 0.0
 
-    def require(self, caller: Caller, rule: str, target: Mapping[str, str | None]) -> None:
+    def require(self, caller: Caller, rule: str, target: Target) -> None:
         """Raise NotAllowed (WrongScope: request of another scope) unless ``rule`` lets the caller at ``target``."""
-        if caller.unrestricted:
-            return
-        credentials = {
-            "user_id": caller.user_id,
-            "project_id": caller.project_id,
-            "roles": list(caller.roles),
-            "system": caller.system_scope,
-            "system_scope": caller.system_scope,
-        }
+        refusal = self._refusal(caller, rule, target)
+        if refusal is not None:
+            raise refusal(policy=rule)
+
+    def allows(self, caller: Caller, rule: str, target: Target) -> bool:
+        """Return whether ``rule`` lets the caller at ``target``."""
+        return self._refusal(caller, rule, target) is None
+
+    def _refusal(self, caller: Caller, rule: str, target: Target) -> type[SchedulerError] | None:
+        """Return the error that ``rule`` answers with; None if it lets the caller at ``target``."""
+        if caller.unrestricted and rule not in ALWAYS_EVALUATED:
+            return None
+        asked = (rule, caller, frozenset(target.items()))
+        now = time.monotonic()
+        if now >= self._remembered_until or len(self._decisions) >= _MOST:
+            # Another thread may be reading: it keeps the one that it has.
+            self._decisions = {}
+            self._remembered_until = now + _SECONDS
+        decisions = self._decisions
+        if asked not in decisions:
+            decisions[asked] = self._evaluate(caller, rule, target)
+        return decisions[asked]
+
+    def _evaluate(self, caller: Caller, rule: str, target: Target) -> type[SchedulerError] | None:
         try:
-            allowed = self._enforcer.authorize(rule, dict(target), credentials, do_raise=False)
+            allowed = self._enforcer.authorize(rule, dict(target), caller.credentials(), do_raise=False)
         except policy.InvalidScope:
-            raise WrongScope(policy=rule) from None
-        if not allowed:
-            raise NotAllowed(policy=rule)
+            return WrongScope
+        return None if allowed else NotAllowed

@@ -1,13 +1,17 @@
 """What can be wrong with a request before any domain function sees it. Each API renders these in its own format."""
 
+from collections.abc import Mapping
+
 from baremetal_sched.errors import (
     ConflictError,
     ForbiddenError,
     InvalidError,
+    NotAuthenticated,
     NotFoundError,
     SchedulerError,
     UnavailableError,
 )
+from baremetal_sched.masking import mask_text
 
 
 class Problem(SchedulerError):
@@ -43,6 +47,27 @@ class NotAcceptable(Problem):
     status = 406
 
 
+class MicroversionMalformed(Problem):
+    """The client asks for something that is not a version."""
+
+    status = 400
+    template = "API version {given!r} is malformed: two numbers with a dot between them, or latest, are expected."
+
+
+class MicroversionNotServed(Problem):
+    """The client asks for a version that is not offered. ``details`` has it, and the range that is."""
+
+    status = 406
+    template = "API version {given} is not offered: the oldest is {minimum}, the newest {maximum}."
+
+
+class TooNew(Problem):
+    """A field, parameter or verb that the microversion of the request does not have yet."""
+
+    status = 406
+    template = "Request not acceptable. The minimal required API version should be {since}"
+
+
 class BodyTooLarge(Problem):
     status = 413
     template = "Request body is too large: at most {limit} bytes are accepted."
@@ -57,20 +82,46 @@ class UnsupportedMediaType(Problem):
     status = 415
 
 
-_STATUSES: tuple[tuple[type[SchedulerError], int], ...] = (
-    (NotFoundError, 404),
-    (ConflictError, 409),
-    (InvalidError, 400),
-    (ForbiddenError, 403),
-    (UnavailableError, 503),
-)
+class TooManyFailedLogins(Problem):
+    """``details['retry_after']``: seconds until another may be tried."""
+
+    status = 429
+    template = "Too many failed log-ins from {address}. Try again in {retry_after} seconds."
 
 
-def status_of(error: Exception) -> int:
-    """The HTTP status that the error is answered with, whatever the API."""
+class RefusedRequest(Problem):
+    """Refused by the server or by a middleware, before any API saw it."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message=message)
+        self.status = status
+
+
+#: Statuses of errors, by their class or a base of it.
+Statuses = Mapping[type[SchedulerError], int]
+
+_STATUSES: Statuses = {
+    NotFoundError: 404,
+    ConflictError: 409,
+    InvalidError: 400,
+    ForbiddenError: 403,
+    NotAuthenticated: 401,
+    UnavailableError: 503,
+}
+
+
+def status_of(error: Exception, exceptions: Statuses = {}) -> int:  # noqa: B006 - it is only read
+    """The HTTP status that the error is answered with. ``exceptions``: those of an API that differ from the others'."""
+    for kind in type(error).__mro__:
+        if kind in exceptions:
+            return exceptions[kind]
     if isinstance(error, Problem):
         return error.status
-    for kind, status in _STATUSES:
-        if isinstance(error, kind):
-            return status
-    return 500
+    return next((_STATUSES[kind] for kind in type(error).__mro__ if kind in _STATUSES), 500)
+
+
+def message_of(error: Exception) -> str:
+    """What a client is told of the error, without secrets: of one that is not ours nothing, as it may hold anything."""
+    return (
+        mask_text(str(error)) if isinstance(error, SchedulerError) else "An internal error occurred; the log says more."
+    )

@@ -5,12 +5,33 @@ from typing import Any
 import orjson
 from flask import Response
 
+#: The media type of nearly all bodies.
+JSON = "application/json"
+
 _OPTIONS = orjson.OPT_NON_STR_KEYS
+_SMALLEST, _LARGEST = -(2**63), 2**64 - 1
 
 
 def json_response(document: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """``document`` as JSON. It may contain ``orjson.Fragment`` for what is JSON already."""
-    return Response(orjson.dumps(document, option=_OPTIONS), status, headers, content_type="application/json")
+    try:
+        text = orjson.dumps(document, option=_OPTIONS)
+    except TypeError:
+        # JSON has integers of any size; orjson writes those that fit into 64 bits.
+        text = orjson.dumps(_with_written_integers(document), option=_OPTIONS)
+    return Response(text, status, headers, content_type=JSON)
+
+
+def _with_written_integers(document: Any) -> Any:
+    match document:
+        case dict():
+            return {key: _with_written_integers(value) for key, value in document.items()}
+        case list() | tuple():
+            return [_with_written_integers(value) for value in document]
+        case int() if not _SMALLEST <= document <= _LARGEST:
+            return orjson.Fragment(str(document))
+        case _:
+            return document
 
 
 def empty_response(status: int = 204, headers: dict[str, str] | None = None) -> Response:

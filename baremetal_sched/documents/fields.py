@@ -1,0 +1,108 @@
+"""Tables of fields: since which microversion each field of a resource is shown, and who may set it.
+
+A resource has one such table. Its schema, its views, the rules of PATCH and the API reference go by it.
+"""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from marshmallow import Schema
+
+from baremetal_sched.db.types import dump_json
+from baremetal_sched.documents import patch
+from baremetal_sched.documents.schema import load
+
+
+class Kind(Enum):
+    """How a field is kept and shown."""
+
+    TEXT = "a column, shown as it is"
+    JSON = "a column with a JSON object, passed through"
+    ARRAY = "a column with a JSON array, passed through"
+    MASKED = "a column with a JSON object, some values of which are masked"
+    STEPS = "a column with a JSON array of steps, some arguments of which are masked"
+    TIME = "a column with a time stamp"
+    LINKS = "links to a sub-resource, or to the thing itself"
+    NESTED_LINKS = "links to a sub-resource, within a list of their own"
+    COMPUTED = "worked out by the view"
+    HIDDEN = "a column that is never shown"
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field. ``since`` is the minor part of the first microversion that shows it.
+
+    ``post`` and ``patch``: may a client set it on creation, or change it. ``default`` is what removing it sets.
+    ``selectable``: may ``?fields=`` name it.
+    """
+
+    name: str
+    since: int = 1
+    kind: Kind = Kind.TEXT
+    post: bool = False
+    patch: bool = False
+    default: object = None
+    selectable: bool = True
+
+
+class Fields(dict[str, Field]):
+    """The fields of a resource by name, in the order in which they are shown."""
+
+    def __init__(self, *fields: Field) -> None:
+        super().__init__((field.name, field) for field in fields)
+        #: Names of the fields that a PATCH may touch.
+        self.patchable = tuple(sorted(field.name for field in fields if field.patch))
+        #: What removing one of these sets.
+        self.defaults = {name: self[name].default for name in self.patchable}
+        self._visible: dict[int, tuple[str, ...]] = {}
+
+    def visible(self, version: int) -> tuple[str, ...]:
+        """Names of the fields that microversion 1.``version`` shows."""
+        known = self._visible.get(version)
+        if known is None:
+            shown = (field for field in self.values() if field.since <= version and field.kind is not Kind.HIDDEN)
+            known = self._visible[version] = tuple(field.name for field in shown)
+        return known
+
+    def values_of(self, entity: Any, **computed: Any) -> dict[str, Any]:
+        """The patchable fields of ``entity`` as a document to patch; ``computed`` has those that are no columns."""
+        return self.defaulted(
+            {name: computed[name] if name in computed else getattr(entity, name) for name in self.patchable}
+        )
+
+    def defaulted(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Values of patchable fields, with the default for null."""
+        return {name: deepcopy(self.defaults[name]) if value is None else value for name, value in values.items()}
+
+    def patched(self, before: Mapping[str, Any], operations: patch.Patch, schema: Schema) -> dict[str, Any]:
+        """The document ``before`` with the patch applied, as ``schema`` loads it; null means the default.
+
+        Raises InvalidValue; EvaluatedAhead if this is all that was wanted, and the result is remembered.
+        """
+        return operations.result_of(
+            before, lambda: self.loaded(patch.apply(before, operations, self.defaults), schema, "patch")
+        )
+
+    def loaded(self, document: Mapping[str, Any], schema: Schema, argument: str) -> dict[str, Any]:
+        """The document as ``schema`` loads it; null means the default. Raises InvalidValue, naming ``argument``."""
+        return self.defaulted(load(schema, document, argument))
+
+    def changes(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields whose values differ. Unlike in Python, 1 and True are different values, as in JSON."""
+        return {
+            name: after[name]
+            for name in self.patchable
+            # What a patch does not touch is not copied, and need not be compared.
+            if name in after and after[name] is not before[name] and dump_json(after[name]) != dump_json(before[name])
+        }
+
+
+#: What every resource has.
+COMMON = (
+    Field("created_at", kind=Kind.TIME),
+    Field("updated_at", kind=Kind.TIME),
+    Field("links", kind=Kind.LINKS),
+)

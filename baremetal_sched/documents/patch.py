@@ -1,0 +1,247 @@
+"""JSON PATCH (RFC 6902, the part of it that this API takes): add, replace, remove.
+
+A patch is applied to a copy that shares with the original whatever does not change, so its cost is that of its
+operations and of the containers on their paths. No message shows a value, of the request or of what is stored: either
+may be secret.
+"""
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from copy import copy
+from typing import Any
+
+from baremetal_sched.db.documents import depth
+from baremetal_sched.db.types import dump_json
+from baremetal_sched.errors import InvalidValue
+
+_PATH = re.compile(r"(/[\w-]+)+")
+_PATH_WITH_ESCAPES = re.compile(r"(/([\w-]|~[01])+)+")
+_OPERATIONS = ("add", "replace", "remove")
+_KEYS = {"op", "path", "value"}
+_TYPES = {dict: "an object", list: "an array", str: "a string", type(None): "null", bool: "a boolean"}
+#: Most characters of a path or a name that a message shows.
+_SHOWN = 200
+#: Most digits of an index: no array is longer, and Python converts a number of any length for a price.
+_INDEX_DIGITS = 9
+
+#: One operation, with "op", "path" and mostly "value".
+Operation = Mapping[str, Any]
+
+
+class EvaluatedAhead(Exception):
+    """The result of a patch is known, which is all that was wanted. See ``Patch.ahead``."""
+
+
+class Patch(list[Operation]):
+    """Operations, and the result of the last time that they were applied.
+
+    ``ahead``: they are applied only to know their result, in a transaction that writes nothing; ``result_of`` then
+    raises EvaluatedAhead. The next call of ``result_of`` for an equal document does not apply them again.
+    """
+
+    ahead = False
+    _document: str | None = None
+    _result: dict[str, Any] | None = None
+
+    def result_of(self, document: Mapping[str, Any], evaluate: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """What ``evaluate`` makes of ``document``, or made of an equal one before."""
+        if not self.ahead and self._document is None:
+            return evaluate()
+        text = dump_json(document)
+        if text != self._document or self._result is None:
+            self._result = evaluate()
+            self._document = text
+        if self.ahead:
+            raise EvaluatedAhead
+        return dict(self._result)
+
+
+def parse(body: Any, *, escapes: bool, most_operations: int, max_depth: int) -> Patch:
+    """``body`` as a list of operations. ``escapes``: may paths have ``~0`` and ``~1``.
+
+    ``max_depth`` is how many levels the document may have that a value becomes part of.
+    Raises InvalidValue for whatever is not well formed; that of missing values is left to ``require_values``.
+    """
+    if not isinstance(body, list):
+        raise _refused(f"{_described(body)} is not of type 'array'")
+    if len(body) > most_operations:
+        raise _refused(
+            f"{len(body)} operations are too many: at most {most_operations} are accepted in one request. "
+            "Send them in several requests, or replace a whole field."
+        )
+    for operation in body:
+        _check_operation(operation, _PATH_WITH_ESCAPES if escapes else _PATH)
+        _check_depth(operation, max_depth)
+    return Patch(body)
+
+
+def _check_operation(operation: Any, pattern: re.Pattern[str]) -> None:
+    if not isinstance(operation, dict):
+        raise _refused(f"{_described(operation)} is not of type 'object'")
+    surplus = sorted(set(operation) - _KEYS)
+    if surplus:
+        names = ", ".join(repr(name[:_SHOWN]) for name in surplus[:10])
+        raise _refused(f"Additional properties are not allowed ({names} unexpected)")
+    for key in ("op", "path"):
+        if key not in operation:
+            raise _refused(f"'{key}' is a required property")
+    if operation["op"] not in _OPERATIONS:
+        shown = operation["op"][:_SHOWN] if isinstance(operation["op"], str) else _described(operation["op"])
+        raise _refused(f"{shown!r} is not one of {list(_OPERATIONS)}")
+    path = operation["path"]
+    if not isinstance(path, str):
+        raise _refused(f"{_described(path)} is not a path such as '/extra/key'")
+    if not pattern.fullmatch(path):
+        raise _refused(f"{path[:_SHOWN]!r} is not a path such as '/extra/key'")
+
+
+def _check_depth(operation: Operation, max_depth: int) -> None:
+    # What is on the path is there already: only the value, at the end of it, adds to the levels.
+    if "value" in operation and operation["path"].count("/") + depth(operation["value"]) > max_depth:
+        raise _refused(
+            f"the value at {_shown_path(operation)!r} would be nested too deeply: at most {max_depth} levels are "
+            "accepted"
+        )
+
+
+def _described(value: Any) -> str:
+    return _TYPES.get(type(value), "a number")
+
+
+def _refused(reason: str) -> InvalidValue:
+    return InvalidValue(message=f"Schema error for patch: {reason}")
+
+
+def root(operation: Operation) -> str:
+    """The field that an operation touches."""
+    return str(operation["path"]).split("/", 2)[1]
+
+
+def is_whole(operation: Operation) -> bool:
+    """Return whether the operation sets or removes the field itself, and not something within it."""
+    return str(operation["path"]).count("/") == 1
+
+
+def require_roots(patch: Patch, allowed: Collection[str]) -> None:
+    """Raise InvalidValue if an operation touches a field that is not ``allowed``."""
+    for operation in patch:
+        if root(operation) not in allowed:
+            raise InvalidValue(
+                message=f"Cannot patch {_shown_path(operation)}. "
+                f"Only the following can be updated: {', '.join(allowed)}"
+            )
+
+
+def require_values(patch: Patch) -> None:
+    """Raise InvalidValue if an operation that sets something does not say to what."""
+    for operation in patch:
+        if operation["op"] != "remove" and "value" not in operation:
+            raise _inapplicable(operation, "The operation does not contain a 'value' member")
+
+
+def apply(document: Mapping[str, Any], patch: Collection[Operation], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """``document`` with the patch applied; the original stays as it is. Removing a whole field sets it to its default.
+
+    The result shares objects and arrays with the document, the patch and the defaults: replace, do not change them.
+    Raises InvalidValue, naming the operation, if one does not apply.
+    """
+    result = _Copy(document)
+    for operation in patch:
+        try:
+            if operation["op"] == "remove" and is_whole(operation):
+                result.add([root(operation)], defaults[root(operation)])
+            else:
+                result.apply(operation)
+        except _Inapplicable as error:
+            raise _inapplicable(operation, str(error)) from None
+    return result.document
+
+
+def _inapplicable(operation: Operation, reason: str) -> InvalidValue:
+    shown = {"op": operation["op"], "path": _shown_path(operation)}
+    return InvalidValue(message=f"Couldn't apply patch '{shown}'. Reason: {reason}")
+
+
+def _shown_path(operation: Operation) -> str:
+    return str(operation["path"])[:_SHOWN]
+
+
+class _Inapplicable(Exception):
+    """An operation does not fit the document; the words are about the path alone."""
+
+
+class _Copy:
+    """A copy of a document to be changed: each object and each array is copied when it changes first, and only once."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self.document = dict(document)
+        #: The copies by their identity, which nothing else can get while they are here.
+        self._copies: dict[int, Any] = {id(self.document): self.document}
+
+    def apply(self, operation: Operation) -> None:
+        """Apply one operation. Raises _Inapplicable."""
+        parts = [part.replace("~1", "/").replace("~0", "~") for part in operation["path"].split("/")[1:]]
+        match operation["op"]:
+            case "add":
+                self.add(parts, operation["value"])
+            case "replace":
+                self._replace(parts, operation["value"])
+            case _:
+                self._remove(parts)
+
+    def add(self, parts: list[str], value: Any) -> None:
+        """Set the member, or insert an element into an array; ``-`` is behind its end."""
+        holder, last = self._holder(parts), parts[-1]
+        if isinstance(holder, dict):
+            holder[last] = value
+        elif last == "-":
+            holder.append(value)
+        else:
+            index = _index(last)
+            if index > len(holder):
+                raise _Inapplicable("can't insert outside of list")
+            holder.insert(index, value)
+
+    def _replace(self, parts: list[str], value: Any) -> None:
+        holder, last = self._holder(parts), parts[-1]
+        if last == "-":
+            raise _Inapplicable("'path' with '-' can't be applied to 'replace' operation")
+        if isinstance(holder, list):
+            index = _index(last)
+            if index >= len(holder):
+                raise _Inapplicable("can't replace outside of list")
+            holder[index] = value
+        elif last in holder:
+            holder[last] = value
+        else:
+            raise _Inapplicable(f"can't replace a non-existent object '{last[:_SHOWN]}'")
+
+    def _remove(self, parts: list[str]) -> None:
+        holder, last = self._holder(parts), parts[-1]
+        try:
+            del holder[_index(last) if isinstance(holder, list) else last]
+        except LookupError:
+            raise _Inapplicable(f"can't remove a non-existent object '{last[:_SHOWN]}'") from None
+
+    def _holder(self, parts: list[str]) -> Any:
+        """The object or array in which the last part is, ours to change."""
+        holder: Any = self.document
+        for part in parts[:-1]:
+            key: Any = _index(part) if isinstance(holder, list) else part
+            try:
+                member = holder[key]
+            except LookupError:
+                raise _Inapplicable(f"member '{part[:_SHOWN]}' not found") from None
+            if not isinstance(member, dict | list):
+                raise _Inapplicable(f"'{part[:_SHOWN]}' is neither an object nor an array")
+            if id(member) not in self._copies:
+                holder[key] = member = copy(member)
+                self._copies[id(member)] = member
+            holder = member
+        return holder
+
+
+def _index(part: str) -> int:
+    if not (part.isascii() and part.isdecimal() and len(part) <= _INDEX_DIGITS):
+        raise _Inapplicable(f"'{part[:_SHOWN]}' is not a valid sequence index")
+    return int(part)

@@ -1,0 +1,243 @@
+"""The loop that waits for connections, for their requests, and for clients that are ready to read."""
+
+import errno
+import os
+import select
+import selectors
+import socket
+import ssl
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any
+
+import structlog
+from waitress import wasyncore
+
+from baremetal_sched.server.connection import Connection
+from baremetal_sched.server.limits import Limits
+from baremetal_sched.server.secure_connection import SecureConnection
+from baremetal_sched.server.threads import RequestThreads
+
+log = structlog.get_logger(__name__)
+
+#: Paths that are served in the thread of the loop, and so whatever the request threads do. They must not wait for
+#: anything.
+IMMEDIATE = frozenset({"/healthcheck/live"})
+
+_READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
+_OUT_OF_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+
+class Server:
+    """Connections of one process. ``poll`` is called again and again by one thread; ``touch`` and ``add_task`` may be
+    called by any.
+
+    Only connections of which something changed are looked at, so idle ones cost nothing. With ``tls`` all of them are
+    encrypted.
+    """
+
+    def __init__(
+        self,
+        application: Callable[..., Iterable[bytes]],
+        listeners: Iterable[socket.socket],
+        threads: int,
+        limits: Limits,
+        is_one_of_many: bool = False,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self.application = application
+        self.limits = self.adj = limits
+        self.is_one_of_many = is_one_of_many
+        #: Whether connections are closed after their next response.
+        self.is_stopping = False
+        #: Requests that were received.
+        self.received = 0
+        self.connections: dict[int, Connection] = {}
+        # What waitress's channels expect of a server.
+        self.active_channels: dict[int, Connection] = {}
+        self.server_name, self.effective_port = "localhost", 0
+        self._listeners = list(listeners)
+        self._is_accepting = False
+        self._tls = tls
+        self._threads = RequestThreads(threads)
+        self._selector = selectors.DefaultSelector()
+        self._interest: dict[int, int] = {}
+        self._touched: deque[Connection] = deque()
+        self._immediate: deque[Connection] = deque()
+        self._wake_read, self._wake_write = os.pipe()
+        self._is_woken = False
+        self._expiry = 0.0
+        for end in (self._wake_read, self._wake_write):
+            os.set_blocking(end, False)
+        self.watch(self._wake_read)
+
+    # -- what waitress's channels call --------------------------------------------------------------------------------
+
+    def add_task(self, connection: Connection) -> None:
+        """``connection`` has a complete request."""
+        self.received += 1
+        if connection.requests[0].path in IMMEDIATE:
+            self._immediate.append(connection)
+            self._wake()
+        else:
+            self._threads.add(connection)
+
+    def pull_trigger(self) -> None:
+        """Do nothing: a connection touches the loop if it has to."""
+
+    # -- any thread ---------------------------------------------------------------------------------------------------
+
+    def touch(self, connection: Connection) -> None:
+        """Have the loop look at it."""
+        self._touched.append(connection)
+        self._wake()
+
+    def is_outdated(self, connection: Connection) -> bool:
+        """Whether the loop waits for something else than the connection needs."""
+        sock = connection.socket  # None from the moment that the loop closes it
+        return sock is not None and self._interest.get(sock.fileno(), 0) != _interest(connection)
+
+    def _wake(self) -> None:
+        if not self._is_woken:
+            self._is_woken = True
+            with suppress(BlockingIOError):  # then it has enough to read
+                os.write(self._wake_write, b"x")
+
+    # -- the thread of the loop ---------------------------------------------------------------------------------------
+
+    def watch(self, descriptor: int) -> None:
+        """Let ``poll`` return when there is something to read from a pipe. What is read is dropped."""
+        self._selector.register(descriptor, _READ, self._drain)
+
+    def accept_connections(self, accepting: bool) -> None:
+        """Accept new connections from now on, or no more."""
+        if accepting == self._is_accepting:
+            return
+        self._is_accepting = accepting
+        for listener in self._listeners:
+            if accepting:
+                listener.setblocking(False)
+                self._selector.register(listener, _READ, self._accept)
+            else:
+                self._selector.unregister(listener)
+
+    def poll(self, seconds: float) -> None:
+        """Wait for events and handle them; no longer than ``seconds``."""
+        if self._touched or self._immediate:
+            seconds = 0
+        for key, events in self._selector.select(seconds):
+            if isinstance(key.data, Connection):
+                self._handle(key.data, events)
+            else:
+                key.data(key.fileobj)
+        while self._touched:
+            self._update(self._touched.popleft())
+        while self._immediate:
+            connection = self._immediate.popleft()
+            try:
+                connection.service()
+            except Exception:
+                log.exception("a request failed in the loop")
+                connection.handle_close()
+            self._update(connection)
+        if time.monotonic() >= self._expiry:
+            self._expire()
+
+    def close_idle(self) -> None:
+        """Close connections on which nothing is under way."""
+        for connection in [one for one in self.connections.values() if one.is_idle]:
+            connection.handle_close()
+
+    def close(self) -> None:
+        """Close everything."""
+        self.accept_connections(False)
+        for connection in list(self.connections.values()):
+            connection.handle_close()
+        self._selector.close()
+
+    def forget(self, descriptor: int) -> None:
+        """A connection is about to be closed."""
+        if self._interest.pop(descriptor, 0):
+            self._selector.unregister(descriptor)
+
+    def _handle(self, connection: Connection, events: int) -> None:
+        if events & _READ:
+            wasyncore.readwrite(connection, select.POLLIN)
+        if events & _WRITE and connection.socket is not None:
+            wasyncore.readwrite(connection, select.POLLOUT)
+        self._update(connection)
+
+    def _update(self, connection: Connection) -> None:
+        """Wait for what the connection needs now."""
+        # Again if a thread has changed that meanwhile: it has looked at what was waited for before.
+        while connection.socket is not None:
+            descriptor = connection.socket.fileno()
+            waited_for, needed = self._interest.get(descriptor, 0), _interest(connection)
+            if needed == waited_for:
+                return
+            if not waited_for:
+                self._selector.register(descriptor, needed, connection)
+            elif not needed:
+                self._selector.unregister(descriptor)
+            else:
+                self._selector.modify(descriptor, needed, connection)
+            self._interest[descriptor] = needed
+
+    def _accept(self, listener: Any) -> None:
+        if len(self.connections) >= self.limits.connections and not self._evict(1):
+            self.accept_connections(False)  # until _expire
+            return
+        try:
+            accepted, address = listener.accept()
+        except OSError as error:
+            if error.errno in _OUT_OF_FILES:
+                log.warning("a connection cannot be accepted", reason=str(error))
+                if not self._evict(16):
+                    self.accept_connections(False)
+            return
+        local: Any = listener.getsockname()
+        try:
+            if accepted.family == socket.AF_UNIX:
+                address, local = ("", 0), ("localhost", "")
+            else:
+                accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._update(self._connection(accepted, address, local[:2]))
+        except OSError:
+            accepted.close()  # the client has gone already
+
+    def _connection(
+        self, accepted: socket.socket, address: tuple[Any, ...], local: tuple[str, int | str]
+    ) -> Connection:
+        if self._tls is None:
+            return Connection(self, accepted, address, local)
+        return SecureConnection(self, accepted, address, local, self._tls)
+
+    def _evict(self, count: int) -> int:
+        """Close the connections that have been silent for longest, and serve nothing; returns how many."""
+        idle = sorted((one for one in self.connections.values() if one.is_idle), key=lambda one: one.last_activity)
+        for connection in idle[:count]:
+            connection.handle_close()
+        return len(idle[:count])
+
+    def _expire(self) -> None:
+        self._expiry = time.monotonic() + 1
+        for connection in list(self.connections.values()):
+            if connection.is_overdue():
+                connection.handle_close()
+            else:
+                self._update(connection)
+        if not self.is_stopping:
+            self.accept_connections(True)
+
+    def _drain(self, descriptor: Any) -> None:
+        with suppress(BlockingIOError):
+            os.read(descriptor, 4096)
+        if descriptor == self._wake_read:
+            # After reading: a thread that found it still set has left its connection to this round.
+            self._is_woken = False
+
+
+def _interest(connection: Connection) -> int:
+    return (_READ if connection.readable() else 0) | (_WRITE if connection.writable() else 0)

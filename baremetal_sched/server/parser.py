@@ -1,0 +1,88 @@
+"""A request that is being received."""
+
+import re
+import time
+
+from waitress.parser import HTTPRequestParser, ParsingError, unquote_bytes_to_wsgi
+from waitress.utilities import BadRequest
+
+from baremetal_sched.server.limits import Limits
+
+#: Longest line between two chunks of a body, and longest trailer.
+_CHUNK_LINE = 4096
+_TRAILER = 16 * 1024
+
+_METHOD = re.compile(r"[A-Z]{1,20}")
+
+
+class UriTooLong(BadRequest):  # type: ignore[misc]
+    """The first line of a request is too long."""
+
+    code = 414
+    reason = "URI Too Long"
+
+
+class RequestParser(HTTPRequestParser):  # type: ignore[misc]
+    """Collects a request. With ``error`` set it cannot be served; ``command`` and ``path`` are then what could be read
+    of them."""
+
+    command = "GET"
+    path = "/"
+    query = ""
+    request_uri = "/"
+    adj: Limits
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__(limits)
+        self.url_scheme = limits.url_scheme
+        self.began_at = time.monotonic()
+        #: When the last byte was received.
+        self.accepted_at = 0.0
+
+    def received(self, data: bytes) -> int:
+        """Take more bytes; returns how many of them belong to this request."""
+        head = self.header_plus + data if self.body_rcv is None else None
+        consumed: int = super().received(data)
+        if head is not None:
+            self._check_head(head)
+        elif self.chunked and not self.completed:
+            self._check_chunks()
+        if self.completed:
+            # There is nothing to wait for: no body, or one that will not be read.
+            self.expect_continue = False
+            self.accepted_at = time.monotonic()
+        return consumed
+
+    def parse_header(self, header_plus: bytes) -> None:
+        """Raises ParsingError, also where a proxy may have read the headers otherwise."""
+        try:
+            super().parse_header(header_plus)
+        except ValueError:  # of more digits than Python reads
+            raise ParsingError("Content-Length is not a number of bytes") from None
+        if self.chunked and "CONTENT_LENGTH" in self.headers:
+            raise ParsingError("Content-Length and Transfer-Encoding exclude each other")
+        if self.version != "1.1" and "TRANSFER_ENCODING" in self.headers:
+            raise ParsingError("Transfer-Encoding needs HTTP/1.1")
+
+    def _check_head(self, head: bytes) -> None:
+        line = head.lstrip().partition(b"\r\n")[0]
+        if len(line) > self.adj.request_line:
+            self.error = UriTooLong("first line too long")
+            self.completed = True
+        if self.error:
+            self._guess(line[: self.adj.request_line])
+
+    def _guess(self, line: bytes) -> None:
+        """What the request was for, so that the API that it was for can answer."""
+        command, _, target = line.decode("latin-1").partition(" ")
+        if _METHOD.fullmatch(command):
+            self.command = command
+        path = target.partition(" ")[0].partition("?")[0]
+        if path.startswith("/"):
+            self.path = unquote_bytes_to_wsgi(path.encode("latin-1"))
+
+    def _check_chunks(self) -> None:
+        body = self.body_rcv
+        if len(body.control_line) > _CHUNK_LINE or len(body.trailer) > _TRAILER:
+            self.error = BadRequest("The framing of the chunks is too long")
+            self.completed = True

@@ -1,0 +1,136 @@
+"""One connection of a client, with TLS."""
+
+import socket
+import ssl
+import time
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from baremetal_sched.server.connection import Connection
+from baremetal_sched.server.tls import HandshakeFailed, TlsSocket
+
+if TYPE_CHECKING:
+    from baremetal_sched.server.loop import Server
+
+log = structlog.get_logger(__name__)
+
+_SPEAK_TLS = b"This port speaks HTTPS only.\n"
+_PLAIN_ANSWER = (
+    b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n"
+    b"Content-Length: %d\r\n\r\n%b" % (len(_SPEAK_TLS), _SPEAK_TLS)
+)
+
+
+class SecureConnection(Connection):
+    """Handshakes, decrypts and parses in the thread of the loop; encrypts in whichever thread has something to send."""
+
+    def __init__(
+        self,
+        server: "Server",
+        sock: socket.socket,
+        address: tuple[Any, ...],
+        local_address: tuple[str, int | str],
+        context: ssl.SSLContext,
+    ) -> None:
+        self._began_at = time.monotonic()
+        self._tls = TlsSocket(sock, context)
+        super().__init__(server, self._tls, address, local_address)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no complete request of it is being served, and nothing is left to send but for a handshake."""
+        return super().is_idle and not (self._tls.is_established and self._tls.has_unsent)
+
+    def readable(self) -> bool:
+        """Whether there is something to read for. What the client does not read is not answered on and on."""
+        return super().readable() and not (self._tls.has_unsent and self._lingers_until is None)
+
+    def writable(self) -> bool:
+        """Whether there is something to send."""
+        return bool(super().writable()) or self._tls.has_unsent
+
+    def send(self, data: Any, do_close: bool = True) -> int:
+        """Send from the beginning of ``data``; returns how much of it is on its way."""
+        sent: int = super().send(data, do_close)
+        if self._tls.has_unsent:
+            self.server.touch(self)
+        return sent
+
+    def handle_read(self) -> None:
+        """Take what the client sent."""
+        if self._lingers_until is not None:
+            super().handle_read()
+            return
+        try:
+            data = self.recv(self.adj.recv_bytes)
+        except BlockingIOError:
+            return
+        except HandshakeFailed as failure:
+            self._give_up(failure)
+            return
+        if data:
+            self.last_activity = time.time()
+            self.received(data)
+
+    def handle_write(self) -> None:
+        """Send what is left, and close if that was all."""
+        # In this order: it is set after the last byte was written.
+        was_all = self.close_when_flushed
+        if not self.will_close:
+            self._flush_exception(self._send_waiting)
+        if not self.will_close and was_all and not self._has_unsent():
+            self._tls.finish()
+            self._flush_exception(self._send_waiting)
+            if self._has_unsent():
+                return
+            if self._refused:
+                self._linger()
+                return
+            self.will_close = True
+        if self.will_close:
+            self.handle_close()
+
+    def handle_close(self) -> None:
+        """Close it; if nothing was left to send, the client is told that this is the end."""
+        if self.socket is not None and not self._has_unsent():
+            self._tls.finish()
+            try:
+                self._tls.flush()
+            except OSError:
+                self.connected = False
+        super().handle_close()
+
+    def is_overdue(self) -> bool:
+        """Whether its time is over; asked every second."""
+        is_overdue = super().is_overdue()
+        if self._lingers_until is not None:
+            return is_overdue
+        if not self._tls.is_established:
+            return time.monotonic() - self._began_at > self.adj.handshake_seconds
+        if self._tls.has_unsent and not self.total_outbufs_len:
+            return bool(time.time() - self.last_activity > self.adj.send_seconds)
+        return is_overdue
+
+    def _has_unsent(self) -> bool:
+        return bool(self.total_outbufs_len) or self._tls.has_unsent
+
+    def _send_waiting(self, do_close: bool = True) -> bool:
+        """Send what is encrypted already, and then the rest unless a thread is adding to it."""
+        try:
+            if not self._tls.has_unsent or self._tls.flush():
+                self._flush_some_if_lockable(do_close=do_close)
+        except ConnectionError:
+            self.will_close = True  # the client has gone
+        return True
+
+    def _give_up(self, failure: HandshakeFailed) -> None:
+        log.info("a TLS handshake failed", client=self.addr[0], reason=failure.reason)
+        if not failure.is_plain_http:
+            self.handle_close()
+            return
+        try:
+            self._tls.refuse_plainly(_PLAIN_ANSWER)
+            self._linger()
+        except OSError:
+            self.handle_close()

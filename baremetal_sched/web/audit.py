@@ -1,0 +1,69 @@
+"""The audit log: who changed what, or tried to. One line for each request that changes something if it is let.
+
+The line has the caller, the route with its parameters, and the status of the answer. It has no body, no header and no
+query string, so nothing that a client may keep secret. Its logger has a name of its own: it can be sent elsewhere.
+"""
+
+import structlog
+from flask import Response
+
+from baremetal_sched.db.requester import Requester
+from baremetal_sched.web.call import Call
+from baremetal_sched.web.route import Route
+
+LOGGER = "baremetal_sched.audit"
+
+log = structlog.get_logger(LOGGER)
+
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+
+#: A path may be as long as a server lets it be; a line of a log may not.
+_LONGEST = 255
+
+
+def requester_of(call: Call) -> Requester:
+    """Return who asks, as work and history keep it."""
+    return Requester(call.request_id, call.caller.user_id, call.caller.project_id)
+
+
+def changes_something(route: Route | None, method: str) -> bool:
+    """Return whether a request is one that changes something if it is let. ``route``: None if there is none."""
+    if route is None or route.transaction is None:
+        return method not in _SAFE
+    return route.transaction == "write"
+
+
+def record(api: str, call: Call, response: Response, seconds: float) -> None:
+    """Write the line of a request that was answered after ``seconds``, if it is one to be written."""
+    http = call.http
+    # One that was refused before its route was chosen is described by those of its path.
+    route = call.route or next(iter(call.methods.get(http.method, ())), None)
+    if not changes_something(route, http.method):
+        return
+    caller = call.caller
+    log.info(
+        "audit",
+        api=api,
+        method=http.method,
+        route=None if http.url_rule is None else http.url_rule.rule,
+        target=_target(call),
+        location=response.headers.get("Location"),
+        version=call.versions.text(call.version) if call.negotiated and call.versions is not None else None,
+        status=response.status_code,
+        milliseconds=round(seconds * 1000, 2),
+        remote_address=http.remote_addr,
+        user_id=caller.user_id,
+        user_name=caller.user_name,
+        project_id=caller.project_id,
+        project_name=caller.project_name,
+        domain_id=caller.domain_id,
+        roles=caller.roles,
+        system_scope=caller.system_scope,
+        service_user_id=caller.service_user_id,
+    )
+
+
+def _target(call: Call) -> dict[str, str]:
+    """What the request is about: the parameters of the route, and what stands in their place elsewhere."""
+    named = {**(call.http.view_args or {}), **call.named}
+    return {name: str(value)[:_LONGEST] for name, value in named.items()}

@@ -1,0 +1,72 @@
+"""Strategy ``http_basic``: users and passwords of a file, as Ironic's strategy of this name has them."""
+
+import base64
+import binascii
+
+import structlog
+from flask import Request
+
+from baremetal_sched.errors import NotAuthenticated
+from baremetal_sched.settings import Settings
+from baremetal_sched.web.authentication import password_file, roles_file
+from baremetal_sched.web.authentication.password_checks import PasswordChecks
+from baremetal_sched.web.authentication.roles_file import Assignment
+from baremetal_sched.web.authentication.strategy import Strategy
+from baremetal_sched.web.authentication.user_files import roles_path, users_path
+from baremetal_sched.web.authentication.watched_file import WatchedFile
+from baremetal_sched.web.caller import Caller
+from baremetal_sched.web.problems import BadRequest
+
+log = structlog.get_logger(__name__)
+
+_NO_ROLES = Assignment()
+
+
+class WrongPassword(NotAuthenticated):
+    """There is no such user, or the password is another."""
+
+    template = "Incorrect username or password"
+
+
+class HttpBasic(Strategy):
+    """Without a file of roles, every user may do everything. With one, users have the roles that it gives them."""
+
+    challenge = 'Basic realm="baremetal-sched", charset="UTF-8"'
+
+    def __init__(self, settings: Settings) -> None:
+        """Read the files. Raises oslo.config's ``cfg.Error`` if one is missing or not valid."""
+        super().__init__(settings)
+        self._users = WatchedFile(users_path(settings), password_file.parse, "The file of users")
+        path = roles_path(settings)
+        self._roles = None if path is None else WatchedFile(path, roles_file.parse, "The file of roles")
+        self._checks = PasswordChecks()
+
+    def authenticate(self, http: Request) -> Caller:
+        header = http.headers.get("Authorization")
+        if header is None:
+            raise NotAuthenticated
+        name, password = credentials(header)
+        users = self._users.contents()
+        address = http.remote_addr or ""
+        if not self._checks.is_right(users, name, password, address):
+            # Of a name that is not one of ours nothing is logged: it may be a password.
+            log.warning("a log-in failed", address=address, user=name if name in users.hashes else None)
+            raise WrongPassword
+        if self._roles is None:
+            return Caller(user_id=name, user_name=name, unrestricted=True)
+        given = self._roles.contents().get(name, _NO_ROLES)
+        return Caller(name, given.project_id, given.roles, given.system_scope, user_name=name)
+
+
+def credentials(header: str) -> tuple[str, bytes]:
+    """Return user and password of an ``Authorization`` header. Raises BadRequest if it has none."""
+    scheme, _, encoded = header.strip().partition(" ")
+    if scheme.lower() != "basic":
+        raise BadRequest(message="Unsupported authorization type: only Basic is understood.")
+    try:
+        name, colon, password = base64.b64decode(encoded.strip(), validate=True).partition(b":")
+        if colon:
+            return name.decode(), password
+    except (binascii.Error, ValueError):
+        pass
+    raise BadRequest(message="The Authorization header has to be Basic, a blank, and NAME:PASSWORD in base64.")

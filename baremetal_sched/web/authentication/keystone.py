@@ -1,0 +1,136 @@
+"""Strategy ``keystone``: callers have tokens of Keystone, which keystonemiddleware checks.
+
+Only its checks are used. What it would write into headers for an application is read from its objects, so that no
+header matters but those with the tokens.
+"""
+
+from functools import lru_cache
+from typing import Any
+from urllib.parse import quote
+
+from flask import Request
+from keystonemiddleware.auth_token import AuthProtocol, BaseAuthProtocol
+
+from baremetal_sched import keystone_settings
+from baremetal_sched.errors import NotAuthenticated
+from baremetal_sched.settings import Settings
+from baremetal_sched.web.authentication.identity import BoundedIdentity
+from baremetal_sched.web.authentication.strategy import Strategy
+from baremetal_sched.web.authentication.token_cache import TokenCache
+from baremetal_sched.web.caller import Caller
+
+#: No token is longer. What is longer, Keystone would refuse in its own ways.
+LONGEST_TOKEN = 4096
+#: Characters of a path that stay as they are where rules of application credentials are compared with it.
+_SAFE = "/~!$&'()*+,;=:@"
+
+
+class Keystone(Strategy):
+    """The token is in ``X-Auth-Token``; that of a service that calls for its user is in ``X-Service-Token``."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        url = keystone_settings.auth_url(settings)
+        self.challenge = f'Keystone uri="{url}"' if url else "Keystone"
+        self._checks = _Checks(settings)
+
+    def authenticate(self, http: Request) -> Caller:
+        request = _TokenRequest(http)
+        if not request.is_worth_asking:
+            raise NotAuthenticated
+        self._checks.process_request(request)
+        if not (request.user_token_valid and request.service_token_valid):
+            raise NotAuthenticated
+        return _caller(request.token_auth.user, request.token_auth.service)
+
+
+class _TokenRequest:
+    """As much of a request as keystonemiddleware looks at, and what it finds."""
+
+    def __init__(self, http: Request) -> None:
+        environ = http.environ
+        self.user_token: str | None = environ.get("HTTP_X_AUTH_TOKEN")
+        self.service_token: str | None = environ.get("HTTP_X_SERVICE_TOKEN")
+        self.user_token_valid = False
+        self.service_token_valid = True  # as long as there is none
+        self.token_auth: Any = None
+        self.token_info: Any = None
+        self.method = http.method
+        self.auth_type = (environ.get("AUTH_TYPE") or "").lower() or None
+        self.remote_user = environ.get("REMOTE_USER")
+        self._mount: str = environ.get("SCRIPT_NAME", "")
+        self._path: str = environ["PATH_INFO"]
+
+    @property
+    def is_worth_asking(self) -> bool:
+        """Return whether Keystone could know the tokens."""
+        given = (self.user_token or "", *((self.service_token,) if self.service_token else ()))
+        return all(_is_token(token.strip()) for token in given)
+
+    @property
+    def path(self) -> str:
+        """The path with that of the API, as rules of application credentials are written."""
+        return quote((self._mount + self._path).encode("latin-1"), _SAFE)
+
+    @property
+    def service_type(self) -> str:
+        """The type of the service in Keystone's catalogue, which is where the API is mounted."""
+        return self._mount.rstrip("/").rpartition("/")[2]
+
+
+class _Checks(AuthProtocol):  # type: ignore[misc]
+    """keystonemiddleware's checks of tokens, with a cache and a way to Keystone of our own."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(None, {"oslo_config_config": settings})
+        # Now, and not in the first request: what memcached needs may be missing.
+        self._token_cache.initialize({})
+
+    def process_request(self, request: _TokenRequest) -> None:
+        """Check the tokens, and write into ``request`` what they are. Raises AuthenticationUnavailable."""
+        # Its own would go on to make headers.
+        BaseAuthProtocol.process_request(self, request)
+
+    def validate_allowed_request(self, request: _TokenRequest, token: dict[str, Any]) -> None:
+        """Raise InvalidToken if the application credential of the token is not for this request."""
+        if (token.get("application_credential") or {}).get("access_rules") is not None:
+            _rules_of(request.service_type).validate_allowed_request(request, {"catalog": [], **token})
+
+    def _create_identity_server(self) -> BoundedIdentity:
+        settings: Settings = self._conf.oslo_conf_obj
+        return BoundedIdentity(super()._create_identity_server(), settings.api.authentication_timeout)
+
+    def _token_cache_factory(self) -> Any:
+        if self._conf.get("memcached_servers"):
+            return super()._token_cache_factory()
+        return TokenCache(self._conf.get("token_cache_time"))
+
+
+@lru_cache(maxsize=32)
+def _rules_of(service_type: str) -> Any:
+    """What compares requests to the service with rules of application credentials. One configured type would not do:
+    there are several APIs."""
+    return BaseAuthProtocol(None, service_type=service_type or None)
+
+
+def _is_token(text: str) -> bool:
+    return 0 < len(text) <= LONGEST_TOKEN and text.isascii() and text.isprintable() and " " not in text
+
+
+def _caller(user: Any, service: Any) -> Caller:
+    return Caller(
+        user.user_id,
+        user.project_id,
+        tuple(user.role_names),
+        "all" if user.system_scoped and user.system.get("all") else None,
+        user_name=user.username,
+        user_domain_id=user.user_domain_id,
+        project_name=user.project_name,
+        project_domain_id=user.project_domain_id,
+        domain_id=user.domain_id,
+        is_admin_project=user.is_admin_project,
+        service_user_id=service and service.user_id,
+        service_project_id=service and service.project_id,
+        service_project_name=service and service.project_name,
+        service_roles=tuple(service.role_names) if service else (),
+    )

@@ -1,0 +1,15 @@
+"""Strategy ``none``: everyone who reaches the service may do everything."""
+
+from flask import Request
+
+from baremetal_sched.web.authentication.strategy import Strategy
+from baremetal_sched.web.caller import Caller
+
+
+class NoAuthentication(Strategy):
+    """Nothing is looked at, whatever the request says."""
+
+    anyone = Caller(unrestricted=True)
+
+    def authenticate(self, http: Request) -> Caller:
+        return self.anyone

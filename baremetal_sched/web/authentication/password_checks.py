@@ -1,0 +1,104 @@
+"""Checks of passwords, which take long on purpose: each is done once, and few at a time."""
+
+import hmac
+import os
+import threading
+from collections import OrderedDict
+
+import bcrypt
+
+from baremetal_sched.errors import AuthenticationUnavailable
+from baremetal_sched.web.authentication.login_limits import LoginLimits
+from baremetal_sched.web.authentication.password_file import LONGEST_PASSWORD, Users
+
+#: Checks that run at one time: half of the threads that serve requests by default.
+AT_ONCE = 4
+
+#: Outcomes that are remembered, of each kind.
+_REMEMBERED = 1024
+
+#: Nothing takes this long; a thread that waits for the check of another does not wait for ever.
+_LONGEST_WAIT_SECONDS = 60
+
+
+class _Check:
+    """A check, for all that want to know how it ends; ``is_right`` is None until then."""
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.is_right: bool | None = None
+
+
+class PasswordChecks:
+    """Remembers which passwords were right and which were wrong, by a digest with a key that only this process has.
+
+    A digest is of user, hash and password, so nothing that is remembered outlives a change of the password. What is
+    remembered costs nothing and is not limited: clients that have logged in are not kept out by others that guess.
+    """
+
+    def __init__(self) -> None:
+        self._key: bytes | None = None
+        self._lock = threading.Lock()
+        #: Those that are done: of passwords that are right, and of others.
+        self._right: OrderedDict[bytes, _Check] = OrderedDict()
+        self._wrong: OrderedDict[bytes, _Check] = OrderedDict()
+        self._running: dict[bytes, _Check] = {}
+        self._limits = LoginLimits()
+
+    def is_right(self, users: Users, name: str, password: bytes, address: str) -> bool:
+        """Return whether ``password`` is that of the user ``name``; it takes as long if there is no such user.
+
+        ``address`` is where the request comes from. Raises TooManyFailedLogins, and AuthenticationUnavailable if too
+        many other checks are under way.
+        """
+        if len(password) > LONGEST_PASSWORD or b"\0" in password:
+            return False
+        hashed = users.hashes.get(name, users.decoy)
+        digest = self._digest(name, hashed, password)
+        check, is_ours = self._begin(digest, address)
+        if not is_ours:
+            check.done.wait(_LONGEST_WAIT_SECONDS)
+            if check.is_right is None:
+                raise AuthenticationUnavailable(reason="the check of the password did not end")
+            return check.is_right
+        try:
+            check.is_right = bcrypt.checkpw(password, hashed) and name in users.hashes
+        finally:
+            self._end(digest, check)
+        if check.is_right:
+            self._limits.give_back(address)
+        return check.is_right
+
+    def _begin(self, digest: bytes, address: str) -> tuple[_Check, bool]:
+        """Return the check of ``digest``, and whether the caller has to do it."""
+        with self._lock:
+            for remembered in (self._right, self._wrong):
+                if digest in remembered:
+                    remembered.move_to_end(digest)
+                    return remembered[digest], False
+            check = self._running.get(digest)
+            if check is not None:
+                return check, False
+            if len(self._running) >= AT_ONCE:
+                raise AuthenticationUnavailable(reason="too many passwords are being checked")
+            self._limits.count(address)
+            check = self._running[digest] = _Check()
+            return check, True
+
+    def _end(self, digest: bytes, check: _Check) -> None:
+        with self._lock:
+            del self._running[digest]
+            if check.is_right is not None:
+                remembered = self._right if check.is_right else self._wrong
+                remembered[digest] = check
+                if len(remembered) > _REMEMBERED:
+                    remembered.popitem(last=False)
+        check.done.set()
+
+    def _digest(self, name: str, hashed: bytes, password: bytes) -> bytes:
+        if self._key is None:
+            # Made by the first request, so processes that were forked from one have each its own.
+            with self._lock:
+                self._key = self._key or os.urandom(32)
+        encoded = name.encode()
+        return hmac.digest(self._key, b"%d:%b%b%b" % (len(encoded), encoded, hashed, password), "sha256")

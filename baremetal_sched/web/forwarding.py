@@ -1,0 +1,84 @@
+"""What a request says about where it was sent: its Host, and the headers of a proxy if these are trusted."""
+
+import re
+from collections.abc import Callable, Iterable
+from ipaddress import ip_address
+from typing import Any
+
+from werkzeug.http import parse_list_header
+from werkzeug.middleware.proxy_fix import ProxyFix
+
+from baremetal_sched.web.environ import REFUSAL
+from baremetal_sched.web.problems import RefusedRequest
+
+WSGI = Callable[[dict[str, Any], Any], Iterable[bytes]]
+
+#: A name (with underscores, as upstreams of proxies have them), an IPv4 address or an IPv6 address, and a port.
+#: Between its dots, a name has from 1 to 63 characters: Werkzeug cannot encode others.
+_NAME = r"(?=[^:]{1,255}(:|$))[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?"
+_HOST = re.compile(rf"({_NAME}|\[[0-9A-Fa-f:.]{{2,45}}])(:(?P<port>[0-9]{{1,5}}))?")
+_PATH = re.compile(r"(/[A-Za-z0-9._~!$&'()*+;=:@%-]+)*/?")
+#: How the keys of headers begin that proxies add to what they pass on.
+_OF_PROXIES = ("HTTP_FORWARDED", "HTTP_X_FORWARDED_", "HTTP_X_REAL_IP", "HTTP_VIA")
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+
+
+def is_host(text: str) -> bool:
+    """Return whether ``text`` is a host, or a host and a port."""
+    match = _HOST.fullmatch(text)
+    return match is not None and (match["port"] is None or 0 < int(match["port"]) < 65536)
+
+
+#: Headers that ``ProxyFix`` follows unchecked: key in the environment, name, what it has to be.
+_FORWARDED: tuple[tuple[str, str, str, Callable[[str], bool]], ...] = (
+    ("HTTP_X_FORWARDED_PROTO", "X-Forwarded-Proto", "http or https", lambda value: value in ("http", "https")),
+    ("HTTP_X_FORWARDED_HOST", "X-Forwarded-Host", "a host, or a host and a port", is_host),
+    ("HTTP_X_FORWARDED_PREFIX", "X-Forwarded-Prefix", "a path", lambda value: _PATH.fullmatch(value) is not None),
+)
+
+
+def host_of(environ: dict[str, Any]) -> str:
+    """Return the Host of the request, as links have it: without a default port, and empty if the request has none."""
+    host: str = environ.get("HTTP_HOST", "")
+    return host.removesuffix(_DEFAULT_PORTS.get(environ["wsgi.url_scheme"], ""))
+
+
+def is_from_this_machine(environ: dict[str, Any]) -> bool:
+    """Return whether the request came from a loopback address, and no proxy says that it passed it on."""
+    if any(key.startswith(_OF_PROXIES) for key in environ):
+        return False
+    try:
+        address = ip_address(environ.get("REMOTE_ADDR", ""))
+    except ValueError:
+        return False  # a socket of the file system, as proxies use
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
+
+
+def with_checked_host(wsgi: WSGI) -> WSGI:
+    """Return ``wsgi`` behind a check of Host: 400 if it is not one."""
+
+    def checked(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        host = environ.get("HTTP_HOST")
+        if host and not is_host(host):
+            environ[REFUSAL] = RefusedRequest(400, "The header Host has to be a host, or a host and a port.")
+            del environ["HTTP_HOST"]
+        return wsgi(environ, start_response)
+
+    return checked
+
+
+def behind_proxy(wsgi: WSGI) -> WSGI:
+    """Return ``wsgi`` behind what follows the last value of each X-Forwarded header; 400 if that cannot be one."""
+    followed = ProxyFix(wsgi, x_for=1, x_proto=1, x_host=1, x_prefix=1)
+
+    def checked(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        for key, name, expected, is_valid in _FORWARDED:
+            values = parse_list_header(environ.get(key, ""))
+            if values and values[-1] and not is_valid(values[-1]):
+                environ[REFUSAL] = RefusedRequest(400, f"The header {name} has to be {expected}; look at the proxy.")
+                del environ[key]
+        if "HTTP_X_FORWARDED_PREFIX" in environ:
+            environ["HTTP_X_FORWARDED_PREFIX"] = environ["HTTP_X_FORWARDED_PREFIX"].rstrip("/ ")
+        return followed(environ, start_response)
+
+    return checked

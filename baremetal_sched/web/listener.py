@@ -1,0 +1,50 @@
+"""Where a request arrived. Without authentication only loopback is served, unless the settings say otherwise."""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from ipaddress import IPv6Address, ip_address
+from typing import Any
+
+import structlog
+
+from baremetal_sched.web.environ import REFUSAL
+from baremetal_sched.web.forwarding import WSGI
+from baremetal_sched.web.problems import RefusedRequest
+
+log = structlog.get_logger(__name__)
+
+REMEDY = (
+    "Nobody is authenticated here ([api] auth_strategy = none), so only listeners on loopback are served. Set "
+    "[api] auth_strategy, or, if only those who may do everything can reach this address, [api] insecure = true."
+)
+
+
+@lru_cache(maxsize=128)
+def is_loopback(host: str) -> bool:
+    """Return whether ``host``, a name or an address, is this machine as only itself can reach it."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host == "localhost"
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped.is_loopback
+    return address.is_loopback
+
+
+def on_loopback_only(wsgi: WSGI) -> WSGI:
+    """Return ``wsgi`` for listeners on loopback, and on Unix sockets; other listeners get 403.
+
+    It is the listener that counts, not what the client says: behind a proxy on this machine everything is loopback.
+    """
+    warned: set[str] = set()
+
+    def checked(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        name: str = environ["SERVER_NAME"]
+        if environ.get("SERVER_PORT") and not is_loopback(name):
+            if name not in warned:
+                warned.add(name)
+                log.error("requests are refused", listener=name, reason=REMEDY)
+            environ.setdefault(REFUSAL, RefusedRequest(403, REMEDY))
+        return wsgi(environ, start_response)
+
+    return checked

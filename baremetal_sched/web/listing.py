@@ -1,0 +1,169 @@
+"""Lists: which fields, which part, in which order; and where the list goes on."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from flask import Response
+from sqlalchemy import ColumnElement
+from sqlalchemy.orm import Session
+
+from baremetal_sched.db import paging
+from baremetal_sched.db.paging import Page, SortKey
+from baremetal_sched.db.types import Rows
+from baremetal_sched.documents.fields import Fields
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.suggestions import did_you_mean
+from baremetal_sched.web.call import Call
+from baremetal_sched.web.query import PAGING, Query
+from baremetal_sched.web.responses import json_response
+from baremetal_sched.web.view import Listing, Resource, View
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A parameter that narrows a list: since which minor version, how it is read, and what it means.
+
+    ``read`` is a method of Query; ``condition`` is called with what it returns, if the parameter is given.
+    """
+
+    name: str
+    condition: Callable[[Any], ColumnElement[bool]]
+    since: int = 0
+    read: Callable[[Query, str], Any] = Query.text
+
+
+@dataclass
+class Selection:
+    """The fields that a request asks for; ``named`` are those that its ``next`` has to name."""
+
+    shown: Sequence[str]
+    named: Sequence[str] | None = None
+
+
+@dataclass
+class Listed:
+    """A page of a list: its documents, and the marker of the next page; None if there is none."""
+
+    documents: list[orjson.Fragment]
+    marker: str | None
+
+
+def list_all(
+    call: Call,
+    session: Session,
+    resource: Resource,
+    *,
+    detailed: bool = True,
+    filters: Sequence[Filter] = (),
+    conditions: Sequence[ColumnElement[bool]] = (),
+    sort: Sequence[SortKey] = (),
+) -> Response:
+    """A page of a collection: ``{"<plural>": […], "<plural>_links": [{"rel": "next", "href": …}]}``.
+
+    ``detailed``: all fields that the client knows, and not those of ``list_default`` only. ``sort``: the order of a
+    request that does not ask for one; otherwise the oldest come first. Raises InvalidValue for parameters that the list
+    does not take and for values that cannot be, TooNew, and what ``missing`` of the resource makes for a marker that is
+    not there.
+    """
+    query = Query(call, (*PAGING, *(each.name for each in filters)))
+    known = resource.fields.visible(call.version)
+    view = resource.view(resource, known if detailed else known_defaults(call, resource), call.version, call.base_url)
+    found = read(session, view, parse_page(query, resource, sort), *conditions, *narrowed(query, filters))
+    document: dict[str, Any] = {resource.plural: found.documents}
+    if found.marker is not None:
+        url = f"{call.base_url}{call.http.path}"
+        document[f"{resource.plural}_links"] = [{"rel": "next", "href": query.next_url(url, found.marker)}]
+    return json_response(document)
+
+
+def narrowed(query: Query, filters: Iterable[Filter]) -> list[ColumnElement[bool]]:
+    """The conditions of the filters that are given. Raises TooNew, InvalidValue."""
+    conditions = []
+    for each in filters:
+        query.require(each.since, each.name)
+        if query.has(each.name):
+            conditions.append(each.condition(each.read(query, each.name)))
+    return conditions
+
+
+def parse_page(query: Query, resource: Resource, sort: Sequence[SortKey] = ()) -> Page:
+    """The page that the request asks for; ``sort`` is the order if it does not say. Raises TooNew, InvalidValue."""
+    keys = query.sort(sort)
+    for name, _ in keys:
+        require_field(query.call, resource.fields, [name])
+    return Page(query.limit(), query.text("marker"), keys, resource.sort_columns, resource.key)
+
+
+def read(session: Session, view: View, page: Page, *conditions: ColumnElement[bool]) -> Listed:
+    """The documents on the page. Raises what ``missing`` of the resource makes for an unknown marker."""
+    resource = view.resource
+    statement = view.query.where(*conditions)
+    return listed(view, paging.select_page(session, statement, resource.model, page, resource.missing), page)
+
+
+def listed(view: View, rows: Rows, page: Page) -> Listed:
+    """Rows, which the query of ``view`` selected, as documents. A list may go on if its page is full."""
+    documents = [view.render(record) for (record,) in rows]
+    return Listed(documents, view.key_of(rows[-1][0]) if rows and len(rows) == page.limit else None)
+
+
+def select_fields(call: Call, query: Query, listing: Listing) -> Selection:
+    """The fields that ``fields`` and ``detail`` of a list ask for. Raises TooNew, InvalidValue."""
+    names = query.names("fields")
+    detail = query.flag("detail")
+    if query.has("detail") and call.version < listing.detail_since:
+        raise InvalidValue(message=f"Invalid query parameter ?detail={detail} received.")
+    if detail and names:
+        raise InvalidValue(message="Can not specify ?detail=True and fields in the same request.")
+    if detail:
+        return Selection(listing.fields.visible(call.version))
+    if names:
+        check_fields(call, names, listing)
+    shown = names or known_defaults(call, listing)
+    return Selection(shown, shown)
+
+
+def known_defaults(call: Call, listing: Listing) -> list[str]:
+    """The fields that a list shows, as far as the client knows them."""
+    return [name for name in listing.list_default if listing.fields[name].since <= call.version]
+
+
+def check_fields(call: Call, names: Iterable[str], listing: Listing) -> None:
+    """Raise InvalidValue for a name that cannot be selected, TooNew for one that the client cannot know."""
+    call.require_version(listing.fields_since)
+    for name in names:
+        newer = name in listing.fields and listing.fields[name].since > call.version
+        if name not in listing.fields or not listing.fields[name].selectable or (newer and listing.newer_is_unknown):
+            known = [known for known in listing.fields.visible(call.version) if listing.fields[known].selectable]
+            raise InvalidValue(message=listing.invalid_field.format(name) + did_you_mean(name, known))
+        if newer:
+            call.require_version(listing.fields[name].since)
+
+
+def selected_fields(call: Call, resource: Resource) -> Sequence[str]:
+    """The fields that a request for one thing, which may have ``fields`` and nothing else, asks for."""
+    if not call.query:
+        return resource.fields.visible(call.version)
+    query = Query(call, ("fields",))
+    names = query.names("fields")
+    if query.has("fields"):
+        check_fields(call, names, resource)
+    return names or resource.fields.visible(call.version)
+
+
+def show(call: Call, session: Session, resource: Resource, key: str) -> Response:
+    """One thing, or the ``fields`` of it that are asked for. Raises what ``missing`` makes if it is not there."""
+    view = resource.view(resource, selected_fields(call, resource), call.version, call.base_url)
+    return json_response(view.fetch(session, key))
+
+
+def whole(call: Call, resource: Resource) -> View:
+    """The view with all fields that the client knows."""
+    return resource.view(resource, resource.fields.visible(call.version), call.version, call.base_url)
+
+
+def require_field(call: Call, fields: Fields, names: Iterable[str]) -> None:
+    """Raise TooNew, with the microversion that has them all, if one of ``names`` is a field that is newer."""
+    call.require_version(max((fields[name].since for name in names if name in fields), default=0))

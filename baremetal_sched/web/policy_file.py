@@ -1,0 +1,109 @@
+"""What is wrong with an operator's file of policies, before anyone is refused because of it."""
+
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from oslo_policy import policy
+
+from baremetal_sched.suggestions import did_you_mean
+
+_REFERENCE = re.compile(r"\brule:([^\s()]+)")
+
+#: Names of rules and their checks.
+Checks = Mapping[str, str]
+
+
+def problems(text: str, apis: Mapping[str, Checks]) -> list[str]:
+    """Return what is wrong with a file that reads ``text``, a sentence each. ``apis``: the rules of each API."""
+    try:
+        document: Any = policy.parse_file_contents(text)
+    except ValueError as error:
+        return [f"The file is not YAML: {' '.join(str(error).split())}."]
+    if not isinstance(document, dict):
+        return ["The file has to map names of rules to checks."]
+    with _quiet():
+        unreadable = [name for name, check in document.items() if not _is_readable(check)]
+    texts = {str(name): str(check) for name, check in document.items()}
+    return [
+        *(f"The check of {name} cannot be understood, so it refuses everyone: {document[name]}" for name in unreadable),
+        *_unknown(texts, apis),
+        *_undefined(texts, apis),
+        *_circular(texts, apis),
+    ]
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """oslo.policy logs what it does not understand, with a traceback; here it is said in one line."""
+    parser = logging.getLogger("oslo_policy")
+    level = parser.level
+    parser.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        parser.setLevel(level)
+
+
+def _is_readable(check: Any) -> bool:
+    """Return whether oslo.policy understands the check. Each part that it does not becomes "!"."""
+    if not isinstance(check, str):
+        return isinstance(check, list)
+    parsed = policy.Rules.from_dict({"rule": check})["rule"]
+    return str(parsed).count("!") <= check.count("!")
+
+
+def _references(check: str) -> list[str]:
+    return _REFERENCE.findall(check)
+
+
+def _unknown(texts: Checks, apis: Mapping[str, Checks]) -> Iterator[str]:
+    known = {name for rules in apis.values() for name in rules}
+    used = {name for check in texts.values() for name in _references(check)}
+    for name in texts:
+        if name not in known and name not in used:
+            yield f"Nothing asks for the rule {name}.{did_you_mean(name, known)}"
+
+
+def _undefined(texts: Checks, apis: Mapping[str, Checks]) -> Iterator[str]:
+    for api, rules in apis.items():
+        for name in _reachable(texts, rules):
+            for missing in _references(texts.get(name, rules.get(name, ""))):
+                if missing not in rules and missing not in texts:
+                    yield f"{name} of the {api} API names the rule {missing}, which there is not: it refuses everyone."
+
+
+def _reachable(texts: Checks, rules: Checks) -> Iterable[str]:
+    """The rules of the file that an API can come to: its own, and those that they name."""
+    found = [name for name in texts if name in rules]
+    for name in found:
+        found += [each for each in _references(texts[name]) if each in texts and each not in found]
+    return found
+
+
+def _circular(texts: Checks, apis: Mapping[str, Checks]) -> Iterator[str]:
+    told: set[frozenset[str]] = set()
+    for rules in apis.values():
+        checks = {**rules, **texts}
+        for name in texts:
+            circle = _circle(name, checks)
+            if circle and frozenset(circle) not in told:
+                told.add(frozenset(circle))
+                yield f"Rules name one another in a circle: {' -> '.join([*circle, circle[0]])}."
+
+
+def _circle(start: str, checks: Checks) -> list[str] | None:
+    """The rules on a way from ``start`` back to it; None if there is none."""
+    ways = [[start]]
+    seen: set[str] = set()
+    while ways:
+        way = ways.pop()
+        for name in _references(checks.get(way[-1], "")):
+            if name == start:
+                return way
+            if name not in seen:
+                seen.add(name)
+                ways.append([*way, name])
+    return None

@@ -1,0 +1,129 @@
+"""Query parameters: texts, flags, comma lists, pages, and microversions that they need."""
+
+from collections.abc import Collection, Sequence
+from urllib.parse import quote
+
+from baremetal_sched.db.paging import SortKey
+from baremetal_sched.documents.identifiers import canonical_uuid
+from baremetal_sched.documents.schema import parse_flag
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.web.call import Call
+
+PAGING = ("limit", "marker", "sort_key", "sort_dir")
+
+#: More digits than any number has that a parameter means; Python takes a price for converting thousands of them.
+_MOST_DIGITS = 18
+
+
+class Query:
+    """The query string of a request, of which only the parameters in ``known`` are allowed.
+
+    All methods raise InvalidValue for a value that cannot be, and for a parameter that is given with several values
+    where it takes one.
+    """
+
+    def __init__(self, call: Call, known: Collection[str]) -> None:
+        call.refuse_unknown(known)
+        self.call = call
+        self._max_limit: int = call.settings.api.max_limit
+        self._values: dict[str, list[str]] = {}
+        for name, value in call.query:
+            self._values.setdefault(name, []).append(value)
+
+    def has(self, name: str) -> bool:
+        """Return whether the parameter is given."""
+        return name in self._values
+
+    def require(self, since: int, *names: str) -> None:
+        """Raise TooNew if one of ``names`` is given and the request is older than the minor version ``since``."""
+        if any(name in self._values for name in names):
+            self.call.require_version(since)
+
+    def text(self, name: str) -> str | None:
+        """The value of a parameter that may be given once (or repeated with the same value)."""
+        values = self._values.get(name)
+        if values is None:
+            return None
+        if len(set(values)) > 1:
+            raise InvalidValue(message=f"Expected one value for {name}: {values}")
+        return values[0]
+
+    def texts(self, name: str) -> Sequence[str]:
+        """All values of a parameter that may be repeated."""
+        return self._values.get(name, ())
+
+    def flag(self, name: str) -> bool | None:
+        """A boolean parameter. The error says which words are accepted."""
+        value = self.text(name)
+        return None if value is None else parse_flag(name, value)
+
+    def integer(self, name: str, *, least: int = 0) -> int | None:
+        """A decimal number of ``least`` at least."""
+        value = self.text(name)
+        if value is None:
+            return None
+        if not (value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS and int(value) >= least):
+            raise InvalidValue(message=f"Expected an integer of at least {least} for {name}: {value}")
+        return int(value)
+
+    def uuid(self, name: str) -> str | None:
+        """A parameter that has to be a UUID."""
+        value = self.text(name)
+        if value is None:
+            return None
+        canonical = canonical_uuid(value)
+        if canonical is None:
+            raise InvalidValue(message=f"Expected UUID for {name}: {value}")
+        return canonical
+
+    def items(self, name: str) -> list[str] | None:
+        """A comma list, which may also be repeated; blanks around the items are dropped. None if it is not given."""
+        if name not in self._values:
+            return None
+        return [item.strip() for value in self._values[name] for item in value.split(",")]
+
+    def names(self, name: str) -> list[str]:
+        """A comma list of field names: in lower case, without repeats and empty ones; empty if it is not given."""
+        return list(dict.fromkeys(item.lower() for item in self.items(name) or () if item))
+
+    def limit(self, *, least: int = 1) -> int:
+        """How many items a page may have, at most ``[api] max_limit``."""
+        limit = self.integer("limit", least=least)
+        return self._max_limit if limit is None else min(limit, self._max_limit)
+
+    def sort(self, default: Sequence[SortKey] = ()) -> Sequence[SortKey]:
+        """``sort_key`` and ``sort_dir``, both of which may be repeated: the keys and the direction of each.
+
+        The first direction is that of keys without one of their own; without any it is that of ``default``.
+        """
+        keys, directions = self.texts("sort_key"), self.texts("sort_dir")
+        for direction in directions:
+            if direction not in ("asc", "desc"):
+                raise InvalidValue(
+                    message=f"Invalid sort direction: {direction}. Acceptable values are 'asc' or 'desc'"
+                )
+        if len(directions) > max(len(keys), 1):
+            raise InvalidValue(message=f"There are {len(directions)} of sort_dir, but {len(keys)} of sort_key.")
+        if not keys:
+            return [SortKey(name, directions[0] == "desc") for name, _ in default] if directions else default
+        descending = [direction == "desc" for direction in directions] or [default[0].descending if default else False]
+        descending += descending[:1] * (len(keys) - len(descending))
+        return [SortKey(key, direction) for key, direction in zip(keys, descending, strict=True)]
+
+    def others(self, without: Collection[str]) -> list[tuple[str, str]]:
+        """Names and values of the parameters that are not in ``without``, each value once."""
+        return [
+            (name, value)
+            for name, values in self._values.items()
+            if name not in without
+            for value in dict.fromkeys(values)
+        ]
+
+    def next_url(self, url: str, marker: str) -> str:
+        """The address of the page after ``marker``: ``url`` with this request's parameters, and that marker."""
+        return address(url, [*self.others(("marker",)), ("marker", marker)])
+
+
+def address(url: str, parameters: Sequence[tuple[str, str]]) -> str:
+    """``url`` with these parameters."""
+    return f"{url}?" + "&".join(f"{name}={quote(value, safe=',')}" for name, value in parameters)

@@ -1,0 +1,104 @@
+"""One line of a route table: all that an API says of a request before its view sees it."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from flask import Response
+
+from baremetal_sched.web.problems import MethodNotAllowed, PathNotFound, Statuses
+
+#: Called as ``view(call, session, **path parameters)``.
+View = Callable[..., Response]
+
+#: Makes the error for a method and a microversion (its minor part) that lacks the route.
+Absence = Callable[[str, int], Exception]
+
+
+def path_not_found(method: str, version: int) -> Exception:
+    """To this microversion there is no such path."""
+    return PathNotFound()
+
+
+def method_not_allowed(method: str, version: int) -> Exception:
+    """To this microversion the path does not take the method."""
+    return MethodNotAllowed(method=method, allowed=[])
+
+
+@dataclass(frozen=True)
+class Route:
+    """One line of a route table.
+
+    ``since`` and ``until`` are the minor parts of the first and the last microversion that has the route; a path may
+    have several routes of one method, of which a request gets the one of its microversion. ``absent`` makes the error
+    for other microversions; with ``hides_path`` also that for other methods, if they have no route of the path at all.
+
+    ``transaction``: "read" and "write" are sessions, "select" is a connection, for views that select columns only; with
+    None the view needs no database, and its session is None. ``prepare`` is called before a view that writes, with the
+    view and its arguments, in a transaction of its own that writes nothing: for what takes long and needs no lock.
+
+    ``policy``: the rule that the caller has to meet; None: none. ``checks_policy``: its view asks whether they do, as
+    that depends on what the request is about. ``public``: callers are not authenticated. ``takes``: the media types
+    that the body may have; none named: it is not looked at. ``gives_json``: the client has to accept JSON.
+    ``largest_body``: in bytes, if that is more than ``[api] max_json_body_size``. ``statuses``: those of errors that
+    this route answers with another status than its API does. ``is_routine``: machines ask it again and again, so
+    answers that are not errors are logged as debug.
+    """
+
+    method: str
+    path: str
+    view: View
+    since: int = 0
+    transaction: Literal["read", "select", "write"] | None = "read"
+    until: int | None = field(default=None, kw_only=True)
+    absent: Absence = field(default=path_not_found, kw_only=True)
+    hides_path: bool = field(default=False, kw_only=True)
+    policy: str | None = field(default=None, kw_only=True)
+    checks_policy: bool = field(default=False, kw_only=True)
+    public: bool = field(default=False, kw_only=True)
+    takes: tuple[str, ...] = field(default=(), kw_only=True)
+    gives_json: bool = field(default=False, kw_only=True)
+    largest_body: int = field(default=0, kw_only=True)
+    statuses: Statuses = field(default_factory=dict, kw_only=True)
+    is_routine: bool = field(default=False, kw_only=True)
+    prepare: Callable[..., None] | None = field(default=None, kw_only=True)
+
+    def serves(self, version: int) -> bool:
+        """Return whether the microversion has the route."""
+        return self.since <= version and (self.until is None or version <= self.until)
+
+
+#: The routes of one path: by method, the newest first.
+Methods = Mapping[str, tuple[Route, ...]]
+
+
+def by_path(routes: Iterable[Route]) -> dict[str, Methods]:
+    """The routes by path and method; methods in the order of the table."""
+    table: dict[str, dict[str, tuple[Route, ...]]] = {}
+    for route in routes:
+        methods = table.setdefault(route.path, {})
+        same = (*methods.get(route.method, ()), route)
+        methods[route.method] = tuple(sorted(same, key=lambda each: each.since, reverse=True))
+    return dict(table)
+
+
+def choose(routes: tuple[Route, ...], version: int) -> Route:
+    """The one of ``routes``, of one path and method, that the microversion has. Raises what ``absent`` makes."""
+    for route in routes:
+        if route.serves(version):
+            return route
+    nearest = routes[-1] if version < routes[-1].since else routes[0]
+    raise nearest.absent(nearest.method, version)
+
+
+def is_public(methods: Methods, method: str) -> bool:
+    """Return whether a request needs no authentication: its routes are public or, if the path does not have the
+    method, all routes of the path. ``methods``: those of the path; an unknown path, which has none, is not public."""
+    found = methods.get(method)
+    routes = found or [route for each in methods.values() for route in each]
+    return bool(routes) and all(route.public for route in routes)
+
+
+def largest_body(routes: Iterable[Route]) -> int:
+    """Bytes of the largest body that one of the routes takes; 0 if the settings decide for all of them."""
+    return max((route.largest_body for route in routes), default=0)

@@ -1,0 +1,221 @@
+"""Rows as JSON: which columns a view needs, and how a row becomes a document. No entity, no schema per row."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import orjson
+from sqlalchemy import ColumnElement, bindparam, func, select, type_coerce
+from sqlalchemy.orm.attributes import InstrumentedAttribute
+
+from baremetal_sched.db import kept
+from baremetal_sched.db.json_text import KeptText, members
+from baremetal_sched.db.models import Base, table_of
+from baremetal_sched.db.packing import concatenated, constant
+from baremetal_sched.db.paging import Missing
+from baremetal_sched.db.transaction import Reader, connection_of
+from baremetal_sched.db.types import Json, Query, as_text
+from baremetal_sched.documents.fields import Fields, Kind
+
+Render = Callable[[Any], Any]
+#: What to select for a field, and what makes JSON of its value; None: the database does, by the type of the column. The
+#: value is a text without line breaks (of a record, see View), and empty for NULL.
+Column = tuple[ColumnElement[Any], Render | None]
+
+EMPTY_OBJECT = orjson.Fragment(b"{}")
+
+#: Of the parameters of a query that has none.
+NO_VALUES: Mapping[str, Any] = {}
+
+#: Stands for the key in links.
+ANY = "{key}"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Listing:
+    """What lists of one kind of things can show.
+
+    ``list_default``: the fields that a list shows. ``invalid_field`` is the complaint about a name that is no field.
+    ``detail``: does the list have that parameter? ``fields_since`` and ``detail_since``: since when there are these
+    parameters. ``newer_is_unknown``: is a field that the client cannot know just no field to it, when it is asked for?
+    """
+
+    fields: Fields
+    list_default: tuple[str, ...]
+    invalid_field: str = 'Field(s) "{}" are not valid'
+    detail: bool = True
+    fields_since: int = 0
+    detail_since: int = 0
+    newer_is_unknown: bool = False
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Resource(Listing):
+    """What the views of one collection have in common.
+
+    ``path``: that of the collection, also in links; ``plural``: what a list is called in bodies. ``key``: the column of
+    ``model`` that names a thing in paths and markers, by characters that neither JSON nor a URL escapes.
+    ``sort_columns``: what lists can be sorted by, by the names that clients know; None: any column. ``any_marker``: a
+    marker that is not a UUID is just not found.
+    """
+
+    path: str
+    plural: str
+    model: Any
+    missing: Missing
+    view: "type[View]"
+    key: str = "uuid"
+    sort_columns: Mapping[str, InstrumentedAttribute[Any]] | None = None
+    any_marker: bool = False
+
+
+class View:
+    """Some ``fields`` of a resource for a client of the minor version ``version``; ``base`` is what links begin with.
+
+    Most fields come out of the database as one text of JSON, which goes out as it is; what Python has to look at, and
+    the links, are put behind it. A resource with fields of Kind.COMPUTED or MASKED has a subclass whose ``column``
+    knows them, one with links a subclass whose ``links`` does. ``more`` is what a subclass asks for besides, whose text
+    may have line breaks.
+
+    All that is asked of a row comes as one text, its record, with a line for each thing: a driver in Python takes
+    longer to read a column than Python to find the end of a line.
+    """
+
+    def __init__(
+        self,
+        resource: Resource,
+        fields: Iterable[str],
+        version: int,
+        base: str,
+        *,
+        more: ColumnElement[str] | None = None,
+    ) -> None:
+        names = tuple(fields)
+        self.resource = resource
+        self._layout = _layout(type(self), resource, names, version)  # type: ignore[arg-type] # classes can be hashed
+        #: SELECT (the record) FROM (the resource's table)
+        self.query = _select(resource, *self._layout.columns, *(() if more is None else (more,)))
+        self._breaks = len(self._layout.columns) - (more is None)
+        self.set_links(self.links(resource, names, base))
+
+    def set_links(self, members: str) -> None:
+        """Set what ``links`` says, for this view."""
+        self._around_key = members.split(ANY)
+
+    @classmethod
+    def links(cls, resource: Resource, names: tuple[str, ...], base: str) -> str:
+        """The text of the members that only depend on what names the thing, for the thing named ``ANY``: its links."""
+        return ""
+
+    @classmethod
+    def column(cls, name: str, resource: Resource, version: int) -> Column | None:
+        """What to select for a field; None for what comes in another way."""
+        kind = resource.fields[name].kind
+        if kind in (Kind.LINKS, Kind.NESTED_LINKS):
+            return None
+        expression: ColumnElement[Any] = getattr(resource.model, name).expression
+        match kind:
+            case Kind.ARRAY:
+                return type_coerce(func.coalesce(as_text(expression), "[]"), Json), None
+            case _:
+                return expression, None
+
+    @staticmethod
+    def key_of(record: str) -> str:
+        """What names the thing that a record tells about."""
+        return record[: record.index("\n")]
+
+    def computed(self, values: list[str]) -> dict[str, Any]:
+        """The fields that are not JSON yet, of the lines of a record: the key, the text of JSON, others."""
+        return {name: render(values[index]) for name, index, render in self._layout.renders}
+
+    def text(self, record: str) -> str:
+        """The document of one record, as the text of its JSON."""
+        values = record.split("\n", self._breaks)
+        key, plain = values[:2]
+        computed = orjson.dumps(self.computed(values))[1:-1].decode()
+        links = key.join(self._around_key)
+        if plain and computed and links:
+            return f"{{{plain},{computed},{links}}}"
+        return f"{{{','.join(filter(None, (plain, computed, links)))}}}"
+
+    def render(self, record: str) -> orjson.Fragment:
+        """The document of one record, to be put into another."""
+        return orjson.Fragment(self.text(record))
+
+    def fetch_text(
+        self, reader: Reader, key: str, *conditions: ColumnElement[bool], values: Mapping[str, Any] = NO_VALUES
+    ) -> str:
+        """``text`` of the thing with this key, if the conditions hold; ``values`` are those of other parameters
+        of the query. Raises what ``missing`` makes."""
+        query = _with_key(self.resource, self.query)
+        connection, values = connection_of(reader), {**values, "key": key}
+        if conditions:
+            record = connection.scalar(query.where(*conditions), values)
+        else:
+            record = kept.run(connection, query, values).scalar()
+        if record is None:
+            raise self.resource.missing(key)
+        return self.text(record)
+
+    def fetch(
+        self, reader: Reader, key: str, *conditions: ColumnElement[bool], values: Mapping[str, Any] = NO_VALUES
+    ) -> orjson.Fragment:
+        """``render`` of the thing with this key. Raises like ``fetch_text``."""
+        return orjson.Fragment(self.fetch_text(reader, key, *conditions, values=values))
+
+
+@lru_cache(maxsize=512)
+def _with_key(resource: Resource, query: Query) -> Query:
+    """SELECT … FROM … WHERE uuid = :key. Kept, because making it takes longer than running it."""
+    return query.where(getattr(resource.model, resource.key) == bindparam("key"))
+
+
+class _Layout(NamedTuple):
+    """The columns of a view (the key, the text of JSON, others), and where each of the others goes."""
+
+    columns: list[ColumnElement[Any]]
+    renders: list[tuple[str, int, Render]]
+
+
+@lru_cache(maxsize=512)
+def _layout(view: type[View], resource: Resource, names: tuple[str, ...], version: int) -> _Layout:
+    """Kept, because SQLAlchemy takes longer to make so many expressions than the database to find the row."""
+    plain: list[tuple[str, ColumnElement[Any]]] = []
+    rest: list[ColumnElement[Any]] = []
+    renders: list[tuple[str, int, Render]] = []
+    for name in names:
+        match view.column(name, resource, version):
+            case (expression, None):
+                plain.append((name, expression))
+            case (expression, render):
+                renders.append((name, 2 + len(rest), render))
+                rest.append(expression)
+    return _Layout([getattr(resource.model, resource.key).expression, members(plain), *rest], renders)
+
+
+@lru_cache(maxsize=512)
+def _select(resource: Resource, *columns: ColumnElement[Any]) -> Query:
+    """SELECT CONCAT(uuid, '\\n', COALESCE(…, ''), '\\n', …) FROM …"""
+    nothing = constant("")
+    parts = [part for column in columns for part in ("\n", func.coalesce(column, nothing))]
+    return select(KeptText(concatenated(*parts[1:]))).select_from(table_of(resource.model))
+
+
+def uuid_of_parent(model: type[Base], own_key: Any) -> ColumnElement[Any]:
+    """(SELECT uuid FROM <model> WHERE id = <own_key>)"""
+    parent: Any = model
+    return select(parent.uuid).where(parent.id == own_key).scalar_subquery()
+
+
+def document(entity: Any, names: Iterable[str]) -> dict[str, Any]:
+    """Some columns of an entity as JSON, where the things are too few to care."""
+    values = {name: getattr(entity, name) for name in names}
+    return {name: timestamp(value) if isinstance(value, datetime) else value for name, value in values.items()}
+
+
+def timestamp(value: datetime | None) -> str | None:
+    """A time stamp as the API shows it, in UTC."""
+    return None if value is None else value.isoformat() + "+00:00"
