@@ -9,12 +9,13 @@ from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.insert import insert_if_missing
-from baremetal_sched.db.models import Allocation, Consumer, ResourceClass, ResourceProvider
+from baremetal_sched.db.models import Allocation, Consumer, ProviderTrait, ResourceClass, ResourceProvider, Trait
 from baremetal_sched.db.results import new_id, rows_changed
 from baremetal_sched.db.types import Rows
 from baremetal_sched.errors.placement import ConsumerConflict, NoAllocations
 from baremetal_sched.placement import single_claim, stock
 from baremetal_sched.placement.consumers import ConsumerWrite, Unset
+from baremetal_sched.placement.indivisible import Trees
 from baremetal_sched.placement.stock import Stocks
 from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, PROVIDERS
 
@@ -28,12 +29,25 @@ _CONSUMERS = (
     .order_by(CONSUMERS.c.id)
     .with_for_update()
 )
-_HELD = select(
-    ALLOCATIONS.c.consumer_id, ALLOCATIONS.c.provider_id, ALLOCATIONS.c.resource_class_id, ALLOCATIONS.c.used
-).where(ALLOCATIONS.c.consumer_id.in_(bindparam("consumers", expanding=True)))
+_HELD = (
+    select(
+        ALLOCATIONS.c.consumer_id,
+        ALLOCATIONS.c.provider_id,
+        ALLOCATIONS.c.resource_class_id,
+        ALLOCATIONS.c.used,
+        PROVIDERS.c.root_id,
+        PROVIDERS.c.indivisible,
+    )
+    .join_from(ALLOCATIONS, PROVIDERS, PROVIDERS.c.id == ALLOCATIONS.c.provider_id)
+    .where(ALLOCATIONS.c.consumer_id.in_(bindparam("consumers", expanding=True)))
+)
 _FREE = delete(ALLOCATIONS).where(ALLOCATIONS.c.consumer_id.in_(bindparam("consumers", expanding=True)))
 _FORGET = delete(CONSUMERS).where(CONSUMERS.c.id == bindparam("consumer"))
-_BUMP = update(PROVIDERS).where(PROVIDERS.c.id == bindparam("provider")).values(generation=PROVIDERS.c.generation + 1)
+_BUMP = (
+    update(PROVIDERS)
+    .where(PROVIDERS.c.id == bindparam("provider"), ~PROVIDERS.c.indivisible)
+    .values(generation=PROVIDERS.c.generation + 1)
+)
 _NEW_CONSUMER, _NEW_ALLOCATIONS = insert(CONSUMERS), insert(ALLOCATIONS)
 
 
@@ -42,32 +56,32 @@ def write(session: Session, requests: Sequence[ConsumerWrite], unknown_class: st
 
     ``unknown_class`` is how the error about a resource class that does not exist begins; ``{consumer}`` in it stands
     for the consumer. Raises ConsumerConflict, UnknownProvider, UnknownClassInAllocation, InvalidInventory,
-    InventoryConstraint and CapacityExceeded. Whoever loses a race against another claim raises StaleDataError, and the
-    edge runs it again.
+    InventoryConstraint, CapacityExceeded and TreeHeld. A claim that loses a race against another raises
+    StaleDataError, and the edge runs it again.
     """
     entered = _enter_consumers(session, requests)
-    if entered and single_claim.is_single(requests):
-        _claim_one(session, requests[0], entered, unknown_class)
+    single = entered and single_claim.is_single(requests)
+    if single and single_claim.claim(session, requests[0], entered[requests[0].uuid]):
         return
     consumers = _lock_consumers(session, [request for request in requests if request.uuid not in entered])
     stocks = stock.find(session, requests, unknown_class)
     wanted = {request.uuid: _wanted(request, stocks) for request in requests}
-    held = _held(session, [consumer.id for consumer in consumers.values()])
+    trees = Trees()
+    for row in stocks.rows.values():
+        trees.note(row.provider_id, row.root_id, row.indivisible)
+    held = _held(session, [consumer.id for consumer in consumers.values()], trees)
     released, growth = _sum(held.values()), _sum(wanted.values())
     stock.check(stocks, requests, released)
+    trees.take(session, wanted, {uuid: held.get(consumer.id, {}) for uuid, consumer in consumers.items()})
     for key, amount in released.items():
         growth[key] = growth.get(key, 0) - amount
     # Providers first, then inventories, each in the order of their ids: the same order everywhere, so few deadlocks.
-    _bump_providers(session, _touched(requests, wanted, held, consumers))
-    stock.move(session, growth)
+    touched = _touched(requests, wanted, held, consumers)
+    _bump_providers(session, touched - trees.roots.keys())
+    trees.confirm(session, counted=touched)
+    stock.move(session, growth, trees.roots)
     _replace_rows(session, requests, entered, consumers, wanted, held)
-
-
-def _claim_one(session: Session, request: ConsumerWrite, entered: Mapping[str, int], unknown_class: str) -> None:
-    """``write`` for one amount for a new consumer: what is wrong is asked only if it did not work."""
-    if not single_claim.claim(session, request, entered[request.uuid]):
-        stock.check(stock.find(session, [request], unknown_class), [request], {})
-        raise StaleDataError("what was in the way is gone")
+    trees.settle(session)
 
 
 def check(session: Session, requests: Sequence[ConsumerWrite]) -> None:
@@ -114,13 +128,14 @@ def _wanted(request: ConsumerWrite, stocks: Stocks) -> _Amounts:
     }
 
 
-def _held(session: Session, consumer_ids: Sequence[int]) -> dict[int, _Amounts]:
-    """What the consumers hold now, by consumer id."""
+def _held(session: Session, consumer_ids: Sequence[int], trees: Trees) -> dict[int, _Amounts]:
+    """What the consumers hold now, by consumer id; ``trees`` takes note of where."""
     held: dict[int, _Amounts] = {}
     if consumer_ids:
         rows = session.execute(_HELD, {"consumers": consumer_ids})
-        for consumer_id, provider_id, class_id, used in rows:
+        for consumer_id, provider_id, class_id, used, root_id, indivisible in rows:
             held.setdefault(consumer_id, {})[provider_id, class_id] = used
+            trees.note(provider_id, root_id, indivisible)
     return held
 
 
@@ -148,8 +163,10 @@ def _touched(
 
 
 def _bump_providers(session: Session, provider_ids: Iterable[int]) -> None:
+    """Count the change. A provider whose tree has just become indivisible is claimed otherwise."""
     for provider_id in sorted(provider_ids):
-        session.execute(_BUMP, {"provider": provider_id})
+        if not rows_changed(session.execute(_BUMP, {"provider": provider_id})):
+            raise StaleDataError("the tree of the provider was changed meanwhile")
 
 
 def _replace_rows(
@@ -212,12 +229,15 @@ def _save_consumer(session: Session, request: ConsumerWrite, consumer: Any) -> i
 def release(session: Session, consumer_uuid: str) -> None:
     """Remove all that the consumer holds, and the consumer. Generations of providers stay. Raises NoAllocations."""
     consumer = session.execute(_CONSUMERS, {"uuids": [consumer_uuid]}).first()
-    held = _held(session, [consumer.id]).get(consumer.id) if consumer is not None else None
+    trees = Trees()
+    held = _held(session, [consumer.id], trees).get(consumer.id) if consumer is not None else None
     if consumer is None or not held:
         raise NoAllocations(consumer=consumer_uuid)
+    trees.confirm(session)
     stock.move(session, {key: -amount for key, amount in held.items()})
     session.execute(_FREE, {"consumers": [consumer.id]})
     session.execute(_FORGET, {"consumer": consumer.id})
+    trees.settle(session)
 
 
 def held_by(session: Session, consumer_uuid: str) -> Rows:
@@ -240,6 +260,20 @@ def held_by(session: Session, consumer_uuid: str) -> Rows:
         .where(Consumer.uuid == consumer_uuid)
         .order_by(Allocation.provider_id, Allocation.resource_class_id)
     ).all()
+
+
+def traits_held_by(session: Session, consumer_uuid: str) -> set[str]:
+    """The traits of the providers of which the consumer holds something."""
+    return set(
+        session.scalars(
+            select(Trait.name)
+            .distinct()
+            .join(ProviderTrait, ProviderTrait.trait_id == Trait.id)
+            .join(Allocation, Allocation.provider_id == ProviderTrait.provider_id)
+            .join(Consumer, Consumer.id == Allocation.consumer_id)
+            .where(Consumer.uuid == consumer_uuid)
+        )
+    )
 
 
 def held_of(session: Session, provider_id: int) -> Rows:

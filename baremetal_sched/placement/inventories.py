@@ -1,5 +1,6 @@
 """What providers have: reading it, and setting it."""
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -18,12 +19,13 @@ from baremetal_sched.errors.placement import (
     InventoryInUseOnDelete,
     InventoryInvalid,
     InventoryNotFoundForDelete,
+    MirrorsNode,
     NoInventoryRecord,
     OneInventoryInUse,
     ResourceClassNotFound,
     UnknownClassInInventory,
 )
-from baremetal_sched.placement import names
+from baremetal_sched.placement import indivisible, names
 from baremetal_sched.placement.locked import LockedProvider
 
 #: The parts of an inventory, as documents have them.
@@ -89,7 +91,8 @@ def list_inventories(session: Session, provider_id: int) -> Rows:
 
 
 def add(session: Session, provider: LockedProvider, resource_class: str, stock: Stock) -> None:
-    """Add an inventory (POST). Raises InventoryInvalid, also for an unknown class, and InventoryExists."""
+    """Add an inventory (POST). Raises InventoryInvalid, also for an unknown class, InventoryExists and MirrorsNode."""
+    _refuse_node(provider)
     try:
         class_id = _class_id(session, resource_class)
     except ResourceClassNotFound as error:
@@ -97,23 +100,27 @@ def add(session: Session, provider: LockedProvider, resource_class: str, stock: 
     if class_id in used_by_class(session, provider.id):
         raise InventoryExists(resource_class=resource_class, provider=provider.uuid)
     _insert(session, provider.id, class_id, stock)
-    provider.bump(session)
+    count(session, provider)
 
 
 def change(session: Session, provider: LockedProvider, resource_class: str, stock: Stock, generation: int) -> None:
-    """Change one inventory (PUT). Raises GenerationConflict, ResourceClassNotFound, NoInventoryRecord."""
+    """Change one inventory (PUT). Raises GenerationConflict, ResourceClassNotFound, NoInventoryRecord, MirrorsNode."""
     provider.require_generation(generation, GENERATION_CONFLICT)
     class_id = _class_id(session, resource_class)
     if class_id not in used_by_class(session, provider.id):
         raise NoInventoryRecord(provider=provider.uuid, resource_class=resource_class)
+    if provider.mirrors_node:
+        _require_similar(session, provider, {class_id: stock})
+        return
     _update(session, provider.id, class_id, stock)
-    provider.bump(session)
+    count(session, provider)
 
 
 def replace(session: Session, provider: LockedProvider, stocks: Mapping[str, Stock], generation: int) -> None:
     """Make ``stocks`` all that the provider has (PUT of the set).
 
-    Raises GenerationConflict, UnknownClassInInventory, InventoryInUse for a class that has to go and is allocated.
+    Raises GenerationConflict, UnknownClassInInventory, MirrorsNode, InventoryInUse for a class that has to go and is
+    allocated.
     """
     provider.require_generation(generation, GENERATION_CONFLICT)
     ids = names.ids_of_classes(session, stocks)
@@ -121,11 +128,18 @@ def replace(session: Session, provider: LockedProvider, stocks: Mapping[str, Sto
         if name not in ids:
             raise UnknownClassInInventory(provider=provider.uuid, resource_class=name)
     set_exactly(session, provider, {ids[name]: stock for name, stock in stocks.items()})
-    provider.bump(session)
+    if not provider.mirrors_node:
+        count(session, provider)
 
 
 def set_exactly(session: Session, provider: LockedProvider, stocks: Mapping[int, Stock]) -> None:
-    """Make ``stocks``, by class id, all that the provider has. Raises InventoryInUse."""
+    """Make ``stocks``, by class id, all that the provider has. Raises InventoryInUse.
+
+    The provider of a node keeps what it has. Raises MirrorsNode if ``stocks`` differ in more than what is reserved.
+    """
+    if provider.mirrors_node:
+        _require_similar(session, provider, stocks)
+        return
     used = used_by_class(session, provider.id)
     surplus = used.keys() - stocks.keys()
     in_use = [class_id for class_id in surplus if used[class_id]]
@@ -145,7 +159,7 @@ def put(session: Session, provider_id: int, class_id: int, stock: Stock, *, exis
 
 
 def remove_one(session: Session, provider: LockedProvider, resource_class: str) -> None:
-    """Delete one inventory. Raises InventoryNotFoundForDelete, OneInventoryInUse."""
+    """Delete one inventory. Raises InventoryNotFoundForDelete, MirrorsNode, OneInventoryInUse."""
     used = used_by_class(session, provider.id)
     try:
         class_id = _class_id(session, resource_class)
@@ -155,20 +169,67 @@ def remove_one(session: Session, provider: LockedProvider, resource_class: str) 
         raise InventoryNotFoundForDelete(
             resource_class=resource_class, reason=f"No inventory of class {resource_class} found for delete"
         )
+    _refuse_node(provider)
     if used[class_id]:
         raise OneInventoryInUse(resource_class=resource_class, provider=provider.uuid)
     _delete(session, provider.id, [class_id])
-    provider.bump(session)
+    count(session, provider)
 
 
 def remove_all(session: Session, provider: LockedProvider) -> None:
-    """Delete all inventories. Raises InventoryInUseOnDelete."""
+    """Delete all inventories. Raises MirrorsNode, InventoryInUseOnDelete."""
     used = used_by_class(session, provider.id)
+    if used:
+        _refuse_node(provider)
     in_use = [class_id for class_id, amount in used.items() if amount]
     if in_use:
         raise InventoryInUseOnDelete(resource_classes=_names(session, in_use), provider=provider.uuid)
     _delete(session, provider.id, used)
+    count(session, provider)
+
+
+def says_the_same(session: Session, provider: LockedProvider, stocks: Mapping[str, Stock]) -> bool:
+    """Return whether the provider is that of a node, and has what ``stocks``, by class name, say.
+
+    Such a write changes nothing, at whatever generation the client knows the provider.
+    """
+    if not provider.mirrors_node:
+        return False
+    ids = names.ids_of_classes(session, stocks)
+    return len(ids) == len(stocks) and {ids[name]: stock for name, stock in stocks.items()} == _own(session, provider)
+
+
+def _own(session: Session, provider: LockedProvider) -> dict[int, Stock]:
+    """What the node gives its provider, by class id. There may be other inventories, of which nothing can be had."""
+    parts = [getattr(Inventory, part) for part in PARTS]
+    row = session.execute(
+        select(*parts).where(
+            Inventory.provider_id == provider.id, Inventory.resource_class_id == provider.mirrored_class_id
+        )
+    ).first()
+    return {} if row is None or not provider.mirrored_class_id else {provider.mirrored_class_id: Stock(*row)}
+
+
+def _require_similar(session: Session, provider: LockedProvider, stocks: Mapping[int, Stock]) -> None:
+    """Raise MirrorsNode unless ``stocks`` differ from what the node gives its provider in what is reserved at most."""
+
+    def unreserved(some: Mapping[int, Stock]) -> dict[int, Stock]:
+        return {class_id: dataclasses.replace(stock, reserved=0) for class_id, stock in some.items()}
+
+    if unreserved(stocks) != unreserved(_own(session, provider)):
+        _refuse_node(provider)
+
+
+def _refuse_node(provider: LockedProvider) -> None:
+    if provider.mirrors_node:
+        raise MirrorsNode(provider=provider.uuid, what="inventories")
+
+
+def count(session: Session, provider: LockedProvider) -> None:
+    """Count a change of the provider's inventories. What was written in an indivisible tree may have to be withheld."""
     provider.bump(session)
+    if provider.indivisible:
+        indivisible.settle(session, provider.root_id)
 
 
 def used_by_class(session: Session, provider_id: int) -> dict[int, int]:

@@ -22,6 +22,14 @@ class LockedProvider:
     id: int
     uuid: str
     generation: int
+    root_id: int
+    mirrored_class_id: int | None
+    indivisible: bool
+
+    @property
+    def mirrors_node(self) -> bool:
+        """Whether the provider is that of a node, which decides what it offers."""
+        return self.mirrored_class_id is not None
 
     def require_generation(self, given: int, message: str) -> None:
         """Raise GenerationConflict with ``message`` if the client knows another generation."""
@@ -46,8 +54,16 @@ class LockedProvider:
 def lock(session: Session, uuid: str) -> LockedProvider:
     """The provider, for changing what hangs on it. Raises ProviderNotFound."""
     row = session.execute(
-        select(ResourceProvider.id, ResourceProvider.generation).where(ResourceProvider.uuid == uuid).with_for_update()
+        select(
+            ResourceProvider.id,
+            ResourceProvider.generation,
+            ResourceProvider.root_id,
+            ResourceProvider.mirrored_class_id,
+            ResourceProvider.indivisible,
+        )
+        .where(ResourceProvider.uuid == uuid)
+        .with_for_update()
     ).first()
     if row is None:
         raise ProviderNotFound(provider=uuid)
-    return LockedProvider(row.id, uuid, row.generation)
+    return LockedProvider(row.id, uuid, row.generation, row.root_id, row.mirrored_class_id, row.indivisible)

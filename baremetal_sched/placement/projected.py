@@ -21,15 +21,34 @@ from baremetal_sched.db.models import (
 from baremetal_sched.db.packing import concatenated, joined, number
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.errors.placement import InventoryInUse
-from baremetal_sched.placement import names, trait_ids, tree
+from baremetal_sched.placement import indivisible, names, trait_ids, tree
 from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDER_TRAITS, PROVIDERS, TRAITS
+from baremetal_sched.placement.traits import is_scheduler_trait
 
 # Made once: making a statement takes longer than running it.
-_LOCK = select(PROVIDERS.c.id).where(PROVIDERS.c.uuid == bindparam("provider")).with_for_update()
-_CHANGE = (
+_LOCK = (
+    select(
+        PROVIDERS.c.id,
+        PROVIDERS.c.root_id,
+        PROVIDERS.c.mirrored_class_id,
+        PROVIDERS.c.withheld,
+        PROVIDERS.c.indivisible,
+    )
+    .where(PROVIDERS.c.uuid == bindparam("provider"))
+    .with_for_update()
+)
+_MARK = (
     update(PROVIDERS)
     .where(PROVIDERS.c.id == bindparam("provider"))
-    .values(generation=PROVIDERS.c.generation + 1, trait_ids=bindparam("text"))
+    .values(mirrored_class_id=bindparam("mirrored_class_id"), withheld=bindparam("withheld"))
+)
+_CHANGE = _MARK.values(
+    generation=PROVIDERS.c.generation + 1, trait_ids=bindparam("text"), updated_at=bindparam("updated_at")
+)
+_WITHHOLD = (
+    update(INVENTORIES)
+    .where(INVENTORIES.c.provider_id == bindparam("provider"), INVENTORIES.c.resource_class_id == bindparam("class_id"))
+    .values(withheld=1)
 )
 _ADD_TRAITS = insert(PROVIDER_TRAITS)
 _REMOVE_TRAITS = delete(PROVIDER_TRAITS).where(
@@ -46,33 +65,62 @@ class Unit:
     reserved: bool
 
 
-def conform(session: Session, uuid: str, unit: Unit | None, traits: Collection[str]) -> list[str]:
+@dataclass(frozen=True)
+class Traits:
+    """The traits of what is mirrored; ``added`` and ``removed`` are those that it did not have, or had, before."""
+
+    names: frozenset[str]
+    added: frozenset[str] = frozenset()
+    removed: frozenset[str] = frozenset()
+
+
+def conform(session: Session, uuid: str, unit: Unit | None, traits: Traits) -> list[str]:
     """Make provider ``uuid`` have just ``unit`` (None: no inventory) and ``traits``; it comes into being if need be.
 
-    A new one is a root, and its UUID is its name too. Returns what had to change, in words; the provider's generation
-    grows if anything did. Raises InventoryInUse if a class that has to go is allocated, DuplicateProvider if the name
-    of a new one is taken.
+    It is a root, and its UUID is its name too when it is new. Traits of the scheduler above stay as they are, unless
+    they were added or removed just now. Returns what had to change, in words; the provider's generation grows if
+    anything did. Raises InventoryInUse if the class that it had so far has to go and is allocated, DuplicateProvider if
+    the name of a new one is taken.
     """
-    provider_id = session.scalar(_LOCK, {"provider": uuid})
     changes = []
-    if provider_id is None:
-        provider_id = tree.create(session, uuid, name=uuid)
+    provider = session.execute(_LOCK, {"provider": uuid}).first()
+    is_new = provider is None
+    if provider is None:
+        tree.create(session, uuid, name=uuid)
         changes.append("provider created")
-    present, stocks = _present(session, provider_id)
-    changes += _conform_inventory(session, provider_id, uuid, unit, stocks)
-    ids, changes_of_traits = _conform_traits(session, provider_id, traits, present)
-    changes += changes_of_traits
+        provider = session.execute(_LOCK, {"provider": uuid}).one()
+    elif provider.root_id != provider.id:
+        tree.make_root(session, provider.id, uuid)
+        changes.append("provider made a root")
+        provider = session.execute(_LOCK, {"provider": uuid}).one()
+    present, stocks = _present(session, provider.id)
+    class_id, changes_of_inventory = _conform_inventory(session, provider, uuid, unit, stocks)
+    ids, changes_of_traits = _conform_traits(session, provider, traits, present)
+    changes += changes_of_inventory + changes_of_traits
+    marks = {"mirrored_class_id": class_id, "withheld": unit is None or unit.reserved}
     if changes:
-        text = trait_ids.text_of(ids)
-        session.execute(_CHANGE, {"provider": provider_id, "text": text, "updated_at": utcnow()})
+        values = {"text": trait_ids.text_of(ids), "updated_at": utcnow(), **marks}
+        session.execute(_CHANGE, {"provider": provider.id, **values})
+    elif _marks_of(provider) != marks:
+        session.execute(_MARK, {"provider": provider.id, **marks})
+    becomes_mirror = provider.mirrored_class_id is None and not is_new
+    if becomes_mirror or (provider.indivisible and (changes_of_inventory or _marks_of(provider) != marks)):
+        indivisible.settle(session, provider.id)
     return changes
 
 
 def offer(session: Session, uuid: str, unit: Unit) -> None:
     """Make provider ``uuid`` offer its unit until ``conform`` says otherwise, so that it can be claimed meanwhile."""
-    provider_id = session.scalars(select(ResourceProvider.id).where(ResourceProvider.uuid == uuid)).one()
-    _, stocks = _present(session, provider_id)
-    _conform_inventory(session, provider_id, uuid, replace(unit, reserved=False), stocks)
+    provider = session.execute(_LOCK, {"provider": uuid}).one()
+    _, stocks = _present(session, provider.id)
+    class_id, _ = _conform_inventory(session, provider, uuid, replace(unit, reserved=False), stocks)
+    session.execute(_MARK, {"provider": provider.id, "mirrored_class_id": class_id, "withheld": False})
+    if provider.indivisible:
+        indivisible.settle(session, provider.id)
+
+
+def _marks_of(provider: Any) -> dict[str, Any]:
+    return {"mirrored_class_id": provider.mirrored_class_id, "withheld": provider.withheld}
 
 
 def consumers_of(session: Session, uuid: str) -> list[str]:
@@ -90,9 +138,10 @@ def consumers_of(session: Session, uuid: str) -> list[str]:
 
 def remove(session: Session, uuid: str) -> None:
     """Remove provider ``uuid`` with everything that hangs on it, allocations included. Raises ProviderHasChildren."""
-    provider_id = session.scalar(_LOCK, {"provider": uuid})
-    if provider_id is None:
+    provider = session.execute(_LOCK, {"provider": uuid}).first()
+    if provider is None:
         return
+    provider_id = provider.id
     tree.require_childless(session, provider_id, uuid)
     consumer_ids = session.scalars(select(Allocation.consumer_id).where(Allocation.provider_id == provider_id)).all()
     session.execute(delete(Allocation).where(Allocation.provider_id == provider_id))
@@ -109,20 +158,18 @@ def remove(session: Session, uuid: str) -> None:
 
 @dataclass(frozen=True)
 class _Stock:
-    """An inventory as it is: its class, its numbers in the order of ``_NUMBERS``, and how much of it is used."""
+    """An inventory as it is: its class, its numbers in the order of ``_NUMBERS``, how much of it is used, and whether
+    it is withheld."""
 
     class_id: int
     numbers: Sequence[float]
     used: int
+    withheld: bool
 
 
+_STOCK = INVENTORIES.c
 _NUMBERS = (
-    INVENTORIES.c.total,
-    INVENTORIES.c.reserved,
-    INVENTORIES.c.min_unit,
-    INVENTORIES.c.max_unit,
-    INVENTORIES.c.step_size,
-    INVENTORIES.c.allocation_ratio,
+    *(_STOCK.total, _STOCK.reserved, _STOCK.min_unit, _STOCK.max_unit, _STOCK.step_size, _STOCK.allocation_ratio),
 )
 
 
@@ -137,7 +184,7 @@ _PRESENT = select(
     .join_from(TRAITS, PROVIDER_TRAITS, PROVIDER_TRAITS.c.trait_id == TRAITS.c.id)
     .where(PROVIDER_TRAITS.c.provider_id == bindparam("provider"))
     .scalar_subquery(),
-    select(joined(_spaced(CLASSES.c.name, INVENTORIES.c.resource_class_id, INVENTORIES.c.used, *_NUMBERS)))
+    select(joined(_spaced(CLASSES.c.name, _STOCK.resource_class_id, _STOCK.used, _STOCK.withheld, *_NUMBERS)))
     .join_from(INVENTORIES, CLASSES, CLASSES.c.id == INVENTORIES.c.resource_class_id)
     .where(INVENTORIES.c.provider_id == bindparam("provider"))
     .scalar_subquery(),
@@ -151,37 +198,48 @@ def _present(session: Session, provider_id: int) -> tuple[dict[str, int], dict[s
     stocks = {}
     for line in (inventories or "").split(","):
         if line:
-            name, class_id, used, *numbers = line.split(" ")
-            stocks[name] = _Stock(int(class_id), [float(each) for each in numbers], int(used))
+            name, class_id, used, withheld, *numbers = line.split(" ")
+            stocks[name] = _Stock(int(class_id), [float(each) for each in numbers], int(used), withheld != "0")
     return {name: int(trait_id) for name, trait_id in ids.items()}, stocks
 
 
 def _conform_inventory(
-    session: Session, provider_id: int, uuid: str, unit: Unit | None, found: Mapping[str, _Stock]
-) -> list[str]:
+    session: Session, provider: Any, uuid: str, unit: Unit | None, found: Mapping[str, _Stock]
+) -> tuple[int, list[str]]:
+    """The id of the class of ``unit`` (0 for none), and what had to change."""
     changes = []
     wanted = unit.resource_class if unit else None
     for name, stock in found.items():
         if name == wanted:
             continue
-        if stock.used:
+        if not stock.used:
+            _remove(session, provider.id, stock)
+            changes.append(f"inventory of {name} removed")
+        elif provider.mirrored_class_id in (None, stock.class_id):
             raise InventoryInUse(resource_classes=name, provider=uuid)
-        removed = session.execute(
-            delete(Inventory).where(
-                Inventory.provider_id == provider_id,
-                Inventory.resource_class_id == stock.class_id,
-                Inventory.used == 0,
-            )
-        )
-        if not rows_changed(removed):
-            raise StaleDataError("somebody claimed what was to be removed")
-        changes.append(f"inventory of {name} removed")
+        elif not stock.withheld:
+            # What is claimed of it stays until it is released, but there is no more.
+            session.execute(_WITHHOLD, {"provider": provider.id, "class_id": stock.class_id})
+            changes.append(f"inventory of {name} withheld")
     if unit is None:
-        return changes
-    return changes + _conform_unit(session, provider_id, unit, found.get(unit.resource_class))
+        return 0, changes
+    class_id, changes_of_unit = _conform_unit(session, provider, unit, found.get(unit.resource_class))
+    return class_id, changes + changes_of_unit
 
 
-def _conform_unit(session: Session, provider_id: int, unit: Unit, found: _Stock | None) -> list[str]:
+def _remove(session: Session, provider_id: int, stock: _Stock) -> None:
+    removed = session.execute(
+        delete(Inventory).where(
+            Inventory.provider_id == provider_id,
+            Inventory.resource_class_id == stock.class_id,
+            Inventory.used == 0,
+        )
+    )
+    if not rows_changed(removed):
+        raise StaleDataError("what was to be removed was claimed meanwhile")
+
+
+def _conform_unit(session: Session, provider: Any, unit: Unit, found: _Stock | None) -> tuple[int, list[str]]:
     reserved = int(unit.reserved)
     values = {
         "total": 1,
@@ -196,32 +254,39 @@ def _conform_unit(session: Session, provider_id: int, unit: Unit, found: _Stock 
         class_id = names.ensure_class(session, unit.resource_class)
         session.execute(
             insert(Inventory).values(
-                provider_id=provider_id, resource_class_id=class_id, used=0, created_at=utcnow(), **values
+                provider_id=provider.id, resource_class_id=class_id, used=0, created_at=utcnow(), **values
             )
         )
-        return [f"inventory of {unit.resource_class} added"]
-    if [*found.numbers] == [1, reserved, 1, 1, 1, 1]:
-        return []
+        return class_id, [f"inventory of {unit.resource_class} added"]
+    if not provider.indivisible:
+        values["withheld"] = 0
+    if [*found.numbers] == [1, reserved, 1, 1, 1, 1] and found.withheld <= provider.indivisible:
+        return found.class_id, []
     session.execute(
         update(Inventory)
-        .where(Inventory.provider_id == provider_id, Inventory.resource_class_id == found.class_id)
+        .where(Inventory.provider_id == provider.id, Inventory.resource_class_id == found.class_id)
         .values(updated_at=utcnow(), **values)
     )
-    return [f"inventory of {unit.resource_class} {'reserved' if reserved else 'offered'}"]
+    return found.class_id, [f"inventory of {unit.resource_class} {'reserved' if reserved else 'offered'}"]
 
 
 def _conform_traits(
-    session: Session, provider_id: int, traits: Collection[str], present: Mapping[str, int]
+    session: Session, provider: Any, traits: Traits, present: Mapping[str, int]
 ) -> tuple[Collection[int], list[str]]:
-    """The ids of ``traits``, and what had to change."""
-    missing = [name for name in traits if name not in present]
-    surplus = [name for name in present if name not in set(traits)]
+    """The ids of the provider's traits, and what had to change."""
+    follows = provider.mirrored_class_id is None  # so far it has mirrored nothing: all of its traits come from the node
+    missing = [
+        name
+        for name in traits.names - present.keys()
+        if follows or not is_scheduler_trait(name) or name in traits.added
+    ]
+    surplus = [name for name in present.keys() - traits.names if not is_scheduler_trait(name) or name in traits.removed]
     if surplus:
-        session.execute(_REMOVE_TRAITS, {"provider": provider_id, "traits": [present[name] for name in surplus]})
-    ids = {present[name] for name in traits if name in present}
+        session.execute(_REMOVE_TRAITS, {"provider": provider.id, "traits": [present[name] for name in surplus]})
+    ids = {trait_id for name, trait_id in present.items() if name not in surplus}
     if missing:
         added = set(names.traits_to_give(session, missing).values())
-        session.execute(_ADD_TRAITS, [{"provider_id": provider_id, "trait_id": trait_id} for trait_id in added])
+        session.execute(_ADD_TRAITS, [{"provider_id": provider.id, "trait_id": trait_id} for trait_id in added])
         ids |= added
     words = [f"trait {name} added" for name in sorted(missing)] + [f"trait {name} removed" for name in sorted(surplus)]
     return ids, words

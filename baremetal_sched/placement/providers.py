@@ -23,6 +23,7 @@ from baremetal_sched.placement.tables import INVENTORIES
 _Parent = aliased(ResourceProvider)
 _Root = aliased(ResourceProvider)
 
+_PROVIDER_ID = ResourceProvider.__table__.c.id
 _MODIFIED = func.coalesce(ResourceProvider.updated_at, ResourceProvider.created_at)
 
 #: A line of a list. The name comes last, as it may have blanks in it.
@@ -75,12 +76,19 @@ def list_providers(session: Session, filters: ProviderFilters) -> tuple[list[lis
     """The providers that fit: rows of uuid, generation, parent's uuid, root's uuid (both empty if it is a root itself)
     and name, which is JSON; and when the newest of them was changed. Lists are long, so they carry nothing else.
 
-    Raises UnknownClassInQuery, TraitNotFound.
+    Raises UnknownClassInQuery, TraitNotFound; not for names that come after a filter that nothing fits.
     """
-    query = _fitting(session, filters).with_only_columns(packed(ResourceProvider.id, _LISTED), func.max(_MODIFIED))
+    try:
+        query = _fitting(session, filters)
+    except (UnknownClassInQuery, TraitNotFound):
+        if _nothing_fits(session, filters.group):
+            return [], None
+        raise
+    query = query.with_only_columns(packed(ResourceProvider.id, _LISTED), func.max(_MODIFIED))
     query = query.outerjoin(_Parent, _Parent.id == ResourceProvider.parent_id)
     query = query.outerjoin(_Root, and_(_Root.id == ResourceProvider.root_id, ResourceProvider.parent_id.is_not(None)))
-    packets = session.execute(query.group_by(packet(ResourceProvider.id))).all()
+    options = {"compiled_cache": None} if filters.group.is_large else {}
+    packets = session.execute(query.group_by(packet(ResourceProvider.id)), execution_options=options).all()
     rows = [line.split(" ", 4) for line in lines(text for text, _ in packets)]
     return rows, max((modified for _, modified in packets), default=None)
 
@@ -90,8 +98,7 @@ def _fitting(session: Session, filters: ProviderFilters) -> Query:
     traits = _traits(session, group.traits)
     classes = _class_ids(session, group.resources)
     fitting: Query = select(ResourceProvider.id).where(*traits, *_aggregates(group.aggregates))
-    for name, amount in group.resources.items():
-        fitting = _with_inventory(fitting, classes[name], amount)
+    fitting = _with_inventories(fitting, {classes[name]: amount for name, amount in group.resources.items()})
     if filters.name:
         fitting = fitting.where(ResourceProvider.name == filters.name)
     if filters.uuid is not None:
@@ -104,6 +111,26 @@ def _fitting(session: Session, filters: ProviderFilters) -> Query:
     return fitting
 
 
+def _nothing_fits(session: Session, group: RequestGroup) -> bool:
+    """Return whether nothing fits a filter before the one with an unknown name. They are looked at in this order: tree,
+    traits that are required, those that are forbidden, aggregates, resources. The first one just has to be there."""
+
+    def is_empty(*fits: ColumnElement[bool]) -> bool:
+        return session.scalar(select(_PROVIDER_ID).where(*fits).limit(1)) is None
+
+    traits = group.traits
+    if group.in_tree is not None and is_empty(ResourceProvider.uuid == group.in_tree):
+        return True
+    ids = names.ids_of_traits(session, traits.names())
+    if not all(any_of <= ids.keys() for any_of in traits.required):
+        return False
+    required = [frozenset(ids[name] for name in any_of) for any_of in traits.required]
+    if required and is_empty(*conditions.has_traits(_PROVIDER_ID, required, frozenset())):
+        return True
+    member_of = group.aggregates.member_of
+    return traits.forbidden <= ids.keys() and bool(member_of) and is_empty(*_aggregates(AggregateConditions(member_of)))
+
+
 def _class_ids(session: Session, resources: dict[str, int]) -> dict[str, int]:
     ids = names.ids_of_classes(session, resources)
     for name in resources:
@@ -112,14 +139,18 @@ def _class_ids(session: Session, resources: dict[str, int]) -> dict[str, int]:
     return ids
 
 
-def _with_inventory(query: Query, class_id: int, amount: int) -> Query:
-    """The query, only for providers that can give ``amount`` of the class."""
-    if amount > INT32:
+def _with_inventories(query: Query, amounts: dict[int, int]) -> Query:
+    """The query, only for providers that can give these amounts of the classes."""
+    if any(amount > INT32 for amount in amounts.values()):
         return query.where(false())  # nothing is that large, and no column could be compared
-    inventory = INVENTORIES.alias()
-    return query.join(
-        inventory, and_(inventory.c.provider_id == ResourceProvider.id, *conditions.fits(inventory, class_id, amount))
-    )
+    if len(amounts) > conditions.FEW:
+        # MariaDB and SQLite join no more than 60 tables, and PostgreSQL thinks for minutes about their order.
+        return query.where(*conditions.unjoined([conditions.gives(_PROVIDER_ID, *item) for item in amounts.items()]))
+    for item in amounts.items():
+        inventory = INVENTORIES.alias()
+        fits = conditions.fits(inventory, *item)
+        query = query.join(inventory, and_(inventory.c.provider_id == ResourceProvider.id, *fits))
+    return query
 
 
 def _traits(session: Session, wanted: TraitConditions) -> Conditions:

@@ -32,24 +32,25 @@ def reshape(session: Session, shapes: Mapping[str, Shape], writes: Sequence[Cons
     """Give each provider (by UUID) its new inventory and each consumer its new allocations.
 
     In between a provider has its old and its new classes, so that allocations can move from one to the other. Raises
-    ReshapedProviderNotFound, GenerationConflict, UnknownClassInAllocation, InventoryInUse, and what
+    ReshapedProviderNotFound, GenerationConflict, UnknownClassInAllocation, InventoryInUse, MirrorsNode, and what
     ``allocations.write`` raises.
     """
     providers = _lock(session, shapes)
     allocations.check(session, writes)
     classes = _class_ids(session, shapes)
     for provider, shape in providers:
-        if shape.stocks:
+        if shape.stocks and not provider.mirrors_node:
             used = inventories.used_by_class(session, provider.id)
             for name, stock in shape.stocks.items():
                 inventories.put(session, provider.id, classes[name], stock, exists=classes[name] in used)
-            provider.bump(session)
+            inventories.count(session, provider)
     allocations.write(session, writes, _MALFORMED)
     for provider, shape in providers:
         # Writing allocations has counted up generations too.
         settled = lock(session, provider.uuid)
         inventories.set_exactly(session, settled, {classes[name]: stock for name, stock in shape.stocks.items()})
-        settled.bump(session)
+        if not settled.mirrors_node:
+            inventories.count(session, settled)
 
 
 def _lock(session: Session, shapes: Mapping[str, Shape]) -> list[tuple[LockedProvider, Shape]]:
@@ -61,6 +62,8 @@ def _lock(session: Session, shapes: Mapping[str, Shape]) -> list[tuple[LockedPro
     for uuid, shape in shapes.items():
         if uuid not in locked:
             raise ReshapedProviderNotFound(provider=uuid)
+        if inventories.says_the_same(session, locked[uuid], shape.stocks):
+            continue
         if locked[uuid].generation != shape.generation:
             raise GenerationConflict(
                 message=f"resource provider generation conflict for provider {uuid}: "

@@ -1,13 +1,13 @@
 """The claim of one amount of one class of one provider by a new consumer: what Nova asks for each server on bare metal.
 
-Nothing is read first. The UPDATE itself asks whether all is as it should be; what is wrong, if anything, whoever finds
-out asks afterwards.
+Nothing is read first. The UPDATE itself asks whether all is as it should be; if it is not, the general way finds out
+what is wrong.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Integer, and_, bindparam, insert, select, update
+from sqlalchemy import Connection, Integer, and_, bindparam, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import utcnow
@@ -27,10 +27,14 @@ _FITS = and_(
     INVENTORIES.c.min_unit <= _AMOUNT,
     INVENTORIES.c.max_unit >= _AMOUNT,
     _AMOUNT % INVENTORIES.c.step_size == 0,
-    INVENTORIES.c.capacity - INVENTORIES.c.used >= _AMOUNT,
+    INVENTORIES.c.free >= _AMOUNT,
+)
+#: A node gives nothing but its own class; an indivisible tree takes more than this claim does.
+_IS_PLAIN = and_(
+    ~PROVIDERS.c.indivisible, or_(PROVIDERS.c.mirrored_class_id.is_(None), PROVIDERS.c.mirrored_class_id == _CLASS_ID)
 )
 
-_BUMP = update(PROVIDERS).where(_PROVIDER).values(generation=PROVIDERS.c.generation + 1)
+_BUMP = update(PROVIDERS).where(_PROVIDER, _IS_PLAIN).values(generation=PROVIDERS.c.generation + 1)
 _TAKE = (
     update(INVENTORIES)
     .where(INVENTORIES.c.provider_id == _PROVIDER_ID, INVENTORIES.c.resource_class_id == _CLASS_ID, _FITS)
@@ -43,7 +47,8 @@ _BUMP_AND_TAKE = (
     update(INVENTORIES)
     .where(_PROVIDER, INVENTORIES.c.provider_id == PROVIDERS.c.id)
     .where(_CLASS, INVENTORIES.c.resource_class_id == CLASSES.c.id)
-    .where(_FITS)
+    .where(_FITS, ~PROVIDERS.c.indivisible)
+    .where(or_(PROVIDERS.c.mirrored_class_id.is_(None), PROVIDERS.c.mirrored_class_id == CLASSES.c.id))
     .values({INVENTORIES.c.used: INVENTORIES.c.used + _AMOUNT, PROVIDERS.c.generation: PROVIDERS.c.generation + 1})
 )
 # inline: nobody asks for the ids that the database finds.
@@ -67,7 +72,10 @@ def is_single(requests: Sequence[ConsumerWrite]) -> bool:
 
 
 def claim(session: Session, request: ConsumerWrite, consumer_id: int) -> bool:
-    """Give the consumer, which is new, what ``request`` asks for. If it cannot have it, the transaction has to end."""
+    """Give the consumer, which is new, what ``request`` asks for, and return whether it has got it.
+
+    If not, nothing is claimed, but the provider's generation may have grown.
+    """
     ((provider, amounts),) = request.allocations.items()
     ((resource_class, amount),) = amounts.items()
     given: dict[str, Any] = {"provider": provider, "resource_class": resource_class, "amount": amount}
@@ -83,5 +91,5 @@ def _take(connection: Connection, given: dict[str, Any]) -> bool:
     """The provider first, then its inventory, as everyone does: so there are few deadlocks."""
     if connection.dialect.name in ("mysql", "mariadb"):
         return rows_changed(connection.execute(_BUMP_AND_TAKE, given)) > 0
-    bumped = rows_changed(connection.execute(_BUMP, {"provider": given["provider"]}))
+    bumped = rows_changed(connection.execute(_BUMP, {name: given[name] for name in ("provider", "resource_class")}))
     return bool(bumped and rows_changed(connection.execute(_TAKE, given)))

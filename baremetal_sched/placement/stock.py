@@ -1,6 +1,6 @@
 """Inventories as claims see them: does an amount suit, is there enough left, and booking it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +31,10 @@ _FIND = (
         INVENTORIES.c.max_unit,
         INVENTORIES.c.step_size,
         INVENTORIES.c.free,
+        (INVENTORIES.c.capacity - INVENTORIES.c.used).label("left"),
+        PROVIDERS.c.root_id,
+        PROVIDERS.c.indivisible,
+        PROVIDERS.c.mirrored_class_id,
     )
     .join_from(INVENTORIES, PROVIDERS, PROVIDERS.c.id == INVENTORIES.c.provider_id)
     .join(CLASSES, CLASSES.c.id == INVENTORIES.c.resource_class_id)
@@ -44,7 +48,9 @@ _GIVE_BACK = (
     .where(INVENTORIES.c.provider_id == bindparam("provider"), INVENTORIES.c.resource_class_id == bindparam("class_id"))
     .values(used=INVENTORIES.c.used + bindparam("growth"))
 )
-_TAKE = _GIVE_BACK.where(INVENTORIES.c.capacity - INVENTORIES.c.used >= bindparam("growth"))
+_TAKE = _GIVE_BACK.where(INVENTORIES.c.free >= bindparam("growth"))
+#: For the holder of a tree: to others its inventories are withheld.
+_TAKE_WITHHELD = _GIVE_BACK.where(INVENTORIES.c.capacity - INVENTORIES.c.used >= bindparam("growth"))
 
 
 @dataclass
@@ -70,7 +76,9 @@ def find(session: Session, requests: Sequence[ConsumerWrite], unknown_class: str
     for row in session.execute(_FIND, {"uuids": uuids, "names": sorted(wanted)}):
         stocks.providers[row.uuid] = row.provider_id
         stocks.classes[row.name] = row.resource_class_id
-        stocks.rows[row.provider_id, row.resource_class_id] = row
+        # Of a node nothing but its own class can be claimed, whatever else its provider may have.
+        if row.mirrored_class_id in (None, row.resource_class_id):
+            stocks.rows[row.provider_id, row.resource_class_id] = row
     if len(stocks.providers) < len(uuids):
         _find_providers(session, stocks, uuids)
     if len(stocks.classes) < len(wanted):
@@ -131,21 +139,24 @@ def check(stocks: Stocks, requests: Sequence[ConsumerWrite], held: Mapping[tuple
 def _check_amount(row: Any, amount: int, growth: int, resource_class: str, provider: str) -> None:
     if not row.min_unit <= amount <= row.max_unit or amount % row.step_size:
         raise InventoryConstraint(resource_class=resource_class, provider=provider)
-    # Whoever is over capacity already may still shrink.
-    if growth > 0 and growth > row.free:
+    # A consumer that is over capacity already may still shrink. Who may take of an indivisible tree is asked apart.
+    if growth > 0 and growth > (row.left if row.indivisible else row.free):
         raise CapacityExceeded(resource_class=resource_class, provider=provider)
 
 
-def move(session: Session, growth: Mapping[tuple[int, int], int]) -> None:
+def move(session: Session, growth: Mapping[tuple[int, int], int], own: Collection[int] = ()) -> None:
     """Book it. The UPDATE itself asks whether there is enough: what was read before may be old.
 
-    UPDATE inventories SET used = used + :growth WHERE … AND (:growth <= 0 OR capacity - used >= :growth)
-    Raises StaleDataError if another claim was faster.
+    ``own`` are the ids of providers in indivisible trees, which the consumer holds. Raises StaleDataError if another
+    claim was faster.
+
+    UPDATE inventories SET used = used + :growth WHERE … AND (:growth <= 0 OR free >= :growth)
     """
     for key in sorted(growth):
         amount = growth[key]
         if not amount:
             continue
-        statement = _TAKE if amount > 0 else _GIVE_BACK
+        take = _TAKE_WITHHELD if key[0] in own else _TAKE
+        statement = take if amount > 0 else _GIVE_BACK
         if not rows_changed(session.execute(statement, {"provider": key[0], "class_id": key[1], "growth": amount})):
             raise StaleDataError("another claim was faster")

@@ -2,16 +2,40 @@
 
 from collections.abc import Collection, Iterable
 
-from sqlalchemy import delete, exists, func, insert, select
+from sqlalchemy import ColumnElement, SQLColumnExpression, delete, exists, func, insert, or_, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import ProviderTrait, Trait
 from baremetal_sched.db.types import Rows
-from baremetal_sched.errors.placement import InvalidTrait, StandardTrait, TraitInUse, TraitNotFound, UnknownTraits
+from baremetal_sched.errors.placement import (
+    InvalidTrait,
+    MirrorsNode,
+    StandardTrait,
+    TraitInUse,
+    TraitNotFound,
+    UnknownTraits,
+)
 from baremetal_sched.placement import names as all_names
 from baremetal_sched.placement import trait_ids as id_texts
 from baremetal_sched.placement.locked import GENERATION_CHANGED, LockedProvider
+
+#: A provider with this trait gives to every tree that has a provider in an aggregate with it.
+SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
+
+
+#: Traits of the scheduler above, such as Nova: what it says of the provider of a node with these stays there.
+SCHEDULER_NAMESPACES = ("COMPUTE_", "OWNER_")
+
+
+def is_scheduler_trait(name: str) -> bool:
+    """Return whether the trait ``name`` of the provider of a node belongs to the scheduler above."""
+    return name.startswith(SCHEDULER_NAMESPACES)
+
+
+def scheduler_clause(name: SQLColumnExpression[str]) -> ColumnElement[bool]:
+    """``is_scheduler_trait`` in SQL."""
+    return or_(*(name.startswith(namespace, autoescape=True) for namespace in SCHEDULER_NAMESPACES))
 
 
 def list_traits(
@@ -69,15 +93,43 @@ def list_provider_traits(session: Session, provider_id: int) -> Rows:
 def replace(session: Session, provider: LockedProvider, names: Iterable[str], generation: int) -> None:
     """Make ``names`` the provider's traits; its generation grows only if that changes anything.
 
-    Raises GenerationConflict, UnknownTraits.
+    The provider of a node keeps those of the node, takes those of the scheduler above, and accepts what it has already
+    at any generation. Raises GenerationConflict, UnknownTraits, and MirrorsNode if that provider were to share what it
+    has with others.
     """
-    provider.require_generation(generation, GENERATION_CHANGED)
     wanted = set(names)
+    present = {row.name for row in list_provider_traits(session, provider.id)} if provider.mirrors_node else None
+    if wanted == present:
+        return
+    provider.require_generation(generation, GENERATION_CHANGED)
     ids = all_names.ids_of_traits(session, wanted)
     unknown = sorted(wanted - ids.keys())
     if unknown:
         raise UnknownTraits(traits=", ".join(unknown))
+    if present is not None:
+        _refuse_sharing(provider, wanted - present)
+        ids = all_names.ids_of_traits(session, _beside_node(present, wanted))
     set_exactly(session, provider, set(ids.values()))
+
+
+def remove_all(session: Session, provider: LockedProvider) -> None:
+    """Remove all traits of the provider; that of a node keeps those of the node."""
+    kept: set[int] = set()
+    if provider.mirrors_node:
+        present = [row.name for row in list_provider_traits(session, provider.id)]
+        kept = set(all_names.ids_of_traits(session, _beside_node(present, ())).values())
+    set_exactly(session, provider, kept)
+
+
+def _beside_node(present: Iterable[str], wanted: Iterable[str]) -> set[str]:
+    """Of the traits that the provider of a node has, those of the node; of those wanted, those of the scheduler."""
+    own = {name for name in present if not is_scheduler_trait(name)}
+    return own | {name for name in wanted if is_scheduler_trait(name)}
+
+
+def _refuse_sharing(provider: LockedProvider, added: Collection[str]) -> None:
+    if SHARING_TRAIT in added:
+        raise MirrorsNode(provider=provider.uuid, what=f"traits, {SHARING_TRAIT} included")
 
 
 def set_exactly(session: Session, provider: LockedProvider, trait_ids: set[int]) -> None:

@@ -3,7 +3,7 @@
 from enum import Enum
 
 from sqlalchemy import delete, insert, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import utcnow
@@ -11,14 +11,17 @@ from baremetal_sched.db.models import Allocation, Inventory, ProviderAggregate, 
 from baremetal_sched.db.results import new_id
 from baremetal_sched.errors.placement import (
     DuplicateProvider,
+    MirrorsNode,
     ProviderHasChildren,
     ProviderInUse,
     ProviderNotCreated,
     ProviderNotFound,
     ProviderNotFoundForDelete,
     ProviderNotSaved,
+    TreeHeld,
 )
-from baremetal_sched.placement.locked import lock
+from baremetal_sched.placement import indivisible
+from baremetal_sched.placement.locked import LockedProvider, lock
 
 
 class Parent(Enum):
@@ -43,7 +46,12 @@ def create(session: Session, uuid: str, name: str, parent_uuid: str | None = Non
     parent = None
     if parent_uuid is not None:
         parent = session.execute(
-            select(ResourceProvider.id, ResourceProvider.root_id)
+            select(
+                ResourceProvider.id,
+                ResourceProvider.root_id,
+                ResourceProvider.mirrored_class_id,
+                ResourceProvider.indivisible,
+            )
             .where(ResourceProvider.uuid == parent_uuid)
             .with_for_update()
         ).first()
@@ -56,6 +64,8 @@ def create(session: Session, uuid: str, name: str, parent_uuid: str | None = Non
     provider_id = new_id(session.execute(insert(ResourceProvider).values(**values)))
     if parent is None:
         session.execute(update(ResourceProvider).where(ResourceProvider.id == provider_id).values(root_id=provider_id))
+    elif parent.indivisible or parent.mirrored_class_id is not None:
+        indivisible.settle(session, parent.root_id)
     return provider_id
 
 
@@ -79,9 +89,13 @@ def save(session: Session, uuid: str, name: str, parent_uuid: str | Parent | Non
     """Rename a provider and, unless it is UNCHANGED, put it below another parent (None: make it a root).
 
     ``may_move``: may it leave a parent that it has (clients before 1.37 may only give a root one).
-    Raises ProviderNotFound, DuplicateProvider, ProviderNotSaved.
+    Raises ProviderNotFound, DuplicateProvider, ProviderNotSaved; MirrorsNode for the provider of a node, TreeHeld if
+    different consumers hold what would be one indivisible tree.
     """
     provider = lock(session, uuid)
+    if provider.mirrors_node:
+        _require_same(session, provider, name, parent_uuid)
+        return
     if not isinstance(parent_uuid, Parent):
         _move(session, provider.id, uuid, parent_uuid, may_move)
     if session.scalar(
@@ -91,6 +105,19 @@ def save(session: Session, uuid: str, name: str, parent_uuid: str | Parent | Non
     session.execute(
         update(ResourceProvider).where(ResourceProvider.id == provider.id).values(name=name, updated_at=utcnow())
     )
+
+
+def _require_same(session: Session, provider: LockedProvider, name: str, parent_uuid: str | Parent | None) -> None:
+    parent = aliased(ResourceProvider)
+    found = session.execute(
+        select(ResourceProvider.name, parent.uuid)
+        .outerjoin(parent, parent.id == ResourceProvider.parent_id)
+        .where(ResourceProvider.id == provider.id)
+    ).one()
+    if name != found.name:
+        raise MirrorsNode(provider=provider.uuid, what="name")
+    if parent_uuid not in (Parent.UNCHANGED, found.uuid):
+        raise MirrorsNode(provider=provider.uuid, what="place in a tree")
 
 
 def _move(session: Session, provider_id: int, uuid: str, parent_uuid: str | None, may_move: bool) -> None:
@@ -127,6 +154,31 @@ def _move(session: Session, provider_id: int, uuid: str, parent_uuid: str | None
         raise refused("creating loop in the provider tree is not allowed.")
     session.execute(update(ResourceProvider).where(ResourceProvider.id == provider_id).values(parent_id=new_parent_id))
     session.execute(update(ResourceProvider).where(ResourceProvider.id.in_(subtree)).values(root_id=new_root_id))
+    # A child that was made below one of them while this waited for its row is not in the list.
+    left = ResourceProvider.parent_id.in_(subtree) & (ResourceProvider.root_id != new_root_id)
+    if session.scalar(select(ResourceProvider.id).where(left).limit(1)):
+        raise StaleDataError("a provider was added to the tree meanwhile")
+    _settle(session, own.root_id, new_root_id)
+
+
+def make_root(session: Session, provider_id: int, uuid: str) -> None:
+    """Take a provider out of the tree that it is in, with all below it."""
+    _move(session, provider_id, uuid, None, may_move=True)
+
+
+def _settle(session: Session, *root_ids: int) -> None:
+    """See to what is kept about these trees, if one of them mirrors a node. Raises TreeHeld."""
+    mirrors = select(ResourceProvider.id).where(
+        ResourceProvider.id.in_(root_ids), ResourceProvider.mirrored_class_id.is_not(None)
+    )
+    mirroring = set(session.scalars(mirrors))
+    if not mirroring:
+        return
+    for root_id in sorted(root_ids):
+        indivisible.settle(session, root_id)
+        if root_id in mirroring and len(indivisible.consumers_in(session, root_id)) > 1:
+            uuid = session.scalar(select(ResourceProvider.uuid).where(ResourceProvider.id == root_id))
+            raise TreeHeld(provider=uuid)
 
 
 def _roots(session: Session, provider_id: int, parent_id: int | None) -> tuple[int | None, int | None]:
@@ -162,16 +214,20 @@ def _subtree(session: Session, provider_id: int, root_id: int) -> set[int]:
 def remove(session: Session, uuid: str) -> None:
     """Delete a provider with its inventories and associations.
 
-    Raises ProviderNotFoundForDelete, ProviderHasChildren, ProviderInUse.
+    Raises ProviderNotFoundForDelete, MirrorsNode, ProviderHasChildren, ProviderInUse.
     """
     try:
         provider = lock(session, uuid)
     except ProviderNotFound:
         raise ProviderNotFoundForDelete(provider=uuid) from None
+    if provider.mirrors_node:
+        raise MirrorsNode(provider=uuid, what="existence")
     require_childless(session, provider.id, uuid)
     if session.scalar(select(Allocation.consumer_id).where(Allocation.provider_id == provider.id).limit(1)):
         raise ProviderInUse(provider=uuid)
     erase(session, provider.id)
+    if provider.indivisible:
+        indivisible.settle(session, provider.root_id)
 
 
 def require_childless(session: Session, provider_id: int, uuid: str) -> None:

@@ -14,10 +14,14 @@ from baremetal_sched.placement.candidates.query import CandidateRequest
 from baremetal_sched.placement.query_values import last_values
 from baremetal_sched.placement.schemas import queries
 
+#: A query string with this many parameters is not remembered.
+_MANY = 40
+
 
 def list_candidates(call: PlacementCall, connection: Connection) -> Response:
     """GET /allocation_candidates"""
-    request = _request(tuple(call.query), call.version)
+    pairs = tuple(call.query)
+    request = (_request if len(pairs) < _MANY else _request.__wrapped__)(pairs, call.version)
     options = search.Options.of(call.settings)
     try:
         document = shortcut.answer(connection, request, call.version, options)

@@ -8,9 +8,11 @@ from flask import Response
 
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.errors.placement import BadQuery
+from baremetal_sched.placement.api.policies import USAGES
 from baremetal_sched.placement.query_values import last_values
 from baremetal_sched.placement.schemas.validation import complaint
 from baremetal_sched.web.call import Call
+from baremetal_sched.web.policy import Target
 from baremetal_sched.web.problems import BadRequest
 from baremetal_sched.web.responses import json_response
 
@@ -26,6 +28,14 @@ def check_query(values: dict[str, str], schema: dict[str, Any]) -> None:
 
 class PlacementCall(Call):
     """Adds what the views of this API share."""
+
+    @property
+    def target(self) -> Target:
+        if self.route is not None and self.route.policy == USAGES:
+            projects = self.http.args.getlist("project_id")
+            # The last one is the one that the view goes by.
+            return {"project_id": projects[-1] if projects else None}
+        return {"project_id": self.caller.project_id, "user_id": self.caller.user_id}
 
     def body(self, schema: dict[str, Any]) -> Any:
         """The JSON body, if it fits ``schema``. Raises BadRequest in the words of the parser or the validator."""

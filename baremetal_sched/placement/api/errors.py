@@ -4,6 +4,7 @@ import html
 import json
 import re
 from collections.abc import Callable
+from http import HTTPStatus
 
 from flask import Response
 
@@ -17,6 +18,7 @@ from baremetal_sched.errors.placement import (
     InventoryExists,
     InventoryInUse,
     InventoryInUseOnDelete,
+    MirrorsNode,
     MissingQueryValue,
     OneInventoryInUse,
     ProviderHasChildren,
@@ -24,8 +26,14 @@ from baremetal_sched.errors.placement import (
     RaceLost,
     ReshapedProviderNotFound,
 )
+from baremetal_sched.masking import mask_text
 from baremetal_sched.placement.api.accept import HTML, JSON
-from baremetal_sched.web.problems import MethodNotAllowed, NotAcceptable, PathNotFound, Problem, status_of
+from baremetal_sched.web.problems import (
+    MethodNotAllowed,
+    MicroversionMalformed,
+    MicroversionNotServed,
+    PathNotFound,
+)
 
 CODES_SINCE = 23
 UNDEFINED = "placement.undefined_code"
@@ -40,6 +48,7 @@ CODES: dict[type[SchedulerError], str] = {
     InventoryExists: "placement.concurrent_update",
     InventoryInUse: "placement.inventory.inuse",
     InventoryInUseOnDelete: "placement.inventory.inuse",
+    MirrorsNode: "placement.resource_provider.mirrors_node",
     MissingQueryValue: "placement.query.missing_value",
     OneInventoryInUse: "placement.concurrent_update",
     ProviderHasChildren: "placement.resource_provider.cannot_delete_parent",
@@ -74,14 +83,6 @@ _EXPLANATIONS = {
 _TAG = re.compile(r"<[^>]*>")
 
 
-class VersionRefused(Problem):
-    """A microversion that is malformed (400) or not offered (406)."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message=message)
-        self.status = status
-
-
 class UnknownTraitInQuery(InvalidError):
     """A TraitNotFound that is the client's mistake: 400 instead of 404."""
 
@@ -101,13 +102,18 @@ def message_of(error: Exception) -> str:
         return ""
     if isinstance(error, MethodNotAllowed):
         return "The method specified is not allowed for this resource."
+    if isinstance(error, MicroversionMalformed):
+        return f"Invalid microversion: invalid version string: {error.details['given']}"
+    if isinstance(error, MicroversionNotServed):
+        return f"Invalid microversion: Unacceptable version header: {error.details['given']}"
     if isinstance(error, SchedulerError):
-        return str(error)
+        return mask_text(str(error))
     return "An internal error occurred; the log says more."
 
 
 def render(
     error: Exception,
+    status: int,
     *,
     request_id: str,
     version: int | None,
@@ -118,9 +124,8 @@ def render(
 ) -> Response:
     """The answer to ``error``. ``version`` is None if none was agreed on; ``wants`` is the media type that the client
     likes best of those that errors come in, None if it likes none."""
-    status = status_of(error)
-    title, explanation = _EXPLANATIONS[status]
-    response = _respond(
+    title, explanation = _EXPLANATIONS.get(status) or _standard_explanation(status)
+    return _respond(
         wants,
         f"{status} {title}",
         explanation.format(method=method, accept=accept, media_type=media_type),
@@ -128,11 +133,12 @@ def render(
         has_end=status not in (405, 406, 415),
         document=lambda detail: _document(error, status, title, detail, request_id, version),
     )
-    if isinstance(error, MethodNotAllowed) and error.details["allowed"]:
-        response.headers["Allow"] = ", ".join(error.details["allowed"])
-    if status == 503:
-        response.headers["Retry-After"] = "1"
-    return response
+
+
+def _standard_explanation(status: int) -> tuple[str, str]:
+    """For what Placement itself never answers, but its server does."""
+    standard = HTTPStatus(status)
+    return standard.phrase, f"{standard.description or standard.phrase}."
 
 
 def unauthorized(error: NotAuthenticated, *, wants: str | None) -> Response:
@@ -174,6 +180,6 @@ def _document(
     if version is not None and version >= CODES_SINCE:
         item["code"] = CODES.get(type(error), UNDEFINED) if isinstance(error, SchedulerError) else UNDEFINED
     item["request_id"] = request_id
-    if isinstance(error, VersionRefused) and status == NotAcceptable.status:
-        item |= {"max_version": "1.39", "min_version": "1.0"}
+    if isinstance(error, MicroversionNotServed):
+        item |= {"max_version": error.details["maximum"], "min_version": error.details["minimum"]}
     return {"errors": [item]}

@@ -61,9 +61,12 @@ def update_inventory(call: PlacementCall, session: Session, uuid: str, resource_
     provider = lock(session, uuid)
     body = call.body(schemas.UPDATE)
     stock, generation = Stock.of(body), body["resource_provider_generation"]
-    provider.require_generation(generation, inventories.GENERATION_CONFLICT)
-    inventories.check(stock, resource_class, uuid, doing="update", may_be_full=_may_be_full(call))
-    inventories.change(session, provider, resource_class, stock, generation)
+    if not inventories.says_the_same(session, provider, {resource_class: stock}):
+        provider.require_generation(generation, inventories.GENERATION_CONFLICT)
+        inventories.check(stock, resource_class, uuid, doing="update", may_be_full=_may_be_full(call))
+        inventories.change(session, provider, resource_class, stock, generation)
+    if provider.mirrors_node:  # which may have kept something else than what was written
+        return show_inventory(call, session, uuid, resource_class)
     return call.answer(_document(stock, provider.generation))
 
 
@@ -73,10 +76,11 @@ def replace_inventories(call: PlacementCall, session: Session, uuid: str) -> Res
     body = call.body(schemas.REPLACE)
     stocks = {name: Stock.of(document) for name, document in body["inventories"].items()}
     generation = body["resource_provider_generation"]
-    provider.require_generation(generation, inventories.GENERATION_CONFLICT)
-    for name, stock in stocks.items():
-        inventories.check(stock, name, uuid, doing="update", may_be_full=_may_be_full(call))
-    inventories.replace(session, provider, stocks, generation)
+    if not inventories.says_the_same(session, provider, stocks):
+        provider.require_generation(generation, inventories.GENERATION_CONFLICT)
+        for name, stock in stocks.items():
+            inventories.check(stock, name, uuid, doing="update", may_be_full=_may_be_full(call))
+        inventories.replace(session, provider, stocks, generation)
     return list_inventories(call, session, uuid)
 
 

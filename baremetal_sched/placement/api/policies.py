@@ -4,6 +4,9 @@ from oslo_policy import policy
 
 PREFIX = "placement"
 
+#: The one rule that compares the caller's project with the one that is asked about.
+USAGES = f"{PREFIX}:usages"
+
 _ADMIN_OR_SERVICE = "rule:admin_or_service_api"
 _SERVICE = "rule:service_api"
 _ADMIN_OR_PROJECT_READER_OR_SERVICE = "rule:admin_or_project_reader_or_service_api"
@@ -49,6 +52,6 @@ RULES = (
         for subject, operations in _OPERATIONS.items()
         for operation in operations
     ),
-    policy.RuleDefault(f"{PREFIX}:usages", _ADMIN_OR_PROJECT_READER_OR_SERVICE, scope_types=["project"]),
+    policy.RuleDefault(USAGES, _ADMIN_OR_PROJECT_READER_OR_SERVICE, scope_types=["project"]),
     policy.RuleDefault(f"{PREFIX}:reshaper:reshape", _SERVICE, scope_types=["project"]),
 )

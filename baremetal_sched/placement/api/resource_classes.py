@@ -13,8 +13,6 @@ from baremetal_sched.placement.schemas.validation import complaint
 from baremetal_sched.web.problems import BadRequest
 from baremetal_sched.web.responses import empty_response, json_response
 
-PUT_ENSURES_SINCE = 7
-
 
 def list_classes(call: PlacementCall, session: Session) -> Response:
     """GET /resource_classes"""
@@ -38,17 +36,15 @@ def create_class(call: PlacementCall, session: Session) -> Response:
     return empty_response(201, call.location(f"/resource_classes/{name}"))
 
 
-def put_renames(version: int) -> bool:
-    """Until 1.6 a PUT renames a class, from 1.7 it sees to it that the class exists."""
-    return version < PUT_ENSURES_SINCE
+def rename_class(call: PlacementCall, session: Session, name: str) -> Response:
+    """PUT /resource_classes/{name}, until 1.6"""
+    new_name = call.body(associations.RESOURCE_CLASS)["name"]
+    resource_classes.rename(session, name, new_name)
+    return json_response(_document(call, new_name))
 
 
-def put_class(call: PlacementCall, session: Session, name: str) -> Response:
-    """PUT /resource_classes/{name}"""
-    if put_renames(call.version):
-        new_name = call.body(associations.RESOURCE_CLASS)["name"]
-        resource_classes.rename(session, name, new_name)
-        return json_response(_document(call, new_name))
+def ensure_class(call: PlacementCall, session: Session, name: str) -> Response:
+    """PUT /resource_classes/{name}, from 1.7 on: the class exists afterwards."""
     wrong = complaint({"name": name}, associations.RESOURCE_CLASS)
     if wrong is not None:
         raise BadRequest(message=f"JSON does not validate: {wrong}")

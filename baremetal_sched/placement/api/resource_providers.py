@@ -12,7 +12,7 @@ from baremetal_sched.errors.placement import TraitNotFound
 from baremetal_sched.placement import providers, query_values, tree
 from baremetal_sched.placement.api.call import PlacementCall
 from baremetal_sched.placement.api.errors import UnknownTraitInQuery
-from baremetal_sched.placement.candidates.query import RequestGroup
+from baremetal_sched.placement.candidates.query import RequestGroup, check_size
 from baremetal_sched.placement.providers import ProviderFilters
 from baremetal_sched.placement.schemas import providers as schemas
 from baremetal_sched.placement.schemas import queries
@@ -49,6 +49,7 @@ def list_providers(call: PlacementCall, session: Session) -> Response:
         group.traits = query_values.parse_required(repeated["required"], call.version)
     if "resources" in values:
         group.resources = query_values.parse_resources(values["resources"])
+    check_size([group])
     filters = ProviderFilters(values.get("name"), values.get("uuid"), group)
     try:
         rows, modified = providers.list_providers(session, filters)

@@ -3,6 +3,8 @@
 Within a path, methods stand in the order in which the Allow header lists them.
 """
 
+from typing import Literal
+
 from baremetal_sched.placement.api import (
     aggregates,
     allocation_candidates,
@@ -15,8 +17,9 @@ from baremetal_sched.placement.api import (
     traits,
     usages,
 )
-from baremetal_sched.placement.api.endpoint import get, never, remove, write
-from baremetal_sched.web.application import Route
+from baremetal_sched.placement.api.policies import USAGES
+from baremetal_sched.web.responses import JSON
+from baremetal_sched.web.route import Absence, Route, View, method_not_allowed, path_not_found
 
 _RC = "/resource_classes"
 _RP = "/resource_providers"
@@ -25,19 +28,47 @@ _CLASSES = "placement:resource_classes"
 _PROVIDERS = "placement:resource_providers"
 _INVENTORIES = "placement:resource_providers:inventories"
 
+
+def get(
+    path: str,
+    view: View,
+    policy: str,
+    *,
+    since: int = 0,
+    gives_json: bool = True,
+    transaction: Literal["read", "select"] = "read",
+) -> Route:
+    """A GET that answers with a document."""
+    return Route("GET", path, view, since, transaction, policy=policy, gives_json=gives_json)
+
+
+def write(
+    method: str,
+    path: str,
+    view: View,
+    policy: str,
+    *,
+    since: int = 0,
+    until: int | None = None,
+    takes: tuple[str, ...] = (JSON,),
+    absent: Absence = path_not_found,
+) -> Route:
+    """A POST or PUT, with a JSON body unless told otherwise."""
+    return Route(method, path, view, since, "write", until=until, policy=policy, takes=takes, absent=absent)
+
+
+def remove(path: str, view: View, policy: str, *, since: int = 0, absent: Absence = path_not_found) -> Route:
+    """A DELETE."""
+    return write("DELETE", path, view, policy, since=since, takes=(), absent=absent)
+
+
 ROUTES = (
-    Route("GET", "/", root.show_root, transaction=None),
+    Route("GET", "/", root.show_root, transaction=None, public=True),
     get(_RC, resource_classes.list_classes, f"{_CLASSES}:list", since=2),
     write("POST", _RC, resource_classes.create_class, f"{_CLASSES}:create", since=2),
     get(f"{_RC}/<name>", resource_classes.show_class, f"{_CLASSES}:show", since=2),
-    write(
-        "PUT",
-        f"{_RC}/<name>",
-        resource_classes.put_class,
-        f"{_CLASSES}:update",
-        since=2,
-        takes_json=resource_classes.put_renames,
-    ),
+    write("PUT", f"{_RC}/<name>", resource_classes.rename_class, f"{_CLASSES}:update", since=2, until=6),
+    write("PUT", f"{_RC}/<name>", resource_classes.ensure_class, f"{_CLASSES}:update", since=7, takes=()),
     remove(f"{_RC}/<name>", resource_classes.delete_class, f"{_CLASSES}:delete", since=2),
     get(_RP, resource_providers.list_providers, f"{_PROVIDERS}:list"),
     write("POST", _RP, resource_providers.create_provider, f"{_PROVIDERS}:create"),
@@ -48,7 +79,11 @@ ROUTES = (
     write("POST", f"{_ONE}/inventories", inventories.create_inventory, f"{_INVENTORIES}:create"),
     write("PUT", f"{_ONE}/inventories", inventories.replace_inventories, f"{_INVENTORIES}:update"),
     remove(
-        f"{_ONE}/inventories", inventories.delete_inventories, f"{_INVENTORIES}:delete", since=5, missing_status=405
+        f"{_ONE}/inventories",
+        inventories.delete_inventories,
+        f"{_INVENTORIES}:delete",
+        since=5,
+        absent=method_not_allowed,
     ),
     get(f"{_ONE}/inventories/<resource_class>", inventories.show_inventory, f"{_INVENTORIES}:show"),
     write("PUT", f"{_ONE}/inventories/<resource_class>", inventories.update_inventory, f"{_INVENTORIES}:update"),
@@ -73,8 +108,8 @@ ROUTES = (
     ),
     get("/traits", traits.list_traits, "placement:traits:list", since=6),
     get("/traits/<name>", traits.show_trait, "placement:traits:show", since=6, gives_json=False),
-    write("PUT", "/traits/<name>", traits.put_trait, "placement:traits:update", since=6, takes_json=never),
+    write("PUT", "/traits/<name>", traits.put_trait, "placement:traits:update", since=6, takes=()),
     remove("/traits/<name>", traits.delete_trait, "placement:traits:delete", since=6),
-    get("/usages", usages.show_usages, "placement:usages", since=9),
+    get("/usages", usages.show_usages, USAGES, since=9),
     write("POST", "/reshaper", reshaper.reshape, "placement:reshaper:reshape", since=30),
 )

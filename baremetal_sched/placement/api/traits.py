@@ -87,7 +87,7 @@ def replace_provider_traits(call: PlacementCall, session: Session, uuid: str) ->
 
 def delete_provider_traits(call: PlacementCall, session: Session, uuid: str) -> Response:
     """DELETE /resource_providers/{uuid}/traits"""
-    traits.set_exactly(session, lock(session, uuid), set())
+    traits.remove_all(session, lock(session, uuid))
     return empty_response(204)
 
 

@@ -4,7 +4,7 @@ A tree is looked into if, for each thing that one provider has to give, somebody
 can give that thing. What providers can give together is decided later, in ``choosing``.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, literal_column, or_, select
@@ -95,7 +95,14 @@ def _needs(wanted: Wanted, sharing: Sequence[Provider]) -> list[Need]:
         for item in group.resources.items():
             able = [] if group.tree is not None else [provider for provider in sharing if provider.gives(*item)]
             needs.append(Need(group, dict([item]), _aggregates(able), bool(able)))
-    return needs
+    return list({_condition(need): need for need in needs}.values())
+
+
+def _condition(need: Need) -> Hashable:
+    """All that a need says, but for the name of its group: the database is asked once about those that are the same."""
+    group, resources = need.group, frozenset(need.resources.items())
+    traits, aggregates = (group.required, group.forbidden), (group.member_of, group.not_member_of)
+    return bool(group.suffix), resources, traits, aggregates, group.tree, frozenset(need.aggregates), need.shareable
 
 
 def _aggregates(providers: Sequence[Provider]) -> set[int]:
@@ -120,7 +127,7 @@ def _by_inventory(
         .where(*conditions.fits(inventory, name, need.resources[name]))
         .where(*_able(provider, rest))
         .where(*_on_root(provider.c.root_id, wanted))
-        .where(*(_somebody(provider.c.root_id, other) for other in needs if other is not need))
+        .where(*_all_served(provider.c.root_id, [other for other in needs if other is not need]))
     )
     page = query = conditions.by_index(query.order_by(inventory.c.free, inventory.c.provider_id), inventory)
     seen: set[int] = set()
@@ -155,7 +162,7 @@ def _by_root(connection: Connection, wanted: Wanted, needs: list[Need], pace: Pa
     query = (
         select(root.c.id)
         .where(root.c.parent_id.is_(None), *_on_root(root.c.id, wanted))
-        .where(*(_somebody(root.c.id, need) for need in needs))
+        .where(*_all_served(root.c.id, needs))
         .order_by(root.c.id)
     )
     last = 0
@@ -171,6 +178,10 @@ def _by_root(connection: Connection, wanted: Wanted, needs: list[Need], pace: Pa
 
 def _on_root(root_id: Column, wanted: Wanted) -> Conditions:
     return conditions.has_traits(root_id, wanted.root_required, wanted.root_forbidden)
+
+
+def _all_served(root_id: Column, needs: Sequence[Need]) -> Conditions:
+    return conditions.unjoined([_somebody(root_id, need) for need in needs])
 
 
 def _somebody(root_id: Column, need: Need) -> ColumnElement[bool]:
@@ -195,7 +206,7 @@ def _somebody(root_id: Column, need: Need) -> ColumnElement[bool]:
 def _able(provider: Source, need: Need) -> Conditions:
     """What a provider of the tree has to be to serve the need, as far as that depends on itself."""
     group = need.group
-    able: Conditions = [conditions.gives(provider.c.id, *item) for item in need.resources.items()]
+    able = conditions.unjoined([conditions.gives(provider.c.id, *item) for item in need.resources.items()])
     able += conditions.has_traits(provider.c.id, group.required if group.suffix else (), group.forbidden)
     if group.suffix:
         able += conditions.in_aggregates(provider.c.id, group)

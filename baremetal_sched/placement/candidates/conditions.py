@@ -17,7 +17,7 @@ Conditions = list[ColumnElement[bool]]
 
 #: A condition is made of immutable parts and says the same each time, but making it takes longer than all the rest; so
 #: those about the same class or trait are kept. Sources have to be aliases that are kept as well.
-_kept = lru_cache(maxsize=4096)
+_kept = lru_cache(maxsize=1024)
 
 #: PostgreSQL makes a join of each EXISTS and looks for their best order: of so many in no time, of 500 in six minutes.
 FEW = 8

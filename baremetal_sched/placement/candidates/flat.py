@@ -11,9 +11,7 @@ from baremetal_sched.placement.candidates.conditions import Conditions
 from baremetal_sched.placement.candidates.trees import Candidate
 from baremetal_sched.placement.candidates.wanted import Group, Wanted
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDER_TRAITS, PROVIDERS, TRAITS
-
-#: Who has this trait gives to every tree that has a provider in an aggregate with it.
-SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
+from baremetal_sched.placement.traits import SHARING_TRAIT
 
 #: How many children are looked at to find out whether anybody below a root has a class.
 _CHILDREN = 1000
@@ -88,6 +86,7 @@ def providers_of(wanted: Wanted, columns: Sequence[Any], dialect: str) -> Query:
     provider, inventory = PROVIDER, STOCK
     source: Any = inventory
     first, *others = sorted(group.resources, key=lambda resource_class: resource_class not in wanted.few_classes)
+    rest = [(other, group.resources[other]) for other in others]
     of_provider = [
         *_in_aggregates(provider, group),
         *conditions.has_traits(provider.c.root_id, wanted.root_required, wanted.root_forbidden),
@@ -97,7 +96,7 @@ def providers_of(wanted: Wanted, columns: Sequence[Any], dialect: str) -> Query:
     query: Query = (
         select(*columns)
         .where(*conditions.fits(inventory, first, group.resources[first]))
-        .where(*(conditions.gives(inventory.c.provider_id, other, group.resources[other]) for other in others))
+        .where(*conditions.unjoined([conditions.gives(inventory.c.provider_id, *item) for item in rest]))
         .order_by(inventory.c.free, inventory.c.provider_id)
     )
     few = None if first in wanted.few_classes else _few(wanted, group)

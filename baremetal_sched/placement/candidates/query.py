@@ -21,6 +21,15 @@ from baremetal_sched.placement.schemas.validation import is_tolerant_uuid
 
 _GROUPED = re.compile(r"(resources|required|member_of|in_tree)(.*)", re.DOTALL)
 
+#: A request may have this many conditions, each of which is one in SQL too: databases take a thousand at most.
+MOST_CONDITIONS = 500
+
+#: And this many names (a condition may be met by any of several).
+MOST_NAMES = 2000
+
+#: From here on a request is large: what is kept of its statements would take a megabyte.
+_MANY = 40
+
 CONTRADICTIONS_REFUSED_SINCE = 22
 GROUP_POLICY_SINCE = 25
 SAME_SUBTREE_SINCE = 36
@@ -35,6 +44,38 @@ class RequestGroup:
     traits: TraitConditions = field(default_factory=TraitConditions)
     aggregates: AggregateConditions = field(default_factory=AggregateConditions)
     in_tree: str | None = None
+
+    @property
+    def conditions(self) -> int:
+        """How much is asked for."""
+        traits, aggregates = self.traits, self.aggregates
+        places = bool(self.in_tree) + len(aggregates.member_of) + bool(aggregates.forbidden)
+        return 1 + len(self.resources) + len(traits.required) + len(traits.forbidden) + places
+
+    @property
+    def is_large(self) -> bool:
+        """Return whether it has too many conditions to keep statements made for it."""
+        return self.conditions > _MANY
+
+    @property
+    def mentioned(self) -> int:
+        """How many names there are in it."""
+        traits, aggregates = self.traits, self.aggregates
+        any_of = sum(map(len, [*traits.required, *aggregates.member_of]))
+        return len(self.resources) + any_of + len(traits.forbidden) + len(aggregates.forbidden)
+
+
+def check_size(groups: Iterable[RequestGroup], others: int = 0) -> int:
+    """Return how many conditions there are in all, ``others`` among them. Raises BadQuery if they are too many."""
+    groups = list(groups)
+    conditions = others + sum(group.conditions for group in groups)
+    names = sum(group.mentioned for group in groups)
+    if conditions > MOST_CONDITIONS or names > MOST_NAMES:
+        raise BadQuery(
+            message=f"{PREFIX}{conditions} conditions with {names} names are too many in one request: "
+            f"at most {MOST_CONDITIONS} with {MOST_NAMES} names are accepted."
+        )
+    return conditions
 
 
 @dataclass
@@ -51,6 +92,11 @@ class CandidateRequest:
     root_required: TraitConditions = field(default_factory=TraitConditions)
     same_subtrees: list[frozenset[str]] = field(default_factory=list)
 
+    @property
+    def is_large(self) -> bool:
+        """Return whether it has too many conditions to keep statements made for it."""
+        return sum(group.conditions for group in self.groups.values()) > _MANY
+
 
 def parse(pairs: Iterable[tuple[str, str]], version: int) -> CandidateRequest:
     """The request in ``pairs``, which fit the schema of the microversion. Raises BadQuery."""
@@ -65,6 +111,7 @@ def parse(pairs: Iterable[tuple[str, str]], version: int) -> CandidateRequest:
             kind, suffix = match.groups()
             group = groups.setdefault(suffix, RequestGroup(suffix))
             _fill(group, kind, name, given, version)
+    check_size(groups.values(), len(root_required.names()) + len(same_subtrees))
     if version >= SAME_SUBTREE_SINCE:
         _check_subtrees(groups, same_subtrees)
     else:

@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterable
 from contextlib import closing
 from functools import lru_cache
 
-from sqlalchemy import Column, ColumnElement, Connection, func, select
+from sqlalchemy import Column, ColumnElement, Connection, func, literal_column, select
 
 from baremetal_sched.db import kept, packing
 from baremetal_sched.db.packing import concatenated, constant, joined, number
@@ -14,8 +14,13 @@ from baremetal_sched.placement.candidates.conditions import Source
 from baremetal_sched.placement.candidates.lines import Line
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDERS
 
-#: In ``Line.inventories``.
-_INVENTORY = ("resource_class_id", "capacity", "used", "min_unit", "max_unit", "step_size")
+_STOCK = INVENTORIES.c
+
+#: In ``Line.inventories``. What is withheld suits no amount.
+_INVENTORY = (
+    *(_STOCK.resource_class_id, _STOCK.capacity, _STOCK.used),
+    *(_STOCK.min_unit, _STOCK.max_unit * (literal_column("1") - _STOCK.withheld), _STOCK.step_size),
+)
 
 
 def line_of(provider: Source, *, traits: bool) -> ColumnElement[str]:
@@ -25,9 +30,8 @@ def line_of(provider: Source, *, traits: bool) -> ColumnElement[str]:
     p.trait_ids
     """
     nothing = constant("")
-    stock = INVENTORIES.c
-    columns = [part for name in _INVENTORY for part in (":", number(stock[name]))][1:]
-    inventories = select(joined(concatenated(*columns))).where(stock.provider_id == provider.c.id)
+    columns = [part for column in _INVENTORY for part in (":", number(column))][1:]
+    inventories = select(joined(concatenated(*columns))).where(_STOCK.provider_id == provider.c.id)
     return concatenated(
         *(number(provider.c.id), ';"', provider.c.uuid, '";'),
         *(func.coalesce(number(provider.c.parent_id), nothing), ";", number(provider.c.root_id), ";"),

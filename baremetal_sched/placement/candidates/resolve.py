@@ -33,6 +33,9 @@ TREES_SINCE = 29
 #: So many rows are few; a search had better start from them.
 _FEW = 300
 
+#: A statement for more names than this is not kept: it takes a kilobyte for each, and there may be many such.
+_MANY = 40
+
 #: So many seconds it may be remembered what a name's id is and whether few providers have it.
 _FRESH = 60.0
 
@@ -176,10 +179,14 @@ def _look_up(
     asked = {"class": classes, "trait": traits, "aggregate": aggregates, "tree": trees}
     known = _known(connection).names
     ahead = remembers(connection) and not known
-    query = _statement(*((kind, len(names)) for kind, names in asked.items() if names), ahead=ahead)
+    counts = [(kind, len(names)) for kind, names in asked.items() if names]
     given = {f"{kind}_{place}": name for kind, names in asked.items() for place, name in enumerate(names)}
     ids = Ids()
-    for kind, name, row_id, many in kept.run(connection, query, given):
+    if sum(number for _, number in counts) > _MANY:
+        rows = connection.execute(_statement.__wrapped__(*counts, ahead=ahead), given)
+    else:
+        rows = kept.run(connection, _statement(*counts, ahead=ahead), given)
+    for kind, name, row_id, many in rows:
         if name in asked[kind]:
             ids.add(kind, name, row_id, few=not many)
         if kind in _MODELS:

@@ -18,6 +18,9 @@ from baremetal_sched.placement.tables import PROVIDERS
 #: Databases limit the size of a statement; so many providers or trees are asked about at once.
 _BATCH = 1000
 
+#: At most this many patterns are remembered.
+_MOST_SEEN = 10_000
+
 #: Stands for a UUID.
 _ANY = "{uuid}"
 
@@ -92,7 +95,8 @@ class _Copies:
         if known is None:
             if pattern not in self._seen:
                 # One large tree may have thousands of candidates, and no other tree looks like it.
-                self._seen.add(pattern)
+                if len(self._seen) < _MOST_SEEN:
+                    self._seen.add(pattern)
                 return self._written(pattern, {place: uuid_at(place)[1:-1] for place in pattern.places()})
             known = self._make(pattern)
         text, places = known

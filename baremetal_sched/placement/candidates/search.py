@@ -8,10 +8,13 @@ from itertools import islice
 
 from sqlalchemy import Connection
 
+from baremetal_sched.db.deadline import remaining
+from baremetal_sched.errors.placement import SearchTookTooLong, TooManyCandidates
 from baremetal_sched.placement.candidates import flat
 from baremetal_sched.placement.candidates.choosing import candidates
 from baremetal_sched.placement.candidates.query import CandidateRequest
 from baremetal_sched.placement.candidates.resolve import names_places, needs_all, recall, resolve
+from baremetal_sched.placement.candidates.time_limit import NEVER, TimeLimit, TookTooLong
 from baremetal_sched.placement.candidates.trees import Found
 from baremetal_sched.placement.candidates.wanted import Wanted
 from baremetal_sched.placement.candidates.world import World
@@ -20,11 +23,13 @@ from baremetal_sched.settings import Settings
 
 @dataclass(frozen=True)
 class Options:
-    """``maximum``: how many candidates are made at most, whatever the request's limit; then, maybe, in random order."""
+    """``maximum``: how many candidates are made at most, whatever the request's limit; then, maybe, in random order.
+    ``seconds``: how long a search may take."""
 
     maximum: int | None = None
     randomize: bool = False
     breadth_first: bool = False
+    seconds: float | None = None
 
     @classmethod
     def of(cls, settings: Settings) -> "Options":
@@ -35,6 +40,7 @@ class Options:
             maximum=maximum if maximum >= 0 else None,
             randomize=options.randomize_allocation_candidates,
             breadth_first=options.allocation_candidates_generation_strategy == "breadth-first",
+            seconds=options.candidates_time_limit or None,
         )
 
     def limit_of(self, request: CandidateRequest) -> int | None:
@@ -44,6 +50,17 @@ class Options:
 
 DEFAULTS = Options()
 
+#: Seconds between the end of a search and the deadline of its request.
+_MARGIN = 0.5
+
+#: Candidates may name this many providers all together (each once for what it gives, and once for each group that it
+#: serves); what is written about more of them takes hundreds of megabytes.
+MOST_NAMED = 500_000
+
+
+class TooMuch(Exception):
+    """There are more candidates than one answer can hold."""
+
 
 def find(
     connection: Connection, request: CandidateRequest, version: int, options: Options = DEFAULTS
@@ -51,13 +68,36 @@ def find(
     """Candidates one by one, no two the same, at most as many as the request and the options allow. Until it is at its
     end or closed, there is no other statement on the connection.
 
-    Raises UnknownClassInQuery and TraitNotFound for names that do not exist.
+    Raises UnknownClassInQuery and TraitNotFound for names that do not exist, SearchTookTooLong and TooManyCandidates
+    for requests that have to be narrowed.
     """
+    seconds = _seconds(options)
+    time_limit = TimeLimit(seconds)
+    if request.is_large:
+        connection = connection.execution_options(compiled_cache=None)
+    try:
+        yield from _find(connection, request, version, options, time_limit)
+    except TookTooLong:
+        raise SearchTookTooLong(seconds=f"{seconds:.3g}", advice=_advice(request)) from None
+    except TooMuch:
+        raise TooManyCandidates(advice=_advice(request, "give a smaller limit")) from None
+
+
+def _seconds(options: Options) -> float | None:
+    """How long this search may take: it ends a little before the request has to, and can say why."""
+    left = remaining()
+    limits = [options.seconds, None if left is None else max(0.0, left - _MARGIN)]
+    return min((seconds for seconds in limits if seconds is not None), default=None)
+
+
+def _find(
+    connection: Connection, request: CandidateRequest, version: int, options: Options, time_limit: TimeLimit
+) -> Iterator[Found]:
     remembered = None
     if needs_all(request) and not names_places(request):
         remembered = recall(connection, request, version)
     if remembered is not None:
-        with closing(_found(connection, remembered, request, options)) as found:
+        with closing(_found(connection, remembered, request, options, time_limit)) as found:
             first = next(found, None)
             if first is not None:
                 yield first
@@ -66,30 +106,56 @@ def find(
     wanted = resolve(connection, request, version)
     if wanted is None or (remembered is not None and remembered.asks_like(wanted)):
         return
-    yield from _found(connection, wanted, request, options)
+    yield from _found(connection, wanted, request, options, time_limit)
 
 
-def _found(connection: Connection, wanted: Wanted, request: CandidateRequest, options: Options) -> Generator[Found]:
+def _advice(request: CandidateRequest, limit: str = "") -> str:
+    """What to change in a request that asks for too much; ``limit``: what about the limit, if it has one."""
+    groups = len(request.groups)
+    advice = [limit if request.limit else "give a limit"]
+    advice += [f"ask for fewer groups (there are {groups})"] if groups > 2 else []
+    return ", ".join([*filter(None, advice), "or name a tree (in_tree), aggregates (member_of) or traits (required)"])
+
+
+def _found(
+    connection: Connection, wanted: Wanted, request: CandidateRequest, options: Options, time_limit: TimeLimit
+) -> Generator[Found]:
     if options.randomize:
-        yield from _some(_first(connection, wanted, options.maximum, options), request.limit)
+        yield from _some(_first(connection, wanted, options.maximum, options, time_limit), request.limit)
     else:
-        yield from _first(connection, wanted, options.limit_of(request), options)
+        yield from _first(connection, wanted, options.limit_of(request), options, time_limit)
 
 
-def _first(connection: Connection, wanted: Wanted, limit: int | None, options: Options) -> Iterator[Found]:
+def _first(
+    connection: Connection, wanted: Wanted, limit: int | None, options: Options, time_limit: TimeLimit
+) -> Iterator[Found]:
     """Candidates one by one, at most ``limit``."""
     if flat.applies(connection, wanted):
         return iter(flat.search(connection, wanted, limit))
-    return general(connection, wanted, limit, breadth_first=options.breadth_first)
+    return general(connection, wanted, limit, breadth_first=options.breadth_first, time_limit=time_limit)
 
 
 def general(
-    connection: Connection, wanted: Wanted, limit: int | None, *, breadth_first: bool = False
+    connection: Connection,
+    wanted: Wanted,
+    limit: int | None,
+    *,
+    breadth_first: bool = False,
+    time_limit: TimeLimit = NEVER,
 ) -> Iterator[Found]:
-    """The search that knows trees, sharing and groups; it answers every request."""
+    """The search that knows trees, sharing and groups; it answers every request.
+
+    Raises TookTooLong, and TooMuch for more than one answer can hold.
+    """
+    # Without a limit both strategies find the same, and depth first keeps less.
+    in_turn = breadth_first and limit is not None
+    size = 0
     with closing(World(connection, wanted, limit)) as world:
-        # Without a limit both strategies find the same, and depth first keeps less.
-        for found in islice(candidates(wanted, world, breadth_first=breadth_first and limit is not None), limit):
+        for found in islice(candidates(wanted, world, breadth_first=in_turn, time_limit=time_limit), limit):
+            time_limit.check()
+            size += found.size
+            if size > MOST_NAMED:
+                raise TooMuch
             world.pace.found += 1
             yield found
 

@@ -71,7 +71,7 @@ def answer(connection: Connection, request: CandidateRequest, version: int, opti
 def _is_plain(request: CandidateRequest) -> bool:
     groups = list(request.groups.values())
     alone = len(groups) == 1 and len(groups[0].resources) == 1
-    return alone and not request.root_required.names() and not names_places(request)
+    return alone and not request.is_large and not request.root_required.names() and not names_places(request)
 
 
 def _form(wanted: Wanted, limit: int | None) -> Callable[..., Query]:

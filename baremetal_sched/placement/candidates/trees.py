@@ -1,9 +1,10 @@
 """Who could give what is wanted: the rules for one provider in one tree, as plain Python without SQL."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from typing import NamedTuple
 
 from baremetal_sched.placement.candidates.lines import Line
@@ -65,19 +66,31 @@ class Asked:
         items = [item for group in wanted.groups for item in group.resources.items()]
         for place, (resource_class, amount) in enumerate(items):
             self._of_class.setdefault(resource_class, []).append((1 << place, amount))
-        self._given: dict[Mapping[int, Inventory], int] = {}
+        #: Of classes that are asked for more than once: the sum.
+        self._sums = {name: sum(amount for _, amount in self._of_class[name]) for name in wanted.rationed}
+        self._given: dict[Mapping[int, Inventory], Hashable] = {}
 
-    def given_by(self, inventories: Mapping[int, Inventory]) -> int:
-        """Which of them can be given: a bit for each. Kept, as thousands of providers have the same inventories."""
+    def given_by(self, inventories: Mapping[int, Inventory]) -> Hashable:
+        """Which of them can be given: a bit for each; and where amounts add up, as much as matters of what there is.
+        Kept, as thousands of providers have the same inventories."""
         given = self._given.get(inventories)
         if given is None:
-            given = self._given[inventories] = sum(
-                bit
-                for resource_class, inventory in inventories.items()
-                for bit, amount in self._of_class.get(resource_class, ())
-                if inventory.fits(amount)
-            )
+            given = self._given[inventories] = self._work_out(inventories)
         return given
+
+    def _work_out(self, inventories: Mapping[int, Inventory]) -> Hashable:
+        bits = sum(
+            bit
+            for resource_class, inventory in inventories.items()
+            for bit, amount in self._of_class.get(resource_class, ())
+            if inventory.fits(amount)
+        )
+        if not self._sums:
+            return bits
+        return bits, *(
+            min(inventories[name].free, inventories[name].max_unit, most) if name in inventories else 0
+            for name, most in self._sums.items()
+        )
 
 
 @dataclass
@@ -149,6 +162,11 @@ class Candidate:
     roots: set[int]
     anchor: Anchor | None = field(default=None, compare=False, repr=False)
 
+    @property
+    def size(self) -> int:
+        """How many providers it names, once for each thing that they do."""
+        return len(self.allocations) + len(self.mappings)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pattern:
@@ -168,6 +186,11 @@ class Copy:
 
     pattern: Pattern
     anchor: Anchor
+
+    @property
+    def size(self) -> int:
+        """How many providers it names, once for each thing that they do."""
+        return len(self.pattern.allocations) + len(self.pattern.mappings)
 
     @property
     def allocations(self) -> dict[int, dict[str, int]]:
@@ -231,26 +254,25 @@ def helps(group: Group, anchor: Anchor, provider: Provider, resource_class: int,
     )
 
 
-def slots_of(wanted: Wanted, anchor: Anchor) -> list[Slot]:
+def slots_of(wanted: Wanted, anchor: Anchor) -> Iterator[Slot]:
     """What is to be given and who could, in the order of the request."""
     everybody = [*anchor.local, *anchor.sharing]
     having: dict[int, list[Provider]] = {}
     for provider in everybody:
         for resource_class in provider.inventories:
             having.setdefault(resource_class, []).append(provider)
-    slots: list[Slot] = []
+    places = count()
 
-    def add(group: Group, amounts: list[tuple[int, int]], options: list[Provider]) -> None:
+    def slot(group: Group, amounts: list[tuple[int, int]], options: list[Provider]) -> Slot:
         rationed = [item for item in amounts if item[0] in wanted.rationed]
-        slots.append(Slot(len(slots), group, amounts, rationed, options))
+        return Slot(next(places), group, amounts, rationed, options)
 
     for group in wanted.groups:
         items = list(group.resources.items())
         if group.suffix:
             able = having.get(items[0][0], []) if items else everybody
-            add(group, items, [provider for provider in able if serves(group, provider)])
+            yield slot(group, items, [provider for provider in able if serves(group, provider)])
             continue
         for item in items:
             able = having.get(item[0], [])
-            add(group, [item], [provider for provider in able if helps(group, anchor, provider, *item)])
-    return slots
+            yield slot(group, [item], [provider for provider in able if helps(group, anchor, provider, *item)])

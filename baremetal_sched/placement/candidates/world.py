@@ -6,12 +6,12 @@ from sqlalchemy import ColumnElement, Connection, select
 
 from baremetal_sched.placement.candidates import anchors, reading
 from baremetal_sched.placement.candidates.conditions import has_class, one_of
-from baremetal_sched.placement.candidates.flat import SHARING_TRAIT
 from baremetal_sched.placement.candidates.lines import Line
 from baremetal_sched.placement.candidates.parsing import Parser, UnparsedTree, has_root
 from baremetal_sched.placement.candidates.trees import Anchor, Provider
 from baremetal_sched.placement.candidates.wanted import Wanted
 from baremetal_sched.placement.tables import PROVIDER_AGGREGATES, PROVIDER_TRAITS, PROVIDERS, TRAITS
+from baremetal_sched.placement.traits import SHARING_TRAIT
 
 #: All providers of a tree, and those that matter.
 Tree = tuple[list[Line], list[Provider]]
