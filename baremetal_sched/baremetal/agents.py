@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import nodes, provision, states
+from baremetal_sched.baremetal.addresses import AddressRefused, allowed_hosts
 from baremetal_sched.baremetal.drivers import agent
 from baremetal_sched.baremetal.drivers.machine import set_internal
 from baremetal_sched.baremetal.ownership import Membership
@@ -39,6 +40,7 @@ _RESUMED_STATES = frozenset({states.DEPLOYWAIT, states.CLEANWAIT, states.RESCUEW
 
 STATUSES = ("start", "end", "error")
 
+_INVALID_TOKEN = "Invalid or missing agent token received."  # noqa: S105 - what is said of one
 _TOKEN = "agent_secret_token"  # noqa: S105 - its name
 #: What is noted of a heartbeat, besides its time and the address.
 _KEPT = ("agent_version", "agent_verify_ca", "agent_status", "agent_status_message")
@@ -143,8 +145,8 @@ def beat(session: Session, node: Node, heartbeat: Heartbeat, membership: Members
 def _check(node: Node, heartbeat: Heartbeat, settings: Settings) -> None:
     """Is this what an agent says?"""
     url = heartbeat.callback_url
-    if url and _scheme(url) not in ("http", "https"):
-        raise InvalidValue(message='An issue with the supplied "callback_url" has been detected.')
+    if url:
+        _check_address(url, settings)
     known = (node.driver_internal_info or {}).get(agent.URL)
     if known is not None and known != url:
         raise InvalidValue(message='Detected change in ramdisk provided "callback_url"')
@@ -158,6 +160,20 @@ def _check(node: Node, heartbeat: Heartbeat, settings: Settings) -> None:
         raise InvalidValue(message="TLS is required by configuration")
 
 
+def _check_address(url: str, settings: Settings) -> None:
+    """Raise InvalidValue unless an agent may be there: not on this machine, nor at an address of its link."""
+    try:
+        host = urlsplit(url).hostname
+    except ValueError:
+        host = None
+    if not host or _scheme(url) not in ("http", "https"):
+        raise InvalidValue(message='An issue with the supplied "callback_url" has been detected.')
+    try:
+        allowed_hosts(settings).require_literal(host)
+    except AddressRefused as error:
+        raise InvalidValue(message=f'An issue with the supplied "callback_url" has been detected: {error}.') from None
+
+
 def _scheme(url: str) -> str:
     try:
         return urlsplit(url).scheme
@@ -166,9 +182,24 @@ def _scheme(url: str) -> str:
 
 
 def _authenticate(known: dict[str, Any], heartbeat: Heartbeat) -> None:
-    token, given = known.get(_TOKEN) or "", heartbeat.agent_token or ""
-    if not token or not hmac.compare_digest(token.encode(), given.encode()):
-        raise InvalidValue(message="Invalid or missing agent token received.")
+    if not known.get(_TOKEN):
+        raise InvalidValue(message=_INVALID_TOKEN)
+    _compare(known, heartbeat.agent_token)
+
+
+def require_token(node: Node, given: Any) -> None:
+    """Raise InvalidValue unless an agent on the machine of ``node`` sent its token.
+
+    One that reports before it was given any has none: the answer to its report gives it.
+    """
+    known = node.driver_internal_info or {}
+    if known.get(_TOKEN):
+        _compare(known, given if isinstance(given, str) else None)
+
+
+def _compare(known: dict[str, Any], given: str | None) -> None:
+    if not hmac.compare_digest(known[_TOKEN].encode(), (given or "").encode()):
+        raise InvalidValue(message=_INVALID_TOKEN)
 
 
 def find_inspected(

@@ -9,8 +9,9 @@ from sqlalchemy import ColumnElement, and_, case, exists, func, not_, or_, selec
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.baremetal import projection, states
+from baremetal_sched.baremetal import availability, projection
 from baremetal_sched.baremetal.trait_conditions import has_all, has_any
+from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.db.models import Inventory, Node, ResourceProvider
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.baremetal import SuitableNodesLocked
@@ -62,13 +63,15 @@ class TraitEntry:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What an allocation asks for. ``candidates`` are UUIDs of nodes, empty for all."""
+    """What an allocation asks for. ``candidates`` are UUIDs of nodes, empty for all; of others than ``eligible`` ones
+    nothing is said."""
 
     resource_class: str
     traits: Sequence[TraitEntry] = ()
     candidates: Sequence[str] = ()
     owner: str | None = None
     name: str | None = None
+    eligible: Visibility = EVERYTHING
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ def _fitting(class_id: int, wanted: Wanted) -> Query:
     The index over free capacity gives the free machines one by one (the inventory of a node is one of one).
     """
     traits = _traits(wanted).values() if len(wanted.traits) <= FEW else _traits_together(wanted)
-    conditions = [*_base(wanted).values(), *traits, *_unlocked().values()]
+    conditions = [*wanted.eligible.conditions(), *_base(wanted).values(), *traits, *_unlocked().values()]
     return (
         select(Node.id, INVENTORIES.c.provider_id)
         .select_from(INVENTORIES)
@@ -170,13 +173,7 @@ def _base(wanted: Wanted) -> Conditions:
         conditions["candidate nodes"] = Node.uuid.in_(wanted.candidates)
     if wanted.owner is not None:
         conditions["owner"] = or_(Node.owner == wanted.owner, Node.lessee == wanted.owner)
-    return conditions | {
-        "parent node": Node.parent_node.is_(None),
-        "provision state": Node.provision_state == states.AVAILABLE,
-        "maintenance": not_(Node.maintenance),
-        "instance": Node.instance_uuid.is_(None),
-        "power state": and_(Node.power_state.is_not(None), Node.power_state != states.ERROR),
-    }
+    return conditions | {condition.label: condition.clause for condition in availability.CONDITIONS}
 
 
 def _traits(wanted: Wanted) -> Conditions:
@@ -210,13 +207,13 @@ def _explain(session: Session, wanted: Wanted) -> Failure:
     """Why no node fits. Raises like ``choose`` if some do after all."""
     conditions = {**_base(wanted), **_free(), **_traits(wanted), **_unlocked()}
     by_class = conditions.pop("resource class")
-    counts, remaining = _count(session, by_class, conditions)
+    counts, remaining = _count(session, and_(by_class, *wanted.eligible.conditions()), conditions)
     if remaining:
         raise StaleDataError("the nodes that fit are being changed by others")
     locked = counts.pop("lock")
     if locked:
         raise SuitableNodesLocked(count=locked)
-    total = session.scalar(select(func.count()).select_from(Node)) or 0
+    total = session.scalar(select(func.count()).select_from(Node).where(*wanted.eligible.conditions())) or 0
     removed = {"resource class": total - sum(counts.values()), **counts}
     if any(removed[label] for label in _traits(wanted)):
         reason = f"no suitable nodes have the requested traits {', '.join(entry.text for entry in wanted.traits)}"

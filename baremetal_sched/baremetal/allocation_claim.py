@@ -4,6 +4,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import nodes, projection, states, traits
 from baremetal_sched.baremetal.allocation_choice import Failure, TraitEntry, Wanted, choose
+from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, NodeAllocation
 from baremetal_sched.errors.baremetal import BackfillRefused, ConsumerHoldsOthers, NodeAllocated, NodeAssociated
@@ -20,8 +21,10 @@ ERROR = "error"
 CONSUMER_TYPE = "BAREMETAL_ALLOCATION"
 
 
-def place(session: Session, allocation: NodeAllocation, settings: Settings) -> Node | None:
-    """Give a new allocation a node, which is returned, or an error.
+def place(
+    session: Session, allocation: NodeAllocation, settings: Settings, eligible: Visibility = EVERYTHING
+) -> Node | None:
+    """Give a new allocation one of the ``eligible`` nodes, which is returned, or an error.
 
     Raises InstanceAssociated or ConsumerHoldsOthers if its UUID is taken, and what ``choose`` raises.
     """
@@ -33,6 +36,7 @@ def place(session: Session, allocation: NodeAllocation, settings: Settings) -> N
         candidates=allocation.candidate_nodes or (),
         owner=allocation.owner,
         name=allocation.name,
+        eligible=eligible,
     )
     node = choose(session, wanted)
     if isinstance(node, Failure):
@@ -118,7 +122,6 @@ def _associate(session: Session, allocation: NodeAllocation, node: Node) -> None
     node.instance_uuid = node.allocation_uuid = allocation.uuid
     node.instance_info = {**(node.instance_info or {}), "traits": list(dict.fromkeys(granted))}
     node.touch()
-    projection.project(session, node)
     allocation.node_id = node.id
     allocation.state = ACTIVE
     allocation.updated_at = utcnow()

@@ -11,14 +11,18 @@ from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.baremetal import allocation_claim, nodes, patch, projection, states
-from baremetal_sched.baremetal.fields import COMMON, Field, Fields, Kind
-from baremetal_sched.baremetal.identifiers import canonical_uuid, is_logical_name
+from baremetal_sched.baremetal import allocation_claim, nodes, states
+from baremetal_sched.baremetal.identifiers import is_logical_name
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_UPDATE
+from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, NodeAllocation
+from baremetal_sched.documents import patch
+from baremetal_sched.documents.fields import COMMON, Field, Fields, Kind
+from baremetal_sched.documents.identifiers import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import (
     AllocationAlreadyExists,
@@ -87,11 +91,19 @@ def require_ownerless(session: Session, node: Node) -> None:
 
 
 def create(
-    session: Session, values: Mapping[str, Any], *, membership: Membership, settings: Settings
+    session: Session,
+    values: Mapping[str, Any],
+    *,
+    membership: Membership,
+    settings: Settings,
+    visible: Visibility = EVERYTHING,
+    eligible: Visibility = EVERYTHING,
 ) -> NodeAllocation:
     """A new allocation from ``values`` (fields of ``schemas.allocations.ALLOCATION_CREATE``): active, with a node, or
     failed. With ``node`` it is one for the node, active already, that is named there.
 
+    ``visible``: the nodes that ``values`` may name. ``eligible``: those that the allocation may get, and that the text
+    about a failure is about.
     Raises NoConductors; InvalidValue for what cannot be, AllocationAlreadyExists, DuplicateAllocationName,
     InstanceAssociated or ConsumerHoldsOthers for what is taken; SuitableNodesLocked; and for a given node NodeLocked,
     NodeAssociated, NodeAllocated or BackfillRefused. Who loses a race raises StaleDataError.
@@ -103,18 +115,18 @@ def create(
     fields = {name: value for name, value in values.items() if value is not None}
     if not fields.get("owner"):
         fields.pop("owner", None)
-    node = _find_named(session, fields.pop("node", None))
+    node = _find_named(session, fields.pop("node", None), visible)
     if node is not None:
         fields.setdefault("uuid", node.instance_uuid or str(uuid_module.uuid4()))
         fields.setdefault("resource_class", node.resource_class)
     elif not fields.get("resource_class"):
         raise InvalidValue(message="The resource_class field is mandatory when not backfilling")
     fields.setdefault("uuid", str(uuid_module.uuid4()))
-    fields["candidate_nodes"] = _uuids(session, fields.get("candidate_nodes", ()))
+    fields["candidate_nodes"] = _uuids(session, fields.get("candidate_nodes", ()), visible)
     _require_free(session, fields["uuid"], fields.get("name"))
     allocation = NodeAllocation(state=allocation_claim.ALLOCATING, created_at=utcnow(), **fields)
     if node is None:
-        node = allocation_claim.place(session, allocation, settings)
+        node = allocation_claim.place(session, allocation, settings, eligible)
     else:
         allocation_claim.backfill(session, allocation, node, settings)
     if node is not None:
@@ -124,22 +136,24 @@ def create(
     return allocation
 
 
-def _find_named(session: Session, ident: str | None) -> Node | None:
+def _find_named(session: Session, ident: str | None, visible: Visibility) -> Node | None:
     if not ident:
         return None
     try:
-        return nodes.find_for_change(session, ident)
+        return nodes.find_for_change(session, ident, visible)
     except NodeNotFound as error:
         raise InvalidValue(message=str(error)) from None
 
 
-def _uuids(session: Session, idents: Sequence[str]) -> list[str]:
-    """UUIDs of the nodes that are named by UUID or name, in this order. Raises InvalidValue for those that are not."""
+def _uuids(session: Session, idents: Sequence[str], visible: Visibility) -> list[str]:
+    """UUIDs of the visible nodes that are named by UUID or name, in this order. Raises InvalidValue for those that are
+    not there."""
     canonical = {ident: canonical_uuid(ident) for ident in idents}
     rows = session.execute(
         select(Node.uuid, Node.name).where(
             Node.uuid.in_([uuid for uuid in canonical.values() if uuid])
-            | Node.name.in_([ident for ident, uuid in canonical.items() if not uuid])
+            | Node.name.in_([ident for ident, uuid in canonical.items() if not uuid]),
+            *visible.conditions(),
         )
     ).all()
     known = {uuid: uuid for uuid, _ in rows} | {name: uuid for uuid, name in rows if name is not None}
@@ -189,20 +203,21 @@ def destroy(session: Session, ident: str) -> None:
     """Remove an allocation; its node, if it has one, is free again.
 
     Raises AllocationNotFound; AllocationInUse if the node is active or in a transition (unless it is in maintenance),
-    NodeLocked if a conductor is working on it.
+    NodeLocked if a conductor is working on it; StaleDataError if the node is deleted at the same time.
     """
     allocation = find(session, ident)
     if allocation.node_id is None:
         session.delete(allocation)
         return
     # The node's row first, as everywhere.
-    node = session.get_one(Node, allocation.node_id, with_for_update=True)
+    node = session.get(Node, allocation.node_id, with_for_update=True)
+    if node is None:
+        raise StaleDataError("the node was deleted meanwhile, and the allocation with it")
     nodes.require_unlocked(node)
     if not node.maintenance:
         _require_idle(node, allocation)
     release(session, node)
     node.touch()
-    projection.project(session, node)
 
 
 def _require_idle(node: Node, allocation: NodeAllocation) -> None:

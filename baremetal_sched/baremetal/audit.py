@@ -1,14 +1,15 @@
 """The audit of the database: does what is kept for speed agree with what it is made from?"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from sqlalchemy import func, or_, select
-from sqlalchemy.orm import Session, load_only
+from sqlalchemy import exists, func, or_, select
+from sqlalchemy.orm import Session, aliased, load_only
 
 from baremetal_sched.baremetal import projection
 from baremetal_sched.db.models import (
     Allocation,
+    Consumer,
     Inventory,
     Node,
     NodeTrait,
@@ -18,11 +19,14 @@ from baremetal_sched.db.models import (
     Trait,
 )
 from baremetal_sched.placement import trait_ids
+from baremetal_sched.placement.traits import is_scheduler_trait
+
+_Child = aliased(ResourceProvider)
 
 
 def audit(session: Session) -> list[str]:
     """What is wrong, a line each; empty if all is well. Writes nothing."""
-    return [*_usage(session), *_inventories(session), *_traits(session), *_trait_ids(session)]
+    return [*_usage(session), *_providers(session), *_trees(session), *_traits(session), *_trait_ids(session)]
 
 
 def _usage(session: Session) -> Iterator[str]:
@@ -61,37 +65,98 @@ def _usage(session: Session) -> Iterator[str]:
         yield f"provider {uuid}: {name} is allocated, but there is no inventory of it"
 
 
-def _inventories(session: Session) -> Iterator[str]:
-    """The inventory of each node's provider against the node."""
+def _providers(session: Session) -> Iterator[str]:
+    """The provider of each node, and its inventory, against the node."""
     found: dict[str, dict[str, tuple[int, int]]] = {}
     for uuid, name, total, reserved in session.execute(
         select(ResourceProvider.uuid, ResourceClass.name, Inventory.total, Inventory.reserved)
         .join(Inventory, Inventory.provider_id == ResourceProvider.id)
         .join(ResourceClass, ResourceClass.id == Inventory.resource_class_id)
+        .where(ResourceProvider.mirrored_class_id.is_not(None))
     ):
         found.setdefault(uuid, {})[name] = (total, reserved)
-    providers = set(session.scalars(select(ResourceProvider.uuid)))
+    marks = {
+        uuid: (class_name, bool(withheld), is_root)
+        for uuid, class_name, withheld, is_root in session.execute(
+            select(
+                ResourceProvider.uuid,
+                ResourceClass.name,
+                ResourceProvider.withheld,
+                ResourceProvider.root_id == ResourceProvider.id,
+            )
+            .outerjoin(ResourceClass, ResourceClass.id == ResourceProvider.mirrored_class_id)
+            .where(ResourceProvider.mirrored_class_id.is_not(None))
+        )
+    }
     # Not in portions: that takes a cursor, which PostgreSQL has in transactions only, and reads have none.
-    seen = (
-        Node.uuid,
-        Node.resource_class,
-        Node.provision_state,
-        Node.power_state,
-        Node.maintenance,
-        Node.instance_uuid,
-    )
-    for node in session.scalars(select(Node).options(load_only(*seen))):
-        if node.uuid not in providers:
+    for node in session.scalars(select(Node).options(load_only(Node.uuid, *projection.PROJECTED))):
+        if node.uuid not in marks:
             yield f"node {node.uuid}: has no resource provider"
             continue
         unit = projection.inventory_of(node)
         wanted = {unit.resource_class: (1, int(unit.reserved))} if unit else {}
         if found.get(node.uuid, {}) != wanted:
             yield f"node {node.uuid}: its provider has {found.get(node.uuid, {})} (total, reserved), not {wanted}"
+        expected = (unit.resource_class if unit else None, unit is None or unit.reserved, True)
+        if marks[node.uuid] != expected:
+            yield (
+                f"node {node.uuid}: its provider is marked as {marks[node.uuid]} (class, withheld, is a root), "
+                f"not {expected}"
+            )
+
+
+def _trees(session: Session) -> Iterator[str]:
+    """What is kept about trees that belong to one consumer at a time, against their members and allocations."""
+    root = aliased(ResourceProvider)
+    rows = session.execute(
+        select(
+            root.uuid,
+            root.holder,
+            root.withheld,
+            ResourceProvider.uuid.label("member"),
+            ResourceProvider.indivisible,
+            Consumer.uuid.label("consumer"),
+        )
+        .join(ResourceProvider, ResourceProvider.root_id == root.id)
+        .outerjoin(Allocation, Allocation.provider_id == ResourceProvider.id)
+        .outerjoin(Consumer, Consumer.id == Allocation.consumer_id)
+        .where(root.mirrored_class_id.is_not(None), exists().where(_Child.parent_id == root.id))
+        .order_by(root.id)
+    )
+    withheld: dict[str, bool] = {}
+    for uuid, group in groupby(rows, lambda row: row.uuid):
+        members = list(group)
+        consumers = sorted({row.consumer for row in members} - {None})
+        holder = members[0].holder
+        withheld |= {row.member: members[0].withheld or holder is not None for row in members}
+        if not all(row.indivisible for row in members):
+            yield f"provider {uuid}: its tree is not marked as indivisible"
+        if consumers != ([holder] if holder else []):
+            yield f"provider {uuid}: its tree is held by {consumers}, but said to be held by {holder}"
+    yield from _withheld(session, withheld)
+
+
+def _withheld(session: Session, trees: Mapping[str, bool]) -> Iterator[str]:
+    """inventories.withheld; ``trees`` says of the members of indivisible trees whether it is to be set."""
+    rows = session.execute(
+        select(
+            ResourceProvider.uuid,
+            ResourceClass.name,
+            Inventory.withheld,
+            ResourceProvider.mirrored_class_id.is_not(None)
+            & (ResourceProvider.mirrored_class_id != Inventory.resource_class_id),
+        )
+        .join(Inventory, Inventory.provider_id == ResourceProvider.id)
+        .join(ResourceClass, ResourceClass.id == Inventory.resource_class_id)
+        .where(or_(Inventory.withheld != 0, ResourceProvider.uuid.in_(sorted(trees))))
+    )
+    for uuid, name, withheld, is_foreign in rows:
+        if bool(withheld) != bool(is_foreign or trees.get(uuid, False)):
+            yield f"provider {uuid}: its inventory of {name} is {'' if withheld else 'not '}withheld"
 
 
 def _traits(session: Session) -> Iterator[str]:
-    """The traits of each node's provider against the node's own."""
+    """The traits of each node's provider against the node's own, but for those of the scheduler above."""
     own = {
         (uuid, name)
         for uuid, name in session.execute(
@@ -108,9 +173,11 @@ def _traits(session: Session) -> Iterator[str]:
         )
     }
     for uuid, name in sorted(own - shown):
-        yield f"node {uuid}: its provider lacks the trait {name}"
+        if not is_scheduler_trait(name):
+            yield f"node {uuid}: its provider lacks the trait {name}"
     for uuid, name in sorted(shown - own):
-        yield f"node {uuid}: its provider has the trait {name}, which the node has not"
+        if not is_scheduler_trait(name):
+            yield f"node {uuid}: its provider has the trait {name}, which the node has not"
 
 
 def _trait_ids(session: Session) -> Iterator[str]:

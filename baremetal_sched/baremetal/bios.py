@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.fields import COMMON, Field, Fields
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import BiosSetting, Node
+from baremetal_sched.documents.fields import COMMON, Field, Fields
 from baremetal_sched.errors.baremetal import BiosSettingNotFound
 
 #: Since when more than the value is known.

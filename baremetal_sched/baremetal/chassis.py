@@ -6,10 +6,11 @@ from typing import Any
 from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import patch, records
-from baremetal_sched.baremetal.fields import COMMON, Field, Fields, Kind
+from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.schemas.chassis import CHASSIS_UPDATE
 from baremetal_sched.db.models import Chassis, Node
+from baremetal_sched.documents import patch
+from baremetal_sched.documents.fields import COMMON, Field, Fields, Kind
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import ChassisAlreadyExists, ChassisNotEmpty, ChassisNotFound
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import RowMapping, delete, insert, select, update
 from sqlalchemy.orm import Session
@@ -91,9 +91,35 @@ def heartbeat(session: Session, hostname: str, *, online: bool = True) -> bool:
     return bool(rows_changed(result))
 
 
-def is_alive(session: Session, hostname: str, timeout: float) -> bool:
-    """Is there a conductor of this name that is alive now?"""
-    return session.scalar(select(Conductor.id).where(Conductor.hostname == hostname, alive(timeout))) is not None
+class LastHeartbeat(NamedTuple):
+    """When a conductor sent its last heartbeat, by the clock of the database, and whether it is alive."""
+
+    at: float
+    is_alive: bool
+
+
+def last_heartbeat(session: Session, hostname: str, timeout: float) -> LastHeartbeat | None:
+    """Return the last heartbeat of the conductor of this name; None if it has no entry."""
+    row = session.execute(select(Conductor.heartbeat_at, alive(timeout)).where(Conductor.hostname == hostname)).first()
+    return None if row is None else LastHeartbeat(row[0], bool(row[1]))
+
+
+def claim(session: Session, hostname: str, seen: float | None) -> bool:
+    """Send a heartbeat under this name; return False if another process did since ``seen``.
+
+    None: there was no entry. It is made, and is offline until ``register``.
+    """
+    if seen is None:
+        if session.scalar(select(Conductor.id).where(Conductor.hostname == hostname)) is not None:
+            return False
+        session.execute(insert(Conductor).values(hostname=hostname, created_at=utcnow(), heartbeat_at=epoch()))
+        return True
+    result = session.execute(
+        update(Conductor)
+        .where(Conductor.hostname == hostname, Conductor.heartbeat_at == seen)
+        .values(heartbeat_at=epoch())
+    )
+    return bool(rows_changed(result))
 
 
 def forget_gone(session: Session, after: float) -> list[str]:

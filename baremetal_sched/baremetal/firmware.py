@@ -6,9 +6,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.drivers.machine import Flashed
-from baremetal_sched.baremetal.fields import COMMON, Field, Fields
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import FirmwareComponent, Node
+from baremetal_sched.documents.fields import COMMON, Field, Fields
 
 #: Since when vendor, model and serial number are known.
 IDENTITY_SINCE = 114

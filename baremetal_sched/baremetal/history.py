@@ -6,9 +6,10 @@ from typing import Literal
 from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.fields import Field, Fields, Kind
+from baremetal_sched.db import requester
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, NodeHistory
+from baremetal_sched.documents.fields import Field, Fields, Kind
 from baremetal_sched.errors.baremetal import HistoryNotFound
 
 Severity = Literal["INFO", "ERROR"]
@@ -48,16 +49,15 @@ def record(
     event_type: str,
     severity: Severity = "INFO",
     conductor: str | None = None,
-    user: str | None = None,
-    project: str | None = None,
     duration: float | None = None,
 ) -> None:
     """Add ``event`` (a sentence for people) to the node's history, with the states that the node is in now.
 
     ``event_type`` is a word for programs, as Ironic has them: "provision", "power", "takeover", "deploying" …;
-    ``conductor`` the host name of who did it, ``user`` and ``project`` whoever asked for it, ``duration`` the seconds
-    that it took: as long as the node has been in its provision state, unless given.
+    ``conductor`` the host name of who did it, ``duration`` the seconds that it took: as long as the node has been in
+    its provision state, unless given. User and project are those that the transaction is for.
     """
+    asked = requester.of(session).known()
     now = utcnow()
     if duration is None and node.provision_updated_at is not None:
         duration = (now - node.provision_updated_at).total_seconds()
@@ -70,8 +70,8 @@ def record(
             event=event[:MAX_EVENT],
             event_type=event_type,
             conductor=conductor,
-            user=user,
-            project=project,
+            user=asked.get("user_id"),
+            project=asked.get("project_id"),
             state=node.provision_state,
             target_provision_state=node.target_provision_state,
             duration_seconds=duration,

@@ -1,8 +1,8 @@
-"""UUIDs, names and traits: what is well formed."""
+"""Names, addresses and traits: what is well formed."""
 
 import re
-import uuid
 
+from baremetal_sched.documents.identifiers import canonical_uuid
 from baremetal_sched.placement import names
 
 _LOGICAL_NAME = re.compile(r"[A-Za-z0-9\-._~]{1,255}")
@@ -17,15 +17,6 @@ _DATAPATH_ID = re.compile(r"[0-9a-f]{16}", re.IGNORECASE)
 TRAITS_PER_NODE = 50
 
 RESERVED_NODE_NAMES = ("maintenance", "management", "states", "vendor_passthru", "detail", "validate")
-
-
-def canonical_uuid(text: str) -> str | None:
-    """``text`` as a UUID in lower case with dashes; None if it is none. Dashes may be missing, letters of any case."""
-    try:
-        canonical = str(uuid.UUID(text))
-    except (ValueError, AttributeError):
-        return None
-    return canonical if text.lower().replace("-", "") == canonical.replace("-", "") else None
 
 
 def canonical_mac(text: str) -> str | None:

@@ -17,6 +17,7 @@ from baremetal_sched.baremetal.identifiers import canonical_mac
 from baremetal_sched.baremetal.node_fields import FIELDS
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.baremetal.rules import built_in, engine
+from baremetal_sched.baremetal.rules.limits import Budget
 from baremetal_sched.baremetal.rules.subject import ApiCall, Subject
 from baremetal_sched.baremetal.schemas.inspection_rules import PHASES
 from baremetal_sched.db.clock import utcnow
@@ -86,10 +87,12 @@ def judge(
     subject, untouched = (_subject(session, node, own, finding) for _ in range(2))
     subject.inventory_before = before
     registry.run(hooks, subject, settings)
-    rules_in_files = built_in.load_file(settings.inspection_rules.built_in_rules)
+    options = settings.inspection_rules
+    subject.budget = Budget(options.max_size, options.time_limit)
+    rules_in_files = built_in.load_file(options.built_in_rules)
     for phase in PHASES:
         rules = inspection_rules.in_order(session, phase, rules_in_files)
-        engine.run(rules, subject, mask_secrets=settings.inspection_rules.mask_secrets)
+        engine.run(rules, subject, mask_secrets=options.mask_secrets)
     changed_ports = {
         uuid: _changes(untouched.ports.get(uuid, subject.blank_port), port) for uuid, port in subject.ports.items()
     }

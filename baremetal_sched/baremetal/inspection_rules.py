@@ -6,12 +6,13 @@ from typing import Any
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import patch, records
-from baremetal_sched.baremetal.fields import COMMON, Field, Fields, Kind
+from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.rules import engine
 from baremetal_sched.baremetal.rules.engine import Rule
 from baremetal_sched.baremetal.schemas.inspection_rules import PHASES, RULE_UPDATE
 from baremetal_sched.db.models import InspectionRule
+from baremetal_sched.documents import patch
+from baremetal_sched.documents.fields import COMMON, Field, Fields, Kind
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import InspectionRuleAlreadyExists, InspectionRuleNotFound
 
@@ -58,7 +59,8 @@ def update(session: Session, uuid: str, operations: patch.Patch) -> None:
     after = FIELDS.patched(before, operations, RULE_UPDATE)
     if rule.sensitive and not after["sensitive"]:
         raise InvalidValue(message="Inspection rules cannot have the sensitive flag unset.")
-    engine.check(after["conditions"], after["actions"])
+    # The arguments of a sensitive rule cannot be read, and so not by giving them another operator either.
+    engine.check(after["conditions"], after["actions"], shows_values=False)
     records.change(rule, FIELDS.changes(before, after))
 
 

@@ -4,6 +4,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from sqlalchemy import func, not_, select
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.explanation import count_withheld
 from baremetal_sched.baremetal.ownership import alive, live_members
 from baremetal_sched.db.models import Conductor, Node, NodeWork
 from baremetal_sched.settings import Settings
@@ -14,6 +15,14 @@ def figures(session: Session, settings: Settings) -> list[Metric]:
     nodes = GaugeMetricFamily("baremetal_sched_nodes", "Nodes.", labels=["provision_state"])
     for state, count in session.execute(select(Node.provision_state, func.count()).group_by(Node.provision_state)):
         nodes.add_metric([state], count)
+
+    not_offered = GaugeMetricFamily(
+        "baremetal_sched_available_nodes_not_offered",
+        "Available nodes without an instance that placement does not offer, by the first reason.",
+        labels=["reason"],
+    )
+    for reason, count in count_withheld(session).items():
+        not_offered.add_metric([reason], count)
 
     unowned = select(func.count()).select_from(Node).where(not_(live_members(session, settings).served()))
     without = GaugeMetricFamily(
@@ -45,4 +54,4 @@ def figures(session: Session, settings: Settings) -> list[Metric]:
     )
     for kind, count in session.execute(select(NodeWork.kind, func.count()).group_by(NodeWork.kind)):
         pending.add_metric([kind], count)
-    return [nodes, without, living, undone, pending]
+    return [nodes, not_offered, without, living, undone, pending]

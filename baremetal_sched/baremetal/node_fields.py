@@ -1,7 +1,7 @@
 """The fields of a node."""
 
 from baremetal_sched.baremetal.drivers import INTERFACE_TYPES
-from baremetal_sched.baremetal.fields import Field, Fields, Kind
+from baremetal_sched.documents.fields import Field, Fields, Kind
 
 
 def _interface(kind: str) -> Field:
@@ -35,7 +35,7 @@ FIELDS = Fields(
     Field("name", 5, post=True, patch=True),
     Field("inspection_started_at", 6, Kind.TIME),
     Field("inspection_finished_at", 6, Kind.TIME),
-    Field("clean_step", 7, Kind.JSON),
+    Field("clean_step", 7, Kind.MASKED),
     Field("raid_config", 12, Kind.JSON),
     Field("target_raid_config", 12, Kind.JSON),
     Field("states", 14, Kind.LINKS, selectable=False),
@@ -45,7 +45,7 @@ FIELDS = Fields(
     Field("volume", 32, Kind.LINKS, selectable=False),
     Field("traits", 37, Kind.COMPUTED),
     Field("fault", 42),
-    Field("deploy_step", 44, Kind.JSON),
+    Field("deploy_step", 44, Kind.MASKED),
     Field("conductor_group", 46, post=True, patch=True, default=""),
     Field("automated_clean", 47, post=True, patch=True),
     Field("protected", 48, patch=True, default=False),
@@ -62,7 +62,7 @@ FIELDS = Fields(
     Field("secure_boot", 75, post=True),
     Field("shard", 82, post=True, patch=True),
     Field("parent_node", 83, post=True, patch=True),
-    Field("service_step", 87, Kind.JSON),
+    Field("service_step", 87, Kind.MASKED),
     Field("disable_power_off", 95, post=True, patch=True, default=False),
     Field("instance_name", 104, post=True, patch=True),
     Field("health", 109),

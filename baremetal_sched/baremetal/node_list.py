@@ -1,20 +1,22 @@
 """Lists of nodes: filters, order and pages as SQL. Plain rows, no entities."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, func, not_, or_, select
 from sqlalchemy.orm import Session, aliased
 from sqlalchemy.orm.attributes import InstrumentedAttribute
 
-from baremetal_sched.baremetal import chassis, paging
-from baremetal_sched.baremetal.identifiers import canonical_uuid
+from baremetal_sched.baremetal import chassis
 from baremetal_sched.baremetal.ownership import Membership
-from baremetal_sched.baremetal.paging import Page
 from baremetal_sched.baremetal.trait_conditions import has_all, has_any
+from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
+from baremetal_sched.db import paging
 from baremetal_sched.db.models import Node
+from baremetal_sched.db.paging import Page
 from baremetal_sched.db.types import Query, Rows
+from baremetal_sched.documents.identifiers import canonical_uuid
 from baremetal_sched.errors.baremetal import NodeNotFound
 
 #: How many nodes the search for those of one conductor reads at a time.
@@ -52,24 +54,35 @@ class NodeFilters:
     not_traits_any: Sequence[str] = field(default_factory=list)
 
 
-def select_nodes(session: Session, filters: NodeFilters, page: Page, query: Query, membership: Membership) -> Rows:
-    """The page of the list, of what ``query`` selects of nodes. ``membership`` is for the filter ``conductor`` only.
+def select_nodes(
+    session: Session,
+    filters: NodeFilters,
+    page: Page,
+    query: Query,
+    membership: Membership,
+    visible: Visibility = EVERYTHING,
+    values: Mapping[str, Any] | None = None,
+) -> Rows:
+    """The page of the list, of what ``query`` selects of ``visible`` nodes; ``values`` are those of its parameters.
+    ``membership`` is for the filter ``conductor`` only.
 
     Raises ChassisNotFound and NodeNotFound (marker) for what the filters and the page name, InvalidValue for a sort key
     that cannot be one.
     """
-    wanted = paging.after_marker(session, _filtered(session, query, filters), Node, page, missing)
+    page = replace(page, within=and_(*visible.conditions()) if not visible.everything else None)
+    wanted = paging.after_marker(session, _filtered(session, query, filters, visible), Node, page, missing)
     order = paging.order(Node, page)
     if filters.conductor is None:
-        return session.execute(wanted.order_by(*order).limit(page.limit)).all()
+        return session.execute(wanted.order_by(*order).limit(page.limit), values).all()
     ids = _ids_owned_by(session, wanted, order, filters.conductor, membership, page.limit)
-    rows = session.execute(query.where(Node.id.in_(ids)).order_by(*order)) if ids else ()
+    rows = session.execute(query.where(Node.id.in_(ids)).order_by(*order), values) if ids else ()
     return list(rows)
 
 
-def children(session: Session, parent: str) -> list[str]:
-    """UUIDs of the nodes whose parent is the one with UUID ``parent``, the oldest first."""
-    return list(session.scalars(select(Node.uuid).where(Node.parent_node == parent).order_by(Node.id)))
+def children(session: Session, parent: str, visible: Visibility = EVERYTHING) -> list[str]:
+    """UUIDs of the visible nodes whose parent is the one with UUID ``parent``, the oldest first."""
+    found = select(Node.uuid).where(Node.parent_node == parent, *visible.conditions())
+    return list(session.scalars(found.order_by(Node.id)))
 
 
 def missing(node: str) -> NodeNotFound:
@@ -77,8 +90,12 @@ def missing(node: str) -> NodeNotFound:
     return NodeNotFound(node=node)
 
 
-def _filtered(session: Session, query: Query, filters: NodeFilters) -> Query:
-    conditions: list[ColumnElement[bool]] = [*_plain(filters), *_trait_conditions(filters)]
+def _filtered(session: Session, query: Query, filters: NodeFilters, visible: Visibility) -> Query:
+    conditions: list[ColumnElement[bool]] = [*visible.conditions(), *_plain(filters), *_trait_conditions(filters)]
+    if filters.parent_node is not None:
+        conditions.append(_is_child_of(filters.parent_node, visible))
+    elif not filters.include_children:
+        conditions.append(Node.parent_node.is_(None))
     if filters.chassis_uuid is not None:
         conditions.append(Node.chassis_id == chassis.id_of(session, filters.chassis_uuid))
     return query.where(*conditions)
@@ -109,20 +126,18 @@ def _plain(filters: NodeFilters) -> list[ColumnElement[bool]]:
         conditions.append(or_(Node.owner == filters.project, Node.lessee == filters.project))
     if filters.description_contains is not None:
         conditions.append(contains(Node.description, filters.description_contains))
-    if filters.parent_node is not None:
-        conditions.append(_is_child_of(filters.parent_node))
-    elif not filters.include_children:
-        conditions.append(Node.parent_node.is_(None))
     return conditions
 
 
-def _is_child_of(parent: str) -> ColumnElement[bool]:
-    """parent_node = <UUID>, or = (SELECT uuid FROM nodes WHERE name = <name>)"""
+def _is_child_of(parent: str, visible: Visibility) -> ColumnElement[bool]:
+    """parent_node = <UUID>, or = (SELECT uuid FROM nodes WHERE name = <name>), if that node is visible"""
     uuid = canonical_uuid(parent)
     if uuid is not None:
         return Node.parent_node == uuid
     named = aliased(Node)
-    return Node.parent_node == select(named.uuid).where(named.name == parent).scalar_subquery()
+    return (
+        Node.parent_node == select(named.uuid).where(named.name == parent, *visible.conditions(named)).scalar_subquery()
+    )
 
 
 def contains(column: Any, text: str) -> ColumnElement[bool]:

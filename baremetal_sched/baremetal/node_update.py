@@ -9,12 +9,14 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import allocations, chassis, nodes, patch, projection, states
+from baremetal_sched.baremetal import allocations, chassis, nodes, resource_class_names, states
 from baremetal_sched.baremetal.drivers import INTERFACE_TYPES
 from baremetal_sched.baremetal.node_fields import FIELDS
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.baremetal.schemas.nodes import NODE_UPDATE
+from baremetal_sched.baremetal.visibility import UNRESTRICTED, Access
 from baremetal_sched.db.models import Chassis, Node
+from baremetal_sched.documents import patch
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import InvalidNodeState, NodeAssociated
 
@@ -29,12 +31,16 @@ def update(
     membership: Membership,
     reset_interfaces: bool = False,
     hides_inspect_wait: bool = False,
+    access: Access = UNRESTRICTED,
 ) -> Node:
     """Apply a PATCH that is well formed and touches only fields that may be touched; returns the node.
 
     ``reset_interfaces``: a change of driver sets all interfaces to the new driver's defaults.
     ``hides_inspect_wait``: the client is older than that state, so to it "inspecting" is no transition.
-    Raises InvalidValue, InvalidNodeState, NodeAssociated, NodeLocked, NoValidHost, … and then nothing is changed.
+    ``access``: the caller's, to nodes of which the owner is changed. It has to cover the new owner, too, so that a
+    node is given only to projects for which the caller can speak. A new parent has to be visible.
+    Raises NotAllowed, InvalidValue, InvalidNodeState, NodeAssociated, NodeLocked, NoValidHost, … and then nothing is
+    changed.
     """
     node = nodes.find_for_change(session, ident)
     _require_settled(node, operations, hides_inspect_wait)
@@ -43,7 +49,7 @@ def update(
     changed = _changes(before, after, membership)
     nodes.require_unlocked(node)
     named = {patch.root(operation) for operation in operations}
-    _apply(session, node, before, after, changed, named, reset_interfaces)
+    _apply(session, node, before, after, changed, named, reset_interfaces, access)
     return node
 
 
@@ -80,10 +86,11 @@ def _apply(
     changed: dict[str, Any],
     named: set[str],
     reset_interfaces: bool,
+    access: Access = UNRESTRICTED,
 ) -> None:
     _check_flags(node, after, changed)
     _check_states(node, changed, reset_interfaces)
-    _check_values(session, node, after, changed)
+    _check_values(session, node, after, changed, access)
     _settle_interfaces(after, changed, before, named, reset_interfaces)
     if changed:
         _store(session, node, changed)
@@ -146,7 +153,9 @@ def _check_states(node: Node, changed: Mapping[str, Any], reset_interfaces: bool
         )
 
 
-def _check_values(session: Session, node: Node, after: Mapping[str, Any], changed: dict[str, Any]) -> None:
+def _check_values(
+    session: Session, node: Node, after: Mapping[str, Any], changed: dict[str, Any], access: Access
+) -> None:
     if "driver" in changed and node.console_enabled:
         raise InvalidNodeState(message=f"Node {node.uuid} can not change its driver while its console is enabled.")
     if "name" in changed:
@@ -156,11 +165,13 @@ def _check_values(session: Session, node: Node, after: Mapping[str, Any], change
             raise NodeAssociated(node=node.uuid, instance=node.instance_uuid)
         nodes.require_instance_free(session, changed["instance_uuid"], node.uuid)
     if "owner" in changed:
+        access.require(node.owner, node.lessee)
+        access.require(changed["owner"], after["lessee"])
         allocations.require_ownerless(session, node)
     if "properties" in changed:
         nodes.check_properties(node.uuid, after["properties"])
     if "parent_node" in changed:
-        changed["parent_node"] = nodes.find_parent(session, changed["parent_node"], node.owner)
+        changed["parent_node"] = nodes.find_parent(session, changed["parent_node"], node.owner, access.visible)
     if changed.get("maintenance") is False:
         changed |= {"maintenance_reason": None, "fault": None}
     display_name = after["instance_info"].get("display_name")
@@ -200,4 +211,5 @@ def _store(session: Session, node: Node, changed: dict[str, Any]) -> None:
     for name, value in changed.items():
         setattr(node, name, value)
     node.touch()
-    projection.project(session, node)
+    if "resource_class" in changed:
+        resource_class_names.log_warning(node.uuid, node.resource_class)

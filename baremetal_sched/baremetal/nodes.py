@@ -8,19 +8,16 @@ from typing import Any
 from sqlalchemy import ColumnElement, bindparam, delete, select
 from sqlalchemy.orm import Session, load_only
 
-from baremetal_sched.baremetal import chassis, projection, states
+from baremetal_sched.baremetal import chassis, projection, resource_class_names, states
 from baremetal_sched.baremetal.drivers import HARDWARE_TYPES, INTERFACE_TYPES
-from baremetal_sched.baremetal.identifiers import (
-    RESERVED_NODE_NAMES,
-    canonical_uuid,
-    is_conductor_group,
-    is_logical_name,
-)
+from baremetal_sched.baremetal.identifiers import RESERVED_NODE_NAMES, is_conductor_group, is_logical_name
 from baremetal_sched.baremetal.ownership import LiveMembers, Membership
+from baremetal_sched.baremetal.visibility import EVERYTHING, UNRESTRICTED, Access, Visibility
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Port
 from baremetal_sched.db.transaction import Reader
 from baremetal_sched.db.types import Query
+from baremetal_sched.documents.identifiers import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import (
     DuplicateNodeName,
@@ -35,22 +32,26 @@ from baremetal_sched.errors.baremetal import (
 from baremetal_sched.settings import Settings
 
 
-def find(session: Session, ident: str) -> Node:
-    """The node with UUID or name ``ident``, for reading. Raises NodeNotFound."""
-    return _find(session, ident, for_update=False)
+def find(session: Session, ident: str, visible: Visibility = EVERYTHING) -> Node:
+    """The node with UUID or name ``ident``, for reading, if it is visible. Raises NodeNotFound."""
+    return _find(session, ident, visible, for_update=False)
 
 
-def find_for_change(session: Session, ident: str, *, projected_only: bool = False) -> Node:
-    """The node, its row locked until the transaction ends. Raises NodeNotFound.
+def find_for_change(
+    session: Session, ident: str, visible: Visibility = EVERYTHING, *, projected_only: bool = False
+) -> Node:
+    """The node, if it is visible, its row locked until the transaction ends. Raises NodeNotFound.
 
     ``projected_only``: just the columns that its provider depends on, for a change of nothing else.
     """
-    return _find(session, ident, for_update=True, projected_only=projected_only)
+    return _find(session, ident, visible, for_update=True, projected_only=projected_only)
 
 
-def _find(session: Session, ident: str, *, for_update: bool, projected_only: bool = False) -> Node:
+def _find(session: Session, ident: str, visible: Visibility, *, for_update: bool, projected_only: bool = False) -> Node:
     canonical = canonical_uuid(ident)
     query = _query(by_uuid=canonical is not None, for_update=for_update, projected_only=projected_only)
+    if not visible.everything:
+        query = query.where(*visible.conditions())
     node: Node | None = session.scalars(query, {"ident": canonical or ident}).first()
     if node is None:
         raise NodeNotFound(node=ident)
@@ -112,12 +113,15 @@ def _changeable(node: Node, membership: Membership) -> Node:
     return node
 
 
-def find_named_in_body(session: Session, ident: str) -> Node:
-    """The node that a body names, its row locked. Raises InvalidValue if there is none: it is no part of the path."""
+def find_named_in_body(session: Session, ident: str, access: Access = UNRESTRICTED) -> Node:
+    """The node that a body names, its row locked. Raises InvalidValue if there is none, as it is no part of the path;
+    NotAllowed if the caller sees it, but has no ``access``."""
     try:
-        return find_for_change(session, ident)
+        node = find_for_change(session, ident, access.visible)
     except NodeNotFound as error:
         raise InvalidValue(message=str(error)) from None
+    access.check(node)
+    return node
 
 
 def find_owner_to_change(session: Session, node_id: int, membership: Membership) -> Node:
@@ -127,9 +131,16 @@ def find_owner_to_change(session: Session, node_id: int, membership: Membership)
 
 
 def create(
-    session: Session, values: Mapping[str, Any], *, initial_state: str, membership: Membership, settings: Settings
+    session: Session,
+    values: Mapping[str, Any],
+    *,
+    initial_state: str,
+    membership: Membership,
+    settings: Settings,
+    visible: Visibility = EVERYTHING,
 ) -> Node:
-    """A new node from ``values`` (fields of ``schemas.nodes.NODE_CREATE``), and its resource provider.
+    """A new node from ``values`` (fields of ``schemas.nodes.NODE_CREATE``), and its resource provider. Its parent is a
+    ``visible`` one.
 
     Raises NoValidHost or NoConductors if nobody serves its group and driver, InvalidValue for what cannot be,
     NodeAlreadyExists, DuplicateNodeName or InstanceAssociated for what is taken.
@@ -142,7 +153,7 @@ def create(
     check_conductor_group(group)
     check_properties(uuid, fields.get("properties") or {})
     chassis_id = chassis.id_of(session, fields.pop("chassis_uuid", None))
-    parent = find_parent(session, fields.pop("parent_node", None), fields.get("owner"))
+    parent = find_parent(session, fields.pop("parent_node", None), fields.get("owner"), visible)
     fields["resource_class"] = fields.get("resource_class") or settings.default_resource_class
     fields |= interfaces(driver, fields)
     _require_free(session, uuid, fields)
@@ -156,7 +167,8 @@ def create(
         **{name: value for name, value in fields.items() if value is not None},
     )
     session.add(node)
-    projection.project(session, node)
+    session.flush()
+    resource_class_names.log_warning(node.uuid, node.resource_class)
     return node
 
 
@@ -221,15 +233,15 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def find_parent(session: Session, ident: str | None, owner: str | None) -> str | None:
+def find_parent(session: Session, ident: str | None, owner: str | None, visible: Visibility = EVERYTHING) -> str | None:
     """The UUID of the node that is to be the parent of one with this ``owner``, named by UUID or name.
 
-    Raises InvalidValue if there is none, or if it has another owner.
+    Raises InvalidValue if there is none, if it has another owner, or if it is not ``visible``.
     """
     if ident is None:
         return None
     try:
-        parent = find(session, ident)
+        parent = find(session, ident, visible)
     except NodeNotFound:
         parent = None
     if parent is None or parent.owner != owner:
@@ -288,4 +300,3 @@ def set_maintenance(session: Session, node: Node, *, maintenance: bool, reason: 
     if not maintenance:
         node.fault = None
     node.touch()
-    projection.project(session, node)

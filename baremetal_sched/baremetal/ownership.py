@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from sqlalchemy import ColumnElement, Double, and_, false, func, literal_column, or_, select, true
-from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Conductor, ConductorInterface, Node
 from baremetal_sched.db.packing import concatenated, constant, joined
+from baremetal_sched.db.transaction import Reader
 from baremetal_sched.errors.baremetal import NoConductors, NoValidHost
 from baremetal_sched.hashring import ring_of
 from baremetal_sched.releases import has_groups
@@ -115,10 +115,14 @@ def _membership(text: str, exponent: int) -> Membership:
     return Membership({key: frozenset(hosts) for key, hosts in hosts_by_key.items()}, exponent, grouped)
 
 
-def live_members(session: Session, settings: Settings) -> Membership:
+def live_members(reader: Reader, settings: Settings) -> Membership:
     """The membership as it is now, by the clock of the database."""
     live = LiveMembers.of(settings)
-    return live.read(session.scalar(select(live.column)))
+    return live.read(reader.scalar(select(live.column)))
+
+
+#: No conductor is alive.
+NO_MEMBERS = Membership({}, 0)
 
 
 @lru_cache

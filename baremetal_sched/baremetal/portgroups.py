@@ -7,12 +7,14 @@ from sqlalchemy import exists, select
 from sqlalchemy import update as update_rows
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import nodes, patch, records, states
-from baremetal_sched.baremetal.fields import COMMON, Field, Fields, Kind
+from baremetal_sched.baremetal import nodes, records, states
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.baremetal.schemas.portgroups import PORTGROUP_UPDATE
+from baremetal_sched.baremetal.visibility import UNRESTRICTED, Access
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Port, Portgroup
+from baremetal_sched.documents import patch
+from baremetal_sched.documents.fields import COMMON, Field, Fields, Kind
 from baremetal_sched.errors.baremetal import (
     InvalidNodeState,
     PortgroupAlreadyExists,
@@ -47,34 +49,42 @@ def missing(ident: str) -> PortgroupNotFound:
     return PortgroupNotFound(portgroup=ident)
 
 
-def create(session: Session, values: Mapping[str, Any], default_mode: str) -> Portgroup:
+def create(session: Session, values: Mapping[str, Any], default_mode: str, access: Access = UNRESTRICTED) -> Portgroup:
     """A new portgroup from ``values`` (fields of ``schemas.portgroups.PORTGROUP_CREATE``).
 
-    Raises InvalidValue, PortgroupAlreadyExists.
+    Raises NotAllowed, InvalidValue, PortgroupAlreadyExists.
     """
     fields = dict(values)
-    node = nodes.find_named_in_body(session, fields.pop("node_uuid"))
+    node = nodes.find_named_in_body(session, fields.pop("node_uuid"), access)
     fields["mode"] = fields.get("mode") or default_mode
     _require_free(session, fields)
     return records.new(session, Portgroup, {**fields, "node_id": node.id})
 
 
 def update(
-    session: Session, ident: str, operations: patch.Patch, membership: Membership, *, hides_inspect_wait: bool
+    session: Session,
+    ident: str,
+    operations: patch.Patch,
+    membership: Membership,
+    *,
+    hides_inspect_wait: bool,
+    access: Access = UNRESTRICTED,
 ) -> Portgroup:
     """Apply a PATCH of fields that may be touched. The ports of the group follow its physical network.
 
-    ``hides_inspect_wait``: the client is older than that state, so to it an inspected node may be changed.
-    Raises PortgroupNotFound, NodeLocked, InvalidValue, InvalidNodeState, PortgroupAlreadyExists, PortgroupNotEmpty,
-    NoValidHost.
+    ``hides_inspect_wait``: the client is older than that state, so to it an inspected node may be changed. ``access``
+    has to cover the node, and the other one if the group moves.
+    Raises PortgroupNotFound, NotAllowed, NodeLocked, InvalidValue, InvalidNodeState, PortgroupAlreadyExists,
+    PortgroupNotEmpty, NoValidHost.
     """
     group = records.find_for_change(session, Portgroup, ident, missing)
     node = nodes.find_owner_to_change(session, group.node_id, membership)
+    access.check(node)
     before = FIELDS.values_of(group, node_uuid=node.uuid)
     changed = FIELDS.changes(before, FIELDS.patched(before, operations, PORTGROUP_UPDATE))
     _check_settled(group, node, hides_inspect_wait)
     if "node_uuid" in changed:
-        node = nodes.find_named_in_body(session, changed.pop("node_uuid"))
+        node = nodes.find_named_in_body(session, changed.pop("node_uuid"), access)
         _check_move(session, group, node)
         changed["node_id"] = node.id
     _require_free(session, changed)

@@ -6,11 +6,13 @@ from typing import Any
 from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import nodes, patch, portgroups, records, states
-from baremetal_sched.baremetal.fields import COMMON, Field, Fields, Kind
+from baremetal_sched.baremetal import nodes, portgroups, records, states
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.baremetal.schemas.ports import PORT_UPDATE
+from baremetal_sched.baremetal.visibility import UNRESTRICTED, Access, Visibility
 from baremetal_sched.db.models import Node, Port, Portgroup
+from baremetal_sched.documents import patch
+from baremetal_sched.documents.fields import COMMON, Field, Fields, Kind
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import (
     InvalidNodeState,
@@ -50,16 +52,16 @@ def missing(ident: str) -> PortNotFound:
     return PortNotFound(port=ident)
 
 
-def create(session: Session, values: Mapping[str, Any], membership: Membership) -> Port:
+def create(session: Session, values: Mapping[str, Any], membership: Membership, access: Access = UNRESTRICTED) -> Port:
     """A new port from ``values`` (fields of ``schemas.ports.PORT_CREATE``). A locked node gets it all the same.
 
-    Raises InvalidValue, NoValidHost, NoConductors, PortAlreadyExists, PortgroupRefused.
+    Raises NotAllowed, InvalidValue, NoValidHost, NoConductors, PortAlreadyExists, PortgroupRefused.
     """
     fields = dict(values)
-    node = nodes.find_named_in_body(session, fields.pop("node_ident", None) or fields.pop("node_uuid"))
+    node = nodes.find_named_in_body(session, fields.pop("node_ident", None) or fields.pop("node_uuid"), access)
     fields.pop("node_uuid", None)
     membership.require(node.conductor_group, node.driver)
-    group = _portgroup(session, fields.pop("portgroup_uuid", None), node)
+    group = _portgroup(session, fields.pop("portgroup_uuid", None), node, access.visible)
     _check(fields)
     if group is not None:
         if fields.get("pxe_enabled") and not group.standalone_ports_supported:
@@ -80,27 +82,35 @@ def update(
     *,
     hides_inspect_wait: bool,
     group_has_network: bool,
+    access: Access = UNRESTRICTED,
 ) -> Port:
     """Apply a PATCH of fields that may be touched.
 
     ``hides_inspect_wait``: the client is older than that state, so to it an inspected node may be changed.
-    ``group_has_network``: the client knows that the physical network is the portgroup's.
-    Raises PortNotFound, NodeLocked, InvalidValue, InvalidNodeState, PortAlreadyExists, PortgroupRefused, NoValidHost.
+    ``group_has_network``: the client knows that the physical network is the portgroup's. ``access`` has to cover the
+    node, and the other one if the port moves.
+    Raises PortNotFound, NotAllowed, NodeLocked, InvalidValue, InvalidNodeState, PortAlreadyExists, PortgroupRefused,
+    NoValidHost.
     """
     port = records.find_for_change(session, Port, ident, missing)
     node = nodes.find_owner_to_change(session, port.node_id, membership)
+    access.check(node)
     old_group = session.get(Portgroup, port.portgroup_id) if port.portgroup_id else None
     before = document_of(port, node, old_group)
     after = FIELDS.patched(before, operations, PORT_UPDATE)
     changed = FIELDS.changes(before, after)
     _check(after)
-    _check_state(port, node, changed, hides_inspect_wait)
+    target = None
     if "node_uuid" in changed:
-        node = nodes.find_named_in_body(session, changed.pop("node_uuid"))
+        target = nodes.find_named_in_body(session, changed["node_uuid"], access)
+    _check_state(port, node, changed, hides_inspect_wait)
+    if target is not None:
+        node = target
+        del changed["node_uuid"]
         nodes.require_unlocked(node)
         _check_state(port, node, {"node_uuid": node.uuid}, hides_inspect_wait)
         changed["node_id"] = node.id
-    group = _portgroup(session, after["portgroup_uuid"], node)
+    group = _portgroup(session, after["portgroup_uuid"], node, access.visible)
     if group is not None:
         _check_network(group, changed, group_has_network)
         if {"portgroup_uuid", "physical_network"} & set(changed):
@@ -155,11 +165,13 @@ def destroy(session: Session, uuid: str, membership: Membership) -> None:
     session.delete(port)
 
 
-def _portgroup(session: Session, uuid: str | None, node: Node) -> Portgroup | None:
-    """The group that a body names, locked. Raises InvalidValue if there is none, or if it is another node's."""
+def _portgroup(session: Session, uuid: str | None, node: Node, visible: Visibility) -> Portgroup | None:
+    """The group that a body names, locked. Raises InvalidValue if there is none on a visible node, or if it is another
+    node's."""
     if uuid is None:
         return None
-    group = session.scalars(select(Portgroup).where(Portgroup.uuid == uuid).with_for_update()).first()
+    found = select(Portgroup).where(Portgroup.uuid == uuid, *visible.conditions_behind(Portgroup.node_id))
+    group = session.scalars(found.with_for_update()).first()
     if group is None:
         raise InvalidValue(message=str(PortgroupNotFound(portgroup=uuid)))
     if group.node_id != node.id:

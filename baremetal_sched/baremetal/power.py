@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import history, nodes, projection, states, work
+from baremetal_sched.baremetal import history, nodes, states, work
 from baremetal_sched.baremetal.drivers import agent
 from baremetal_sched.baremetal.drivers.interfaces import Driver
 from baremetal_sched.baremetal.drivers.machine import Effect, Machine
@@ -97,5 +97,4 @@ def finish(session: Session, work_id: int, conductor: str, outcome: Effect | str
     else:
         node.last_error = outcome
         history.record(session, node, outcome, event_type=KIND, severity="ERROR", conductor=conductor)
-    projection.project(session, node)
     return True

@@ -2,7 +2,7 @@
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import history, nodes, power, projection, states, work
+from baremetal_sched.baremetal import history, nodes, power, states, work
 from baremetal_sched.baremetal.drivers.machine import set_internal
 from baremetal_sched.db.models import Node
 from baremetal_sched.settings import Settings
@@ -41,7 +41,6 @@ def compare(session: Session, node: Node, found: str | None, conductor: str, set
         if found is not None:
             node.target_power_state = node.power_state
             work.request(session, node, conductor, power.KIND, {"target": node.power_state, "timeout": None})
-    projection.project(session, node)
 
 
 def _give_up(session: Session, node: Node, found: str | None, conductor: str) -> None:

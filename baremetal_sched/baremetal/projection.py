@@ -1,33 +1,31 @@
 """A node as a resource provider: the only place where a node's change reaches placement.
 
-Called in the node's own transaction, after the change; so the two views cannot be found apart.
+It happens in the node's own transaction, whenever a session flushes a new or changed node; so no change can be
+forgotten, and the two views cannot be found apart.
 """
 
 import re
 from collections.abc import Collection
+from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import event, inspect, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import states
+from baremetal_sched.baremetal import availability
+from baremetal_sched.db.changes import history_of
 from baremetal_sched.db.models import Node, NodeTrait
 from baremetal_sched.errors.baremetal import NodeAllocated
 from baremetal_sched.errors.placement import InventoryInUse
 from baremetal_sched.placement import projected
 
+#: The columns of a node that its provider depends on, besides the UUID.
+PROJECTED = (Node.resource_class, *availability.COLUMNS)
+
 #: The columns of a node that ``project`` and the checks before a change look at.
-COLUMNS = (
-    Node.uuid,
-    Node.revision,
-    Node.driver,
-    Node.conductor_group,
-    Node.reservation,
-    Node.resource_class,
-    Node.provision_state,
-    Node.power_state,
-    Node.maintenance,
-    Node.instance_uuid,
-)
+COLUMNS = (Node.uuid, Node.revision, Node.driver, Node.conductor_group, Node.reservation, *PROJECTED)
+
+#: In ``Session.info``: traits of nodes before and after a change that is not flushed yet, by id of the node.
+_TRAITS = "traits_of_nodes"
 
 _NOT_ALPHANUMERIC = re.compile(r"[^0-9A-Za-z]+")
 
@@ -41,42 +39,53 @@ def resource_class_of(name: str) -> str:
     return "CUSTOM_" + _NOT_ALPHANUMERIC.sub("_", name).upper()
 
 
-def is_reserved(
-    provision_state: str | None, power_state: str | None, maintenance: bool, instance_uuid: str | None
-) -> bool:
-    """May the node not be given out now? It may if it is available, its power state is known and sound, it is not in
-    maintenance and nobody is on it (the rule of Nova's Ironic driver, and of Ironic's allocations)."""
-    unavailable = (
-        maintenance
-        or power_state in (None, states.ERROR)
-        or (provision_state is not None and provision_state != states.AVAILABLE)
-    )
-    return unavailable or instance_uuid is not None
-
-
 def inventory_of(node: Node) -> projected.Unit | None:
     """What the node's provider has: one of its resource class; nothing if it has no class that placement can take."""
     if not node.resource_class:
         return None
-    reserved = is_reserved(node.provision_state, node.power_state, node.maintenance, node.instance_uuid)
-    return projected.Unit(resource_class_of(node.resource_class), reserved)
+    return projected.Unit(resource_class_of(node.resource_class), reserved=not availability.is_available(node))
 
 
-def project(session: Session, node: Node, traits: Collection[str] | None = None) -> list[str]:
+def traits_changed(session: Session, node: Node, before: Collection[str], after: Collection[str]) -> None:
+    """Note that the node, whose row is locked, has other traits now, for its provider to follow with the next flush."""
+    changes = session.info.setdefault(_TRAITS, {})
+    first, _ = changes.get(node.id, (frozenset(before), None))
+    changes[node.id] = (first, frozenset(after))
+
+
+def project(session: Session, node: Node) -> list[str]:
     """Make the node's provider what the node says; returns what had to change, in words.
-
-    ``traits`` are the node's, if the caller has just read or written them.
 
     Raises NodeAllocated if the node changed its resource class while somebody holds the old one.
     """
-    session.flush()
-    if traits is None:
-        traits = session.scalars(select(NodeTrait.trait).where(NodeTrait.node_id == node.id)).all()
+    before, after = session.info.get(_TRAITS, {}).pop(node.id, (None, None))
+    if after is None:
+        # A node that is new has none.
+        names = session.scalars(select(NodeTrait.trait).where(NodeTrait.node_id == node.id)) if node.id else ()
+        before = after = frozenset(names)
+    traits = projected.Traits(after, added=after - before, removed=before - after)
     try:
         return projected.conform(session, node.uuid, inventory_of(node), traits)
     except InventoryInUse:
         consumers = projected.consumers_of(session, node.uuid)
         raise NodeAllocated(node=node.uuid, consumer=", ".join(consumers)) from None
+
+
+@event.listens_for(Session, "before_flush")
+def _project_changed(session: Session, *_: Any) -> None:
+    """Project each node that is new, or of which something changes that its provider depends on."""
+    nodes = [entity for entity in (*session.new, *session.dirty) if isinstance(entity, Node)]
+    # In the same order everywhere, so that there are few deadlocks.
+    for node in sorted(nodes, key=lambda node: node.uuid):
+        if _is_to_project(session, node):
+            project(session, node)
+
+
+def _is_to_project(session: Session, node: Node) -> bool:
+    state: Any = inspect(node)
+    if state.pending or node.id in session.info.get(_TRAITS, ()):
+        return True
+    return any(history_of(node, column.key).has_changes() for column in PROJECTED)
 
 
 def withdraw(session: Session, node: Node, *, force: bool) -> None:

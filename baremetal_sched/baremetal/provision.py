@@ -16,8 +16,6 @@ from baremetal_sched.baremetal import (
     instances,
     nodes,
     outcomes,
-    projection,
-    secrets,
     state_machine,
     states,
     validation,
@@ -45,7 +43,8 @@ Arguments = dict[str, Any]
 
 @dataclass(frozen=True)
 class Order:
-    """What is asked for: a verb, and what goes with it. ``project`` is the client's, if he has one.
+    """What is asked for: a verb, and what goes with it. ``project``: the one for which the node is deployed; None:
+    for none.
 
     ``steps`` are those of cleaning, deploying or servicing that the client named.
     """
@@ -54,6 +53,7 @@ class Order:
     steps: Sequence[Mapping[str, Any]] = ()
     configdrive: str | Mapping[str, Any] | None = None
     rescue_password: str | None = None
+    hashed_rescue_password: str | None = None
     disable_ramdisk: bool = False
     project: str | None = None
 
@@ -83,7 +83,13 @@ def require_accepted(node: Node, verb: str | None) -> None:
     if known is None or not state_machine.accepts(node.provision_state, known.event):
         if node.reservation is not None:
             raise NodeBusy(node=node.uuid, host=node.reservation)
-        raise VerbRefused(verb=verb, node=node.uuid, state=node.provision_state)
+        raise _refused(node, verb)
+
+
+def _refused(node: Node, verb: str | None) -> VerbRefused:
+    verbs = state_machine.verbs_of(node.provision_state)
+    possible = f"Possible now: {', '.join(verbs)}." if verbs else "Nothing is possible until a conductor has finished."
+    return VerbRefused(verb=verb, node=node.uuid, state=node.provision_state, possible=possible)
 
 
 def request(session: Session, node: Node, order: Order, membership: Membership, settings: Settings) -> None:
@@ -124,7 +130,6 @@ def request(session: Session, node: Node, order: Order, membership: Membership, 
     else:
         outcomes.settle(node)
         node.touch()
-    projection.project(session, node)
 
 
 def resume(
@@ -136,7 +141,7 @@ def resume(
     Raises VerbRefused if it waits for nothing, NodeLocked, NoValidHost, NoConductors.
     """
     if not state_machine.accepts(node.provision_state, RESUME):
-        raise VerbRefused(verb=RESUME, node=node.uuid, state=node.provision_state)
+        raise _refused(node, RESUME)
     owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
     nodes.require_unlocked(node)
     work.request(session, node, owner, RESUME, found or {})
@@ -185,7 +190,8 @@ def _prepare_deploy(session: Session, node: Node, order: Order, settings: Settin
     templates = validation.require_deployable(session, node, settings, order.steps)
     if order.configdrive:
         node.instance_info = {**(node.instance_info or {}), "configdrive": order.configdrive}
-    if settings.conductor.automatic_lessee and order.project and node.lessee is None:
+    leases = settings.conductor.automatic_lessee and order.event == "deploy"
+    if leases and order.project and node.lessee is None:
         node.lessee = order.project
         node.driver_internal_info = {**(node.driver_internal_info or {}), "automatic_lessee": True}
     return {"templates": templates}
@@ -211,8 +217,10 @@ def _prepare_inspect(session: Session, node: Node, order: Order, settings: Setti
 
 def _prepare_rescue(session: Session, node: Node, order: Order, settings: Settings) -> None:
     _validate(node, settings, "rescue", "power", "rescue", "network")
-    password = order.rescue_password or ""
-    passwords = {"rescue_password": password, "hashed_rescue_password": secrets.hashed(password)}
+    passwords = {
+        "rescue_password": order.rescue_password,
+        "hashed_rescue_password": order.hashed_rescue_password,
+    }
     node.instance_info = {**(node.instance_info or {}), **passwords}
 
 

@@ -1,9 +1,9 @@
-"""Undoing what somebody changed on the resource provider of a node directly: the node is the truth."""
+"""Undoing what was changed on the resource provider of a node directly: the node is the truth."""
 
-from sqlalchemy import ColumnElement, and_, case, exists, func, or_, select, true, update
+from sqlalchemy import ColumnElement, and_, case, exists, func, or_, select, update
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import history, projection, states
+from baremetal_sched.baremetal import availability, history, projection
 from baremetal_sched.db.models import (
     Conductor,
     Inventory,
@@ -14,6 +14,7 @@ from baremetal_sched.db.models import (
     Trait,
 )
 from baremetal_sched.placement import names
+from baremetal_sched.placement.traits import scheduler_clause
 
 #: The type of the events that say what was undone.
 EVENT_TYPE = "reconciliation"
@@ -22,23 +23,32 @@ EVENT_TYPE = "reconciliation"
 def drifted(session: Session) -> ColumnElement[bool]:
     """SQL condition: the node's provider is not what ``projection.project`` would make of it.
 
-    NOT EXISTS (the provider)
-    OR its class is wanted AND NOT EXISTS (an inventory of it, as it should be) OR EXISTS (an inventory of another)
-    OR EXISTS (a trait of the node that the provider lacks) OR EXISTS (one of the provider that the node lacks)
+    NOT EXISTS (the provider, a root that is marked as what the node is)
+    OR its class is wanted AND NOT EXISTS (an inventory of it, as it should be)
+    OR EXISTS (an inventory of another, unless it is claimed and withheld)
+    OR EXISTS (a trait of the node that the provider lacks) OR EXISTS (one of the provider that the node lacks),
+    but for those of the scheduler above
     """
-    provider = select(ResourceProvider.id).where(ResourceProvider.uuid == Node.uuid)
     wanted = _wanted_class(session)
+    reserved = case((availability.IS_AVAILABLE, 0), else_=1)
+    marked = and_(
+        ResourceProvider.uuid == Node.uuid,
+        ResourceProvider.root_id == ResourceProvider.id,
+        ResourceProvider.mirrored_class_id == wanted,
+        ResourceProvider.withheld == or_(wanted == 0, ~availability.IS_AVAILABLE),
+    )
     inventory = and_(ResourceProvider.uuid == Node.uuid, Inventory.provider_id == ResourceProvider.id)
     sound = and_(
         inventory,
         Inventory.resource_class_id == wanted,
         Inventory.total == 1,
-        Inventory.reserved == _reserved(),
+        Inventory.reserved == reserved,
         Inventory.min_unit == 1,
         Inventory.max_unit == 1,
         Inventory.step_size == 1,
         Inventory.allocation_ratio == 1.0,
     )
+    surplus = and_(inventory, Inventory.resource_class_id != wanted, or_(Inventory.used == 0, Inventory.withheld == 0))
     shown = and_(
         ResourceProvider.uuid == Node.uuid,
         ProviderTrait.provider_id == ResourceProvider.id,
@@ -46,12 +56,13 @@ def drifted(session: Session) -> ColumnElement[bool]:
     )
     is_shown = exists().where(shown, Trait.name == NodeTrait.trait)
     is_own = exists().where(NodeTrait.node_id == Node.id, NodeTrait.trait == Trait.name)
+    lacking = and_(NodeTrait.node_id == Node.id, ~scheduler_clause(NodeTrait.trait))
     return or_(
-        ~provider.exists(),
+        ~exists().where(marked),
         and_(wanted != 0, ~exists().where(sound)),
-        exists().where(inventory, Inventory.resource_class_id != wanted),
-        exists().where(NodeTrait.node_id == Node.id, ~is_shown.correlate(Node, NodeTrait)),
-        exists().where(shown, ~is_own.correlate(Node, Trait)),
+        exists().where(surplus),
+        exists().where(lacking, ~is_shown.correlate(Node, NodeTrait)),
+        exists().where(shown, ~scheduler_clause(Trait.name), ~is_own.correlate(Node, Trait)),
     )
 
 
@@ -62,18 +73,6 @@ def _wanted_class(session: Session) -> ColumnElement[int]:
     ids = names.ids_of_classes(session, sorted(set(wanted.values())))
     whens = {name: ids.get(standard, -1) for name, standard in wanted.items()}
     return case(whens, value=Node.resource_class, else_=0) if whens else func.abs(0)
-
-
-def _reserved() -> ColumnElement[int]:
-    """``projection.is_reserved`` in SQL."""
-    unavailable = or_(
-        Node.maintenance == true(),
-        Node.power_state.is_(None),
-        Node.power_state == states.ERROR,
-        Node.provision_state != states.AVAILABLE,
-        Node.instance_uuid.is_not(None),
-    )
-    return case((unavailable, 1), else_=0)
 
 
 def reconcile(session: Session, node_id: int, conductor: str) -> tuple[str, list[str]] | None:

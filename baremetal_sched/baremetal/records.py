@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 from sqlalchemy import ColumnElement, exists, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.identifiers import canonical_uuid
-from baremetal_sched.baremetal.paging import Missing
 from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.paging import Missing
+from baremetal_sched.documents.identifiers import canonical_uuid
 from baremetal_sched.errors import SchedulerError
 
 Entity = TypeVar("Entity")
@@ -30,9 +30,9 @@ def uuid_of(session: Session, model: Any, ident: str, missing: Missing) -> str:
     return uuid
 
 
-def id_of(session: Session, model: Any, ident: str, missing: Missing) -> int:
-    """The id of the row that ``ident`` names. Raises what ``missing`` makes."""
-    found: int | None = session.scalar(select(model.id).where(named(model, ident)))
+def id_of(session: Session, model: Any, ident: str, missing: Missing, *conditions: ColumnElement[bool]) -> int:
+    """The id of the row that ``ident`` names, if the conditions hold. Raises what ``missing`` makes."""
+    found: int | None = session.scalar(select(model.id).where(named(model, ident), *conditions))
     if found is None:
         raise missing(ident)
     return found

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import history, outcomes, projection, state_machine, work
+from baremetal_sched.baremetal import history, outcomes, state_machine, work
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Conductor, Node
 
@@ -49,7 +49,6 @@ def release(session: Session, node_id: int, condition: ColumnElement[bool], cond
     if node.provision_state in state_machine.TRANSIENT:
         reason = why.provisioning.format(state=node.provision_state)
         outcomes.fail(session, node, reason, conductor, why.event_type)
-    projection.project(session, node)
     return True
 
 
@@ -64,5 +63,4 @@ def fail(session: Session, node_id: int, condition: ColumnElement[bool], *, cond
     if node is None or not state_machine.can_fail(node.provision_state):
         return False
     outcomes.fail(session, node, reason, conductor)
-    projection.project(session, node)
     return True

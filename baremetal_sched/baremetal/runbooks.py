@@ -6,11 +6,12 @@ from typing import Any
 from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import patch, records, traits
-from baremetal_sched.baremetal.fields import COMMON, Field, Fields, Kind
+from baremetal_sched.baremetal import records, traits
 from baremetal_sched.baremetal.schemas.runbooks import RUNBOOK_UPDATE
 from baremetal_sched.baremetal.schemas.traits import check_trait
 from baremetal_sched.db.models import Node, Runbook, RunbookTrait
+from baremetal_sched.documents import patch
+from baremetal_sched.documents.fields import COMMON, Field, Fields, Kind
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import RunbookAlreadyExists, RunbookNotApproved, RunbookNotFound
 
@@ -39,18 +40,29 @@ def missing(ident: str) -> RunbookNotFound:
     return RunbookNotFound(runbook=ident)
 
 
-def create(session: Session, values: Mapping[str, Any], project: str | None) -> Runbook:
-    """A new runbook from ``values`` (fields of ``schemas.runbooks.RUNBOOK_CREATE``), made by somebody of ``project``.
+def create(session: Session, values: Mapping[str, Any]) -> Runbook:
+    """A new runbook from ``values`` (fields of ``schemas.runbooks.RUNBOOK_CREATE``).
 
-    It belongs to the project, unless it is public. Raises InvalidValue, RunbookAlreadyExists.
+    Raises InvalidValue, RunbookAlreadyExists.
+    """
+    _require_one(values)
+    _require_free(session, values)
+    return records.new(session, Runbook, values)
+
+
+def owner_of_new(values: Mapping[str, Any], project: str | None) -> str | None:
+    """The owner of a runbook that someone of ``project`` is about to create from ``values``: the project.
+
+    Raises InvalidValue if they ask for another owner, or for a public runbook. Without a project there is no owner, and
+    the runbook may be public.
     """
     if values.get("owner") not in (None, project):
         raise InvalidValue(
             message="Cannot create a runbook as a project scoped admin with an owner other than your own project."
         )
-    _require_one(values)
-    _require_free(session, values)
-    return records.new(session, Runbook, {**values, "owner": None if values.get("public") else project})
+    if project is not None and values.get("public"):
+        raise InvalidValue(message="Cannot create a public runbook as a project scoped admin.")
+    return project
 
 
 def update(session: Session, ident: str, operations: patch.Patch, *, free_names: bool) -> Runbook:
@@ -106,15 +118,17 @@ def remove_trait(session: Session, ident: str, name: str) -> None:
     session.execute(delete(RunbookTrait).where(RunbookTrait.runbook_id == runbook.id, RunbookTrait.trait == name))
 
 
-def find_approved(session: Session, ident: str, node: Node, *, by_traits: bool) -> Runbook:
-    """The runbook, if it may be used on ``node``: they share a trait, or, unless ``by_traits``, its name is one of the
-    node's traits.
-
-    Raises RunbookNotFound, RunbookNotApproved.
-    """
+def find(session: Session, ident: str) -> Runbook:
+    """The runbook with UUID or name ``ident``. Raises RunbookNotFound."""
     runbook = session.scalars(select(Runbook).where(records.named(Runbook, ident))).first()
     if runbook is None:
         raise missing(ident)
+    return runbook
+
+
+def require_approved(session: Session, runbook: Runbook, node: Node, *, by_traits: bool) -> None:
+    """Raise RunbookNotApproved unless the runbook may be used on ``node``: they share a trait, or, unless
+    ``by_traits``, its name is one of the node's traits."""
     present = traits.list_traits(session, node.id)
     not_approved = f"This runbook has not been approved for use on this node {node.uuid}."
     if not by_traits:
@@ -122,7 +136,7 @@ def find_approved(session: Session, ident: str, node: Node, *, by_traits: bool) 
             raise RunbookNotApproved(
                 message=f"{not_approved} Please ask an administrator to add it to your node traits."
             )
-        return runbook
+        return
     wanted = list_traits(session, runbook.id)
     if not wanted:
         raise RunbookNotApproved(
@@ -134,7 +148,6 @@ def find_approved(session: Session, ident: str, node: Node, *, by_traits: bool) 
             message=f"{not_approved} The node does not have any of the runbook's traits {wanted}. Please ask an "
             "administrator to add a matching trait to your node."
         )
-    return runbook
 
 
 def _require_one(values: Mapping[str, Any]) -> None:

@@ -3,61 +3,65 @@
 import hashlib
 import json
 import os
-import re
-from functools import lru_cache
 from typing import Any
 
 import orjson
 
-MASK = "******"
+from baremetal_sched import masking
+from baremetal_sched.masking import MASK
 
-_SECRET = re.compile(
-    r"password|passwd|passphrase|pswd|secret|token|admin_?pass|new_?pass|private_?key|encrypted_key|snmp_community",
-    re.IGNORECASE,
-)
-#: Always masked in instance_info: a config drive is full of secrets, an image URL may be signed.
-_INSTANCE_SECRETS = ("configdrive", "image_url")
+__all__ = ["MASK", "hashed", "mask", "mask_instance_text", "mask_json", "mask_steps_text", "mask_text"]
+
+#: Always masked in instance_info: it may be signed.
+_IMAGE_URL = "image_url"
 
 #: Numbers stay as they are written: not every one that JSON can say fits into Python's or orjson's.
-_DECODER = json.JSONDecoder(parse_float=orjson.Fragment, parse_int=orjson.Fragment)
+#: ``dump_json`` leaves no blanks around a document, so it is found at 0.
+_decode = json.JSONDecoder(parse_float=orjson.Fragment, parse_int=orjson.Fragment).scan_once  # type: ignore[attr-defined]
 
 
 def mask(document: dict[str, Any], *, instance: bool = False) -> dict[str, Any]:
-    """A copy of ``document`` with the values of keys that name a secret replaced by stars, at any depth of objects.
-
-    ``instance``: the document is an instance_info.
-    """
-    masked = {
-        key: MASK if _names_secret(key) else mask(value) if isinstance(value, dict) else value
-        for key, value in document.items()
-    }
+    """Return a copy of ``document`` with stars in place of secrets. ``instance``: it is an instance_info."""
+    masked: dict[str, Any] = masking.mask(document)
     if instance:
-        masked |= {key: MASK for key in _INSTANCE_SECRETS if masked.get(key)}
+        _mask_image_url(masked)
     return masked
 
 
-def mask_text(text: str | None, *, instance: bool = False) -> Any:
+def mask_text(text: str | None) -> Any:
     """``mask`` of a JSON object in its text, as something that orjson can dump; ``{}`` for None."""
     if not text or text == "{}":
         return {}
-    document = _decoded(text)
-    masked = mask(document, instance=instance)
+    document = _decode(text, 0)[0]
+    masked = masking.mask_decoded(document, text)
+    return orjson.Fragment(text) if masked == document else masked
+
+
+def mask_instance_text(text: str | None) -> Any:
+    """The same for an instance_info."""
+    if not text or text == "{}":
+        return {}
+    document = _decode(text, 0)[0]
+    masked = masking.mask_decoded(document, text)
+    _mask_image_url(masked)
     return orjson.Fragment(text) if masked == document else masked
 
 
 def mask_steps_text(text: str | None) -> Any:
     """``mask`` of each step of a JSON array in its text, as something that orjson can dump."""
-    return [mask(step) for step in _decoded(text)] if text else []
+    return masking.mask_decoded(_decode(text, 0)[0], text) if text else []
 
 
-def _decoded(text: str) -> Any:
-    """What ``dump_json`` made a text of: there are no blanks around it."""
-    return _DECODER.raw_decode(text)[0]
+def mask_json(text: str) -> orjson.Fragment:
+    """Return JSON of any kind, large perhaps, with stars in place of secrets."""
+    if not masking.mentions_secret(text):
+        return orjson.Fragment(text)
+    return orjson.Fragment(orjson.dumps(masking.mask_decoded(_decode(text, 0)[0], text)))
 
 
-@lru_cache(maxsize=10_000)
-def _names_secret(key: str) -> bool:
-    return _SECRET.search(key) is not None
+def _mask_image_url(instance_info: dict[str, Any]) -> None:
+    if instance_info.get(_IMAGE_URL):
+        instance_info[_IMAGE_URL] = MASK
 
 
 def hashed(password: str) -> str:

@@ -3,13 +3,14 @@
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.db.models import Node
 
 
-def count(session: Session) -> list[tuple[str | None, int]]:
-    """Every shard with the number of its nodes, the largest first; None has those that are in no shard.
+def count(session: Session, visible: Visibility = EVERYTHING) -> list[tuple[str | None, int]]:
+    """Every shard with the number of its visible nodes, the largest first; None has those that are in no shard.
 
     SELECT shard, count(*) FROM nodes GROUP BY shard
     """
-    found = session.execute(select(Node.shard, func.count()).group_by(Node.shard))
+    found = session.execute(select(Node.shard, func.count()).where(*visible.conditions()).group_by(Node.shard))
     return sorted(((shard, nodes) for shard, nodes in found), key=lambda each: (-each[1], each[0] or ""))

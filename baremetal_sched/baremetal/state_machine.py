@@ -186,6 +186,12 @@ def accepts(state: str, event: str) -> bool:
     return state in _MACHINE and _machine(state).is_actionable_event(event)
 
 
+def verbs_of(state: str) -> list[str]:
+    """Return the verbs that a client may ask for in ``state``, without those that mean the same as another."""
+    by_event = {known.event: verb for verb, known in reversed(VERBS.items()) if accepts(state, known.event)}
+    return [verb for verb in VERBS if verb in by_event.values()]
+
+
 def move(node: Node, event: str, target: str | None = None) -> None:
     """Bring ``node`` to the state that ``event`` leads to.
 

@@ -84,5 +84,5 @@ PROTECT_ALLOWED = (ACTIVE, RESCUE)
 #: States in which it may change how a node is connected: its ports, its portgroups.
 CONNECTIVITY_ALLOWED = (ENROLL, INSPECTING, INSPECTWAIT, MANAGEABLE)
 
-#: States in which the volumes of a node may change while its power is not known to be off.
+#: States in which the volumes of a node may be removed while its power is not known to be off.
 VOLUME_CHANGE_ALLOWED = (ENROLL, MANAGEABLE, ADOPTFAIL)

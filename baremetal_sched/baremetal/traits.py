@@ -39,7 +39,7 @@ def replace_traits(session: Session, node: Node, traits: Iterable[str]) -> list[
         session.execute(_REMOVE, {"node": node.id, "gone": sorted(surplus)})
     if missing:
         session.execute(_ADD, [{"node_id": node.id, "trait": trait} for trait in sorted(missing)])
-    _changed(session, node, wanted)
+    _changed(session, node, present, wanted)
     return sorted(wanted)
 
 
@@ -50,8 +50,7 @@ def add_trait(session: Session, node: Node, trait: str) -> None:
         if len(present) >= TRAITS_PER_NODE:
             raise TooManyTraits(node=node.uuid, count=len(present) + 1, limit=TRAITS_PER_NODE)
         session.execute(_ADD, {"node_id": node.id, "trait": trait})
-        present.append(trait)
-    _changed(session, node, present)
+    _changed(session, node, present, [*present, trait])
 
 
 def remove_trait(session: Session, node: Node, trait: str) -> None:
@@ -59,11 +58,12 @@ def remove_trait(session: Session, node: Node, trait: str) -> None:
     removed = session.execute(_REMOVE, {"node": node.id, "gone": [trait]})
     if not rows_changed(removed):
         raise NodeTraitNotFound(node=node.uuid, trait=trait)
-    _changed(session, node, list_traits(session, node.id))
+    after = list_traits(session, node.id)
+    _changed(session, node, [*after, trait], after)
 
 
-def _changed(session: Session, node: Node, traits: Collection[str]) -> None:
+def _changed(session: Session, node: Node, before: Collection[str], after: Collection[str]) -> None:
     # The node's own row grows a revision with every change of its traits: two changes at once cannot both pass, so the
     # limit of 50 holds without a lock on the set.
     node.touch()
-    projection.project(session, node, traits)
+    projection.traits_changed(session, node, before, after)

@@ -12,6 +12,7 @@ from baremetal_sched.baremetal.drivers.interfaces import Driver
 from baremetal_sched.baremetal.drivers.machine import Machine
 from baremetal_sched.db.models import Node, NodeTrait
 from baremetal_sched.errors import InvalidValue, SchedulerError
+from baremetal_sched.masking import mask_text
 from baremetal_sched.settings import Settings
 
 #: Vendors' methods validate what they are called with, and nothing before.
@@ -29,7 +30,7 @@ def report(session: Session, node: Node, settings: Settings) -> dict[str, dict[s
             if kind == "deploy":
                 _require_plan(session, node, driver)
         except SchedulerError as error:
-            found[kind] = {"result": False, "reason": str(error)}
+            found[kind] = {"result": False, "reason": mask_text(str(error))}
         else:
             found[kind] = {"result": True}
     return found

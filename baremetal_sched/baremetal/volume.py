@@ -11,13 +11,15 @@ from marshmallow import Schema
 from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import nodes, patch, records, states
-from baremetal_sched.baremetal.fields import COMMON, Field, Fields
-from baremetal_sched.baremetal.fields import Kind as FieldKind
+from baremetal_sched.baremetal import nodes, records, states
 from baremetal_sched.baremetal.ownership import Membership
-from baremetal_sched.baremetal.paging import Missing
 from baremetal_sched.baremetal.schemas import volume as schemas
+from baremetal_sched.baremetal.visibility import UNRESTRICTED, Access
 from baremetal_sched.db.models import Node, VolumeConnector, VolumeTarget
+from baremetal_sched.db.paging import Missing
+from baremetal_sched.documents import patch
+from baremetal_sched.documents.fields import COMMON, Field, Fields
+from baremetal_sched.documents.fields import Kind as FieldKind
 from baremetal_sched.errors.baremetal import (
     VolumeAlreadyExists,
     VolumeConnectorExists,
@@ -44,13 +46,13 @@ class Kind:
     require_free: Callable[[Session, Mapping[str, Any], int | None], None]
 
 
-def create(session: Session, kind: Kind, values: Mapping[str, Any]) -> Any:
+def create(session: Session, kind: Kind, values: Mapping[str, Any], access: Access = UNRESTRICTED) -> Any:
     """A new connector or target from ``values`` (fields of the schema ``kind.create``); returns the row.
 
-    Raises InvalidValue, VolumeAlreadyExists, VolumeConnectorExists, VolumeTargetExists.
+    Raises NotAllowed, InvalidValue, VolumeAlreadyExists, VolumeConnectorExists, VolumeTargetExists.
     """
     fields = dict(values)
-    node = nodes.find_named_in_body(session, fields.pop("node_uuid"))
+    node = nodes.find_named_in_body(session, fields.pop("node_uuid"), access)
     fields["node_id"] = node.id
     taken = VolumeAlreadyExists(kind=kind.name, uuid=fields.get("uuid"))
     records.require_free(session, kind.model.uuid, fields.get("uuid"), taken)
@@ -58,21 +60,30 @@ def create(session: Session, kind: Kind, values: Mapping[str, Any]) -> Any:
     return records.new(session, kind.model, fields)
 
 
-def update(session: Session, kind: Kind, uuid: str, operations: patch.Patch, membership: Membership) -> None:
-    """Apply a PATCH of fields that may be touched.
+def update(
+    session: Session,
+    kind: Kind,
+    uuid: str,
+    operations: patch.Patch,
+    membership: Membership,
+    access: Access = UNRESTRICTED,
+) -> None:
+    """Apply a PATCH of fields that may be touched. ``access`` has to cover the node, and the other one in a move.
 
-    Raises what ``kind.missing`` makes, InvalidValue, VolumeInUse, NodeLocked, NoValidHost, and like ``create``.
+    Raises NotAllowed, what ``kind.missing`` makes, InvalidValue, VolumeInUse, NodeLocked, NoValidHost, and like
+    ``create``.
     """
     row = records.find_for_change(session, kind.model, uuid, kind.missing)
     node = nodes.find_owner_to_change(session, row.node_id, membership)
+    access.check(node)
     before = kind.fields.values_of(row, node_uuid=node.uuid)
     after = kind.fields.patched(before, operations, kind.update)
     changed = kind.fields.changes(before, after)
-    _require_idle(node, f"{kind.name} update")
+    _require_off(node, f"{kind.name} update")
     if "node_uuid" in changed:
-        node = nodes.find_named_in_body(session, changed.pop("node_uuid"))
+        node = nodes.find_named_in_body(session, changed.pop("node_uuid"), access)
         nodes.require_unlocked(node)
-        _require_idle(node, f"{kind.name} update")
+        _require_off(node, f"{kind.name} update")
         changed["node_id"] = node.id
     kind.require_free(session, {**after, "node_id": node.id}, row.id)
     records.change(row, changed)
@@ -86,8 +97,13 @@ def destroy(session: Session, kind: Kind, uuid: str, membership: Membership) -> 
 
 
 def _require_idle(node: Node, action: str) -> None:
-    """Nobody pulls the volume out from under a running machine."""
-    if node.power_state != states.POWER_OFF and node.provision_state not in states.VOLUME_CHANGE_ALLOWED:
+    """Raise VolumeInUse if the node's machine may be using its volumes."""
+    if node.provision_state not in states.VOLUME_CHANGE_ALLOWED:
+        _require_off(node, action)
+
+
+def _require_off(node: Node, action: str) -> None:
+    if node.power_state != states.POWER_OFF:
         raise VolumeInUse(action=action, node=node.uuid, state=node.power_state)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
+from baremetal_sched.db import requester
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.errors.baremetal import NodeLocked, NodeNotFound
@@ -35,7 +36,12 @@ def request(session: Session, node: Node, conductor: str, kind: str, arguments: 
     session.flush()
     session.execute(
         insert(NodeWork).values(
-            node_id=node.id, conductor=conductor, kind=kind, arguments=dict(arguments), requested_at=epoch()
+            node_id=node.id,
+            conductor=conductor,
+            kind=kind,
+            arguments=dict(arguments),
+            requested_at=epoch(),
+            **requester.of(session).known(),
         )
     )
     _tell(session, conductor)

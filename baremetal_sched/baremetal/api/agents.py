@@ -12,17 +12,16 @@ from baremetal_sched.baremetal.agents import Heartbeat
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import ResourceNotFound
 from baremetal_sched.baremetal.api.node_view import NODES, NodeView
-from baremetal_sched.baremetal.api.nodes import recoded, uuid_to_find
+from baremetal_sched.baremetal.api.nodes import uuid_to_find
 from baremetal_sched.baremetal.api.query import Query
 from baremetal_sched.baremetal.identifiers import canonical_mac
 from baremetal_sched.baremetal.schemas.agents import HEARTBEAT, INSPECTION
-from baremetal_sched.baremetal.schemas.base import load
 from baremetal_sched.db.models import Node
+from baremetal_sched.documents.schema import load
 from baremetal_sched.errors import InvalidValue, NotFoundError
 from baremetal_sched.errors.baremetal import AgentsRefused, MachineNotKnown
 from baremetal_sched.web.responses import empty_response, json_response
 
-SINCE = 22
 TOKEN_SINCE = 62
 CONTINUE_SINCE = 84
 #: Fields of heartbeats, with the first microversion (minor) that has each.
@@ -37,7 +36,7 @@ class _TooOld(NotFoundError):
 
 def look_up(call: BaremetalCall, session: Session) -> Response:
     """GET /v1/lookup"""
-    _require_served(call)
+    _require_enabled(call)
     query = Query(call, ("addresses", "node_uuid"))
     node_uuid, addresses = query.uuid("node_uuid"), _macs(query.items("addresses") or ())
     if not node_uuid and not addresses:
@@ -48,14 +47,19 @@ def look_up(call: BaremetalCall, session: Session) -> Response:
 
 def beat(call: BaremetalCall, session: Session, ident: str) -> Response:
     """POST /v1/heartbeat/{node}"""
-    _require_served(call)
+    _require_enabled(call)
     heartbeat = load(HEARTBEAT, call.arguments(HEARTBEAT.fields, require="callback_url"), "heartbeat")
     for name, since in HEARTBEAT_FIELDS.items():
         if call.version < since and heartbeat.get(name) is not None:
             raise InvalidValue(message=f'Field "{name}" not recognised before microversion 1.{since}')
     node = nodes.find_for_change(session, uuid_to_find(call, session, ident))
-    recoded(lambda: agents.beat(session, node, Heartbeat(**heartbeat), call.membership(session), call.settings))
+    agents.beat(session, node, Heartbeat(**heartbeat), call.membership(session), call.settings)
     return empty_response(202)
+
+
+def refuse_beat(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """POST /v1/heartbeat, below 1.22"""
+    raise ResourceNotFound
 
 
 def continue_inspection(call: BaremetalCall, session: Session) -> Response:
@@ -65,6 +69,7 @@ def continue_inspection(call: BaremetalCall, session: Session) -> Response:
     if call.version < CONTINUE_SINCE and (call.version > 1 or query.has("node_uuid")):
         raise _TooOld(since=CONTINUE_SINCE)
     body = load(INSPECTION, call.body(), "data")
+    token = None if call.caller.unrestricted else body.pop("agent_token", None)
     inventory, node_uuid = body.pop("inventory"), query.uuid("node_uuid")
     addresses = _macs(interface["mac_address"] for interface in inventory["interfaces"])
     bmc_addresses = [inventory[name] for name in ("bmc_address", "bmc_v6address") if inventory.get(name)]
@@ -74,6 +79,8 @@ def continue_inspection(call: BaremetalCall, session: Session) -> Response:
     proceed: Callable[..., None] = provision.resume
     try:
         node = agents.find_inspected(session, node_uuid, addresses, bmc_addresses)
+        if not call.caller.unrestricted:
+            agents.require_token(node, token)
     except MachineNotKnown:
         node = discovery.enrol(session, addresses or bmc_addresses, membership, call.settings)
         proceed = discovery.examine
@@ -82,19 +89,13 @@ def continue_inspection(call: BaremetalCall, session: Session) -> Response:
     if call.version >= CONTINUE_SINCE:
         answer = _told(call, session, node)
     found = {"inventory": inventory, "plugin_data": body}
-    recoded(lambda: proceed(session, node, membership, found))
+    proceed(session, node, membership, found)
     return json_response(answer, 202)
 
 
 def _require_enabled(call: BaremetalCall) -> None:
     if not call.settings.api.enable_ramdisk_endpoints:
         raise AgentsRefused(path=call.http.path)
-
-
-def _require_served(call: BaremetalCall) -> None:
-    _require_enabled(call)
-    if call.version < SINCE:
-        raise ResourceNotFound
 
 
 def _macs(texts: Iterable[str]) -> list[str]:
@@ -106,7 +107,7 @@ def _told(call: BaremetalCall, session: Session, node: Node) -> dict[str, Any]:
     """What an agent is told about the node that it runs on."""
     token = None
     if call.version >= TOKEN_SINCE:
-        recoded(lambda: call.membership(session).require(node.conductor_group, node.driver))
+        call.membership(session).require(node.conductor_group, node.driver)
         token = agents.give_token(node, call.settings)
         session.flush()
     text = NodeView(NODES, NODE_FIELDS, call.version, call.base_url).fetch_text(session, node.uuid)

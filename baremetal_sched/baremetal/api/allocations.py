@@ -10,17 +10,21 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import allocations, nodes
 from baremetal_sched.baremetal.allocation_claim import ALLOCATING
-from baremetal_sched.baremetal.api import collection
+from baremetal_sched.baremetal.api import collection, owners
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes import uuid_to_find
 from baremetal_sched.baremetal.api.query import Query
-from baremetal_sched.baremetal.api.view import Column, Resource, View, uuid_of_parent
-from baremetal_sched.baremetal.identifiers import canonical_uuid, is_logical_name
+from baremetal_sched.baremetal.api.view import View, resource
+from baremetal_sched.baremetal.identifiers import is_logical_name
 from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE
+from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.db.models import Node, NodeAllocation
+from baremetal_sched.documents.identifiers import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import NodeNotFound
+from baremetal_sched.web import listing
 from baremetal_sched.web.responses import empty_response, json_response
+from baremetal_sched.web.view import Column, Resource, uuid_of_parent
 
 BACKFILL_SINCE = 58
 
@@ -38,7 +42,7 @@ class AllocationView(View):
         return super().column(name, resource, version)
 
 
-ALLOCATIONS = Resource(
+ALLOCATIONS = resource(
     path="allocations",
     plural="allocations",
     model=NodeAllocation,
@@ -54,12 +58,18 @@ ALLOCATIONS = Resource(
 
 def list_allocations(call: BaremetalCall, session: Session) -> Response:
     """GET /v1/allocations"""
+    visible = call.listed("allocation", "owner")
     return collection.list_all(
-        call, session, ALLOCATIONS, filters=FILTERS, narrow=lambda query: _conditions(session, query)
+        call,
+        session,
+        ALLOCATIONS,
+        filters=FILTERS,
+        narrow=lambda query: _conditions(call, session, query),
+        within=visible.conditions_on(NodeAllocation.owner),
     )
 
 
-def _conditions(session: Session, query: Query) -> Sequence[ColumnElement[bool]]:
+def _conditions(call: BaremetalCall, session: Session, query: Query) -> Sequence[ColumnElement[bool]]:
     columns = {
         "resource_class": NodeAllocation.resource_class,
         "state": NodeAllocation.state,
@@ -69,7 +79,7 @@ def _conditions(session: Session, query: Query) -> Sequence[ColumnElement[bool]]
     node = query.text("node")
     if node is not None:
         try:
-            conditions.append(NodeAllocation.node_id == nodes.find(session, node).id)
+            conditions.append(NodeAllocation.node_id == nodes.find(session, node, call.visible).id)
         except NodeNotFound as error:
             raise InvalidValue(message=str(error)) from None
     return conditions
@@ -77,7 +87,7 @@ def _conditions(session: Session, query: Query) -> Sequence[ColumnElement[bool]]
 
 def show_allocation(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/allocations/{allocation}"""
-    return collection.show(call, session, ALLOCATIONS, allocations.find(session, _possible(ident)).uuid)
+    return listing.show(call, session, ALLOCATIONS, allocations.find(session, _possible(ident)).uuid)
 
 
 def create_allocation(call: BaremetalCall, session: Session) -> Response:
@@ -90,14 +100,27 @@ def create_allocation(call: BaremetalCall, session: Session) -> Response:
     values = collection.load_creation(call, ALLOCATIONS, ALLOCATION_CREATE, "allocation")
     if "node" in values and call.version < BACKFILL_SINCE:
         raise InvalidValue(message="Schema error for allocation: 'node': Additional properties are not allowed")
-    made = allocations.create(session, values, membership=call.membership(session), settings=call.settings)
-    document: dict[str, Any] = json.loads(collection.whole(call, ALLOCATIONS).fetch_text(session, made.uuid))
+    values["owner"] = owners.owner_of_new_allocation(call, values.get("owner"))
+    made = allocations.create(
+        session,
+        values,
+        membership=call.membership(session),
+        settings=call.settings,
+        visible=call.visible,
+        eligible=_eligible(call, values.get("owner")),
+    )
+    document: dict[str, Any] = json.loads(listing.whole(call, ALLOCATIONS).fetch_text(session, made.uuid))
     headers = {"Location": f"{call.base_url}/v1/allocations/{made.uuid}"}
     if call.prefers_representation:
         headers["Preference-Applied"] = "return=representation"
     elif not values.get("node"):
         document |= {"state": ALLOCATING, "node_uuid": None, "last_error": None, "updated_at": None}
     return json_response(document, 201, headers)
+
+
+def _eligible(call: BaremetalCall, owner: str | None) -> Visibility:
+    """The nodes that an allocation with this owner may get: those that the owner owns or leases."""
+    return EVERYTHING if call.caller.unrestricted or owner is None else Visibility(owner)
 
 
 def update_allocation(call: BaremetalCall, session: Session, ident: str) -> Response:
@@ -120,8 +143,9 @@ def delete_allocation(call: BaremetalCall, session: Session, ident: str) -> Resp
 
 def show_allocation_of_node(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/allocation"""
+    # As Ironic has it, whose controllers take the node for an argument of the list of allocations: 400, see the route.
     node = nodes.find(session, uuid_to_find(call, session, ident))
-    return collection.show(call, session, ALLOCATIONS, allocations.of_node(session, node, ident).uuid)
+    return listing.show(call, session, ALLOCATIONS, allocations.of_node(session, node, ident).uuid)
 
 
 def delete_allocation_of_node(call: BaremetalCall, session: Session, ident: str) -> Response:

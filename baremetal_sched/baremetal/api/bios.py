@@ -8,16 +8,18 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import bios
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.collection import select_fields
 from baremetal_sched.baremetal.api.links import links
 from baremetal_sched.baremetal.api.nodes import node_of
 from baremetal_sched.baremetal.api.query import Query
-from baremetal_sched.baremetal.api.view import Listing, document
+from baremetal_sched.baremetal.api.view import listing
 from baremetal_sched.baremetal.bios import FIELDS, LIST_DEFAULT, REGISTRY_SINCE
 from baremetal_sched.db.models import BiosSetting, Node
+from baremetal_sched.masking import MASK, names_secret
+from baremetal_sched.web.listing import select_fields
 from baremetal_sched.web.responses import json_response
+from baremetal_sched.web.view import document
 
-_LISTING = Listing(fields=FIELDS, list_default=LIST_DEFAULT, fields_since=REGISTRY_SINCE, detail_since=REGISTRY_SINCE)
+_LISTING = listing(fields=FIELDS, list_default=LIST_DEFAULT, fields_since=REGISTRY_SINCE, detail_since=REGISTRY_SINCE)
 
 
 def list_settings(call: BaremetalCall, session: Session, ident: str) -> Response:
@@ -37,7 +39,10 @@ def show_setting(call: BaremetalCall, session: Session, ident: str, setting: str
 
 def _render(call: BaremetalCall, node: Node, setting: BiosSetting, shown: Iterable[str]) -> dict[str, Any]:
     names = [name for name in ("created_at", "updated_at", *shown) if name != "links"]
+    values = document(setting, names)
+    if values.get("value") and names_secret(setting.name):
+        values["value"] = MASK
     return {
-        **document(setting, names),
+        **values,
         "links": links(call.base_url, "nodes", node.uuid, f"bios/{setting.name}"),
     }

@@ -1,49 +1,131 @@
 """A request to the bare metal API, as its views see it."""
 
-import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from flask import Request
 from sqlalchemy.orm import Session
+from werkzeug.utils import cached_property
 
 from baremetal_sched.baremetal.api.errors import RoutingError
-from baremetal_sched.baremetal.identifiers import canonical_uuid, is_logical_name
+from baremetal_sched.baremetal.api.route import Route
+from baremetal_sched.baremetal.identifiers import is_logical_name
 from baremetal_sched.baremetal.ownership import Membership, live_members
+from baremetal_sched.baremetal.redaction import REPLACEMENTS, Redaction, Restriction
+from baremetal_sched.baremetal.visibility import EVERYTHING, NOTHING, UNRESTRICTED, Access, Visibility
+from baremetal_sched.documents.identifiers import canonical_uuid
+from baremetal_sched.documents.patch import Patch
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.settings import Settings
 from baremetal_sched.web.call import Call
+from baremetal_sched.web.policy import Target
 from baremetal_sched.web.problems import BadRequest, PathNotFound
 
 #: Since when nodes have names, and names may be more than host names.
 NAMES = 5
 LOGICAL_NAMES = 10
 
-#: Paths whose bodies may be larger: they bring config drives, or all that an agent found.
-_LARGE_BODIES = ("/states/provision", "/continue_inspection")
-#: Most bytes in them: what MariaDB takes in one packet by default, nearly.
-LARGE_BODY_SIZE = 15 * 2**20
-
-#: What stands behind a node in a path cannot stand for a node, even if a node is called so.
-_SUB_COLLECTIONS = frozenset(
-    {
-        *("allocation", "bios", "children", "firmware", "history", "inventory", "maintenance", "management"),
-        *("portgroups", "ports", "states", "traits", "validate", "vendor_passthru", "vifs", "vmedia", "volume"),
-    }
-)
-
-#: Where the node is an argument of what is asked for, and not a part of the way there: which errors tell apart.
-_IDENT_IS_ARGUMENT = re.compile(r"/nodes/[^/]*/(maintenance|states|management|vendor_passthru)(/|$)|/heartbeat/")
-
 
 class BaremetalCall(Call):
     """Adds what the views of this API share. ``stripped_json``: the path ended in ``.json``, which was taken off."""
 
     stripped_json = False
+    #: What cannot stand for a node in a path.
+    sub_collections: Collection[str] = ()
+    #: That of the password in the body, once it has been worked out.
+    hashed_password: str | None = None
+    #: The body of a PATCH, once it has been parsed.
+    patch: Patch | None = None
+    #: Is only the result of a PATCH wanted yet?
+    evaluates_ahead = False
+
+    def __init__(self, http: Request, request_id: str, settings: Settings) -> None:
+        super().__init__(http, request_id, settings)
+        #: Arguments that the path has, by name.
+        self.path_arguments: dict[str, str] = {}
+        self._taken: dict[str, list[Any]] = {}
 
     @property
-    def max_body_size(self) -> int:
-        if self.http.path.endswith(_LARGE_BODIES):
-            return max(super().max_body_size, LARGE_BODY_SIZE)
-        return super().max_body_size
+    def named(self) -> Mapping[str, Any]:
+        return {**self.path_arguments, **{name: values[0] for name, values in self._taken.items() if values}}
+
+    @cached_property
+    def target(self) -> Target:
+        """What rules compare the caller with: the caller, as with Ironic, and the project of services that may more."""
+        settings = self.settings
+        # Not the roles: the policy remembers its decisions by what the target holds.
+        target = {name: fact for name, fact in self.caller.credentials().items() if not isinstance(fact, list)}
+        if settings.rbac_service_role_elevated_access and settings.rbac_service_project_name is not None:
+            target["config.service_project_name"] = settings.rbac_service_project_name
+        return target
+
+    def target_of(self, kind: str, **facts: str | None) -> Target:
+        """The same with facts of a "node", "allocation" or "runbook": its ``owner``, its ``lessee``. What is None is
+        left out, so that it equals nothing, not even the project of a caller without one."""
+        return {**self.target, **{f"{kind}.{name}": fact for name, fact in facts.items() if fact is not None}}
+
+    @cached_property
+    def visible(self) -> Visibility:
+        """The nodes that the caller may know of: those that ``baremetal:node:get`` lets them see."""
+        rule, project = "baremetal:node:get", self.caller.project_id
+        if self.caller.unrestricted or self._is_public or self.allows(rule):
+            return EVERYTHING
+        if not project:
+            return NOTHING
+        as_owner = self.allows(rule, self.target_of("node", owner=project))
+        return Visibility(project, as_owner, as_lessee=self.allows(rule, self.target_of("node", lessee=project)))
+
+    @property
+    def _is_public(self) -> bool:
+        """Return whether the route is for everyone: then what it is about is not for tenants."""
+        return self.route is not None and self.route.public
+
+    def listed(self, kind: str, parameter: str | None = None) -> Visibility:
+        """Return whose things a list of this ``kind`` ("node", "port", "allocation", …) shows: everything, or those of
+        the caller's project.
+
+        Raises NotAllowed, WrongScope if the caller may list nothing, or asks by ``parameter`` for another project.
+        """
+        every, project = f"baremetal:{kind}:list_all", self.caller.project_id
+        if self.caller.unrestricted or self.allows(every):
+            return EVERYTHING
+        if not project or any(name == parameter and asked != project for name, asked in self.query):
+            self.require(every)
+        self.require(f"baremetal:{kind}:list")
+        return Visibility(project)
+
+    def access(self, rule: str) -> Access:
+        """What the caller may know of, and do by ``rule`` to nodes."""
+        if self.caller.unrestricted:
+            return UNRESTRICTED
+
+        def require(owner: str | None, lessee: str | None) -> None:
+            self.require(rule, self.target_of("node", owner=owner, lessee=lessee))
+
+        return Access(self.visible, require)
+
+    @cached_property
+    def redaction(self) -> Redaction:
+        """What the caller does not see of nodes that they see."""
+        shows_secrets, shows_instance_secrets = self.allows("show_password"), self.allows("show_instance_secrets")
+        if self.caller.unrestricted or self.allows("baremetal:node:get:filter_threshold"):
+            return Redaction((), shows_secrets, shows_instance_secrets)
+        return Redaction(tuple(self._restrictions()), shows_secrets, shows_instance_secrets)
+
+    def _restrictions(self) -> Iterator[Restriction]:
+        project = self.caller.project_id
+        for field in REPLACEMENTS:
+            rule = f"baremetal:node:get:{field}"
+            if self.allows(rule):
+                continue
+            as_owner = bool(project) and self.allows(rule, self.target_of("node", owner=project))
+            as_lessee = bool(project) and self.allows(rule, self.target_of("node", lessee=project))
+            yield Restriction(field, as_owner, as_lessee)
+
+    @property
+    def redaction_values(self) -> dict[str, str]:
+        """The values of the parameters of queries that ``redaction`` is a part of."""
+        return self.redaction.values(self.caller.project_id)
 
     def body(self) -> Any:
         """The JSON body; ``{}`` if there is none. Raises BadRequest if it is no JSON."""
@@ -63,6 +145,10 @@ class BaremetalCall(Call):
         if not isinstance(body, dict):
             raise InvalidValue(message=f"Expected an object as the body: {body}")
         given = {**dict(self.query), **body}
+        for name, value in self.path_arguments.items():
+            if name in given:
+                raise InvalidValue(message=f"Expected one value for {name}: {[value, given[name]]}")
+            given[name] = value
         unknown = sorted(set(given) - set(known))
         if unknown:
             raise InvalidValue(message=f"Unexpected arguments: {', '.join(unknown)}")
@@ -70,15 +156,26 @@ class BaremetalCall(Call):
             raise InvalidValue(message=f"Missing mandatory parameter: {require}")
         return given
 
-    def refuse_query(self) -> None:
-        """Raise InvalidValue if the request has a query string: this view takes none."""
-        self.refuse_unknown(())
+    def take(self, name: str, *, in_body: bool = True) -> str | None:
+        """Return an argument that names what the request is about; None if it is not there.
 
-    def refuse_unknown(self, known: Any) -> None:
-        """Raise InvalidValue for query parameters that are not in ``known``."""
-        unknown = sorted({name for name, _ in self.query if name not in known})
-        if unknown:
-            raise InvalidValue(message=f"Unexpected arguments: {', '.join(unknown)}")
+        It is removed from the query string and (with ``in_body``) the body. A second call, in a transaction that is run
+        again, returns the same. Raises InvalidValue if the argument is given several times, or is no string.
+        """
+        if name not in self._taken:
+            values: list[Any] = [value for key, value in self.query if key == name]
+            self.query = [pair for pair in self.query if pair[0] != name]
+            body = self.body() if in_body else None
+            if isinstance(body, dict) and name in body:
+                values.append(body[name])
+                self.json = {key: value for key, value in body.items() if key != name}
+            self._taken[name] = values
+        values = self._taken[name]
+        if not values:
+            return None
+        if len(set(map(str, values))) > 1 or not isinstance(values[0], str):
+            raise InvalidValue(message=f"Expected one UUID or name for {name}: {', '.join(map(str, values))}")
+        return values[0]
 
     def refuse_body(self) -> None:
         """Raise InvalidValue if the request has a JSON body with anything in it: this view takes none."""
@@ -122,11 +219,11 @@ class BaremetalCall(Call):
 
     def node_ident(self, ident: str) -> str:
         """``ident`` from the path, if it can be that of a node at all; else RoutingError or InvalidValue."""
-        if ident in _SUB_COLLECTIONS:
+        if ident in self.sub_collections:
             raise PathNotFound
         if canonical_uuid(ident) is None:
             if not is_logical_name(ident):
-                if _IDENT_IS_ARGUMENT.search(self.http.path):
+                if isinstance(self.route, Route) and self.route.ident_is_argument:
                     raise InvalidValue(message=f"Expected UUID or name for node_ident: {ident}")
                 raise RoutingError(400, f"Expected UUID or name for node: {ident}")
             if NAMES <= self.version < LOGICAL_NAMES and not is_logical_name(ident, hostname_only=True):

@@ -6,12 +6,13 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import chassis, records
 from baremetal_sched.baremetal.api import collection
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.view import Resource, View
+from baremetal_sched.baremetal.api.view import View, resource
 from baremetal_sched.baremetal.schemas.chassis import CHASSIS_CREATE
 from baremetal_sched.db.models import Chassis
+from baremetal_sched.web import listing
 from baremetal_sched.web.responses import empty_response
 
-CHASSIS = Resource(
+CHASSIS = resource(
     path="chassis",
     plural="chassis",
     model=Chassis,
@@ -34,7 +35,7 @@ def list_chassis_in_detail(call: BaremetalCall, session: Session) -> Response:
 
 def show_chassis(call: BaremetalCall, session: Session, uuid: str) -> Response:
     """GET /v1/chassis/{uuid}"""
-    return collection.show(call, session, CHASSIS, call.uuid(uuid, "chassis_uuid"))
+    return listing.show(call, session, CHASSIS, call.uuid(uuid, "chassis_uuid"))
 
 
 def create_chassis(call: BaremetalCall, session: Session) -> Response:

@@ -14,4 +14,4 @@ def list_children(call: BaremetalCall, session: Session, ident: str) -> Response
     call.refuse_query()
     parent = node_of(call, session, ident).uuid
     link = {"href": f"{call.base_url}/v1/nodes?parent_node={parent}", "rel": "children"}
-    return json_response({"children": node_list.children(session, parent), "links": link})
+    return json_response({"children": node_list.children(session, parent, call.listed("node")), "links": link})

@@ -11,10 +11,10 @@ from baremetal_sched.baremetal import conductors
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.links import links
 from baremetal_sched.baremetal.api.query import PAGING, Query
-from baremetal_sched.baremetal.api.view import timestamp
 from baremetal_sched.db.models import Conductor
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.web.responses import json_response
+from baremetal_sched.web.view import timestamp
 
 _FIELDS = ("alive", "conductor_group", "created_at", "drivers", "hostname", "links", "updated_at")
 _LIST_DEFAULT = ("hostname", "conductor_group", "alive")
@@ -40,7 +40,7 @@ def list_conductors(call: BaremetalCall, session: Session) -> Response:
     document: dict[str, Any] = {"conductors": _render(call, session, rows, shown)}
     if len(rows) == limit:
         url = f"{call.base_url}/v1/conductors"
-        document["next"] = query.next_url(url, rows[-1]["hostname"], limit, None if detail else shown)
+        document["next"] = query.next_page(url, rows[-1]["hostname"], limit, None if detail else shown)
     return json_response(document)
 
 

@@ -6,12 +6,13 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import deploy_templates, records
 from baremetal_sched.baremetal.api import collection
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.view import Resource, View
+from baremetal_sched.baremetal.api.view import View, resource
 from baremetal_sched.baremetal.schemas.deploy_templates import TEMPLATE_CREATE
 from baremetal_sched.db.models import DeployTemplate
+from baremetal_sched.web import listing
 from baremetal_sched.web.responses import empty_response
 
-TEMPLATES = Resource(
+TEMPLATES = resource(
     path="deploy_templates",
     plural="deploy_templates",
     model=DeployTemplate,
@@ -30,7 +31,7 @@ def list_templates(call: BaremetalCall, session: Session) -> Response:
 
 def show_template(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/deploy_templates/{template}"""
-    return collection.show(call, session, TEMPLATES, _uuid_of(call, session, ident))
+    return listing.show(call, session, TEMPLATES, _uuid_of(call, session, ident))
 
 
 def create_template(call: BaremetalCall, session: Session) -> Response:

@@ -7,7 +7,6 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import driver_registry, raid
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.errors import TooNew
 from baremetal_sched.baremetal.api.links import links
 from baremetal_sched.baremetal.api.query import Query
 from baremetal_sched.baremetal.driver_registry import Driver
@@ -16,7 +15,6 @@ from baremetal_sched.errors import InvalidValue, NotFoundError
 from baremetal_sched.errors.baremetal import DriverNotFound
 from baremetal_sched.web.responses import json_response
 
-RAID_SINCE = 12
 PROPERTIES_SINCE = 14
 DYNAMIC_SINCE = 30
 FIELDS_SINCE = 77
@@ -78,8 +76,6 @@ def show_properties(call: BaremetalCall, session: Session, name: str) -> Respons
 
 def show_logical_disk_properties(call: BaremetalCall, session: Session, name: str) -> Response:
     """GET /v1/drivers/{name}/raid/logical_disk_properties"""
-    if call.version < RAID_SINCE:
-        raise TooNew
     call.refuse_query()
     require_driver(call, session, name)
     return json_response(raid.logical_disk_properties(HARDWARE_TYPES[name]))
@@ -100,8 +96,8 @@ def _timeout(call: BaremetalCall) -> float:
 
 def _names(call: BaremetalCall, query: Query) -> list[str]:
     names = query.names("fields")
-    if query.has("fields") and call.version < FIELDS_SINCE:
-        raise TooNew
+    if query.has("fields"):
+        call.require_version(FIELDS_SINCE)
     for name in names:
         if name not in _FIELDS:
             raise InvalidValue(message=f"Schema error: '{name}' is not one of {list(_FIELDS)}")

@@ -11,16 +11,19 @@ from http import HTTPStatus
 import orjson
 from flask import Response
 
-from baremetal_sched.baremetal.api.versions import VersionRefused
-from baremetal_sched.errors import NotFoundError, SchedulerError
+from baremetal_sched.baremetal.api.versions import HEADER, MAJOR
+from baremetal_sched.errors import NotAllowed, NotFoundError, WrongScope
+from baremetal_sched.masking import mask_text
 from baremetal_sched.web.problems import (
     BodyTooDeep,
     BodyTooLarge,
     MethodNotAllowed,
+    MicroversionMalformed,
+    MicroversionNotServed,
     NotAcceptable,
     PathNotFound,
     Problem,
-    status_of,
+    message_of,
 )
 from baremetal_sched.web.responses import json_response
 
@@ -43,17 +46,6 @@ class MethodRefused(Problem):
     status = 405
 
 
-class TooNew(Problem):
-    """A field, parameter or verb that the microversion of the request does not have yet."""
-
-    status = 406
-    template = "Request not acceptable."
-
-
-class TooNewParameter(TooNew):
-    template = "Request not acceptable. The minimal required API version should be 1.{since}"
-
-
 class RoutingError(Problem):
     """What Ironic finds while it looks for the controller: shape B."""
 
@@ -62,32 +54,49 @@ class RoutingError(Problem):
         self.status = status
 
 
-def render(error: Exception, *, at_root: bool) -> Response:
+def body(error: Exception, status: int, *, at_root: bool) -> Response:
     """The answer to ``error``. ``at_root``: the request was for ``/`` itself, where shape A is always used."""
-    status = status_of(error)
     if isinstance(error, BodyTooDeep | BodyTooLarge):
         return json_response({"faultcode": "Client", "faultstring": str(error)}, status)
     if isinstance(error, NotAcceptable):
         return json_response({"error_message": f"{status} {HTTPStatus(status).phrase}\n\n{error}"}, status)
     if is_routing(error) and not at_root:
         # The description of an unknown path or method is empty, as with Ironic.
-        description = "" if isinstance(error, PathNotFound | MethodNotAllowed) else str(error)
+        description = "" if isinstance(error, PathNotFound | MethodNotAllowed) else _text(error)
         return _envelope({"code": status, "title": HTTPStatus(status).phrase, "description": description}, status)
-    message = str(error) if isinstance(error, SchedulerError) else "An internal error occurred; the log says more."
-    fault = {"faultcode": "Client" if status < 500 else "Server", "faultstring": message, "debuginfo": None}
-    response = _envelope(fault, status)
-    if status == 503:
-        response.headers["Retry-After"] = "1"
-    return response
+    text = mask_text(_text(error))
+    fault = {"faultcode": "Client" if status < 500 else "Server", "faultstring": text, "debuginfo": None}
+    return _envelope(fault, status)
+
+
+def _text(error: Exception) -> str:
+    match error:
+        case MicroversionMalformed():
+            return f"Invalid value for {HEADER} header"
+        case MicroversionNotServed(details=asked):
+            supported = f"The supported version range is: [{asked['minimum']}, {asked['maximum']}]."
+            if asked["major"] != MAJOR:
+                return (
+                    f"Mutually exclusive versions requested. Version {asked['major']}.{asked['minor']} requested but "
+                    f"not supported by this service. {supported}"
+                )
+            return (
+                f"Version {MAJOR}.{asked['minor']} was requested but the minor version is not supported by this "
+                f"service. {supported}"
+            )
+        case NotAllowed(details=refused) | WrongScope(details=refused):
+            return f"Access was denied to the following resource: {refused['policy']}"
+    return message_of(error)
 
 
 def is_routing(error: Exception) -> bool:
-    """Is it an error of routing, which has a shape of its own?"""
-    return isinstance(error, PathNotFound | MethodNotAllowed | VersionRefused | RoutingError)
+    """Return whether it is an error of routing, which has a shape of its own."""
+    refused = MicroversionMalformed | MicroversionNotServed
+    return isinstance(error, PathNotFound | MethodNotAllowed | RoutingError | refused)
 
 
 def is_unversioned(error: Exception) -> bool:
-    """Is it raised, with Ironic, where no microversion is agreed on yet?"""
+    """Return whether Ironic raises it where no microversion is agreed on yet."""
     return is_routing(error) or isinstance(error, BodyTooDeep | BodyTooLarge | NotAcceptable)
 
 

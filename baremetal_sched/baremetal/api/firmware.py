@@ -5,14 +5,15 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import firmware
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.collection import select_fields
 from baremetal_sched.baremetal.api.nodes import node_of
 from baremetal_sched.baremetal.api.query import Query
-from baremetal_sched.baremetal.api.view import Listing, document
+from baremetal_sched.baremetal.api.view import listing
 from baremetal_sched.baremetal.firmware import FIELDS
+from baremetal_sched.web.listing import select_fields
 from baremetal_sched.web.responses import json_response
+from baremetal_sched.web.view import document
 
-_LISTING = Listing(fields=FIELDS, list_default=tuple(FIELDS), newer_is_unknown=True)
+_LISTING = listing(fields=FIELDS, list_default=tuple(FIELDS), newer_is_unknown=True)
 
 
 def list_components(call: BaremetalCall, session: Session, ident: str) -> Response:

@@ -8,18 +8,21 @@ from flask import Response
 from sqlalchemy import String, cast
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import history, paging
+from baremetal_sched.baremetal import history
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.collection import Selection, page_response, parse_page
+from baremetal_sched.baremetal.api.collection import page_response, parse_page
 from baremetal_sched.baremetal.api.links import links
 from baremetal_sched.baremetal.api.nodes import node_of
 from baremetal_sched.baremetal.api.query import PAGING, Query
-from baremetal_sched.baremetal.api.view import ANY, Column, Resource, View
+from baremetal_sched.baremetal.api.view import View, resource
 from baremetal_sched.baremetal.history import FIELDS, LIST_DEFAULT
-from baremetal_sched.baremetal.identifiers import canonical_uuid
+from baremetal_sched.db import paging
 from baremetal_sched.db.json_text import quoted
 from baremetal_sched.db.models import Node, NodeHistory
+from baremetal_sched.documents.identifiers import canonical_uuid
+from baremetal_sched.web.listing import Selection
 from baremetal_sched.web.responses import json_response
+from baremetal_sched.web.view import ANY, Column, Resource
 
 #: Longest text of an event in a list that is not in detail, in characters.
 SHORT_EVENT = 255
@@ -29,9 +32,9 @@ class EventView(View):
     """Some ``fields`` of events in the history of ``node``."""
 
     def __init__(self, call: BaremetalCall, node: Node, fields: Iterable[str]) -> None:
-        super().__init__(HISTORY, fields, call.version, call.base_url, with_links=False)
+        super().__init__(HISTORY, fields, call.version, call.base_url)
         itself = links(call.base_url, "nodes", node.uuid, f"history/{ANY}")[:1]
-        self.links = orjson.dumps({"links": itself})[1:-1].decode()
+        self.set_links(orjson.dumps({"links": itself})[1:-1].decode())
 
     @classmethod
     def column(cls, name: str, resource: Resource, version: int) -> Column | None:
@@ -42,6 +45,10 @@ class EventView(View):
                 return cast(NodeHistory.duration_seconds, String), _whole
             case _:
                 return super().column(name, resource, version)
+
+    @classmethod
+    def links(cls, resource: Resource, names: tuple[str, ...], base: str) -> str:
+        return ""  # they begin with the node
 
     @staticmethod
     def shown(event: str) -> str:
@@ -61,7 +68,7 @@ def _whole(seconds: str) -> int | None:
     return int(float(seconds)) if seconds else None
 
 
-HISTORY = Resource(
+HISTORY = resource(
     path="history",
     plural="history",
     model=NodeHistory,

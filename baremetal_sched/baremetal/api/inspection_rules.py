@@ -8,11 +8,13 @@ from baremetal_sched.baremetal import inspection_rules, records
 from baremetal_sched.baremetal.api import collection
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.query import Query
-from baremetal_sched.baremetal.api.view import Column, Resource, View
+from baremetal_sched.baremetal.api.view import View, resource
 from baremetal_sched.baremetal.schemas.inspection_rules import RULE_CREATE
 from baremetal_sched.db.models import InspectionRule
 from baremetal_sched.db.types import Json, as_text
+from baremetal_sched.web import listing
 from baremetal_sched.web.responses import empty_response
+from baremetal_sched.web.view import Column, Resource
 
 SINCE = 96
 #: Filters, with the first microversion (minor) that has each.
@@ -30,7 +32,7 @@ class RuleView(View):
         return super().column(name, resource, version)
 
 
-RULES = Resource(
+RULES = resource(
     path="inspection_rules",
     plural="inspection_rules",
     model=InspectionRule,
@@ -54,7 +56,7 @@ def list_rules(call: BaremetalCall, session: Session) -> Response:
 
 def show_rule(call: BaremetalCall, session: Session, uuid: str) -> Response:
     """GET /v1/inspection_rules/{uuid}"""
-    return collection.show(call, session, RULES, call.uuid(uuid, "inspection_rule_uuid"))
+    return listing.show(call, session, RULES, call.uuid(uuid, "inspection_rule_uuid"))
 
 
 def create_rule(call: BaremetalCall, session: Session) -> Response:

@@ -1,10 +1,9 @@
 """/v1/nodes/{node}/inventory"""
 
-import orjson
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import inventory
+from baremetal_sched.baremetal import inventory, secrets
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes import node_of
 from baremetal_sched.web.responses import json_response
@@ -14,4 +13,4 @@ def show_inventory(call: BaremetalCall, session: Session, ident: str) -> Respons
     """GET /v1/nodes/{node}/inventory"""
     call.refuse_query()
     found = inventory.find(session, node_of(call, session, ident))
-    return json_response({name: orjson.Fragment(text) for name, text in found.items()})
+    return json_response({name: secrets.mask_json(text) for name, text in found.items()})

@@ -9,14 +9,11 @@ from baremetal_sched.baremetal import management, nodes
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.links import links
 from baremetal_sched.baremetal.api.nodes import served_node, uuid_to_find
-from baremetal_sched.baremetal.schemas.base import load
 from baremetal_sched.baremetal.schemas.management import BOOT_DEVICE, INDICATOR
 from baremetal_sched.db.models import Node
+from baremetal_sched.documents.schema import load
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.web.problems import PathNotFound
 from baremetal_sched.web.responses import empty_response, json_response
-
-INJECT_NMI_SINCE = 29
 
 
 def show_boot_device(call: BaremetalCall, session: Session, ident: str) -> Response:
@@ -44,8 +41,6 @@ def set_boot_device(call: BaremetalCall, session: Session, ident: str) -> Respon
 
 def inject_nmi(call: BaremetalCall, session: Session, ident: str) -> Response:
     """PUT /v1/nodes/{node}/management/inject_nmi"""
-    if call.version < INJECT_NMI_SINCE:
-        raise PathNotFound
     call.refuse_query()
     call.refuse_body()
     management.inject_nmi(_node(call, session, ident), call.settings)

@@ -1,12 +1,12 @@
 """The filters and the paging of the node lists, from the query string."""
 
-from baremetal_sched.baremetal import states
+from baremetal_sched.baremetal import states, trait_names
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.errors import TooNew
 from baremetal_sched.baremetal.api.query import PAGING, Query
 from baremetal_sched.baremetal.identifiers import is_trait
 from baremetal_sched.baremetal.node_list import NodeFilters
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.suggestions import did_you_mean
 
 #: Trait filters, with the attribute of NodeFilters that each fills. Specified (node-traits), never built by Ironic.
 TRAIT_FILTERS = {
@@ -45,12 +45,12 @@ PARAMETERS = (*FILTERS, *PAGING)
 
 
 def parse_filters(call: BaremetalCall, query: Query, *, detailed: bool = False) -> NodeFilters:
-    """The filters of the request. Raises TooNewParameter, and InvalidValue for values that cannot be.
+    """The filters of the request. Raises TooNew, and InvalidValue for values that cannot be.
 
     ``detailed``: for /v1/nodes/detail, which has always known children.
     """
-    if call.version < FILTERS["provision_state"] and query.has("provision_state"):
-        raise TooNew
+    if query.has("provision_state"):
+        call.require_version(FILTERS["provision_state"])
     for name, since in FILTERS.items():
         if not (detailed and name in ("include_children", "parent_node")):
             query.require(since, name)
@@ -86,7 +86,7 @@ def parse_filters(call: BaremetalCall, query: Query, *, detailed: bool = False) 
 def _one_of(query: Query, name: str, known: frozenset[str] | tuple[str, ...], refusal: str) -> str | None:
     value = query.text(name)
     if value is not None and value not in known:
-        raise InvalidValue(message=refusal.format(value))
+        raise InvalidValue(message=f"{refusal.format(value)}.{did_you_mean(value, known)}")
     return value
 
 
@@ -98,8 +98,5 @@ def _traits(query: Query, name: str) -> list[str]:
     traits = query.items(name) or []
     for trait in traits:
         if not is_trait(trait):
-            raise InvalidValue(
-                message=f"Invalid {name}: '{trait}' is not a trait. Give names of os-traits, or CUSTOM_ and then A-Z, "
-                "0-9 and _, separated by commas."
-            )
+            raise InvalidValue(message=f"Invalid {name}: {trait_names.complaint(trait)} Separate them by commas.")
     return list(dict.fromkeys(traits))

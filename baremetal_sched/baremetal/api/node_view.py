@@ -4,25 +4,37 @@ from collections.abc import Iterable
 from functools import lru_cache, partial
 from typing import Any
 
+import orjson
 from sqlalchemy import ColumnElement, case, func, null, select
 
 from baremetal_sched.baremetal import states
-from baremetal_sched.baremetal.api.view import Column, Resource, View, split_traits, uuid_of_parent
+from baremetal_sched.baremetal.api.view import View, resource, split_traits
 from baremetal_sched.baremetal.node_fields import FIELDS, LIST_DEFAULT
 from baremetal_sched.baremetal.node_list import missing
 from baremetal_sched.baremetal.ownership import LiveMembers, Membership
-from baremetal_sched.baremetal.secrets import mask_text
+from baremetal_sched.baremetal.redaction import NO_REDACTION, REPLACEMENTS, Redaction
+from baremetal_sched.baremetal.secrets import mask_instance_text
 from baremetal_sched.db.models import Chassis, Node, NodeTrait
 from baremetal_sched.db.packing import concatenated, constant, joined
 from baremetal_sched.db.types import as_text
+from baremetal_sched.web.view import Column, Render, Resource, uuid_of_parent
 
 #: Below these, clients do not know the state.
 AVAILABLE_SINCE = 2
 INSPECT_WAIT_SINCE = 39
 
 
+#: Stands for an object that is hidden. It is not JSON.
+_HIDDEN = "-"
+
+
 class NodeView(View):
-    """Some ``fields`` of nodes; for ``conductor`` it has to know the live ones, or to ask for them with the node."""
+    """Some ``fields`` of nodes; for ``conductor`` it has to know the live ones, or to ask for them with the node.
+
+    What ``redaction`` hides is replaced. See ``redacted``.
+    """
+
+    redaction = NO_REDACTION
 
     def __init__(
         self,
@@ -31,8 +43,6 @@ class NodeView(View):
         version: int,
         base: str,
         conductors: Membership | LiveMembers | None = None,
-        *,
-        with_links: bool = True,
     ) -> None:
         names = tuple(fields)
         self._conductors = conductors if "conductor" in names else None
@@ -42,13 +52,30 @@ class NodeView(View):
                 more = _key_and(None)
             case LiveMembers() as live:
                 more = _key_and(live.column)
-        super().__init__(resource, names, version, base, with_links=with_links, more=more)
+        super().__init__(resource, names, version, base, more=more)
 
     @classmethod
     def column(cls, name: str, resource: Resource, version: int) -> Column | None:
+        found = cls._column(name, resource, version)
+        restriction = cls.redaction.of(name)
+        if found is None or restriction is None:
+            return found
+        expression, render = found
+        if render is None:
+            return restriction.expression(expression), None
+        # The same for every node: the database says that it is hidden, and no more.
+        replacement = orjson.Fragment(REPLACEMENTS[name])
+        return restriction.expression(expression, _HIDDEN), partial(_rendered, render, replacement)
+
+    @classmethod
+    def _column(cls, name: str, resource: Resource, version: int) -> Column | None:
         match name:
             case "conductor":
                 return None
+            case "driver_info" | "driver_internal_info" if cls.redaction.shows_secrets:
+                return as_text(getattr(Node, name).expression), _whole
+            case "instance_info" if cls.redaction.shows_instance_secrets:
+                return as_text(Node.instance_info.expression), _whole
             case "traits":
                 return _traits_column(), split_traits
             case "chassis_uuid":
@@ -56,7 +83,7 @@ class NodeView(View):
             case "provision_state":
                 return _provision_state(version), None
             case "instance_info":
-                return as_text(Node.instance_info.expression), partial(mask_text, instance=True)
+                return as_text(Node.instance_info.expression), mask_instance_text
             case _:
                 return super().column(name, resource, version)
 
@@ -69,7 +96,30 @@ class NodeView(View):
         return document
 
 
-NODES = Resource(
+def _rendered(render: Render, replacement: orjson.Fragment, text: str) -> Any:
+    return replacement if text == _HIDDEN else render(text)
+
+
+def _whole(text: str) -> orjson.Fragment:
+    return orjson.Fragment(text or "{}")
+
+
+@lru_cache(maxsize=200)
+def redacted(view: type[NodeView], redaction: Redaction) -> type[NodeView]:
+    """Return ``view`` with what ``redaction`` hides. Its queries have the parameter ``redaction.PROJECT`` if anything
+    depends on whose the nodes are."""
+    return view if redaction == NO_REDACTION else type(view.__name__, (view,), {"redaction": redaction})
+
+
+class StatesView(NodeView):
+    """The states of a node, without links."""
+
+    @classmethod
+    def links(cls, resource: Resource, names: tuple[str, ...], base: str) -> str:
+        return ""
+
+
+NODES = resource(
     path="nodes",
     plural="nodes",
     model=Node,

@@ -1,38 +1,34 @@
 """/v1/nodes"""
 
 import json
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+import orjson
 from flask import Response
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import node_update, nodes, patch, states
+from baremetal_sched.baremetal import node_update, nodes, resource_class_names, states
+from baremetal_sched.baremetal.api import owners
 from baremetal_sched.baremetal.api.call import NAMES, BaremetalCall
-from baremetal_sched.baremetal.api.collection import (
-    Selection,
-    load_patch,
-    page_response,
-    parse_page,
-    select_fields,
-    selected_fields,
-)
-from baremetal_sched.baremetal.api.errors import TooNew
+from baremetal_sched.baremetal.api.collection import load_patch, page_response, parse_page
 from baremetal_sched.baremetal.api.node_filters import PARAMETERS, parse_filters
-from baremetal_sched.baremetal.api.node_view import INSPECT_WAIT_SINCE, NODES, NodeView
+from baremetal_sched.baremetal.api.node_view import INSPECT_WAIT_SINCE, NODES, NodeView, redacted
 from baremetal_sched.baremetal.api.query import Query
-from baremetal_sched.baremetal.identifiers import canonical_uuid
 from baremetal_sched.baremetal.node_fields import FIELDS
 from baremetal_sched.baremetal.node_list import select_nodes
 from baremetal_sched.baremetal.ownership import LiveMembers, Membership
-from baremetal_sched.baremetal.schemas.base import load
+from baremetal_sched.baremetal.redaction import Redaction
 from baremetal_sched.baremetal.schemas.nodes import MAINTENANCE, NODE_CREATE
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Reader
+from baremetal_sched.documents import patch
+from baremetal_sched.documents.identifiers import canonical_uuid
+from baremetal_sched.documents.schema import load
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.errors.baremetal import ChassisNotFound, NodeNotFound, NoValidHost
+from baremetal_sched.errors.baremetal import NodeNotFound
+from baremetal_sched.web.listing import Selection, require_field, select_fields, selected_fields
 from baremetal_sched.web.responses import empty_response, json_response
 
 ENROLL_SINCE = 11
@@ -78,14 +74,15 @@ def _page(
     chassis_uuid: str | None = None,
 ) -> Response:
     """A page of the nodes; with ``chassis_uuid`` only of those in that chassis."""
+    visible = call.listed("node", "project")
     filters = parse_filters(call, query, detailed=path.endswith("/detail"))
     if chassis_uuid is not None:
         filters.chassis_uuid = chassis_uuid
     page = parse_page(call, query, FIELDS)
     needed = filters.conductor is not None or "conductor" in selection.shown
     membership = call.membership(session) if needed else Membership({}, 0)
-    view = NodeView(NODES, selection.shown, call.version, call.base_url, membership)
-    rows = select_nodes(session, filters, page, view.query, membership)
+    view = redacted(NodeView, call.redaction)(NODES, selection.shown, call.version, call.base_url, membership)
+    rows = select_nodes(session, filters, page, view.query, membership, visible, call.redaction_values)
     only = filters.instance_uuid is not None
     return page_response(call, query, view, rows, page, path, selection, only=only)
 
@@ -94,19 +91,22 @@ def show_node(call: BaremetalCall, connection: Connection, ident: str) -> Respon
     """GET /v1/nodes/{node}"""
     shown = selected_fields(call, NODES)
     node_uuid = uuid_to_find(call, connection, ident)
-    view = _view_of_one(tuple(shown), call.version, call.base_url, LiveMembers.of(call.settings))
-    return json_response(view.fetch(connection, node_uuid))
+    live = LiveMembers.of(call.settings)
+    view = _view_of_one(tuple(shown), call.version, call.base_url, live, call.redaction)
+    return json_response(view.fetch(connection, node_uuid, values=call.redaction_values))
 
 
 @lru_cache(maxsize=200)
-def _view_of_one(shown: tuple[str, ...], version: int, base: str, live: LiveMembers) -> NodeView:
+def _view_of_one(shown: tuple[str, ...], version: int, base: str, live: LiveMembers, redaction: Redaction) -> NodeView:
     """Kept, because it is the same for every node."""
-    return NodeView(NODES, shown, version, base, live)
+    return redacted(NodeView, redaction)(NODES, shown, version, base, live)
 
 
-def whole_view(call: BaremetalCall, membership: Membership) -> NodeView:
-    """All that the client knows of a node."""
-    return NodeView(NODES, FIELDS.visible(call.version), call.version, call.base_url, membership)
+def whole_text(call: BaremetalCall, session: Session, node_uuid: str, membership: Membership) -> str:
+    """All that the client knows of a node, as JSON."""
+    view = redacted(NodeView, call.redaction)
+    whole = view(NODES, FIELDS.visible(call.version), call.version, call.base_url, membership)
+    return whole.fetch_text(session, node_uuid, values=call.redaction_values)
 
 
 def create_node(call: BaremetalCall, session: Session) -> Response:
@@ -115,30 +115,29 @@ def create_node(call: BaremetalCall, session: Session) -> Response:
     body = call.body()
     values = load(NODE_CREATE, body, "node")
     _check_creation(call, body)
+    values["owner"] = owners.owner_of_new_node(call, values.get("owner"))
     membership = call.membership(session)
     initial_state = states.ENROLL if call.version >= ENROLL_SINCE else states.AVAILABLE
-    node = recoded(
-        lambda: nodes.create(
-            session, values, initial_state=initial_state, membership=membership, settings=call.settings
-        )
+    node = nodes.create(
+        session,
+        values,
+        initial_state=initial_state,
+        membership=membership,
+        settings=call.settings,
+        visible=call.visible,
     )
     session.flush()
-    document = whole_view(call, membership).fetch(session, node.uuid)
-    return json_response(document, 201, {"Location": f"{call.base_url}/v1/nodes/{node.uuid}"})
+    document = orjson.Fragment(whole_text(call, session, node.uuid, membership))
+    location = f"{call.base_url}/v1/nodes/{node.uuid}"
+    return json_response(document, 201, {"Location": location, **_warnings(node)})
 
 
 def _check_creation(call: BaremetalCall, body: dict[str, Any]) -> None:
-    for name, value in body.items():
-        if FIELDS[name].since > call.version and value != ("" if name == CONDUCTOR_GROUP else None):
-            raise TooNew
+    given = [name for name, value in body.items() if value != ("" if name == CONDUCTOR_GROUP else None)]
+    require_field(call, FIELDS, given)
     if body.get("name") is not None:
         nodes.check_name(
             body["name"], hostname_only=call.hostname_names, refusal="Cannot create node with invalid name"
-        )
-    if body.get("owner") is not None:
-        # Without authentication nobody has the system's scope.
-        raise InvalidValue(
-            message="Cannot create a node as a project scoped admin with an owner other than your own project."
         )
 
 
@@ -146,29 +145,37 @@ def update_node(call: BaremetalCall, session: Session, ident: str) -> Response:
     """PATCH /v1/nodes/{node}"""
     query = Query(call, ("reset_interfaces",))
     query_reset = query.flag("reset_interfaces")
-    if query.has("reset_interfaces") and call.version < RESET_INTERFACES_SINCE:
-        raise TooNew
+    if query.has("reset_interfaces"):
+        call.require_version(RESET_INTERFACES_SINCE)
     operations = load_patch(call, FIELDS, lambda: node_of(call, session, ident), found_for="values")
     if query_reset and not any(patch.root(operation) == "driver" for operation in operations):
         raise InvalidValue(message="The reset_interfaces parameter can only be used when changing the node's driver.")
     _check_patch(call, ident, operations)
     membership = call.membership(session)
     node_uuid = uuid_to_find(call, session, ident)
-    node = recoded(
-        lambda: node_update.update(
-            session,
-            node_uuid,
-            operations,
-            membership=membership,
-            reset_interfaces=bool(query_reset),
-            hides_inspect_wait=call.version < INSPECT_WAIT_SINCE,
-        )
+    node = node_update.update(
+        session,
+        node_uuid,
+        operations,
+        membership=membership,
+        reset_interfaces=bool(query_reset),
+        hides_inspect_wait=call.version < INSPECT_WAIT_SINCE,
+        access=call.access("baremetal:node:update:owner"),
     )
     session.flush()
-    document = json.loads(whole_view(call, membership).fetch_text(session, node.uuid))
+    document = json.loads(whole_text(call, session, node.uuid, membership))
     # The reservation under which it was changed, as Ironic shows it; it is gone with this transaction.
-    document["reservation"] = membership.owner(node.uuid, node.conductor_group, node.driver)
-    return json_response(document)
+    hidden = call.redaction.of("reservation")
+    if hidden is None or not hidden.hides(node.owner, node.lessee, call.caller.project_id):
+        document["reservation"] = membership.owner(node.uuid, node.conductor_group, node.driver)
+    gives_class = any(patch.root(operation) == "resource_class" for operation in operations)
+    return json_response(document, headers=_warnings(node) if gives_class else None)
+
+
+def _warnings(node: Node) -> dict[str, str]:
+    """What is surprising about the node, as a header: bodies are those of the original. 299 is what it is for."""
+    text = resource_class_names.warning(node.resource_class)
+    return {"Warning": f'299 - "{text}"'} if text else {}
 
 
 def _check_patch(call: BaremetalCall, ident: str, operations: patch.Patch) -> None:
@@ -177,8 +184,8 @@ def _check_patch(call: BaremetalCall, ident: str, operations: patch.Patch) -> No
         if not patch.is_whole(operation):
             continue
         removes = operation["op"] == "remove"
-        if name == "chassis_uuid" and removes and call.version < CHASSIS_REMOVAL_SINCE:
-            raise TooNew
+        if name == "chassis_uuid" and removes:
+            call.require_version(CHASSIS_REMOVAL_SINCE)
         if name == "name" and not removes:
             nodes.check_name(
                 str(operation["value"]),
@@ -197,14 +204,14 @@ def delete_node(call: BaremetalCall, session: Session, ident: str) -> Response:
     call.refuse_body()
     node_uuid = uuid_to_find(call, session, ident)
     membership = call.membership(session)
-    recoded(lambda: nodes.destroy(session, node_uuid, membership, call.settings))
+    nodes.destroy(session, node_uuid, membership, call.settings)
     return empty_response(204)
 
 
 def set_maintenance(call: BaremetalCall, session: Session, ident: str) -> Response:
     """PUT /v1/nodes/{node}/maintenance"""
-    call.refuse_query()
-    body = load(MAINTENANCE, {} if (given := call.body()) is None else given, "maintenance")
+    given = {} if call.body() is None else call.arguments(MAINTENANCE.fields)
+    body = load(MAINTENANCE, given, "maintenance")
     return _maintenance(call, session, ident, maintenance=True, reason=body.get("reason"))
 
 
@@ -220,7 +227,7 @@ def _maintenance(
 ) -> Response:
     membership = call.membership(session)
     node_uuid = uuid_to_find(call, session, ident)
-    node: Node = recoded(lambda: nodes.find_to_change_by(session, node_uuid, membership))
+    node = nodes.find_to_change_by(session, node_uuid, membership)
     nodes.set_maintenance(session, node, maintenance=maintenance, reason=reason)
     return empty_response(202)
 
@@ -254,15 +261,3 @@ def served_node(call: BaremetalCall, session: Session, ident: str) -> Node:
     node = node_of(call, session, ident)
     call.membership(session).require(node.conductor_group, node.driver)
     return node
-
-
-def recoded(action: Callable[[], Any]) -> Any:
-    """Run ``action``; what it does not find besides the node itself is the client's mistake (400) and not a 404."""
-    try:
-        return action()
-    except (NoValidHost, ChassisNotFound) as error:
-        raise _Recoded(message=str(error)) from error
-
-
-class _Recoded(InvalidValue):
-    """A NotFoundError that this API answers with 400."""

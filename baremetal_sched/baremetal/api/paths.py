@@ -9,6 +9,8 @@ STRIPPED = "baremetal_sched.stripped_json"
 
 #: From here on a path is taken literally.
 _LITERAL_SINCE = 91
+#: More digits than the minor part of a microversion has; Python refuses to convert thousands of them.
+_MOST_DIGITS = 100
 
 
 def rewrite(environ: dict[str, Any]) -> None:
@@ -30,4 +32,4 @@ def _is_literal(environ: dict[str, Any]) -> bool:
     """Only Ironic's own header is looked at, and without one the path is literal (as Ironic has it)."""
     header = environ.get("HTTP_" + HEADER.upper().replace("-", "_"), "").strip()
     _, _, minor = header.partition(".")
-    return not minor.isdecimal() or int(minor) >= _LITERAL_SINCE
+    return not minor.isdecimal() or len(minor) > _MOST_DIGITS or int(minor) >= _LITERAL_SINCE

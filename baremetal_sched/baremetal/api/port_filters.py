@@ -9,11 +9,12 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import nodes
 from baremetal_sched.baremetal.api.call import NAMES, BaremetalCall
-from baremetal_sched.baremetal.api.errors import TooNew
 from baremetal_sched.baremetal.api.query import Query
-from baremetal_sched.baremetal.identifiers import canonical_mac, canonical_uuid
+from baremetal_sched.baremetal.identifiers import canonical_mac
 from baremetal_sched.baremetal.node_list import in_shards
+from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Node, Port, Portgroup
+from baremetal_sched.documents.identifiers import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 
 
@@ -33,11 +34,13 @@ class PortFilters:
         TooNew."""
         return cls(node or _node(call, query), _address(query), query.items("shard"), query.names("conductor_groups"))
 
-    def conditions(self, session: Session, model: type[Port | Portgroup]) -> list[ColumnElement[bool]]:
-        """The filters as conditions on ports or portgroups. Raises NodeNotFound."""
+    def conditions(
+        self, session: Session, model: type[Port | Portgroup], visible: Visibility
+    ) -> list[ColumnElement[bool]]:
+        """The filters as conditions on ports or portgroups of ``visible`` nodes. Raises NodeNotFound."""
         conditions: list[ColumnElement[bool]] = []
         if self.node is not None:
-            conditions.append(model.node_id == nodes.find(session, self.node).id)
+            conditions.append(model.node_id == nodes.find(session, self.node, visible).id)
         if self.address is not None:
             conditions.append(model.address == self.address)
         if self.shards is not None:
@@ -50,8 +53,8 @@ class PortFilters:
 def _node(call: BaremetalCall, query: Query) -> str | None:
     """The parameter ``node``: a UUID, or, where the client knows names, a name."""
     ident = query.ident("node")
-    if ident is not None and call.version < NAMES and canonical_uuid(ident) is None:
-        raise TooNew
+    if ident is not None and canonical_uuid(ident) is None:
+        call.require_version(NAMES)
     return ident
 
 

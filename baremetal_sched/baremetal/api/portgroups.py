@@ -13,11 +13,14 @@ from baremetal_sched.baremetal.api.node_view import INSPECT_WAIT_SINCE
 from baremetal_sched.baremetal.api.nodes import uuid_of as uuid_of_node
 from baremetal_sched.baremetal.api.port_filters import PortFilters
 from baremetal_sched.baremetal.api.query import Query
-from baremetal_sched.baremetal.api.view import Column, Resource, View, uuid_of_parent
+from baremetal_sched.baremetal.api.view import View, resource
 from baremetal_sched.baremetal.schemas.portgroups import PORTGROUP_CREATE
+from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Node, Portgroup
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.web import listing
 from baremetal_sched.web.responses import empty_response
+from baremetal_sched.web.view import Column, Resource, uuid_of_parent
 
 #: Filters, with the first microversion (minor) that has each.
 FILTERS = {"node": 23, "address": 23, "shard": 106, "conductor_groups": 23}
@@ -33,7 +36,7 @@ class PortgroupView(View):
         return super().column(name, resource, version)
 
 
-PORTGROUPS = Resource(
+PORTGROUPS = resource(
     path="portgroups",
     plural="portgroups",
     model=Portgroup,
@@ -66,29 +69,41 @@ def list_portgroups_of_node_in_detail(call: BaremetalCall, session: Session, ide
 
 def _list(call: BaremetalCall, session: Session, path: str, *, node: str | None = None) -> Response:
     def narrow(query: Query) -> list[ColumnElement[bool]]:
-        return _conditions(call, session, query, node)
+        return _conditions(call, session, query, node, visible)
 
-    detailed = path.endswith("/detail")
-    return collection.list_all(call, session, PORTGROUPS, detailed=detailed, path=path, filters=FILTERS, narrow=narrow)
+    visible = call.listed("portgroup")
+    return collection.list_all(
+        call,
+        session,
+        PORTGROUPS,
+        detailed=path.endswith("/detail"),
+        path=path,
+        filters=FILTERS,
+        narrow=narrow,
+        within=visible.conditions_behind(Portgroup.node_id),
+    )
 
 
-def _conditions(call: BaremetalCall, session: Session, query: Query, node: str | None) -> list[ColumnElement[bool]]:
+def _conditions(
+    call: BaremetalCall, session: Session, query: Query, node: str | None, visible: Visibility
+) -> list[ColumnElement[bool]]:
     """The filter as a condition; ``node`` comes from the path and wins."""
     filters = PortFilters.parse(call, query, node)
     if sum(bool(filter_) for filter_ in astuple(filters)) > 1:
         raise InvalidValue(message="Filtering by node, address, or shard simultaneously is not supported.")
-    return filters.conditions(session, Portgroup)
+    return filters.conditions(session, Portgroup, visible)
 
 
 def show_portgroup(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/portgroups/{portgroup}"""
-    return collection.show(call, session, PORTGROUPS, _uuid_of(call, session, ident))
+    return listing.show(call, session, PORTGROUPS, _uuid_of(call, session, ident))
 
 
 def create_portgroup(call: BaremetalCall, session: Session) -> Response:
     """POST /v1/portgroups"""
     values = collection.load_creation(call, PORTGROUPS, PORTGROUP_CREATE, "portgroup")
-    group = portgroups.create(session, values, call.settings.default_portgroup_mode)
+    access = call.access("baremetal:portgroup:create")
+    group = portgroups.create(session, values, call.settings.default_portgroup_mode, access)
     return collection.created(call, session, PORTGROUPS, group.uuid)
 
 
@@ -101,7 +116,8 @@ def update_portgroup(call: BaremetalCall, session: Session, ident: str) -> Respo
     uuid = _uuid_of(call, session, ident)
     hides_inspect_wait = call.version < INSPECT_WAIT_SINCE
     membership = call.membership(session)
-    portgroups.update(session, uuid, operations, membership, hides_inspect_wait=hides_inspect_wait)
+    access = call.access("baremetal:portgroup:update")
+    portgroups.update(session, uuid, operations, membership, hides_inspect_wait=hides_inspect_wait, access=access)
     return collection.updated(call, session, PORTGROUPS, uuid)
 
 

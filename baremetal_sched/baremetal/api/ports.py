@@ -12,20 +12,22 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import portgroups, ports, records
 from baremetal_sched.baremetal.api import collection
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.errors import TooNew
 from baremetal_sched.baremetal.api.node_view import INSPECT_WAIT_SINCE
 from baremetal_sched.baremetal.api.nodes import uuid_of as uuid_of_node
 from baremetal_sched.baremetal.api.port_filters import PortFilters
 from baremetal_sched.baremetal.api.query import Query
-from baremetal_sched.baremetal.api.view import EMPTY_OBJECT, Column, Resource, View, uuid_of_parent
-from baremetal_sched.baremetal.identifiers import canonical_uuid
+from baremetal_sched.baremetal.api.view import View, resource
 from baremetal_sched.baremetal.node_list import contains
 from baremetal_sched.baremetal.schemas.ports import PORT_CREATE, VTEP
+from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Node, Port, Portgroup
 from baremetal_sched.db.types import as_text
+from baremetal_sched.documents.identifiers import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import OperationNotPermitted
+from baremetal_sched.web import listing
 from baremetal_sched.web.responses import empty_response
+from baremetal_sched.web.view import EMPTY_OBJECT, Column, Resource, uuid_of_parent
 
 NAMES_SINCE = 88
 NODE_IDENT_SINCE = 94
@@ -68,7 +70,7 @@ class PortView(View):
                 return super().column(name, resource, version)
 
 
-PORTS = Resource(
+PORTS = resource(
     path="ports",
     plural="ports",
     model=Port,
@@ -118,14 +120,28 @@ def _list(
     call: BaremetalCall, session: Session, path: str, *, node: str | None = None, portgroup: str | None = None
 ) -> Response:
     def narrow(query: Query) -> list[ColumnElement[bool]]:
-        return _conditions(call, session, query, node, portgroup)
+        return _conditions(call, session, query, node, portgroup, visible)
 
-    detailed = path.endswith("/detail")
-    return collection.list_all(call, session, PORTS, detailed=detailed, path=path, filters=FILTERS, narrow=narrow)
+    visible = call.listed("port")
+    return collection.list_all(
+        call,
+        session,
+        PORTS,
+        detailed=path.endswith("/detail"),
+        path=path,
+        filters=FILTERS,
+        narrow=narrow,
+        within=visible.conditions_behind(Port.node_id),
+    )
 
 
 def _conditions(
-    call: BaremetalCall, session: Session, query: Query, node: str | None, portgroup: str | None
+    call: BaremetalCall,
+    session: Session,
+    query: Query,
+    node: str | None,
+    portgroup: str | None,
+    visible: Visibility,
 ) -> list[ColumnElement[bool]]:
     """The filters as conditions; ``node`` and ``portgroup`` come from the path and win."""
     filters = PortFilters.parse(call, query, node or query.uuid("node_uuid"))
@@ -137,9 +153,11 @@ def _conditions(
             message="Filtering by conductor_groups cannot be combined with node_ident, portgroup_ident, or node "
             "address filters."
         )
-    conditions = filters.conditions(session, Port)
+    conditions = filters.conditions(session, Port, visible)
     if portgroup is not None:
-        conditions.append(Port.portgroup_id == records.id_of(session, Portgroup, portgroup, portgroups.missing))
+        of_nodes = visible.conditions_behind(Portgroup.node_id)
+        group_id = records.id_of(session, Portgroup, portgroup, portgroups.missing, *of_nodes)
+        conditions.append(Port.portgroup_id == group_id)
     if query.has("description_contains"):
         conditions.append(contains(Port.description, query.text("description_contains") or ""))
     return conditions
@@ -147,16 +165,16 @@ def _conditions(
 
 def show_port(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/ports/{port}"""
-    return collection.show(call, session, PORTS, _uuid_of(call, session, ident))
+    return listing.show(call, session, PORTS, _uuid_of(call, session, ident))
 
 
 def create_port(call: BaremetalCall, session: Session) -> Response:
     """POST /v1/ports"""
     values = collection.load_creation(call, PORTS, PORT_CREATE, "port")
-    if "node_ident" in values and call.version < NODE_IDENT_SINCE:
-        raise TooNew
+    if "node_ident" in values:
+        call.require_version(NODE_IDENT_SINCE)
     _check_link(call, values.get("local_link_connection"))
-    port = ports.create(session, values, call.membership(session))
+    port = ports.create(session, values, call.membership(session), call.access("baremetal:port:create"))
     return collection.created(call, session, PORTS, port.uuid)
 
 
@@ -176,6 +194,7 @@ def update_port(call: BaremetalCall, session: Session, ident: str) -> Response:
         call.membership(session),
         hides_inspect_wait=call.version < INSPECT_WAIT_SINCE,
         group_has_network=call.version >= GROUP_NETWORK_SINCE,
+        access=call.access("baremetal:port:update"),
     )
     return collection.updated(call, session, PORTS, port.uuid)
 
@@ -192,10 +211,10 @@ def _check_link(call: BaremetalCall, link: Any) -> None:
     """Raise TooNew for parts of a link that the client cannot know."""
     if not isinstance(link, dict):
         return
-    if "network_type" in link and call.version < NETWORK_TYPE_SINCE:
-        raise TooNew
-    if VTEP[0] in link and call.version < VTEP_SINCE:
-        raise TooNew
+    if "network_type" in link:
+        call.require_version(NETWORK_TYPE_SINCE)
+    if VTEP[0] in link:
+        call.require_version(VTEP_SINCE)
 
 
 def _uuid_of(call: BaremetalCall, session: Session, ident: str) -> str:

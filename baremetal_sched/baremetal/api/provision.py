@@ -8,13 +8,13 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import nodes, provision, runbooks, states
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.errors import TooNew, TooNewParameter
 from baremetal_sched.baremetal.api.nodes import uuid_to_find
 from baremetal_sched.baremetal.provision import Order
-from baremetal_sched.baremetal.schemas.base import parse_flag
 from baremetal_sched.baremetal.schemas.provision import KEYS, check_configdrive, check_steps, check_types
+from baremetal_sched.baremetal.secrets import hashed
 from baremetal_sched.baremetal.state_machine import VERBS
 from baremetal_sched.db.models import Node, Runbook
+from baremetal_sched.documents.schema import parse_flag
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.web.responses import empty_response
 
@@ -24,6 +24,8 @@ VENDOR_DATA_SINCE = 59
 DEPLOY_STEPS_SINCE = 69
 RUNBOOK_SINCE = 92
 DISABLE_RAMDISK_SINCE = {"clean": 70, "service": 108}
+#: As many characters as a project may have.
+LONGEST_PROJECT = 255
 #: abort in these states is newer than the verb.
 ABORT_SINCE = {states.INSPECTWAIT: 41, states.DEPLOYWAIT: 110}
 #: The version of these verbs is looked at after the state.
@@ -37,6 +39,9 @@ def set_provision_state(call: BaremetalCall, session: Session, ident: str) -> Re
     body = call.arguments(KEYS)
     check_types(body)
     verb = body["target"]
+    if verb == "rescue" and call.hashed_password is None:
+        # It takes long, so before anything is locked, and once.
+        call.hashed_password = hashed(body.get("rescue_password") or "")
     node = nodes.find_for_change(session, uuid_to_find(call, session, ident))
     if verb in VERBS and verb not in _LATE:
         _require_version(call, VERBS[verb].since)
@@ -51,8 +56,7 @@ def set_provision_state(call: BaremetalCall, session: Session, ident: str) -> Re
 
 
 def _require_version(call: BaremetalCall, since: int) -> None:
-    if call.version < since:
-        raise TooNew
+    call.require_version(since)
 
 
 def _order(call: BaremetalCall, session: Session, node: Node, verb: str, body: Mapping[str, Any]) -> Order:
@@ -79,9 +83,25 @@ def _order(call: BaremetalCall, session: Session, node: Node, verb: str, body: M
         steps=steps,
         configdrive=body.get("configdrive"),
         rescue_password=password,
+        hashed_rescue_password=call.hashed_password,
         disable_ramdisk=disable_ramdisk is not None and parse_flag("disable_ramdisk", disable_ramdisk),
-        project=call.caller.project_id,
+        project=_project(call, node),
     )
+
+
+def _project(call: BaremetalCall, node: Node) -> str | None:
+    """The project for which the node is deployed, which is to become its lessee; None: none is. Callers that may do
+    everything stand for no project."""
+    if call.caller.unrestricted:
+        return None
+    match call.settings.conductor.automatic_lessee_source:
+        case "request":
+            return call.caller.project_id
+        case "instance":
+            project = (node.instance_info or {}).get("project_id")
+            return project if isinstance(project, str) and 0 < len(project) <= LONGEST_PROJECT else None
+        case _:
+            return None
 
 
 def _check_configdrive(call: BaremetalCall, verb: str, configdrive: Any) -> None:
@@ -110,9 +130,10 @@ def _runbook(call: BaremetalCall, session: Session, node: Node, verb: str, body:
     ident = body.get("runbook")
     if not ident:
         return None
-    if call.version < RUNBOOK_SINCE:
-        raise TooNewParameter(since=RUNBOOK_SINCE)
-    runbook = runbooks.find_approved(session, ident, node, by_traits=call.version >= runbooks.TRAITS_SINCE)
+    call.require_version(RUNBOOK_SINCE)
+    runbook = runbooks.find(session, ident)
+    call.require("baremetal:runbook:use", call.target_of("runbook", owner=runbook.owner))
+    runbooks.require_approved(session, runbook, node, by_traits=call.version >= runbooks.TRAITS_SINCE)
     if verb not in ("clean", "service"):
         raise InvalidValue(message="A runbook can only be used when setting target provision state to clean or service")
     if body.get("clean_steps") or body.get("service_steps"):
@@ -126,8 +147,8 @@ def _steps(call: BaremetalCall, verb: str, body: Mapping[str, Any]) -> list[Mapp
         steps = body.get(name)
         if steps == []:  # as good as none, to verbs that take none too
             steps = None
-        if name == "deploy_steps" and steps is not None and call.version < DEPLOY_STEPS_SINCE:
-            raise TooNewParameter(since=DEPLOY_STEPS_SINCE)
+        if name == "deploy_steps" and steps is not None:
+            call.require_version(DEPLOY_STEPS_SINCE)
         if steps is not None and verb not in verbs:
             raise InvalidValue(
                 message=f'"{name}" is only valid when setting target provision state to {" or ".join(verbs)}'

@@ -1,6 +1,5 @@
 """The version documents: / and /v1; and requests that leave out what they are about"""
 
-from collections.abc import Callable
 from typing import Any
 
 from flask import Response
@@ -8,7 +7,6 @@ from flask import Response
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import MethodRefused
 from baremetal_sched.baremetal.api.versions import MINIMUM, newest
-from baremetal_sched.errors import InvalidValue
 from baremetal_sched.web.responses import json_response
 
 #: Collections that /v1 points to, with the microversion that has each.
@@ -73,15 +71,6 @@ def show_v1(call: BaremetalCall, session: None) -> Response:
 def refuse_method(call: BaremetalCall, session: None) -> Response:
     """POST, PUT, PATCH and DELETE /v1"""
     raise MethodRefused(message=f"The method {call.http.method} is not allowed for this resource.")
-
-
-def refuse_without(ident: str) -> Callable[..., Response]:
-    """The view of a request that lacks what names the one thing that it is about, such as PATCH /v1/ports."""
-
-    def refuse(call: BaremetalCall, session: None, **path: str) -> Response:
-        raise InvalidValue(message=f"Missing mandatory parameter: {ident}")
-
-    return refuse
 
 
 def _version(call: BaremetalCall) -> dict[str, Any]:

@@ -1,207 +1,239 @@
 """The bare metal API on one screen. ``since`` is the minor part of the first microversion that has a route."""
 
-from collections.abc import Callable
-
-from flask import Response
+from dataclasses import replace
 
 from baremetal_sched.baremetal.api import (
+    absences,
+    access,
     agents,
     allocations,
-    bios,
     chassis,
-    children,
     conductors,
     deploy_templates,
     drivers,
     events,
-    firmware,
-    history,
+    field_rules,
     inspection_rules,
-    inventory,
-    management,
     nodes,
-    portgroups,
-    ports,
-    provision,
     root,
     runbooks,
     shards,
-    states,
-    traits,
-    validation,
     vendor_passthru,
-    vifs,
-    vmedia,
-    volume,
 )
-from baremetal_sched.web.application import Route
+from baremetal_sched.baremetal.api.alternatives import alternatives, named
+from baremetal_sched.baremetal.api.node_routes import NODE_ROUTES
+from baremetal_sched.baremetal.api.route import Route, guarded, sub_collections
+from baremetal_sched.baremetal.api.route_lines import LARGE_BODY_SIZE, RECODED, any_method, every, patch, read, write
 
+ROUTES = tuple(
+    guarded(route)
+    for route in (
+        *every(
+            Route("GET", "/", root.show_root, transaction=None),
+            Route("POST", "/", root.show_root, transaction=None),
+            Route("GET", "/v1", root.show_v1, transaction=None),
+            Route("HEAD", "/v1", root.show_v1, transaction=None),
+            *(
+                Route(method, "/v1", root.refuse_method, transaction=None)
+                for method in ("POST", "PUT", "PATCH", "DELETE")
+            ),
+            public=True,
+        ),
+        *NODE_ROUTES,
+        read("/v1/chassis", chassis.list_chassis, "chassis:get"),
+        write("POST", "/v1/chassis", chassis.create_chassis, "chassis:create"),
+        read("/v1/chassis/detail", chassis.list_chassis_in_detail, "chassis:get"),
+        read("/v1/chassis/<uuid>", chassis.show_chassis, "chassis:get"),
+        patch("/v1/chassis/<uuid>", chassis.update_chassis, "chassis:update"),
+        write("DELETE", "/v1/chassis/<uuid>", chassis.delete_chassis, "chassis:delete"),
+        read("/v1/chassis/<uuid>/nodes", nodes.list_nodes_of_chassis, "node:list", access.lists),
+        read("/v1/chassis/<uuid>/nodes/detail", nodes.list_nodes_of_chassis_in_detail, "node:list", access.lists),
+        *every(
+            read("/v1/allocations", allocations.list_allocations, "allocation:list", access.lists, since=52),
+            write(
+                "POST",
+                "/v1/allocations",
+                allocations.create_allocation,
+                "allocation:create",
+                field_rules.new_allocation,
+                since=52,
+            ),
+            read("/v1/allocations/<ident>", allocations.show_allocation, "allocation:get", access.allocation, since=52),
+            patch(
+                "/v1/allocations/<ident>",
+                allocations.update_allocation,
+                "allocation:update",
+                access.allocation,
+                since=57,
+            ),
+            write(
+                "DELETE",
+                "/v1/allocations/<ident>",
+                allocations.delete_allocation,
+                "allocation:delete",
+                access.allocation,
+                since=52,
+            ),
+            absent=absences.named("allocations", 52),
+        ),
+        *every(
+            read("/v1/deploy_templates", deploy_templates.list_templates, "deploy_template:get", since=55),
+            write("POST", "/v1/deploy_templates", deploy_templates.create_template, "deploy_template:create", since=55),
+            read("/v1/deploy_templates/<ident>", deploy_templates.show_template, "deploy_template:get", since=55),
+            patch("/v1/deploy_templates/<ident>", deploy_templates.update_template, "deploy_template:update", since=55),
+            write(
+                "DELETE",
+                "/v1/deploy_templates/<ident>",
+                deploy_templates.delete_template,
+                "deploy_template:delete",
+                since=55,
+            ),
+            absent=absences.routed("deploy templates", 55),
+        ),
+        *every(
+            read("/v1/runbooks", runbooks.list_runbooks, "runbook:list", access.lists, since=92),
+            write("POST", "/v1/runbooks", runbooks.create_runbook, "runbook:create", since=92),
+            read("/v1/runbooks/<ident>", runbooks.show_runbook, "runbook:get", access.shown_runbook, since=92),
+            patch(
+                "/v1/runbooks/<ident>", runbooks.update_runbook, "runbook:update", field_rules.patched_runbook, since=92
+            ),
+            write(
+                "DELETE", "/v1/runbooks/<ident>", runbooks.delete_runbook, "runbook:delete", access.runbook, since=92
+            ),
+            absent=absences.routed("runbooks", absences.RUNBOOKS_SINCE),
+        ),
+        *every(
+            read("/v1/runbooks/<ident>/traits", runbooks.list_traits, "runbook:get", access.runbook, since=112),
+            write(
+                "PUT",
+                "/v1/runbooks/<ident>/traits",
+                runbooks.replace_traits,
+                "runbook:update",
+                access.runbook,
+                since=112,
+            ),
+            write(
+                "DELETE",
+                "/v1/runbooks/<ident>/traits",
+                runbooks.remove_all_traits,
+                "runbook:update",
+                access.runbook,
+                since=112,
+            ),
+            write(
+                "PUT",
+                "/v1/runbooks/<ident>/traits/<trait>",
+                runbooks.add_trait,
+                "runbook:update",
+                access.runbook,
+                since=112,
+            ),
+            write(
+                "DELETE",
+                "/v1/runbooks/<ident>/traits/<trait>",
+                runbooks.remove_trait,
+                "runbook:update",
+                access.runbook,
+                since=112,
+            ),
+            absent=absences.runbook_traits,
+            hides_path=True,
+        ),
+        *every(
+            read("/v1/inspection_rules", inspection_rules.list_rules, "inspection_rule:get", since=96),
+            write("POST", "/v1/inspection_rules", inspection_rules.create_rule, "inspection_rule:create", since=96),
+            write(
+                "DELETE", "/v1/inspection_rules", inspection_rules.delete_all_rules, "inspection_rule:delete", since=96
+            ),
+            read("/v1/inspection_rules/<uuid>", inspection_rules.show_rule, "inspection_rule:get", since=96),
+            patch("/v1/inspection_rules/<uuid>", inspection_rules.update_rule, "inspection_rule:update", since=96),
+            write(
+                "DELETE",
+                "/v1/inspection_rules/<uuid>",
+                inspection_rules.delete_rule,
+                "inspection_rule:delete",
+                since=96,
+            ),
+            absent=absences.named("inspection rules", 96),
+        ),
+        *every(
+            read("/v1/conductors", conductors.list_conductors, "conductor:get", since=49),
+            read("/v1/conductors/<hostname>", conductors.show_conductor, "conductor:get", since=49),
+            absent=absences.collection,
+        ),
+        *every(
+            write("GET", "/v1/lookup", agents.look_up, "driver:ipa_lookup", since=22, absent=absences.resource),
+            write(
+                "POST",
+                "/v1/heartbeat/<ident>",
+                agents.beat,
+                "node:ipa_heartbeat",
+                since=22,
+                absent=absences.resource,
+                ident_is_argument=True,
+            ),
+            write(
+                "POST",
+                "/v1/continue_inspection",
+                agents.continue_inspection,
+                "driver:ipa_continue_inspection",
+                largest_body=LARGE_BODY_SIZE,
+            ),
+            statuses=RECODED,
+            public=True,
+        ),
+        Route(
+            "POST",
+            "/v1/events",
+            events.receive_events,
+            policy="baremetal:events:post",
+            since=54,
+            transaction=None,
+            absent=absences.collection,
+        ),
+        *every(
+            read("/v1/shards", shards.list_shards, "shards:get", since=82),
+            read("/v1/shards/<name>", shards.refuse_one, "shards:get", since=82, transaction=None),
+            absent=absences.named("shards", 82),
+        ),
+        read("/v1/drivers", drivers.list_drivers, "driver:get"),
+        read("/v1/drivers/<name>", drivers.show_driver, "driver:get"),
+        read("/v1/drivers/<name>/properties", drivers.show_properties, "driver:get_properties"),
+        read(
+            "/v1/drivers/<name>/raid/logical_disk_properties",
+            drivers.show_logical_disk_properties,
+            "driver:get_raid_logical_disk_properties",
+            since=12,
+            absent=absences.too_new(12),
+        ),
+        read(
+            "/v1/drivers/<name>/vendor_passthru/methods", vendor_passthru.list_driver_methods, "driver:vendor_passthru"
+        ),
+        *any_method(
+            "/v1/drivers/<name>/vendor_passthru", vendor_passthru.call_named_driver_method, "driver:vendor_passthru"
+        ),
+        *any_method(
+            "/v1/drivers/<name>/vendor_passthru/<method>", vendor_passthru.call_driver_method, "driver:vendor_passthru"
+        ),
+    )
+)
 
-def _any(path: str, view: Callable[..., Response]) -> list[Route]:
-    """Whatever the method: which ones there are is up to the vendor."""
-    return [Route(method, path, view, transaction="write") for method in ("GET", "POST", "PUT", "PATCH", "DELETE")]
+_SHOWN = next(route for route in ROUTES if (route.method, route.path) == ("GET", "/v1/nodes/<ident>"))
 
-
-def _without(ident: str, path: str, *methods: str, since: int = 0) -> list[Route]:
-    """What is done to one thing, asked of a collection: ``ident`` is missing, as Ironic calls what names the thing."""
-    view = root.refuse_without(ident)
-    return [Route(method, path, view, since=since, transaction=None) for method in methods or ("PATCH", "DELETE")]
-
-
-ROUTES = (
-    Route("GET", "/", root.show_root, transaction=None),
-    Route("POST", "/", root.show_root, transaction=None),
-    Route("GET", "/v1", root.show_v1, transaction=None),
-    Route("HEAD", "/v1", root.show_v1, transaction=None),
-    *(Route(method, "/v1", root.refuse_method, transaction=None) for method in ("POST", "PUT", "PATCH", "DELETE")),
-    *_without("node_ident", "/v1/nodes"),
-    *_without("node_ident", "/v1/nodes/", "GET"),
-    *_without("port_ident", "/v1/ports", "PATCH"),
-    *_without("port_uuid", "/v1/ports", "DELETE"),
-    *_without("portgroup_ident", "/v1/portgroups", since=23),
-    *_without("connector_uuid", "/v1/volume/connectors", since=32),
-    *_without("target_uuid", "/v1/volume/targets", since=32),
-    *_without("chassis_uuid", "/v1/chassis"),
-    *_without("allocation_ident", "/v1/allocations", "PATCH", since=57),
-    *_without("allocation_ident", "/v1/allocations", "DELETE", since=52),
-    *_without("template_ident", "/v1/deploy_templates", since=55),
-    *_without("runbook_ident", "/v1/runbooks", since=92),
-    *_without("inspection_rule_uuid", "/v1/inspection_rules", "PATCH", since=96),
-    *_without("node_ident", "/v1/heartbeat", "POST"),
-    *_without("vif_id", "/v1/nodes/<ident>/vifs", "DELETE", since=vifs.SINCE),
-    Route("GET", "/v1/nodes", nodes.list_nodes),
-    Route("POST", "/v1/nodes", nodes.create_node, transaction="write"),
-    Route("GET", "/v1/nodes/detail", nodes.list_nodes_in_detail),
-    Route("GET", "/v1/nodes/<ident>", nodes.show_node, transaction="select"),
-    Route("PATCH", "/v1/nodes/<ident>", nodes.update_node, transaction="write"),
-    Route("DELETE", "/v1/nodes/<ident>", nodes.delete_node, transaction="write"),
-    Route("PUT", "/v1/nodes/<ident>/maintenance", nodes.set_maintenance, transaction="write"),
-    Route("DELETE", "/v1/nodes/<ident>/maintenance", nodes.clear_maintenance, transaction="write"),
-    Route("GET", "/v1/nodes/<ident>/states", states.show_states, transaction="select"),
-    Route("PUT", "/v1/nodes/<ident>/states/power", states.set_power, transaction="write"),
-    Route("PUT", "/v1/nodes/<ident>/states/provision", provision.set_provision_state, transaction="write"),
-    Route("PUT", "/v1/nodes/<ident>/states/raid", states.set_raid, transaction="write"),
-    Route("GET", "/v1/nodes/<ident>/states/console", states.show_console),
-    Route("PUT", "/v1/nodes/<ident>/states/console", states.set_console, transaction="write"),
-    Route("PUT", "/v1/nodes/<ident>/states/boot_mode", states.set_boot_mode, transaction="write"),
-    Route("PUT", "/v1/nodes/<ident>/states/secure_boot", states.set_secure_boot, transaction="write"),
-    Route("GET", "/v1/nodes/validate", validation.validate_named_node),
-    Route("GET", "/v1/nodes/<ident>/validate", validation.validate_node),
-    Route("GET", "/v1/nodes/<ident>/management/boot_device", management.show_boot_device),
-    Route("PUT", "/v1/nodes/<ident>/management/boot_device", management.set_boot_device, transaction="write"),
-    Route("GET", "/v1/nodes/<ident>/management/boot_device/supported", management.show_supported_boot_devices),
-    Route("PUT", "/v1/nodes/<ident>/management/inject_nmi", management.inject_nmi, transaction="write"),
-    Route("GET", "/v1/nodes/<ident>/management/indicators", management.list_indicators),
-    Route("GET", "/v1/nodes/<ident>/management/indicators/<indicator>", management.show_indicator),
-    Route("PUT", "/v1/nodes/<ident>/management/indicators/<indicator>", management.set_indicator, transaction="write"),
-    Route("GET", "/v1/nodes/<ident>/vendor_passthru/methods", vendor_passthru.list_methods),
-    *_any("/v1/nodes/<ident>/vendor_passthru", vendor_passthru.call_named_method),
-    *_any("/v1/nodes/<ident>/vendor_passthru/<method>", vendor_passthru.call_method),
-    # Interfaces and media: below 1.28 and 1.89 there is nothing at these paths, see there.
-    Route("GET", "/v1/nodes/<ident>/vifs", vifs.list_vifs),
-    Route("POST", "/v1/nodes/<ident>/vifs", vifs.attach_vif, transaction="write"),
-    Route("DELETE", "/v1/nodes/<ident>/vifs/<vif>", vifs.detach_vif, transaction="write"),
-    Route("GET", "/v1/nodes/<ident>/vmedia", vmedia.show_media),
-    Route("POST", "/v1/nodes/<ident>/vmedia", vmedia.attach_media, transaction="write"),
-    Route("DELETE", "/v1/nodes/<ident>/vmedia", vmedia.detach_media, transaction="write"),
-    # Traits: below 1.37 each method answers in its own way, see there.
-    Route("GET", "/v1/nodes/<ident>/traits", traits.list_traits),
-    Route("PUT", "/v1/nodes/<ident>/traits", traits.replace_traits, transaction="write"),
-    Route("DELETE", "/v1/nodes/<ident>/traits", traits.remove_all_traits, transaction="write"),
-    Route("PUT", "/v1/nodes/<ident>/traits/<trait>", traits.add_trait, transaction="write"),
-    Route("DELETE", "/v1/nodes/<ident>/traits/<trait>", traits.remove_trait, transaction="write"),
-    Route("GET", "/v1/nodes/<ident>/allocation", allocations.show_allocation_of_node, since=52),
-    Route(
-        "DELETE", "/v1/nodes/<ident>/allocation", allocations.delete_allocation_of_node, since=52, transaction="write"
+#: The same at other addresses.
+ALTERNATIVES = (
+    *alternatives(ROUTES),
+    replace(_SHOWN, path="/v1/nodes/", view=named("ident", "node_ident", _SHOWN.view), ident_is_argument=True),
+    # To clients below 1.22 there is no heartbeat, but first they hear that it names no node.
+    write(
+        "POST",
+        "/v1/heartbeat",
+        named("ident", "node_ident", agents.refuse_beat),
+        "node:ipa_heartbeat",
+        public=True,
+        until=21,
     ),
-    Route("GET", "/v1/nodes/<ident>/ports", ports.list_ports_of_node),
-    Route("POST", "/v1/nodes/<ident>/ports", ports.refuse_creation, transaction=None),
-    Route("GET", "/v1/nodes/<ident>/ports/detail", ports.list_ports_of_node_in_detail),
-    Route("GET", "/v1/nodes/<ident>/portgroups", portgroups.list_portgroups_of_node, since=24),
-    Route("GET", "/v1/nodes/<ident>/portgroups/detail", portgroups.list_portgroups_of_node_in_detail, since=24),
-    Route("GET", "/v1/nodes/<ident>/bios", bios.list_settings, since=40),
-    Route("GET", "/v1/nodes/<ident>/bios/<setting>", bios.show_setting, since=40),
-    Route("GET", "/v1/nodes/<ident>/firmware", firmware.list_components, since=86),
-    Route("GET", "/v1/nodes/<ident>/children", children.list_children, since=83),
-    Route("GET", "/v1/nodes/<ident>/history", history.list_history, since=78),
-    Route("GET", "/v1/nodes/<ident>/history/<uuid>", history.show_event, since=78),
-    Route("GET", "/v1/nodes/<ident>/inventory", inventory.show_inventory, since=81),
-    Route("GET", "/v1/ports", ports.list_ports),
-    Route("POST", "/v1/ports", ports.create_port, transaction="write"),
-    Route("GET", "/v1/ports/detail", ports.list_ports_in_detail),
-    Route("GET", "/v1/ports/<ident>", ports.show_port),
-    Route("PATCH", "/v1/ports/<ident>", ports.update_port, transaction="write"),
-    Route("DELETE", "/v1/ports/<ident>", ports.delete_port, transaction="write"),
-    Route("GET", "/v1/portgroups", portgroups.list_portgroups, since=23),
-    Route("POST", "/v1/portgroups", portgroups.create_portgroup, since=23, transaction="write"),
-    Route("GET", "/v1/portgroups/detail", portgroups.list_portgroups_in_detail, since=23),
-    Route("GET", "/v1/portgroups/<ident>", portgroups.show_portgroup, since=23),
-    Route("PATCH", "/v1/portgroups/<ident>", portgroups.update_portgroup, since=23, transaction="write"),
-    Route("DELETE", "/v1/portgroups/<ident>", portgroups.delete_portgroup, since=23, transaction="write"),
-    Route("GET", "/v1/portgroups/<ident>/ports", ports.list_ports_of_portgroup, since=24),
-    Route("POST", "/v1/portgroups/<ident>/ports", ports.refuse_creation, since=24, transaction=None),
-    Route("GET", "/v1/portgroups/<ident>/ports/detail", ports.list_ports_of_portgroup_in_detail, since=24),
-    Route("GET", "/v1/nodes/<ident>/volume", volume.show_volume_of_node, since=32),
-    Route("GET", "/v1/nodes/<ident>/volume/connectors", volume.list_connectors_of_node, since=32),
-    Route("GET", "/v1/nodes/<ident>/volume/targets", volume.list_targets_of_node, since=32),
-    Route("GET", "/v1/volume", volume.show_volume, since=32, transaction=None),
-    Route("GET", "/v1/volume/connectors", volume.list_connectors, since=32),
-    Route("POST", "/v1/volume/connectors", volume.create_connector, since=32, transaction="write"),
-    Route("GET", "/v1/volume/connectors/<uuid>", volume.show_connector, since=32),
-    Route("PATCH", "/v1/volume/connectors/<uuid>", volume.update_connector, since=32, transaction="write"),
-    Route("DELETE", "/v1/volume/connectors/<uuid>", volume.delete_connector, since=32, transaction="write"),
-    Route("GET", "/v1/volume/targets", volume.list_targets, since=32),
-    Route("POST", "/v1/volume/targets", volume.create_target, since=32, transaction="write"),
-    Route("GET", "/v1/volume/targets/<uuid>", volume.show_target, since=32),
-    Route("PATCH", "/v1/volume/targets/<uuid>", volume.update_target, since=32, transaction="write"),
-    Route("DELETE", "/v1/volume/targets/<uuid>", volume.delete_target, since=32, transaction="write"),
-    Route("GET", "/v1/chassis", chassis.list_chassis),
-    Route("POST", "/v1/chassis", chassis.create_chassis, transaction="write"),
-    Route("GET", "/v1/chassis/detail", chassis.list_chassis_in_detail),
-    Route("GET", "/v1/chassis/<uuid>", chassis.show_chassis),
-    Route("PATCH", "/v1/chassis/<uuid>", chassis.update_chassis, transaction="write"),
-    Route("DELETE", "/v1/chassis/<uuid>", chassis.delete_chassis, transaction="write"),
-    Route("GET", "/v1/chassis/<uuid>/nodes", nodes.list_nodes_of_chassis),
-    Route("GET", "/v1/chassis/<uuid>/nodes/detail", nodes.list_nodes_of_chassis_in_detail),
-    Route("GET", "/v1/allocations", allocations.list_allocations, since=52),
-    Route("POST", "/v1/allocations", allocations.create_allocation, since=52, transaction="write"),
-    Route("GET", "/v1/allocations/<ident>", allocations.show_allocation, since=52),
-    Route("PATCH", "/v1/allocations/<ident>", allocations.update_allocation, since=57, transaction="write"),
-    Route("DELETE", "/v1/allocations/<ident>", allocations.delete_allocation, since=52, transaction="write"),
-    Route("GET", "/v1/deploy_templates", deploy_templates.list_templates, since=55),
-    Route("POST", "/v1/deploy_templates", deploy_templates.create_template, since=55, transaction="write"),
-    Route("GET", "/v1/deploy_templates/<ident>", deploy_templates.show_template, since=55),
-    Route("PATCH", "/v1/deploy_templates/<ident>", deploy_templates.update_template, since=55, transaction="write"),
-    Route("DELETE", "/v1/deploy_templates/<ident>", deploy_templates.delete_template, since=55, transaction="write"),
-    Route("GET", "/v1/runbooks", runbooks.list_runbooks, since=92),
-    Route("POST", "/v1/runbooks", runbooks.create_runbook, since=92, transaction="write"),
-    Route("GET", "/v1/runbooks/<ident>", runbooks.show_runbook, since=92),
-    Route("PATCH", "/v1/runbooks/<ident>", runbooks.update_runbook, since=92, transaction="write"),
-    Route("DELETE", "/v1/runbooks/<ident>", runbooks.delete_runbook, since=92, transaction="write"),
-    Route("GET", "/v1/runbooks/<ident>/traits", runbooks.list_traits, since=112),
-    Route("PUT", "/v1/runbooks/<ident>/traits", runbooks.replace_traits, since=112, transaction="write"),
-    Route("DELETE", "/v1/runbooks/<ident>/traits", runbooks.remove_all_traits, since=112, transaction="write"),
-    Route("PUT", "/v1/runbooks/<ident>/traits/<trait>", runbooks.add_trait, since=112, transaction="write"),
-    Route("DELETE", "/v1/runbooks/<ident>/traits/<trait>", runbooks.remove_trait, since=112, transaction="write"),
-    Route("GET", "/v1/inspection_rules", inspection_rules.list_rules, since=96),
-    Route("POST", "/v1/inspection_rules", inspection_rules.create_rule, since=96, transaction="write"),
-    Route("DELETE", "/v1/inspection_rules", inspection_rules.delete_all_rules, since=96, transaction="write"),
-    Route("GET", "/v1/inspection_rules/<uuid>", inspection_rules.show_rule, since=96),
-    Route("PATCH", "/v1/inspection_rules/<uuid>", inspection_rules.update_rule, since=96, transaction="write"),
-    Route("DELETE", "/v1/inspection_rules/<uuid>", inspection_rules.delete_rule, since=96, transaction="write"),
-    Route("GET", "/v1/conductors", conductors.list_conductors, since=49),
-    Route("GET", "/v1/conductors/<hostname>", conductors.show_conductor, since=49),
-    Route("GET", "/v1/lookup", agents.look_up, transaction="write"),
-    Route("POST", "/v1/heartbeat/<ident>", agents.beat, transaction="write"),
-    Route("POST", "/v1/continue_inspection", agents.continue_inspection, transaction="write"),
-    Route("POST", "/v1/events", events.receive_events, since=54, transaction=None),
-    Route("GET", "/v1/shards", shards.list_shards, since=82),
-    Route("GET", "/v1/shards/<name>", shards.refuse_one, since=82, transaction=None),
-    Route("GET", "/v1/drivers", drivers.list_drivers),
-    Route("GET", "/v1/drivers/<name>", drivers.show_driver),
-    Route("GET", "/v1/drivers/<name>/properties", drivers.show_properties),
-    Route("GET", "/v1/drivers/<name>/raid/logical_disk_properties", drivers.show_logical_disk_properties),
-    Route("GET", "/v1/drivers/<name>/vendor_passthru/methods", vendor_passthru.list_driver_methods),
-    *_any("/v1/drivers/<name>/vendor_passthru", vendor_passthru.call_named_driver_method),
-    *_any("/v1/drivers/<name>/vendor_passthru/<method>", vendor_passthru.call_driver_method),
 )
+
+#: What cannot stand for a node in a path.
+SUB_COLLECTIONS = sub_collections(ROUTES)

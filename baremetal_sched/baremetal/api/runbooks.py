@@ -1,19 +1,21 @@
 """/v1/runbooks, and the traits of a runbook"""
 
 from flask import Response
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, or_, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import records, runbooks
 from baremetal_sched.baremetal.api import collection
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.traits import replaced
-from baremetal_sched.baremetal.api.view import Column, Resource, View, split_traits
+from baremetal_sched.baremetal.api.view import View, resource, split_traits
 from baremetal_sched.baremetal.schemas.runbooks import RUNBOOK_CREATE, RUNBOOK_CREATE_1_92
 from baremetal_sched.baremetal.schemas.traits import check_trait, load_traits, refuse_traits
 from baremetal_sched.db.models import Runbook, RunbookTrait
 from baremetal_sched.db.packing import joined
+from baremetal_sched.web import listing
 from baremetal_sched.web.responses import empty_response, json_response
+from baremetal_sched.web.view import Column, Resource
 
 
 class RunbookView(View):
@@ -31,7 +33,7 @@ def _traits_column() -> ColumnElement[str]:
     return select(joined(RunbookTrait.trait)).where(RunbookTrait.runbook_id == Runbook.id).scalar_subquery()
 
 
-RUNBOOKS = Resource(
+RUNBOOKS = resource(
     path="runbooks",
     plural="runbooks",
     model=Runbook,
@@ -46,19 +48,23 @@ RUNBOOKS = Resource(
 
 def list_runbooks(call: BaremetalCall, session: Session) -> Response:
     """GET /v1/runbooks"""
-    return collection.list_all(call, session, RUNBOOKS)
+    visible = call.listed("runbook")
+    owned = visible.conditions_on(Runbook.owner)
+    return collection.list_all(call, session, RUNBOOKS, within=[or_(Runbook.public, *owned)] if owned else ())
 
 
 def show_runbook(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/runbooks/{runbook}"""
-    return collection.show(call, session, RUNBOOKS, _uuid_of(call, session, ident))
+    return listing.show(call, session, RUNBOOKS, _uuid_of(call, session, ident))
 
 
 def create_runbook(call: BaremetalCall, session: Session) -> Response:
     """POST /v1/runbooks"""
     schema = RUNBOOK_CREATE if _has_traits(call) else RUNBOOK_CREATE_1_92
     values = collection.load_creation(call, RUNBOOKS, schema, "runbook")
-    runbook = runbooks.create(session, values, call.caller.project_id)
+    if call.caller.system_scope != "all":
+        values["owner"] = runbooks.owner_of_new(values, call.caller.project_id)
+    runbook = runbooks.create(session, values)
     return collection.created(call, session, RUNBOOKS, runbook.uuid)
 
 

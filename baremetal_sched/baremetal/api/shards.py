@@ -12,7 +12,8 @@ from baremetal_sched.web.responses import json_response
 def list_shards(call: BaremetalCall, session: Session) -> Response:
     """GET /v1/shards; the nodes that are in no shard are in one called "None"."""
     call.refuse_query()
-    return json_response({"shards": [{"name": str(name), "count": count} for name, count in shards.count(session)]})
+    found = shards.count(session, call.visible)
+    return json_response({"shards": [{"name": str(name), "count": count} for name, count in found]})
 
 
 def refuse_one(call: BaremetalCall, session: None, name: str) -> Response:

@@ -6,38 +6,35 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import console, management, nodes, power, raid, states
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.errors import TooNew
-from baremetal_sched.baremetal.api.node_view import NODES, NodeView
+from baremetal_sched.baremetal.api.node_view import NODES, StatesView, redacted
 from baremetal_sched.baremetal.api.nodes import served_node, uuid_of, uuid_to_find
 from baremetal_sched.baremetal.node_fields import FIELDS, STATES
-from baremetal_sched.baremetal.schemas.base import load, parse_flag
 from baremetal_sched.baremetal.schemas.management import BOOT_MODE, CONSOLE, SECURE_BOOT
 from baremetal_sched.baremetal.schemas.nodes import POWER
 from baremetal_sched.db.models import Node
-from baremetal_sched.errors import InvalidValue, NotFoundError
+from baremetal_sched.documents.schema import load, parse_flag
+from baremetal_sched.errors import InvalidValue
 from baremetal_sched.web.responses import empty_response, json_response
 
-RAID_SINCE = 12
 SOFT_POWER_SINCE = 27
-BOOT_MODE_SINCE = 76
 
 
 def show_states(call: BaremetalCall, connection: Connection, ident: str) -> Response:
     """GET /v1/nodes/{node}/states"""
     call.refuse_query()
     shown = [name for name in STATES if FIELDS[name].since <= call.version]
-    view = NodeView(NODES, shown, call.version, call.base_url, with_links=False)
-    return json_response(view.fetch(connection, uuid_to_find(call, connection, ident)))
+    view = redacted(StatesView, call.redaction)(NODES, shown, call.version, call.base_url)
+    node_uuid = uuid_to_find(call, connection, ident)
+    return json_response(view.fetch(connection, node_uuid, values=call.redaction_values))
 
 
 def set_power(call: BaremetalCall, session: Session, ident: str) -> Response:
     """PUT /v1/nodes/{node}/states/power"""
-    call.refuse_query()
     arguments = call.arguments(POWER.fields, require="target")
     found = uuid_of(call, session, ident)
     soft = arguments["target"] in (states.SOFT_POWER_OFF, states.SOFT_REBOOT)
-    if call.version < SOFT_POWER_SINCE and (soft or arguments.get("timeout") is not None):
-        raise TooNew
+    if soft or arguments.get("timeout") is not None:
+        call.require_version(SOFT_POWER_SINCE)
     body = load(POWER, arguments, "power")
     power.request(session, found, body["target"], body.get("timeout"), call.membership(session), call.settings)
     return _accepted(call, ident)
@@ -45,8 +42,6 @@ def set_power(call: BaremetalCall, session: Session, ident: str) -> Response:
 
 def set_raid(call: BaremetalCall, session: Session, ident: str) -> Response:
     """PUT /v1/nodes/{node}/states/raid"""
-    if call.version < RAID_SINCE:
-        raise TooNew
     call.refuse_query()
     config = call.body()
     if not isinstance(config, dict):
@@ -71,7 +66,6 @@ def set_console(call: BaremetalCall, session: Session, ident: str) -> Response:
 
 def set_boot_mode(call: BaremetalCall, session: Session, ident: str) -> Response:
     """PUT /v1/nodes/{node}/states/boot_mode"""
-    _require_boot_mode_version(call)
     mode = load(BOOT_MODE, call.arguments(BOOT_MODE.fields, require="target"), "boot_mode")["target"]
     management.set_boot_mode(_node(call, session, ident), mode, call.settings)
     return _accepted(call, ident)
@@ -79,15 +73,9 @@ def set_boot_mode(call: BaremetalCall, session: Session, ident: str) -> Response
 
 def set_secure_boot(call: BaremetalCall, session: Session, ident: str) -> Response:
     """PUT /v1/nodes/{node}/states/secure_boot"""
-    _require_boot_mode_version(call)
     enabled = parse_flag("target", call.arguments(SECURE_BOOT.fields, require="target")["target"])
     management.set_secure_boot(_node(call, session, ident), enabled=enabled, settings=call.settings)
     return _accepted(call, ident)
-
-
-def _require_boot_mode_version(call: BaremetalCall) -> None:
-    if call.version < BOOT_MODE_SINCE:
-        raise _NotThereYet(since=BOOT_MODE_SINCE)
 
 
 def _accepted(call: BaremetalCall, ident: str) -> Response:
@@ -96,7 +84,3 @@ def _accepted(call: BaremetalCall, ident: str) -> Response:
 
 def _node(call: BaremetalCall, session: Session, ident: str) -> Node:
     return nodes.find_to_change_by(session, uuid_to_find(call, session, ident), call.membership(session))
-
-
-class _NotThereYet(NotFoundError):
-    template = "This endpoint is supported starting with the API version 1.{since}"

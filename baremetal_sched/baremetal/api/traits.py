@@ -5,40 +5,36 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import nodes, traits
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.errors import ResourceNotFound, TooNew
 from baremetal_sched.baremetal.api.nodes import node_of, uuid_to_find
 from baremetal_sched.baremetal.ownership import LiveMembers
 from baremetal_sched.baremetal.schemas.traits import check_trait, load_traits, refuse_traits
 from baremetal_sched.db.models import Node
-from baremetal_sched.web.problems import MethodNotAllowed
+from baremetal_sched.web.problems import TooNew
 from baremetal_sched.web.responses import empty_response, json_response
 
 TRAITS_SINCE = 37
 
 
-def _require_version(call: BaremetalCall) -> None:
-    """Below 1.37 each method has its own way to say that there are no traits."""
-    if call.version < TRAITS_SINCE:
-        match call.http.method:
-            case "GET":
-                raise TooNew
-            case "DELETE":
-                raise ResourceNotFound
-            case method:
-                raise MethodNotAllowed(method=method, allowed=[])
+def refuse_list(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/nodes/{node}/traits, below 1.37: a node that is not there comes first."""
+    node_of(call, session, ident)
+    raise TooNew(since=f"1.{TRAITS_SINCE}")
 
 
 def list_traits(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/traits"""
     node = node_of(call, session, ident)
-    _require_version(call)
     call.refuse_query()
     return json_response({"traits": traits.list_traits(session, node.id)})
 
 
 def replace_traits(call: BaremetalCall, session: Session, ident: str) -> Response:
-    """PUT /v1/nodes/{node}/traits; with ``Prefer: return=representation`` the answer is the list."""
-    _require_version(call)
+    """PUT /v1/nodes/{node}/traits; with ``Prefer: return=representation`` the answer is the list.
+
+    A trait in the query string is added, as if it were in the path.
+    """
+    if trait := call.take("trait", in_body=False):
+        return add_trait(call, session, ident, trait)
     call.refuse_query()
     wanted = load_traits(call.body(), "node")
     return replaced(call, traits.replace_traits(session, _changeable(call, session, ident), wanted))
@@ -53,7 +49,6 @@ def replaced(call: BaremetalCall, now: list[str]) -> Response:
 
 def add_trait(call: BaremetalCall, session: Session, ident: str, trait: str) -> Response:
     """PUT /v1/nodes/{node}/traits/{trait}"""
-    _require_version(call)
     call.refuse_query()
     check_trait(trait, "trait")
     refuse_traits(call.body(), "node")
@@ -62,8 +57,9 @@ def add_trait(call: BaremetalCall, session: Session, ident: str, trait: str) -> 
 
 
 def remove_all_traits(call: BaremetalCall, session: Session, ident: str) -> Response:
-    """DELETE /v1/nodes/{node}/traits"""
-    _require_version(call)
+    """DELETE /v1/nodes/{node}/traits; a trait in the query string alone, as if it were in the path."""
+    if trait := call.take("trait", in_body=False):
+        return remove_trait(call, session, ident, trait)
     call.refuse_query()
     call.refuse_body()
     traits.replace_traits(session, _changeable(call, session, ident), ())
@@ -72,7 +68,6 @@ def remove_all_traits(call: BaremetalCall, session: Session, ident: str) -> Resp
 
 def remove_trait(call: BaremetalCall, session: Session, ident: str, trait: str) -> Response:
     """DELETE /v1/nodes/{node}/traits/{trait}"""
-    _require_version(call)
     call.refuse_query()
     call.refuse_body()
     traits.remove_trait(session, _changeable(call, session, ident), trait)

@@ -19,11 +19,16 @@ def validate_node(call: BaremetalCall, session: Session, ident: str) -> Response
 
 def validate_named_node(call: BaremetalCall, session: Session) -> Response:
     """GET /v1/nodes/validate"""
+    return _report(call, session, named(call))
+
+
+def named(call: BaremetalCall) -> str:
+    """The UUID or name of the node that the query string names. Raises InvalidValue."""
     query = Query(call, ("node", "node_uuid"))
     ident = query.uuid("node_uuid") or query.text("node")
     if ident is None:
         raise InvalidValue(message="Missing mandatory parameter: node or node_uuid")
-    return _report(call, session, ident)
+    return ident
 
 
 def _report(call: BaremetalCall, session: Session, ident: str) -> Response:

@@ -6,12 +6,14 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
+from baremetal_sched import masking
 from baremetal_sched.baremetal import nodes, vendor_passthru
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.drivers import require_driver
 from baremetal_sched.baremetal.api.nodes import served_node, uuid_to_find
 from baremetal_sched.baremetal.api.query import Query
 from baremetal_sched.baremetal.drivers.vendor import VendorMethod
+from baremetal_sched.db.documents import require_depth
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.web.responses import empty_response, json_response
 
@@ -53,7 +55,8 @@ def _call(call: BaremetalCall, session: Session, ident: str, method: str) -> Res
     )
     if later:
         return empty_response(202)
-    return empty_response(200) if value is None else json_response(value)
+    require_depth(value)
+    return empty_response(200) if value is None else json_response(masking.mask(value))
 
 
 def list_driver_methods(call: BaremetalCall, session: Session, name: str) -> Response:

@@ -1,31 +1,35 @@
 """Microversions of the bare metal API: 1.1 to 1.115, negotiated as Ironic negotiates them."""
 
 import re
-from functools import lru_cache
+from functools import cache
 
 from werkzeug.datastructures import Headers
 
 from baremetal_sched.releases import newest_microversion
 from baremetal_sched.settings import Settings
-from baremetal_sched.web.problems import Problem
+from baremetal_sched.web.microversions import Microversions
 
 SERVICE = "baremetal"
+MAJOR = 1
 MINIMUM = 1
 MAXIMUM = 115
 HEADER = "X-OpenStack-Ironic-API-Version"
-_GENERIC = "OpenStack-API-Version"
 
-_VERSION = re.compile(r"(-?\d+)\.(-?\d+)", re.ASCII)
-
-
-class VersionRefused(Problem):
-    """The client asks for a version that is not served, or that is none."""
-
-    status = 406
+#: Python refuses to convert thousands of digits, and nothing has so many versions.
+_VERSION = re.compile(r"(-?\d{1,100})\.(-?\d{1,100})", re.ASCII)
 
 
-class VersionOutOfRange(VersionRefused):
-    """It is one, but not served."""
+class _Microversions(Microversions):
+    """Ironic's: answers name the version, and the range, in headers of its own."""
+
+    def describe(self, headers: Headers, minor: int) -> None:
+        self.describe_range(headers)
+        headers[HEADER] = self.text(minor)
+
+    def describe_range(self, headers: Headers) -> None:
+        """Say which versions there are."""
+        headers["X-OpenStack-Ironic-API-Minimum-Version"] = self.oldest
+        headers["X-OpenStack-Ironic-API-Maximum-Version"] = self.newest
 
 
 def newest(settings: Settings) -> int:
@@ -33,43 +37,15 @@ def newest(settings: Settings) -> int:
     return newest_microversion(settings.pin_release_version, MAXIMUM)
 
 
-def negotiate(headers: Headers, maximum: int = MAXIMUM) -> int:
-    """The minor version that the request headers ask for; 1 if they ask for none. ``maximum`` is the newest on offer.
-
-    The generic ``OpenStack-API-Version: baremetal 1.n`` wins over Ironic's own header. Raises VersionRefused.
-    """
-    return _minor(headers.get(_GENERIC, ""), headers.get(HEADER, ""), maximum)
+@cache
+def versions_up_to(maximum: int) -> _Microversions:
+    """The microversions that are offered, if ``maximum`` is the newest of them."""
+    return _Microversions(SERVICE, MAJOR, MINIMUM, maximum, legacy_header=HEADER, parse=_parse, any_case=True)
 
 
-@lru_cache(maxsize=200)
-def _minor(generic: str, own: str, maximum: int) -> int:
-    wanted = _of_service(generic) or own.strip()
-    if not wanted:
-        return MINIMUM
-    if wanted.lower() == "latest":
-        return maximum
-    match = _VERSION.fullmatch(wanted)
+def _parse(text: str) -> tuple[int, int]:
+    """Numbers as Ironic takes them: with a sign, and with zeros in front. Raises ValueError."""
+    match = _VERSION.fullmatch(text)
     if match is None:
-        raise VersionRefused(message=f"Invalid value for {HEADER} header")
-    major, minor = int(match[1]), int(match[2])
-    supported = f"The supported version range is: [1.{MINIMUM}, 1.{maximum}]."
-    if major != 1:
-        raise VersionOutOfRange(
-            message=f"Mutually exclusive versions requested. Version {major}.{minor} requested but not supported by "
-            f"this service. {supported}"
-        )
-    if not MINIMUM <= minor <= maximum:
-        raise VersionOutOfRange(
-            message=f"Version 1.{minor} was requested but the minor version is not supported by this service. "
-            f"{supported}"
-        )
-    return minor
-
-
-def _of_service(generic: str) -> str:
-    """The version for us in the generic header, which several services may share; empty if there is none."""
-    for entry in generic.split(","):
-        words = entry.split()
-        if len(words) == 2 and words[0].lower() == SERVICE:
-            return words[1]
-    return ""
+        raise ValueError(text)
+    return int(match[1]), int(match[2])

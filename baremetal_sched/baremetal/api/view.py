@@ -1,195 +1,46 @@
-"""Rows as JSON: which columns a view needs, and how a row becomes a document. No entity, no schema per row."""
+"""Rows of this API as JSON: with its links, and secrets masked."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from datetime import datetime
-from functools import lru_cache
-from typing import Any, NamedTuple
+from functools import lru_cache, partial
+from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, bindparam, func, select, type_coerce
 
 from baremetal_sched.baremetal import secrets
 from baremetal_sched.baremetal.api.links import links
-from baremetal_sched.baremetal.fields import Fields, Kind
-from baremetal_sched.baremetal.paging import Missing
-from baremetal_sched.db import kept
-from baremetal_sched.db.json_text import KeptText, members
-from baremetal_sched.db.models import Base, table_of
-from baremetal_sched.db.packing import concatenated, constant
-from baremetal_sched.db.transaction import Reader, connection_of
-from baremetal_sched.db.types import Json, Query, as_text
+from baremetal_sched.db.types import as_text
+from baremetal_sched.documents.fields import Kind
+from baremetal_sched.web import view
+from baremetal_sched.web.view import ANY, Column, Listing, Resource
 
-Render = Callable[[Any], Any]
-#: What to select for a field, and what makes JSON of its value; None: the database does, by the type of the column. The
-#: value is a text without line breaks (of a record, see View), and empty for NULL.
-Column = tuple[ColumnElement[Any], Render | None]
-
-EMPTY_OBJECT = orjson.Fragment(b"{}")
-
-#: Stands for the UUID in links.
-ANY = "{uuid}"
+#: Since when lists have the parameters ``fields`` and ``detail``.
+FIELDS_SINCE = 8
+DETAIL_SINCE = 43
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Listing:
-    """What lists of one kind of things can show.
-
-    ``list_default``: the fields that a list shows. ``invalid_field`` is the complaint about a name that is no field.
-    ``detail``: does the list have that parameter? ``fields_since`` and ``detail_since``: since when there are these
-    parameters. ``newer_is_unknown``: is a field that the client cannot know just no field to it, when it is asked for?
-    """
-
-    fields: Fields
-    list_default: tuple[str, ...]
-    invalid_field: str = 'Field(s) "{}" are not valid'
-    detail: bool = True
-    fields_since: int = 8
-    detail_since: int = 43
-    newer_is_unknown: bool = False
+#: Make a Listing and a Resource that have these parameters since then.
+listing = partial(Listing, fields_since=FIELDS_SINCE, detail_since=DETAIL_SINCE)
+resource = partial(Resource, fields_since=FIELDS_SINCE, detail_since=DETAIL_SINCE)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Resource(Listing):
-    """What the views of one collection have in common.
+class View(view.View):
+    """Some ``fields`` of a resource of this API."""
 
-    ``path``: below /v1, also in links; ``plural``: what a list is called in bodies. ``model`` has a column ``uuid``.
-    ``any_marker``: is a marker that is no UUID just not found?
-    """
-
-    path: str
-    plural: str
-    model: Any
-    missing: Missing
-    view: "type[View]"
-    any_marker: bool = False
-
-
-class View:
-    """Some ``fields`` of a resource for a client of microversion 1.``version``; ``base`` is what links begin with.
-
-    Most fields come out of the database as one text of JSON, which goes out as it is; what Python has to look at, and
-    the links, are put behind it. A resource with fields of Kind.COMPUTED has a subclass whose ``column`` knows them;
-    ``more`` is what it asks for besides, whose text may have line breaks.
-
-    All that is asked of a row comes as one text, its record, with a line for each thing: a driver in Python takes
-    longer to read a column than Python to find the end of a line.
-    """
-
-    def __init__(
-        self,
-        resource: Resource,
-        fields: Iterable[str],
-        version: int,
-        base: str,
-        *,
-        with_links: bool = True,
-        more: ColumnElement[str] | None = None,
-    ) -> None:
-        names = tuple(fields)
-        self.resource = resource
-        self._layout = _layout(type(self), resource, names, version)  # type: ignore[arg-type] # classes can be hashed
-        #: SELECT (the record) FROM (the resource's table)
-        self.query = _select(resource, *self._layout.columns, *(() if more is None else (more,)))
-        self._breaks = len(self._layout.columns) - (more is None)
-        #: The members ``links`` and those of sub-resources, for the UUID ``ANY``.
-        self.links = _links(resource, names, base) if with_links else ""
+    @classmethod
+    def links(cls, resource: Resource, names: tuple[str, ...], base: str) -> str:
+        return _links(resource, names, base)
 
     @classmethod
     def column(cls, name: str, resource: Resource, version: int) -> Column | None:
-        """What to select for a field; None for what comes in another way."""
         kind = resource.fields[name].kind
-        if kind in (Kind.LINKS, Kind.NESTED_LINKS):
-            return None
-        expression: ColumnElement[Any] = getattr(resource.model, name).expression
-        match kind:
-            case Kind.ARRAY:
-                return type_coerce(func.coalesce(as_text(expression), "[]"), Json), None
-            case Kind.MASKED:
-                return as_text(expression), secrets.mask_text
-            case Kind.STEPS:
-                return as_text(expression), secrets.mask_steps_text
-            case _:
-                return expression, None
-
-    @staticmethod
-    def uuid_of(record: str) -> str:
-        """The UUID of the thing that a record tells about."""
-        return record[: record.index("\n")]
-
-    def computed(self, values: list[str]) -> dict[str, Any]:
-        """The fields that are not JSON yet, of the lines of a record: the UUID, the text of JSON, others."""
-        return {name: render(values[index]) for name, index, render in self._layout.renders}
-
-    def text(self, record: str) -> str:
-        """The document of one record, as the text of its JSON."""
-        values = record.split("\n", self._breaks)
-        uuid, plain = values[:2]
-        computed = orjson.dumps(self.computed(values))[1:-1].decode()
-        parts = (plain, computed, self.links.replace(ANY, uuid))
-        return f"{{{','.join(filter(None, parts))}}}"
-
-    def render(self, record: str) -> orjson.Fragment:
-        """The document of one record, to be put into another."""
-        return orjson.Fragment(self.text(record))
-
-    def fetch_text(self, reader: Reader, uuid: str, *conditions: ColumnElement[bool]) -> str:
-        """``text`` of the thing with this UUID, if the conditions hold. Raises what ``missing`` makes."""
-        query = _with_uuid(self.resource, self.query)
-        connection, values = connection_of(reader), {"uuid": uuid}
-        if conditions:
-            record = connection.scalar(query.where(*conditions), values)
-        else:
-            record = kept.run(connection, query, values).scalar()
-        if record is None:
-            raise self.resource.missing(uuid)
-        return self.text(record)
-
-    def fetch(self, reader: Reader, uuid: str, *conditions: ColumnElement[bool]) -> orjson.Fragment:
-        """``render`` of the thing with this UUID. Raises like ``fetch_text``."""
-        return orjson.Fragment(self.fetch_text(reader, uuid, *conditions))
-
-
-@lru_cache(maxsize=512)
-def _with_uuid(resource: Resource, query: Query) -> Query:
-    """SELECT … FROM … WHERE uuid = :uuid. Kept, because making it takes longer than running it."""
-    return query.where(resource.model.uuid == bindparam("uuid"))
-
-
-class _Layout(NamedTuple):
-    """The columns of a view (the UUID, the text of JSON, others), and where each of the others goes."""
-
-    columns: list[ColumnElement[Any]]
-    renders: list[tuple[str, int, Render]]
-
-
-@lru_cache(maxsize=512)
-def _layout(view: type[View], resource: Resource, names: tuple[str, ...], version: int) -> _Layout:
-    """Kept, because SQLAlchemy takes longer to make so many expressions than the database to find the row."""
-    plain: list[tuple[str, ColumnElement[Any]]] = []
-    rest: list[ColumnElement[Any]] = []
-    renders: list[tuple[str, int, Render]] = []
-    for name in names:
-        match view.column(name, resource, version):
-            case (expression, None):
-                plain.append((name, expression))
-            case (expression, render):
-                renders.append((name, 2 + len(rest), render))
-                rest.append(expression)
-    return _Layout([resource.model.uuid.expression, members(plain), *rest], renders)
-
-
-@lru_cache(maxsize=512)
-def _select(resource: Resource, *columns: ColumnElement[Any]) -> Query:
-    """SELECT CONCAT(uuid, '\\n', COALESCE(…, ''), '\\n', …) FROM …"""
-    nothing = constant("")
-    parts = [part for column in columns for part in ("\n", func.coalesce(column, nothing))]
-    return select(KeptText(concatenated(*parts[1:]))).select_from(table_of(resource.model))
+        if kind in (Kind.MASKED, Kind.STEPS):
+            mask = secrets.mask_text if kind is Kind.MASKED else secrets.mask_steps_text
+            return as_text(getattr(resource.model, name).expression), mask
+        return super().column(name, resource, version)
 
 
 @lru_cache(maxsize=512)
 def _links(resource: Resource, names: tuple[str, ...], base: str) -> str:
-    """The members ``links`` and those of sub-resources, for any UUID."""
+    """The members ``links`` and those of sub-resources, for any key."""
     document: dict[str, Any] = {"links": links(base, resource.path, ANY)}
     for name in names:
         kind = resource.fields[name].kind
@@ -199,23 +50,6 @@ def _links(resource: Resource, names: tuple[str, ...], base: str) -> str:
     return orjson.dumps(document)[1:-1].decode()
 
 
-def uuid_of_parent(model: type[Base], own_key: Any) -> ColumnElement[Any]:
-    """(SELECT uuid FROM <model> WHERE id = <own_key>)"""
-    parent: Any = model
-    return select(parent.uuid).where(parent.id == own_key).scalar_subquery()
-
-
 def split_traits(text: str | None) -> list[str]:
     """Traits that the database joined by commas, sorted."""
     return sorted(text.split(",")) if text else []
-
-
-def document(entity: Any, names: Iterable[str]) -> dict[str, Any]:
-    """Some columns of an entity as JSON, where the things are too few to care."""
-    values = {name: getattr(entity, name) for name in names}
-    return {name: timestamp(value) if isinstance(value, datetime) else value for name, value in values.items()}
-
-
-def timestamp(value: datetime | None) -> str | None:
-    """A time stamp as the API shows it, in UTC."""
-    return None if value is None else value.isoformat() + "+00:00"

@@ -5,29 +5,25 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import nodes, vifs
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.nodes import recoded, served_node, uuid_to_find
-from baremetal_sched.baremetal.schemas.base import load
+from baremetal_sched.baremetal.api.nodes import served_node, uuid_to_find
 from baremetal_sched.baremetal.schemas.management import VIF
 from baremetal_sched.db.models import Node
+from baremetal_sched.documents.schema import load
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.web.problems import PathNotFound
 from baremetal_sched.web.responses import empty_response, json_response
 
-SINCE = 28
 PORTS_SINCE = 67
 
 
 def list_vifs(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/vifs"""
-    _require_version(call)
     call.refuse_query()
-    node: Node = recoded(lambda: served_node(call, session, ident))
+    node = served_node(call, session, ident)
     return json_response({"vifs": vifs.list_vifs(node, call.settings)})
 
 
 def attach_vif(call: BaremetalCall, session: Session, ident: str) -> Response:
     """POST /v1/nodes/{node}/vifs"""
-    _require_version(call)
     call.refuse_query()
     body = call.body()
     vif = load(VIF, body, "vif")
@@ -43,19 +39,10 @@ def attach_vif(call: BaremetalCall, session: Session, ident: str) -> Response:
 
 def detach_vif(call: BaremetalCall, session: Session, ident: str, vif: str) -> Response:
     """DELETE /v1/nodes/{node}/vifs/{vif}"""
-    _require_version(call)
     call.refuse_query()
     vifs.detach(_node(call, session, ident), call.ident(vif, "vif_id"), call.settings)
     return empty_response(204)
 
 
-def _require_version(call: BaremetalCall) -> None:
-    if call.version < SINCE:
-        raise PathNotFound
-
-
 def _node(call: BaremetalCall, session: Session, ident: str) -> Node:
-    node: Node = recoded(
-        lambda: nodes.find_to_change_by(session, uuid_to_find(call, session, ident), call.membership(session))
-    )
-    return node
+    return nodes.find_to_change_by(session, uuid_to_find(call, session, ident), call.membership(session))

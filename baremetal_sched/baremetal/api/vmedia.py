@@ -5,30 +5,24 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import nodes, virtual_media
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.nodes import recoded, served_node, uuid_to_find
+from baremetal_sched.baremetal.api.nodes import served_node, uuid_to_find
 from baremetal_sched.baremetal.api.query import Query
-from baremetal_sched.baremetal.schemas.base import load
 from baremetal_sched.baremetal.schemas.management import DEVICE_TYPES, VIRTUAL_MEDIA
 from baremetal_sched.db.models import Node
+from baremetal_sched.documents.schema import load
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.web.problems import PathNotFound
 from baremetal_sched.web.responses import empty_response, json_response
-
-SINCE = 89
-SHOWN_SINCE = 93
 
 
 def show_media(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/vmedia"""
-    _require_version(call, SHOWN_SINCE)
     call.refuse_query()
-    node: Node = recoded(lambda: served_node(call, session, ident))
+    node = served_node(call, session, ident)
     return json_response(virtual_media.show(node, call.settings))
 
 
 def attach_media(call: BaremetalCall, session: Session, ident: str) -> Response:
     """POST /v1/nodes/{node}/vmedia"""
-    _require_version(call, SINCE)
     call.refuse_query()
     wanted = load(VIRTUAL_MEDIA, call.body(), "vmedia")
     node = _node(call, session, ident)
@@ -38,7 +32,6 @@ def attach_media(call: BaremetalCall, session: Session, ident: str) -> Response:
 
 def detach_media(call: BaremetalCall, session: Session, ident: str) -> Response:
     """DELETE /v1/nodes/{node}/vmedia"""
-    _require_version(call, SINCE)
     types = Query(call, ("device_types",)).names("device_types")
     for name in types:
         if name not in DEVICE_TYPES:
@@ -47,13 +40,5 @@ def detach_media(call: BaremetalCall, session: Session, ident: str) -> Response:
     return empty_response(204)
 
 
-def _require_version(call: BaremetalCall, since: int) -> None:
-    if call.version < since:
-        raise PathNotFound
-
-
 def _node(call: BaremetalCall, session: Session, ident: str) -> Node:
-    node: Node = recoded(
-        lambda: nodes.find_to_change_by(session, uuid_to_find(call, session, ident), call.membership(session))
-    )
-    return node
+    return nodes.find_to_change_by(session, uuid_to_find(call, session, ident), call.membership(session))

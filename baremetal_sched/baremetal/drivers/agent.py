@@ -12,10 +12,10 @@ from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.drivers.boot import BOOT_INTERFACES
 from baremetal_sched.baremetal.drivers.machine import NOTHING, Effect, Machine
 from baremetal_sched.baremetal.drivers.power import switch
-from baremetal_sched.baremetal.schemas.base import parse_flag
 from baremetal_sched.baremetal.states import POWER_ON, REBOOT
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node
+from baremetal_sched.documents.schema import parse_flag
 from baremetal_sched.settings import Settings
 
 _PREFIX = "agent_"

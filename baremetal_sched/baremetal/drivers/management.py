@@ -75,7 +75,7 @@ class ManagementInterface(Protocol):
 
 def _require_device(device: str, supported: list[str]) -> None:
     if device not in supported:
-        raise InvalidValue(message=f"Invalid boot device {device} specified.")
+        raise InvalidValue(message=f"Invalid boot device {device} specified. Supported are: {', '.join(supported)}.")
 
 
 class FakeManagement(ManagementInterface):

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from baremetal_sched.baremetal.schemas.base import parse_flag
+from baremetal_sched.documents.schema import parse_flag
 from baremetal_sched.errors import InvalidValue
 
 Disk = Mapping[str, Any]

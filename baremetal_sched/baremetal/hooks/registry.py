@@ -19,7 +19,7 @@ from baremetal_sched.baremetal.hooks import (
     ramdisk,
 )
 from baremetal_sched.baremetal.hooks.hook import Hook, HookFailed
-from baremetal_sched.baremetal.rules.signatures import RuleFailed
+from baremetal_sched.baremetal.rules.limits import RuleFailed
 from baremetal_sched.baremetal.rules.subject import Subject
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.settings import Settings

@@ -6,9 +6,11 @@ from typing import Any
 
 import structlog
 
+from baremetal_sched.baremetal import trait_names
 from baremetal_sched.baremetal.identifiers import is_trait
 from baremetal_sched.baremetal.rules import values
-from baremetal_sched.baremetal.rules.signatures import RuleFailed, Signature
+from baremetal_sched.baremetal.rules.limits import RuleFailed
+from baremetal_sched.baremetal.rules.signatures import Signature
 from baremetal_sched.baremetal.rules.subject import ApiCall, Subject
 
 log = structlog.get_logger(__name__)
@@ -45,7 +47,7 @@ def _set(document: dict[str, Any], path: Any, value: Any) -> None:
     try:
         values.put(document, parts, value)
     except TypeError as error:
-        raise RuleFailed(message=f"Failed to set attribute {path} with value {value}: {error}") from None
+        raise RuleFailed(message=f"Failed to set attribute {path}: {error}") from None
 
 
 def _extend(document: dict[str, Any], path: Any, value: Any, unique: Any = False) -> None:
@@ -54,7 +56,7 @@ def _extend(document: dict[str, Any], path: Any, value: Any, unique: Any = False
     if present is None:
         present = []
     if not isinstance(present, list):
-        raise RuleFailed(message=f"Cannot extend non-list attribute {path} with value {value}")
+        raise RuleFailed(message=f"Cannot extend non-list attribute {path}")
     if not unique or value not in present:
         _set(document, path, [*present, value])
 
@@ -83,8 +85,10 @@ def _require_root(document: dict[str, Any], parts: list[str]) -> None:
 
 def require_trait(name: Any) -> None:
     """Raise RuleFailed unless ``name`` is a trait."""
-    if not isinstance(name, str) or not is_trait(name):
-        raise RuleFailed(message=f"Failed to add new trait {name}: it is no trait")
+    if not isinstance(name, str):
+        raise RuleFailed(message=f"Failed to add new trait {name}: it is not a text")
+    if not is_trait(name):
+        raise RuleFailed(message=f"Failed to add new trait: {trait_names.complaint(name)}")
 
 
 def _add_trait(subject: Subject, name: Any) -> None:

@@ -8,8 +8,8 @@ import yaml
 
 from baremetal_sched.baremetal.rules import engine
 from baremetal_sched.baremetal.rules.engine import Rule
-from baremetal_sched.baremetal.schemas.base import load
 from baremetal_sched.baremetal.schemas.inspection_rules import BUILT_IN_RULE, PHASES
+from baremetal_sched.documents.schema import load
 from baremetal_sched.errors import InvalidValue
 
 #: Rules with their priorities, by phase.

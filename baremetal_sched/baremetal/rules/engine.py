@@ -9,8 +9,9 @@ import structlog
 from baremetal_sched.baremetal import secrets
 from baremetal_sched.baremetal.rules import patterns
 from baremetal_sched.baremetal.rules.actions import ACTIONS, require_trait
+from baremetal_sched.baremetal.rules.limits import Budget, RuleFailed, require_size
 from baremetal_sched.baremetal.rules.operators import OPERATORS
-from baremetal_sched.baremetal.rules.signatures import RuleFailed, Signature, items_of
+from baremetal_sched.baremetal.rules.signatures import Signature, items_of
 from baremetal_sched.baremetal.rules.subject import Subject
 from baremetal_sched.baremetal.rules.values import Context
 from baremetal_sched.errors import InvalidValue
@@ -35,16 +36,23 @@ def parse_operator(op: str) -> tuple[str, bool]:
     return op.removeprefix(_NOT), op.startswith(_NOT)
 
 
-def check(conditions: Iterable[Mapping[str, Any]], actions: Iterable[Mapping[str, Any]]) -> None:
-    """Raise InvalidValue if one has arguments that it does not take, lacks some that it does, or can only fail."""
+def check(
+    conditions: Sequence[Mapping[str, Any]], actions: Sequence[Mapping[str, Any]], *, shows_values: bool = True
+) -> None:
+    """Raise InvalidValue if one has arguments that it does not take, lacks some that it does, or can only fail; or if
+    there are too many.
+
+    ``shows_values``: may the message say which value is wrong? Not if it may be one that the caller cannot read.
+    """
+    require_size(conditions, actions)
     for clause in conditions:
         op, _ = parse_operator(clause["op"])
-        _check_args("condition", op, OPERATORS[op], clause)
+        _check_args("condition", op, OPERATORS[op], clause, shows_values)
     for clause in actions:
-        _check_args("action", clause["op"], ACTIONS[clause["op"]], clause)
+        _check_args("action", clause["op"], ACTIONS[clause["op"]], clause, shows_values)
 
 
-def _check_args(kind: str, op: str, signature: Signature, clause: Mapping[str, Any]) -> None:
+def _check_args(kind: str, op: str, signature: Signature, clause: Mapping[str, Any], shows_values: bool) -> None:
     try:
         args = signature.named(clause["args"])
         if not clause.get("loop"):
@@ -54,20 +62,23 @@ def _check_args(kind: str, op: str, signature: Signature, clause: Mapping[str, A
             if op == "add-trait":
                 require_trait(args["name"])
     except (InvalidValue, RuleFailed) as error:
-        raise InvalidValue(message=f"Invalid parameters for {kind} operator {op}: {error}") from None
+        reason = str(error)
+        if isinstance(error, RuleFailed) and not shows_values:
+            reason = "the name is not that of a trait" if op == "add-trait" else "the regular expression is invalid"
+        raise InvalidValue(message=f"Invalid parameters for {kind} operator {op}: {reason}") from None
 
 
 def run(rules: Iterable[Rule], subject: Subject, *, mask_secrets: str) -> None:
     """Apply the rules, in this order, to the subject. ``mask_secrets``: "always", "never", or for rules that are not
     "sensitive".
 
-    Raises RuleFailed, naming the rule; then the subject is to be forgotten.
+    Raises RuleFailed, naming the rule, also if the subject's budget is used up; then the subject is to be forgotten.
     """
     for rule in rules:
         mask = mask_secrets == "always" or (mask_secrets == "sensitive" and not rule.sensitive)
         try:
             context = _context(subject, mask)
-            if all(_holds(condition, context) for condition in rule.conditions):
+            if all(_holds(condition, context, subject.budget) for condition in rule.conditions):
                 log.info("applying an inspection rule", rule=rule.uuid, node=subject.read_only.get("uuid"))
                 for action in rule.actions:
                     _do(action, subject, _context(subject, mask))
@@ -81,13 +92,15 @@ def _context(subject: Subject, mask: bool) -> Context:
         # A rule writes where everybody can read: what no answer shows it must not see.
         instance_info = secrets.mask(node.get("instance_info") or {}, instance=True)
         node = secrets.mask({**node, "instance_info": instance_info})
-    return Context({"node": node, "inventory": subject.inventory, "plugin_data": subject.plugin_data}, mask=mask)
+    roots = {"node": node, "inventory": subject.inventory, "plugin_data": subject.plugin_data}
+    return Context(roots, mask=mask, budget=subject.budget)
 
 
-def _holds(condition: Mapping[str, Any], context: Context) -> bool:
+def _holds(condition: Mapping[str, Any], context: Context, budget: Budget) -> bool:
     results = []
     multiple = condition.get("multiple", "any")
     for each, looped in items_of(condition, context):
+        budget.require_time()
         results.append(_holds_once(condition, each, looped))
         if multiple == "first" and results[-1]:
             return True
@@ -107,4 +120,8 @@ def _holds_once(condition: Mapping[str, Any], context: Context, looped: bool) ->
 
 def _do(action: Mapping[str, Any], subject: Subject, context: Context) -> None:
     for each, looped in items_of(action, context):
-        ACTIONS[action["op"]].do(subject, **ACTIONS[action["op"]].prepare(action["args"], each, looped=looped))
+        subject.budget.require_time()
+        args = ACTIONS[action["op"]].prepare(action["args"], each, looped=looped)
+        # What is not filled in is written too, once for each item of a loop.
+        subject.budget.spend_on(args)
+        ACTIONS[action["op"]].do(subject, **args)

@@ -8,7 +8,8 @@ from itertools import pairwise
 from typing import Any
 
 from baremetal_sched.baremetal.rules import patterns
-from baremetal_sched.baremetal.rules.signatures import RuleFailed, Signature
+from baremetal_sched.baremetal.rules.limits import RuleFailed
+from baremetal_sched.baremetal.rules.signatures import Signature
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def _less(one: Any, other: Any) -> bool:
     try:
         return bool(one < other)
     except TypeError:
-        raise RuleFailed(message=f"{one!r} and {other!r} cannot be compared") from None
+        raise RuleFailed(message=f"{type(one).__name__} and {type(other).__name__} cannot be compared") from None
 
 
 def _greater(one: Any, other: Any) -> bool:

@@ -15,12 +15,15 @@ from contextlib import suppress
 from typing import Any
 
 from baremetal_sched.baremetal.rules import matcher
-from baremetal_sched.baremetal.rules.signatures import RuleFailed
+from baremetal_sched.baremetal.rules.limits import RuleFailed
+
+#: How many regular expressions are remembered as good ones.
+_MOST_KNOWN = 1000
 
 
 def require(regex: Any) -> None:
     """Raise RuleFailed unless ``regex`` is a regular expression."""
-    _MATCHER.ask("compile", regex, "")
+    _MATCHER.require(regex)
 
 
 def matches(regex: Any, text: str) -> bool:
@@ -39,6 +42,7 @@ class _Matcher:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
+        self._known: set[str] = set()
 
     def ask(self, how: str, regex: Any, text: str) -> bool:
         if not isinstance(regex, str):
@@ -57,6 +61,14 @@ class _Matcher:
         if error:
             raise RuleFailed(message=f"invalid regular expression: {error}")
         return bool(found)
+
+    def require(self, regex: Any) -> None:
+        # A large change of a rule is looked at twice, the second time in a transaction.
+        if not isinstance(regex, str) or regex not in self._known:
+            self.ask("compile", regex, "")
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known.add(regex)
 
     def stop(self) -> int | None:
         """It is no longer needed; returns how it ended, None if it was not there."""

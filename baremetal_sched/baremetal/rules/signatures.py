@@ -5,13 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baremetal_sched.baremetal.rules.values import Context
-from baremetal_sched.errors import InvalidValue, SchedulerError
-
-
-class RuleFailed(SchedulerError):
-    """A rule that cannot be carried out, or one that says that the inspection has failed."""
-
-    template = "{message}"
+from baremetal_sched.errors import InvalidValue
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from baremetal_sched.baremetal.rules.signatures import RuleFailed
+from baremetal_sched.baremetal.rules.limits import Budget, RuleFailed
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Subject:
     its traits, its ports by UUID (``addresses``: UUIDs by MAC address), what the inspection found, and the inventory
     that the one before found, if there was one.
 
-    ``blank_port`` is the document of a port of which nothing is said yet.
+    ``blank_port`` is the document of a port of which nothing is said yet; ``budget`` is what rules may use.
     """
 
     node: dict[str, Any]
@@ -40,6 +40,7 @@ class Subject:
     blank_port: Mapping[str, Any] = field(default_factory=dict)
     read_only: Mapping[str, Any] = field(default_factory=dict)
     calls: list[ApiCall] = field(default_factory=list)
+    budget: Budget = field(default_factory=Budget)
 
     def port(self, port_id: Any) -> dict[str, Any]:
         """The document of one of its ports, by UUID or MAC address. Raises RuleFailed."""

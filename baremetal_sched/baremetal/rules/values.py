@@ -7,6 +7,9 @@ from typing import Any
 
 import structlog
 
+from baremetal_sched.baremetal.rules.limits import Budget
+from baremetal_sched.db.documents import MAX_DEPTH, DocumentTooDeep, depth
+
 log = structlog.get_logger(__name__)
 
 #: What is masked in what rules read.
@@ -26,16 +29,17 @@ class _Missing(Exception):
 class Context:
     """What texts may refer to: ``node``, ``inventory``, ``plugin_data``, and ``item`` in a loop.
 
-    ``mask``: passwords and tokens are read as stars.
+    ``mask``: passwords and tokens are read as stars. What is filled in is at the cost of ``budget``.
     """
 
-    def __init__(self, roots: Mapping[str, Any], *, mask: bool) -> None:
+    def __init__(self, roots: Mapping[str, Any], *, mask: bool, budget: Budget) -> None:
         self._roots = roots
         self._mask = mask
+        self._budget = budget
 
     def with_item(self, item: Any) -> "Context":
         """The context within a loop. Texts in the item have been filled in already."""
-        return Context({**self._roots, "item": item}, mask=self._mask)
+        return Context({**self._roots, "item": item}, mask=self._mask, budget=self._budget)
 
     def fill(self, value: Any, *, missing: str | None = "keep") -> Any:
         """``value`` with its texts filled in, at any depth.
@@ -78,9 +82,11 @@ class Context:
         if not _SPEC.fullmatch(spec or ""):
             raise _Missing
         try:
-            return literal + format(value, spec or "")
+            written = format(value, spec or "")
         except TypeError:
             raise _Missing from None
+        self._budget.spend(len(literal) + len(written))
+        return literal + written
 
     def _value(self, name: str) -> Any:
         match = _FIELD.fullmatch(name)
@@ -100,6 +106,7 @@ class Context:
 
     def _copy(self, value: Any) -> Any:
         """A copy, which may be changed where it goes, without what is masked."""
+        self._budget.spend(len(value) if isinstance(value, str) else 0)
         if isinstance(value, Mapping):
             hidden = _SECRETS if self._mask else ()
             return {key: _MASK if key in hidden else self._copy(item) for key, item in value.items()}
@@ -114,7 +121,12 @@ def split(path: str) -> list[str]:
 
 
 def put(document: dict[str, Any], parts: list[str], value: Any) -> None:
-    """Set the member at the end of the path; objects on the way come into being. Raises TypeError if one is none."""
+    """Set the member at the end of the path; objects on the way come into being.
+
+    Raises TypeError if one of them is not an object, DocumentTooDeep if the document could not be stored any more.
+    """
+    if len(parts) + depth(value) > MAX_DEPTH:
+        raise DocumentTooDeep(limit=MAX_DEPTH)
     holder = _holder(document, parts, create=True)
     holder[parts[-1]] = value
 

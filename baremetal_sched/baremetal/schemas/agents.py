@@ -2,7 +2,7 @@
 
 from marshmallow import INCLUDE, Schema, fields, validate
 
-from baremetal_sched.baremetal.schemas.base import StrictSchema, Text
+from baremetal_sched.documents.schema import StrictSchema, Text
 
 
 class _Heartbeat(StrictSchema):

@@ -5,9 +5,10 @@ from typing import Any
 from marshmallow import ValidationError, fields
 
 from baremetal_sched.baremetal.allocation_choice import TraitEntry
-from baremetal_sched.baremetal.identifiers import canonical_uuid, is_logical_name
-from baremetal_sched.baremetal.schemas.base import JsonObject, StrictSchema, Text, Uuid
+from baremetal_sched.baremetal.identifiers import is_logical_name
 from baremetal_sched.baremetal.schemas.traits import complaint_about
+from baremetal_sched.documents.identifiers import canonical_uuid
+from baremetal_sched.documents.schema import JsonObject, StrictSchema, Text, Uuid, shown
 
 #: No node has as many traits; each is looked for in every node that might do.
 MOST_TRAITS = 500
@@ -18,10 +19,10 @@ class _TextList(fields.Field[list[str]]):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[str]:
         if not isinstance(value, list):
-            raise ValidationError(f"{value!r} is not of type 'array', 'null'")
+            raise ValidationError(f"{shown(value)} is not of type 'array', 'null'")
         for item in value:
             if not isinstance(item, str):
-                raise ValidationError(f"{item!r} is not of type 'string'")
+                raise ValidationError(f"{shown(item)} is not of type 'string'")
             self.check(item)
         return list(dict.fromkeys(value))
 

@@ -1,127 +1,11 @@
-"""What all schemas of this API share: strict types, and errors in the words of the API."""
+"""Types of fields that only this API has."""
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
-from marshmallow import RAISE, Schema, ValidationError, fields, validate
+from marshmallow import ValidationError, fields
 
-from baremetal_sched.baremetal.identifiers import canonical_mac, canonical_uuid, is_logical_name
-from baremetal_sched.errors import InvalidValue
-
-_TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
-_FALSE = frozenset({"0", "f", "false", "off", "n", "no"})
-_ACCEPTABLE = ", ".join(repr(word) for word in sorted(_TRUE | _FALSE))
-
-
-class StrictSchema(Schema):
-    """A schema that refuses what it does not know."""
-
-    class Meta:
-        unknown = RAISE
-
-    error_messages = {
-        "unknown": "Additional properties are not allowed",
-        "type": "is not of type 'object'",
-    }
-
-
-def load(schema: Schema, body: Any, argument: str) -> dict[str, Any]:
-    """``body`` checked and converted. Raises InvalidValue ("Schema error for <argument>: …")."""
-    try:
-        loaded: dict[str, Any] = schema.load(body)
-    except ValidationError as error:
-        raise InvalidValue(message=f"Schema error for {argument}: {describe(error.messages)}") from None
-    return loaded
-
-
-def describe(messages: Any, path: str = "") -> str:
-    """marshmallow's errors as one sentence: the first field, with the path to it."""
-    if isinstance(messages, Mapping):
-        key, value = next(iter(messages.items()))
-        return describe(value, path if key == "_schema" else f"{path}.{key}" if path else str(key))
-    text = messages[0] if isinstance(messages, list) else messages
-    return f"'{path}': {text}" if path else str(text)
-
-
-def parse_flag(name: str, value: Any) -> bool:
-    """A boolean, or a word for one. Raises InvalidValue with the words that are accepted."""
-    if isinstance(value, bool):
-        return value
-    word = str(value).strip().lower()
-    if word in _TRUE:
-        return True
-    if word in _FALSE:
-        return False
-    raise InvalidValue(message=f"Invalid {name}: Unrecognized value '{value}', acceptable values are: {_ACCEPTABLE}")
-
-
-class Text(fields.Field[str]):
-    """A string, of ``shortest`` to ``longest`` characters."""
-
-    def __init__(self, *, longest: int | None = None, shortest: int | None = None, **options: Any) -> None:
-        limits = [
-            validate.Length(min=shortest, error="{input!r} is too short: {min} characters are needed"),
-            validate.Length(max=longest, error="{input!r} is too long: {max} characters are allowed"),
-        ]
-        super().__init__(validate=limits, **options)
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
-        if not isinstance(value, str):
-            raise ValidationError(f"{value!r} is not of type 'string'")
-        return value
-
-
-class Choice(Text):
-    """One of some words."""
-
-    def __init__(self, words: Sequence[str], **options: Any) -> None:
-        super().__init__(**options)
-        self._words = list(words)
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
-        word = super()._deserialize(value, attr, data, **kwargs)
-        if word not in self._words:
-            raise ValidationError(f"{word!r} is not one of {self._words}")
-        return word
-
-
-class JsonObject(fields.Field[dict[str, Any]]):
-    """A JSON object, whatever is in it. null means an empty one."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(allow_none=True, **options)
-
-    def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **kwargs: Any) -> Any:
-        return super().deserialize({} if value is None else value, attr, data, **kwargs)
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            raise ValidationError(f"{value!r} is not of type 'object', 'null'")
-        return value
-
-
-class Flag(fields.Field[bool]):
-    """A boolean, or a word for one."""
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> bool:
-        if not isinstance(value, bool | str):
-            raise ValidationError(f"{value!r} is not of type 'boolean'")
-        try:
-            return parse_flag(attr or "value", value)
-        except InvalidValue as error:
-            raise ValidationError(str(error)) from None
-
-
-class Uuid(fields.Field[str]):
-    """A UUID; becomes lower case with dashes."""
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
-        if not isinstance(value, str):
-            raise ValidationError(f"{value!r} is not of type 'string', 'null'")
-        canonical = canonical_uuid(value)
-        if canonical is None:
-            raise ValidationError(f"Expected UUID for {attr}: {value}")
-        return canonical
+from baremetal_sched.baremetal.identifiers import canonical_mac, is_logical_name
+from baremetal_sched.documents.schema import Text
 
 
 class MacAddress(fields.Field[str]):
@@ -142,24 +26,3 @@ class LogicalName(Text):
         if not is_logical_name(name):
             raise ValidationError(f"invalid name '{name}'")
         return name
-
-
-class Whole(fields.Field[int]):
-    """An integer, as far as the databases can hold it. True is none."""
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise ValidationError(f"{value!r} is not of type 'integer'")
-        if not -(2**31) <= value < 2**31:
-            raise ValidationError(f"{value} is out of range")
-        return value
-
-
-def one_of(*words: str) -> Any:
-    """A validator: the value is one of ``words``."""
-
-    def check(value: str) -> None:
-        if value not in words:
-            raise ValidationError(f"'{value}' is not one of {list(words)}")
-
-    return check

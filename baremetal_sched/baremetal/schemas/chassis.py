@@ -1,6 +1,6 @@
 """Bodies of requests about chassis."""
 
-from baremetal_sched.baremetal.schemas.base import JsonObject, StrictSchema, Text, Uuid
+from baremetal_sched.documents.schema import JsonObject, StrictSchema, Text, Uuid
 
 
 class _ChassisCreate(StrictSchema):

@@ -1,8 +1,8 @@
 """Bodies of requests about deploy templates."""
 
-from baremetal_sched.baremetal.schemas.base import JsonObject, StrictSchema, Text, Uuid
 from baremetal_sched.baremetal.schemas.steps import DeployStep, Steps
 from baremetal_sched.baremetal.schemas.traits import TraitName
+from baremetal_sched.documents.schema import JsonObject, StrictSchema, Text, Uuid
 
 
 class _TemplateUpdate(StrictSchema):

@@ -2,7 +2,8 @@
 
 from marshmallow import Schema, fields, validate
 
-from baremetal_sched.baremetal.schemas.base import MacAddress, StrictSchema, Text, Uuid, one_of
+from baremetal_sched.baremetal.schemas.base import MacAddress
+from baremetal_sched.documents.schema import StrictSchema, Text, Uuid, one_of
 
 EVENTS = ("network.bind_port", "network.unbind_port", "network.delete_port")
 

@@ -6,7 +6,7 @@ from marshmallow import ValidationError, fields, post_load
 
 from baremetal_sched.baremetal.rules.actions import ACTIONS
 from baremetal_sched.baremetal.rules.operators import OPERATORS
-from baremetal_sched.baremetal.schemas.base import Choice, Flag, StrictSchema, Text, Uuid
+from baremetal_sched.documents.schema import Choice, Flag, StrictSchema, Text, Uuid, shown
 
 #: When rules are applied.
 PHASES = ("main",)
@@ -19,7 +19,7 @@ class _Either(fields.Field[Any]):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         if not isinstance(value, list | dict):
-            raise ValidationError(f"{value!r} is not of type 'array', 'object'")
+            raise ValidationError(f"{shown(value)} is not of type 'array', 'object'")
         return value
 
 
@@ -54,7 +54,7 @@ class _Clauses(fields.Field[list[Any]]):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
         if not isinstance(value, list):
-            raise ValidationError(f"{value!r} is not of type 'array'")
+            raise ValidationError(f"{shown(value)} is not of type 'array'")
         if len(value) < self._fewest:
             raise ValidationError("[] should be non-empty")
         clauses: list[Any] = self._clauses.deserialize(value, attr, data, **kwargs)
@@ -72,7 +72,7 @@ class _Priority(fields.Field[int]):
         if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 10:
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool):
-            raise ValidationError(f"{value!r} is not of type 'integer'")
+            raise ValidationError(f"{shown(value)} is not of type 'integer'")
         if not 0 <= value <= self._most:
             raise ValidationError(f"Priority must be between 0 and {self._most} for user-defined rules.")
         return value

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from marshmallow import INCLUDE, ValidationError, fields, validates_schema
 
-from baremetal_sched.baremetal.schemas.base import Flag, StrictSchema, Text, one_of
+from baremetal_sched.documents.schema import Flag, StrictSchema, Text, one_of
 
 DEVICE_TYPES = ("disk", "cdrom", "floppy")
 IMAGE_SOURCES = ("http", "local", "swift")

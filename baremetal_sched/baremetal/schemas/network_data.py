@@ -7,7 +7,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.exceptions import best_match
 from marshmallow import ValidationError
 
-from baremetal_sched.baremetal.schemas.base import JsonObject
+from baremetal_sched.documents.schema import JsonObject
 
 _LINK_TYPES = ("bridge", "dvs", "hw_veb", "hyperv", "ovs", "phy", "tap", "vhostuser", "vif")
 _BOND_MODES = (*("802.3ad", "balance-rr", "active-backup", "balance-xor", "broadcast", "balance-tlb", "balance-alb"),)
@@ -117,5 +117,8 @@ class NetworkData(JsonObject):
         error = best_match(_VALIDATOR.iter_errors(document)) if document else None
         if error is not None:
             place = "".join(f"/{part}" for part in error.absolute_path)
-            raise ValidationError(f"Invalid network_data{f' at {place}' if place else ''}: {error.message}")
+            # The message begins with what is there.
+            instance = repr(error.instance)
+            reason = f"it{rest}" if (rest := error.message.removeprefix(instance)) != error.message else rest
+            raise ValidationError(f"Invalid network_data{f' at {place}' if place else ''}: {reason}")
         return document

@@ -1,6 +1,7 @@
 """Bodies of requests about portgroups."""
 
-from baremetal_sched.baremetal.schemas.base import Flag, JsonObject, LogicalName, MacAddress, StrictSchema, Text, Uuid
+from baremetal_sched.baremetal.schemas.base import LogicalName, MacAddress
+from baremetal_sched.documents.schema import Flag, JsonObject, StrictSchema, Text, Uuid
 
 
 class _Portgroup(StrictSchema):

@@ -5,7 +5,8 @@ from typing import Any
 from marshmallow import ValidationError, validates_schema
 
 from baremetal_sched.baremetal.identifiers import canonical_switch_id
-from baremetal_sched.baremetal.schemas.base import Flag, JsonObject, MacAddress, StrictSchema, Text, Uuid
+from baremetal_sched.baremetal.schemas.base import MacAddress
+from baremetal_sched.documents.schema import Flag, JsonObject, StrictSchema, Text, Uuid, shown
 
 _NETWORK_TYPES = ("managed", "unmanaged")
 #: For a switch that bridges to a virtual network of OVN; always together.
@@ -26,7 +27,7 @@ class LocalLink(JsonObject):
             raise ValidationError(f"Additional properties are not allowed ({names} unexpected)")
         for key, text in link.items():
             if not isinstance(text, str):
-                raise ValidationError(f"{key}: {text!r} is not of type 'string'")
+                raise ValidationError(f"{key}: {shown(text)} is not of type 'string'")
         if link.get("network_type", _NETWORK_TYPES[0]) not in _NETWORK_TYPES:
             raise ValidationError(f"{link['network_type']!r} is not one of {list(_NETWORK_TYPES)}")
         if len(set(VTEP) & set(link)) == 1:
@@ -34,8 +35,8 @@ class LocalLink(JsonObject):
         unmanaged = link.get("network_type") == "unmanaged"
         if link and not unmanaged and not any(form <= set(link) for form in _LINK_FORMS):
             raise ValidationError(
-                f"{link!r} has neither port_id and switch_id, nor port_id and hostname, nor port_id and "
-                f"{' and '.join(VTEP)}; and its network_type is not 'unmanaged'"
+                f"a link with {', '.join(sorted(link))} has neither port_id and switch_id, nor port_id and hostname, "
+                f"nor port_id and {' and '.join(VTEP)}; and its network_type is not 'unmanaged'"
             )
         if "switch_id" in link:
             switch_id = canonical_switch_id(link["switch_id"])

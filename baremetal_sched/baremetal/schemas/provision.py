@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match
+from jsonschema.exceptions import ValidationError, best_match
 
 from baremetal_sched.baremetal.drivers.steps import STEP_INTERFACES
-from baremetal_sched.baremetal.schemas.base import parse_flag
+from baremetal_sched.baremetal.schemas.steps import MOST_STEPS
+from baremetal_sched.documents.schema import parse_flag, shown
 from baremetal_sched.errors import InvalidValue
 
 #: Every key of the body.
@@ -77,18 +78,20 @@ def check_types(body: Mapping[str, Any]) -> None:
         raise InvalidValue(message="Missing mandatory parameter: target")
     for name in ("target", "rescue_password", "runbook"):
         if not isinstance(body.get(name), str | None):
-            raise InvalidValue(message=f"Expected string for {name}: {body[name]}")
+            raise InvalidValue(message=f"Expected string for {name}: {shown(body[name])}")
     if not isinstance(body.get("configdrive"), str | dict | None):
-        raise InvalidValue(message=f"Expected types null, object, string for configdrive: {body['configdrive']}")
+        raise InvalidValue(message=f"Expected types null, object, string for configdrive: {shown(body['configdrive'])}")
     if body.get("disable_ramdisk") is not None:
         parse_flag("disable_ramdisk", body["disable_ramdisk"])
 
 
 def check_steps(name: str, steps: Any) -> None:
     """Raise InvalidValue unless ``steps`` are such as ``name`` has: clean_steps, deploy_steps or service_steps."""
+    if isinstance(steps, list) and len(steps) > MOST_STEPS:
+        raise InvalidValue(message=f"Invalid {name}: {len(steps)} steps are too many: {MOST_STEPS} are allowed")
     error = best_match((_DEPLOY_STEPS if name == "deploy_steps" else _STEPS).iter_errors(steps))
     if error is not None:
-        raise InvalidValue(message=f"Invalid {name}: {error}")
+        raise InvalidValue(message=f"Invalid {name}{_complaint(error)}")
 
 
 def check_configdrive(configdrive: str | Mapping[str, Any]) -> None:
@@ -101,7 +104,14 @@ def check_configdrive(configdrive: str | Mapping[str, Any]) -> None:
         return
     error = best_match(_CONFIGDRIVE.iter_errors(configdrive))
     if error is not None:
-        raise InvalidValue(message=f"Invalid configdrive format: {error}")
+        raise InvalidValue(message=f"Invalid configdrive format{_complaint(error)}")
+
+
+def _complaint(error: ValidationError) -> str:
+    """Where and what is wrong, without the value, which may be large and secret."""
+    place = "".join(f"/{part}" for part in error.absolute_path)
+    instance = shown(error.instance)
+    return f"{f' at {place}' if place else ''}: {error.message.replace(repr(error.instance), instance, 1)}"
 
 
 def _is_base64(text: str) -> bool:

@@ -7,8 +7,10 @@ from typing import Any
 from marshmallow import ValidationError, fields
 
 from baremetal_sched.baremetal.drivers.steps import STEP_INTERFACES
-from baremetal_sched.baremetal.schemas.base import Choice, JsonObject, StrictSchema, Text
+from baremetal_sched.documents.schema import Choice, JsonObject, StrictSchema, Text, shown
 
+#: Most steps in one list. A conductor does them one after the other, with the node reserved.
+MOST_STEPS = 1000
 #: As many as fit into an integer of the databases.
 _MOST_DIGITS = 9
 
@@ -18,7 +20,7 @@ class Count(fields.Field[int]):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int | str):
-            raise ValidationError(f"{value!r} is not of type 'integer', 'string'")
+            raise ValidationError(f"{shown(value)} is not of type 'integer', 'string'")
         if isinstance(value, int) and value < 0:
             raise ValidationError(f"{value} is less than the minimum of 0")
         if isinstance(value, str) and not (value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS):
@@ -64,9 +66,11 @@ class Steps(fields.Field[list[Any]]):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
         if not isinstance(value, list):
-            raise ValidationError(f"{value!r} is not of type 'array'")
+            raise ValidationError(f"{shown(value)} is not of type 'array'")
         if not value:
             raise ValidationError("[] should be non-empty")
+        if len(value) > MOST_STEPS:
+            raise ValidationError(f"{len(value)} steps are too many: {MOST_STEPS} are allowed")
         steps: list[Any] = self._steps.deserialize(value, attr, data, **kwargs)
         self._refuse_repeats(steps)
         return steps

@@ -4,6 +4,7 @@ from typing import Any
 
 from marshmallow import ValidationError, fields
 
+from baremetal_sched.baremetal import trait_names
 from baremetal_sched.baremetal.identifiers import is_trait
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.placement.names import NAME_LENGTH
@@ -33,10 +34,7 @@ def complaint_about(name: Any) -> str | None:
     if len(name) > NAME_LENGTH:
         return f"'{name}' is too long"
     if not is_trait(name):
-        return (
-            f"'{name}' is not valid under any of the given schemas. Possible root cause: it is no trait of os-traits, "
-            f"and '{name}' does not match '^CUSTOM_[A-Z0-9_]+$'"
-        )
+        return trait_names.complaint(name)
     return None
 
 

@@ -1,6 +1,6 @@
 """Bodies of requests about volume connectors and volume targets."""
 
-from baremetal_sched.baremetal.schemas.base import JsonObject, StrictSchema, Text, Uuid, Whole
+from baremetal_sched.documents.schema import JsonObject, StrictSchema, Text, Uuid, Whole
 
 
 class _Connector(StrictSchema):

@@ -1,0 +1,53 @@
+"""A line of the bare metal API's route table."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from typing import Any
+
+from flask import Response
+
+from baremetal_sched.web import route
+from baremetal_sched.web.call import Call
+
+_BEHIND_A_NODE = "/v1/nodes/<ident>/"
+
+#: Called as ``guard(call, session, rule, **path parameters)``, before the view and in its transaction. It raises what
+#: the caller is told who may not do this.
+Guard = Callable[..., None]
+
+
+@dataclass(frozen=True)
+class Route(route.Route):
+    """A route of this API.
+
+    ``ident_is_argument``: to Ironic the node is an argument of what is asked for, and not a part of the way there. What
+    cannot name a node is answered with an error of the view there, elsewhere with one of routing.
+
+    ``guard`` finds out what the request is about, and whether ``policy`` lets the caller at it; without one, the rule
+    depends on the caller alone.
+    """
+
+    ident_is_argument: bool = field(default=False, kw_only=True)
+    guard: Guard | None = field(default=None, kw_only=True)
+
+
+def guarded(route: Route) -> Route:
+    """Return the route with a view that asks the guard first, if there is one."""
+    guard, rule, view = route.guard, route.policy, route.view
+    if guard is None or rule is None:
+        return route
+
+    @wraps(view)
+    def guarded_view(call: Call, session: Any, **path: str) -> Response:
+        if not call.caller.unrestricted:
+            guard(call, session, rule, **path)
+        return view(call, session, **path)
+
+    return replace(route, view=guarded_view, checks_policy=True)
+
+
+def sub_collections(routes: Iterable[route.Route]) -> frozenset[str]:
+    """What stands behind a node in a path. It cannot stand for a node, even if a node is called so."""
+    behind = (route.path.removeprefix(_BEHIND_A_NODE) for route in routes if route.path.startswith(_BEHIND_A_NODE))
+    return frozenset(path.partition("/")[0] for path in behind)

@@ -1,0 +1,46 @@
+"""How lines of the bare metal API's route table are written: the rule is named without its prefix ``baremetal:``."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from baremetal_sched.baremetal.api.collection import evaluate_patch
+from baremetal_sched.baremetal.api.route import Guard, Route
+from baremetal_sched.errors.baremetal import ChassisNotFound, NoValidHost
+from baremetal_sched.web.route import View
+
+#: Most bytes in a body with a config drive, or with all that an agent found: nearly what MariaDB takes in one packet
+#: by default.
+LARGE_BODY_SIZE = 15 * 2**20
+
+#: A missing thing that is named besides what the path is about is the client's mistake.
+RECODED = {NoValidHost: 400, ChassisNotFound: 400}
+
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+
+
+def read(path: str, view: View, rule: str, guard: Guard | None = None, since: int = 0, **facts: Any) -> Route:
+    """GET, which changes nothing."""
+    return Route("GET", path, view, since, policy=f"baremetal:{rule}", guard=guard, **facts)
+
+
+def write(
+    method: str, path: str, view: View, rule: str, guard: Guard | None = None, since: int = 0, **facts: Any
+) -> Route:
+    """A request that may change something."""
+    return Route(method, path, view, since, "write", policy=f"baremetal:{rule}", guard=guard, **facts)
+
+
+def patch(path: str, view: View, rule: str, guard: Guard | None = None, since: int = 0, **facts: Any) -> Route:
+    """PATCH, whose result is worked out before anything is locked, if that takes long."""
+    return write("PATCH", path, view, rule, guard, since, prepare=evaluate_patch, **facts)
+
+
+def any_method(path: str, view: View, rule: str, guard: Guard | None = None) -> list[Route]:
+    """Every method: which ones there are is up to the vendor."""
+    return [write(method, path, view, rule, guard) for method in _METHODS]
+
+
+def every(*routes: Route, **facts: Any) -> Iterator[Route]:
+    """``routes``, of which the facts are true too."""
+    return (replace(route, **facts) for route in routes)

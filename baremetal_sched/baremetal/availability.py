@@ -1,0 +1,101 @@
+"""When a machine may be given out: the one rule, as a table of conditions that are each in Python and in SQL.
+
+The projection, the reconciliation, allocations, the audit and explanations derive from this table. It is the rule of
+Nova's bare metal driver and of Ironic's allocations.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, false
+from sqlalchemy.orm import InstrumentedAttribute
+
+from baremetal_sched.baremetal import states
+from baremetal_sched.db.models import Node
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition on one column of a node.
+
+    ``accepts`` takes a value of ``column``; ``clause`` says the same in SQL, and is never NULL. ``reason`` says what is
+    wrong if it does not hold (``{value}`` is that of the column), ``remedy`` what an operator can do about it.
+    """
+
+    label: str
+    column: InstrumentedAttribute[Any]
+    accepts: Callable[[Any], bool]
+    clause: ColumnElement[bool]
+    reason: str
+    remedy: str
+
+    def holds(self, node: Node) -> bool:
+        """Return whether ``node`` meets the condition."""
+        return self.accepts(getattr(node, self.column.key))
+
+    def explain(self, node: Node) -> str:
+        """Return why ``node``, which does not meet the condition, is not offered."""
+        value = getattr(node, self.column.key)
+        return self.reason.format(value="unknown" if value is None else value)
+
+
+#: In the order in which a failure counts.
+CONDITIONS = (
+    Condition(
+        "parent node",
+        Node.parent_node,
+        lambda value: value is None,
+        Node.parent_node.is_(None),
+        "It is a child of node {value}.",
+        "Unset parent_node if the machine is to be scheduled by itself.",
+    ),
+    Condition(
+        "provision state",
+        Node.provision_state,
+        lambda value: bool(value == states.AVAILABLE),
+        Node.provision_state == states.AVAILABLE,
+        "Its provision state is '{value}', not 'available'.",
+        "Bring it there: 'manage' and then 'provide', or wait until what is under way is done.",
+    ),
+    Condition(
+        "maintenance",
+        Node.maintenance,
+        lambda value: not value,
+        Node.maintenance == false(),
+        "It is in maintenance.",
+        "Unset maintenance when the machine is fit for use.",
+    ),
+    Condition(
+        "instance",
+        Node.instance_uuid,
+        lambda value: value is None,
+        Node.instance_uuid.is_(None),
+        "It is in use by instance {value}.",
+        "Undeploy the instance or delete the allocation.",
+    ),
+    Condition(
+        "power state",
+        Node.power_state,
+        lambda value: value not in (None, states.ERROR),
+        and_(Node.power_state.is_not(None), Node.power_state != states.ERROR),
+        "Its power state is {value}, so it may be out of reach.",
+        "Check driver_info and the management controller, then set its power state, or 'manage' and 'provide' it.",
+    ),
+)
+
+#: What the conditions look at.
+COLUMNS = tuple(condition.column for condition in CONDITIONS)
+
+#: SQL condition on Node: it may be given out.
+IS_AVAILABLE = and_(*(condition.clause for condition in CONDITIONS))
+
+
+def is_available(node: Node) -> bool:
+    """Return whether ``node`` may be given out. The same as ``IS_AVAILABLE``."""
+    return all(condition.holds(node) for condition in CONDITIONS)
+
+
+def unmet(node: Node) -> list[Condition]:
+    """Return the conditions that ``node`` does not meet, in order; empty if it may be given out."""
+    return [condition for condition in CONDITIONS if not condition.holds(node)]

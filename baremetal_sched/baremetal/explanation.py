@@ -1,0 +1,125 @@
+"""Why a machine is offered, or is not: in sentences for operators, and in numbers for all machines."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlalchemy import case, exists, func, or_, select, true
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import availability, nodes, reconciliation, states
+from baremetal_sched.baremetal.ownership import Membership
+from baremetal_sched.baremetal.projection import resource_class_of
+from baremetal_sched.db.models import Node, ResourceProvider
+from baremetal_sched.placement import indivisible
+
+RESOURCE_CLASS = "resource class"
+
+#: What a machine that is available is counted by. The other conditions say that it is in use, or on its way.
+_COUNTED = ("parent node", "maintenance", "power state")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something about a machine: ``label`` for programs, what it is, and what to do about it."""
+
+    label: str
+    reason: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Whether a machine is offered. ``reasons`` say why not, ``remarks`` what else is in the way of its use."""
+
+    uuid: str
+    name: str | None
+    resource_class: str | None
+    reasons: list[Finding]
+    remarks: list[Finding]
+
+    @property
+    def is_offered(self) -> bool:
+        """Return whether placement offers the machine."""
+        return not self.reasons
+
+
+def explain(session: Session, ident: str, membership: Membership) -> Explanation:
+    """Explain whether the node with UUID or name ``ident`` is offered. Raises NodeNotFound."""
+    node = nodes.find(session, ident)
+    class_name = resource_class_of(node.resource_class) if node.resource_class else None
+    reasons = [*withheld_by(node), *_claims(session, node), *_drift(session, node)]
+    return Explanation(node.uuid, node.name, class_name, reasons, [*_remarks(node, membership)])
+
+
+def withheld_by(node: Node) -> list[Finding]:
+    """Return what on the node itself keeps it from being offered; empty if nothing does."""
+    found = [] if node.resource_class else [_NO_CLASS]
+    unmet = availability.unmet(node)
+    return found + [Finding(each.label, each.explain(node), each.remedy) for each in unmet]
+
+
+_NO_CLASS = Finding(
+    RESOURCE_CLASS,
+    "It has no resource class, so there is nothing that could be asked for.",
+    "Set one: openstack baremetal node set --resource-class CLASS NODE.",
+)
+
+
+def _claims(session: Session, node: Node) -> Iterator[Finding]:
+    root_id = session.scalar(select(ResourceProvider.root_id).where(ResourceProvider.uuid == node.uuid))
+    consumers = indivisible.consumers_in(session, root_id) if root_id is not None else []
+    if consumers:
+        yield Finding(
+            "allocation in placement",
+            f"Its resource provider, or one below that, is claimed by consumer {', '.join(consumers)}.",
+            "Wait until the consumer lets go of it; or, if nothing uses it any more, "
+            "openstack resource provider allocation delete CONSUMER.",
+        )
+
+
+def _drift(session: Session, node: Node) -> Iterator[Finding]:
+    """SELECT EXISTS (SELECT … FROM nodes WHERE id = :id AND <its provider is not what it should be>)"""
+    if session.scalar(select(exists().where(Node.id == node.id, reconciliation.drifted(session)))):
+        yield Finding(
+            "resource provider",
+            "Its resource provider was changed directly, and is not what the node says.",
+            "A conductor undoes that, unless the provider is claimed; baremetal-sched db check says what differs.",
+        )
+
+
+def _remarks(node: Node, membership: Membership) -> Iterator[Finding]:
+    if node.reservation is not None:
+        yield Finding(
+            "lock",
+            f"Conductor {node.reservation} is working on it: allocations of the bare metal API pass it over.",
+            "Wait until the conductor has finished.",
+        )
+    if membership.owner(node.uuid, node.conductor_group, node.driver) is None:
+        group = f"conductor group '{node.conductor_group}'" if node.conductor_group else "the default conductor group"
+        yield Finding(
+            "conductor",
+            f"No live conductor serves driver {node.driver} in {group}: nothing can be done with the machine.",
+            "Start one there that has the driver in [DEFAULT] enabled_hardware_types, or change the node's "
+            "conductor_group.",
+        )
+    if node.retired:
+        yield Finding(
+            "retired",
+            "It is retired: once it is undeployed and cleaned it does not become available again.",
+            "Unset retired if the machine is to stay in use.",
+        )
+
+
+def count_withheld(session: Session) -> dict[str, int]:
+    """Return how many available machines are not offered, by the first reason, among those an operator can mend.
+
+    SELECT CASE WHEN <no class> THEN 'resource class' WHEN NOT <condition> THEN '<its label>' … END, count(*)
+    FROM nodes WHERE provision_state = 'available' AND instance_uuid IS NULL GROUP BY 1
+    """
+    whens = [(or_(Node.resource_class.is_(None), Node.resource_class == ""), RESOURCE_CLASS)]
+    whens += [(each.clause.is_not(true()), each.label) for each in availability.CONDITIONS if each.label in _COUNTED]
+    first = case(*whens).label("reason")
+    inner = select(first).where(Node.provision_state == states.AVAILABLE, Node.instance_uuid.is_(None)).subquery()
+    rows = session.execute(select(inner.c.reason, func.count()).group_by(inner.c.reason))
+    found = {label: count for label, count in rows}
+    return {label: found.get(label, 0) for label in (RESOURCE_CLASS, *_COUNTED)}

@@ -1,0 +1,81 @@
+"""What rules may cost: how many clauses a rule has, and how much and how long those of one inspection may produce."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from baremetal_sched.errors import InvalidValue, SchedulerError
+
+#: Of one rule.
+MOST_CONDITIONS = 100
+MOST_ACTIONS = 100
+#: Regular expressions of one rule. Each may take a second to look at, which is done when the rule is made.
+MOST_REGEXES = 20
+#: Of one loop.
+MOST_ITEMS = 1000
+
+#: What a value counts besides its characters: its object, and its place in a list or an object.
+_VALUE_SIZE = 16
+
+_WITH_REGEX = ("matches", "contains")
+
+DEFAULT_SIZE = 16 * 2**20
+DEFAULT_SECONDS = 30.0
+
+
+class RuleFailed(SchedulerError):
+    """A rule that cannot be carried out, or one that says that the inspection has failed."""
+
+    template = "{message}"
+
+
+class Budget:
+    """What the rules of one inspection may use: ``size`` bytes of what they produce, and ``seconds`` from now."""
+
+    def __init__(self, size: int = DEFAULT_SIZE, seconds: float = DEFAULT_SECONDS) -> None:
+        self._size = self._left = size
+        self._seconds = seconds
+        self._deadline = time.monotonic() + seconds
+
+    def spend(self, characters: int) -> None:
+        """Use up the size of a value of this many characters. Raises RuleFailed if too little is left."""
+        self._left -= _VALUE_SIZE + characters
+        if self._left < 0:
+            raise RuleFailed(
+                message=f"the rules of an inspection may produce {self._size} bytes ([inspection_rules] max_size)"
+            )
+
+    def spend_on(self, document: Any) -> None:
+        """Use up the size of a document. Raises like ``spend``."""
+        pending = [document]
+        while pending:
+            value = pending.pop()
+            if isinstance(value, Mapping):
+                self.spend(sum(map(len, value)))
+                pending.extend(value.values())
+            elif isinstance(value, list):
+                self.spend(0)
+                pending.extend(value)
+            else:
+                self.spend(len(value) if isinstance(value, str) else 0)
+
+    def require_time(self) -> None:
+        """Raise RuleFailed if the time is over."""
+        if time.monotonic() > self._deadline:
+            raise RuleFailed(
+                message=f"the rules of an inspection may take {self._seconds:g} s ([inspection_rules] time_limit)"
+            )
+
+
+def require_size(conditions: Sequence[Mapping[str, Any]], actions: Sequence[Mapping[str, Any]]) -> None:
+    """Raise InvalidValue if a rule has more clauses, or one of them a longer loop, than is allowed."""
+    regexes = sum(1 for clause in conditions if clause["op"].lstrip("!") in _WITH_REGEX)
+    if regexes > MOST_REGEXES:
+        raise InvalidValue(message=f"{regexes} regular expressions are too many: a rule may have {MOST_REGEXES}.")
+    for name, clauses, most in (("conditions", conditions, MOST_CONDITIONS), ("actions", actions, MOST_ACTIONS)):
+        if len(clauses) > most:
+            raise InvalidValue(message=f"{len(clauses)} {name} are too many: a rule may have {most}.")
+        for clause in clauses:
+            loop = clause.get("loop")
+            if isinstance(loop, list) and len(loop) > MOST_ITEMS:
+                raise InvalidValue(message=f"A loop of {len(loop)} items is too long: it may have {MOST_ITEMS}.")

@@ -1,0 +1,126 @@
+"""Whose nodes a request may know of: owner and lessee as one condition, in SQL and in plain Python.
+
+A node has an owner and may have a lessee, both of them projects. What belongs to a node (ports, port groups, volumes,
+events, its inventory) is seen by those who see the node. To everyone else there is no such node.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Boolean, ColumnElement, SQLColumnExpression, String, false, literal, or_, select
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+
+from baremetal_sched.db.models import Node
+
+#: Conditions of a query, all of which have to hold; none: there is nothing to check.
+Conditions = tuple[ColumnElement[bool], ...]
+
+
+class is_exactly(FunctionElement[bool]):  # noqa: N801 - used like a function of SQL
+    """A text is the same as another, also in blanks at the end, which MariaDB and MySQL pass over; not true of NULL."""
+
+    type = Boolean()
+    inherit_cache = True
+
+    def __init__(self, column: SQLColumnExpression[Any], text: ColumnElement[str]) -> None:
+        super().__init__(column, text)
+
+
+@compiles(is_exactly)
+def _default_is_exactly(element: is_exactly, compiler: SQLCompiler, **kw: Any) -> str:
+    column, text = element.clauses
+    return f"({compiler.process(column, **kw)} = {compiler.process(text, **kw)})"
+
+
+@compiles(is_exactly, "mysql")
+@compiles(is_exactly, "mariadb")
+def _mysql_is_exactly(element: is_exactly, compiler: SQLCompiler, **kw: Any) -> str:
+    # The first part uses the index, the second compares byte by byte.
+    column, text = element.clauses
+    same = _default_is_exactly(element, compiler, **kw)
+    return f"({same} AND BINARY {compiler.process(column, **kw)} = {compiler.process(text, **kw)})"
+
+
+def belongs_to(
+    project: ColumnElement[str], *, as_owner: bool, as_lessee: bool, node: Any = Node
+) -> ColumnElement[bool]:
+    """owner = <project> OR lessee = <project>, or one of them, or false"""
+    columns = [column for column, wanted in ((node.owner, as_owner), (node.lessee, as_lessee)) if wanted]
+    return or_(false(), *(is_exactly(column.expression, project) for column in columns))
+
+
+@dataclass(frozen=True)
+class Visibility:
+    """The nodes that a request may know of: ``everything``, or those that ``project`` owns or leases.
+
+    ``as_owner``, ``as_lessee``: which of the two makes a node visible to the project. Without a project nothing is
+    visible.
+    """
+
+    project: str | None = None
+    as_owner: bool = True
+    as_lessee: bool = True
+    everything: bool = False
+
+    def covers(self, owner: str | None, lessee: str | None) -> bool:
+        """Return whether a node with this owner and this lessee is visible."""
+        if self.everything:
+            return True
+        if not self.project:
+            return False
+        return (self.as_owner and owner == self.project) or (self.as_lessee and lessee == self.project)
+
+    def conditions(self, node: Any = Node) -> Conditions:
+        """Return the condition that ``node`` (the model, or an alias of it) is visible."""
+        if self.everything:
+            return ()
+        if not self.project:
+            return (false(),)
+        project = literal(self.project, Node.owner.type)
+        return (belongs_to(project, as_owner=self.as_owner, as_lessee=self.as_lessee, node=node),)
+
+    def conditions_on(self, owner: Any) -> Conditions:
+        """Return the condition that a thing with this ``owner`` (a column of what has no lessee) is visible."""
+        if self.everything:
+            return ()
+        return (is_exactly(owner.expression, literal(self.project, String())),) if self.project else (false(),)
+
+    def conditions_behind(self, node_id: Any) -> Conditions:
+        """Return the condition that the node with this id (a column of what belongs to nodes) is visible.
+
+        node_id IN (SELECT id FROM nodes WHERE owner = <project> OR lessee = <project>)
+        """
+        if self.everything:
+            return ()
+        return (node_id.in_(select(Node.id).where(*self.conditions())),)
+
+
+EVERYTHING = Visibility(everything=True)
+NOTHING = Visibility()
+
+
+def _anything(owner: str | None, lessee: str | None) -> None:
+    """Allow it."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """What the caller of a request may know of, and do to nodes.
+
+    ``require(owner, lessee)`` raises NotAllowed unless the caller may do what is asked for to a node with this owner
+    and this lessee; both are None for a node that is not there, or that the caller may not know of.
+    """
+
+    visible: Visibility = EVERYTHING
+    require: Callable[[str | None, str | None], None] = _anything
+
+    def check(self, node: Node) -> None:
+        """Raise NotAllowed unless the caller may do it to ``node``, as the row is now."""
+        self.require(node.owner, node.lessee)
+
+
+#: Of the service itself, and of callers who may do everything.
+UNRESTRICTED = Access()
