@@ -1,32 +1,56 @@
 """Calls that inspection rules ask for."""
 
-import http.client
 import time
-import urllib.error
-import urllib.request
+from collections.abc import Sequence
 
-from baremetal_sched.baremetal.rules.signatures import RuleFailed
+from baremetal_sched.baremetal.addresses import AddressRefused, AllowedHosts
+from baremetal_sched.baremetal.rules.limits import RuleFailed
 from baremetal_sched.baremetal.rules.subject import ApiCall
+from baremetal_sched.conductor import http_get
 
+#: Seconds that all calls of an inspection may take, with their retries and pauses: the node is reserved meanwhile.
+TIME_LIMIT = 60.0
 #: Worth another try, as they may pass.
 _MAY_PASS = (429, 500, 502, 503, 504)
 
 
-def make(call: ApiCall) -> None:
-    """Make the call, and again if need be, each time after a longer pause. Raises RuleFailed if it does not succeed."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler(dict(call.proxies or {})))
+def make_all(calls: Sequence[ApiCall], hosts: AllowedHosts) -> None:
+    """Make the calls, one after the other, each again if need be, each time after a longer pause.
+
+    Raises RuleFailed if one does not succeed, leads to a host that may not be called, or if all take too long.
+    """
+    deadline = time.monotonic() + TIME_LIMIT
+    for call in calls:
+        _make(call, hosts, deadline)
+
+
+def _make(call: ApiCall, hosts: AllowedHosts, deadline: float) -> None:
+    reason = ""
     for attempt in range(call.retries + 1):
         if attempt:
-            time.sleep(call.backoff_factor * 2 ** (attempt - 1))
-        try:
-            request = urllib.request.Request(call.url, headers=dict(call.headers or {}))  # noqa: S310 - HTTP, see rules
-            with opener.open(request, timeout=call.timeout):
-                return
-        except urllib.error.HTTPError as error:
-            error.close()
-            reason = str(error)
-            if error.code not in _MAY_PASS:
+            pause = call.backoff_factor * 2 ** (attempt - 1)
+            if time.monotonic() + pause >= deadline:
                 break
-        except (OSError, ValueError, http.client.HTTPException) as error:
-            reason = str(error) or repr(error)
+            time.sleep(pause)
+        try:
+            status, words = http_get.get(
+                call.url,
+                headers=call.headers or {},
+                proxies=call.proxies or {},
+                hosts=hosts,
+                deadline=min(deadline, time.monotonic() + call.timeout),
+            )
+        except AddressRefused as error:
+            reason = str(error)
+            break
+        except http_get.RequestFailed as error:
+            reason = str(error)
+        else:
+            if status < 300:
+                return
+            reason = f"HTTP Error {status}: {words}"
+            if status not in _MAY_PASS:
+                break
+    if time.monotonic() >= deadline:
+        reason = f"{reason or 'it did not begin'}; all calls of an inspection may take {TIME_LIMIT:g} s"
     raise RuleFailed(message=f"The call of {call.url} by an inspection rule failed: {reason}")

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from baremetal_sched.conductor import housekeeping, local_state, orphans, power_sync, providers, waiting
+from baremetal_sched.conductor import housekeeping, local_state, orphans, power_sync, providers, servers, waiting
 from baremetal_sched.conductor.host import Host
 
 
@@ -28,6 +28,7 @@ CHORES = (
     Chore("power", "sync_power_state_interval", power_sync.synchronize),
     Chore("power failures", "power_failure_recovery_interval", power_sync.recover),
     Chore("providers", "sync_providers_interval", providers.reconcile),
+    Chore("servers", "check_provision_state_interval", servers.follow_up_all),
     Chore("conductors", "conductor_cleanup_interval", housekeeping.forget_conductors, trusts_heartbeats=True),
     Chore("history", "node_history_cleanup_interval", housekeeping.trim_history),
 )

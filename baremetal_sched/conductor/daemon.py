@@ -10,13 +10,15 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 import structlog
 
 from baremetal_sched.baremetal import conductors
-from baremetal_sched.conductor import job, listening, orphans, work
+from baremetal_sched.conductor import host_name, job, listening, orphans, work
 from baremetal_sched.conductor.chores import CHORES, Chore
+from baremetal_sched.conductor.flavor_migration import migrate_own
 from baremetal_sched.conductor.handing_over import hand_over
 from baremetal_sched.conductor.heart import Heart
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import UnavailableError
+from baremetal_sched.errors.baremetal import HostNameTaken
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -35,6 +37,7 @@ class Conductor:
         self._hostname: str = settings.host
         self._host = Host(settings.host, database, settings)
         self._online = True
+        self._is_registered = False
         #: This very process: what it claims, no other under the same name finds.
         self._process = str(uuid.uuid4())
         self._workers: int = settings.conductor.workers_pool_size
@@ -53,12 +56,13 @@ class Conductor:
         """Is no work being done?"""
         return all(future.done() for future in self._doing.values())
 
-    def start(self) -> None:
-        """Clear away what was left under this name, and enter the registry. Raises like ``register``."""
-        if self._database.read(
-            lambda session: conductors.is_alive(session, self._hostname, self._settings.conductor.heartbeat_timeout)
-        ):
-            log.warning("a conductor of this name is alive, or was until a moment ago", conductor=self._hostname)
+    def start(self, stop: threading.Event | None = None) -> None:
+        """Clear away what was left under this name, and enter the registry; not if ``stop`` is set meanwhile.
+
+        Raises HostNameTaken if another conductor of this name is running, and like ``register``.
+        """
+        if not host_name.take_over(self._host, stop or threading.Event()):
+            return
         orphans.release_before_start(self._host)
         self.register()
         orphans.fail_unfinished(self._host)
@@ -75,11 +79,16 @@ class Conductor:
                 options.pin_release_version,
             )
         )
+        self._is_registered = True
         log.info("conductor registered", conductor=self._hostname, group=options.conductor.conductor_group.lower())
 
     def beat(self) -> None:
         """Send one heartbeat; register again if the entry is gone."""
-        known = self._database.write(lambda s: conductors.heartbeat(s, self._hostname, online=self._online))
+        # A database that is silent must not keep a conductor from trying another connection before it counts as dead.
+        deadline = time.monotonic() + self._settings.conductor.heartbeat_timeout / 3
+        known = self._database.write(
+            lambda session: conductors.heartbeat(session, self._hostname, online=self._online), deadline=deadline
+        )
         if not known and self._online:
             self.register()
 
@@ -115,6 +124,8 @@ class Conductor:
         while (remaining := until - time.monotonic()) > 0:
             if self._tolerate(self.work_once) and not self._doing:
                 break
+            if self._database.schema.is_refused:  # another release goes on with it; this one cannot write any more
+                break
             wait(list(self._doing.values()), remaining, FIRST_COMPLETED)
             if self.is_idle:  # and the database is away, or has more: not too fast
                 time.sleep(min(remaining, self._settings.conductor.work_interval))
@@ -122,12 +133,21 @@ class Conductor:
         self._tolerate(lambda: orphans.release_after_stop(self._host, self._process))
         log.info("conductor stopped", conductor=self._hostname)
 
-    def run(self, stop: threading.Event) -> None:
-        """Live until ``stop`` is set. Work that did not end in time may be going on in a thread afterwards."""
-        self._persist(self.start, stop)
+    def run(self, stop: threading.Event, started: Callable[[], None] = lambda: None) -> None:
+        """Live until ``stop`` is set. Work that did not end in time may be going on in a thread afterwards.
+
+        ``started`` is called once the conductor is registered: from then on nodes can be enrolled.
+
+        Raises HostNameTaken if another conductor of this name is running.
+        """
+        self._persist(lambda: self.start(stop), stop)
+        if not self._is_registered:  # so the entry, and what is reserved under the name, may be another's
+            return
+        started()
         over = threading.Event()
         threads = [
             threading.Thread(target=self._heart.run, args=(over,), name="conductor-heart", daemon=True),
+            threading.Thread(target=self._migrate, args=(stop,), name="conductor-migration", daemon=True),
             threading.Thread(target=listening.listen, args=(self._host, self._wake.set, stop), daemon=True),
             *(threading.Thread(target=self._do_again, args=(chore, stop), daemon=True) for chore in CHORES),
         ]
@@ -140,6 +160,10 @@ class Conductor:
         self._tolerate(self.sign_off)
         self.finish()
         over.set()
+
+    def _migrate(self, stop: threading.Event) -> None:
+        """Migrate old servers once, however often that takes."""
+        self._persist(lambda: migrate_own(self._host, stop), stop)
 
     def _do_again(self, chore: Chore, stop: threading.Event) -> None:
         """Do a chore again and again; not all conductors at the same time."""
@@ -158,6 +182,8 @@ class Conductor:
         """Run ``action``; False, and a line in the log, if it failed. A conductor does not end because of that."""
         try:
             action()
+        except HostNameTaken:
+            raise
         except UnavailableError as error:
             log.warning("conductor has to wait", conductor=self._hostname, reason=str(error))
             return False

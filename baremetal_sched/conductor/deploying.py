@@ -4,11 +4,13 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import step_plans
+from baremetal_sched.baremetal import states, step_plans
+from baremetal_sched.baremetal.drivers.machine import NOTHING, Effect
 from baremetal_sched.baremetal.drivers.steps import Kind
 from baremetal_sched.baremetal.state_machine import DONE
 from baremetal_sched.baremetal.step_plans import Planned
-from baremetal_sched.conductor import stepping
+from baremetal_sched.compute import deployed_power
+from baremetal_sched.conductor import power, stepping
 from baremetal_sched.conductor.task import Task
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
@@ -37,9 +39,20 @@ def carry_on(task: Task, steps: Sequence[Planned]) -> None:
     if not stepping.run(task, _KIND, steps):
         return
     task.driver.boot.prepare_instance(task.machine)
+    powered = _power(task)
 
     def note(session: Session, node: Node) -> None:
+        powered.write(node)
         node.last_error = None
         task.note(session, node, "Deployment completed", "deployment_end")
 
     task.end(DONE, note)
+
+
+def _power(task: Task) -> Effect:
+    """Leave the machine in the power state that its server is to have. Without a server the power stays as it is."""
+    target = task.job.read(lambda session: deployed_power.wanted(session, task.job.node_id))
+    machine = task.machine
+    if target in (None, machine.power_state) or (target == states.POWER_OFF and machine.disable_power_off):
+        return NOTHING
+    return power.reach(task.job, machine, target)

@@ -25,17 +25,15 @@ class Host:
 
     def own(self, condition: ColumnElement[bool]) -> list[int]:
         """Ids of the nodes that the ring gives this conductor and that ``condition`` holds for, in order."""
+        return self.database.read(lambda session: self.select_own(session, condition))
 
-        def select_own(session: Session) -> list[int]:
-            # SELECT … FROM nodes WHERE (condition) AND (a group and driver that it serves)
-            membership = live_members(session, self.settings)
-            rows = session.execute(
-                select(Node.id, Node.uuid, Node.conductor_group, Node.driver)
-                .where(condition, membership.served_by(self.name))
-                .order_by(Node.id)
-            )
-            return [
-                node_id for node_id, uuid, group, driver in rows if membership.owner(uuid, group, driver) == self.name
-            ]
-
-        return self.database.read(select_own)
+    def select_own(self, session: Session, condition: ColumnElement[bool]) -> list[int]:
+        """The same, in a transaction that is there."""
+        # SELECT … FROM nodes WHERE (condition) AND (a group and driver that it serves)
+        membership = live_members(session, self.settings)
+        rows = session.execute(
+            select(Node.id, Node.uuid, Node.conductor_group, Node.driver)
+            .where(condition, membership.served_by(self.name))
+            .order_by(Node.id)
+        )
+        return [node_id for node_id, uuid, group, driver in rows if membership.owner(uuid, group, driver) == self.name]

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import inspection, inventory, nodes
+from baremetal_sched.baremetal.addresses import allowed_hosts
 from baremetal_sched.baremetal.drivers import agent, power
 from baremetal_sched.baremetal.drivers.inspect import Finding
 from baremetal_sched.baremetal.hooks import registry
@@ -100,6 +101,5 @@ def _conclude(
         inspection.finish(session, node, verdict, live_members(session, settings))
 
     verdict = task.job.read(judge)
-    for call in verdict.calls:
-        api_calls.make(call)
+    api_calls.make_all(verdict.calls, allowed_hosts(settings))
     task.end(event, finish)

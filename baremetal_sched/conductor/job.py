@@ -11,9 +11,11 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import work
+from baremetal_sched.db import requester
 from baremetal_sched.db.models import Node, NodeWork
+from baremetal_sched.db.requester import UNKNOWN, Requester
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.errors import CommitUnknown, DatabaseAway, LastingConflict, TooManyConflicts
+from baremetal_sched.errors import CommitUnknown, DatabaseAway, LastingConflict, SchemaNotServed, TooManyConflicts
 from baremetal_sched.settings import Settings
 
 T = TypeVar("T")
@@ -25,7 +27,7 @@ MOST_CLASHES = 1000
 
 @dataclass(frozen=True)
 class Job:
-    """What to do on which node, and what it takes to do it. ``id`` is the fence: see ``baremetal.work``."""
+    """What to do on which node, for whom, and what it takes to do it. ``id`` is the fence: see ``baremetal.work``."""
 
     id: int
     node_id: int
@@ -36,13 +38,14 @@ class Job:
     database: Database
     settings: Settings
     log: Any = field(compare=False)
+    requester: Requester = UNKNOWN
 
     def read(self, query: Callable[[Session], T]) -> T:
-        """``Database.read``, repeated until the database is there."""
+        """``Database.read``, repeated until the database is there, with a schema that this release can serve."""
         while True:
             try:
                 return self.database.read(query)
-            except DatabaseAway as error:
+            except (DatabaseAway, SchemaNotServed) as error:
                 self._wait(error)
 
     def hold(self, change: Callable[[Session, Node], T], *, gives_up: bool = False) -> T | None:
@@ -112,6 +115,7 @@ class Job:
 
         def attempt(session: Session) -> T:
             nonlocal writes, outcome
+            requester.attach(session, self.requester)
             outcome = transaction(session)
             writes = session.info.get(work.WRITES)
             return outcome  # type: ignore[no-any-return]
@@ -124,7 +128,7 @@ class Job:
                 self._wait(error)
                 if writes is not None and self.read(lambda session: work.has_written(session, self.id, writes)):
                     return outcome  # type: ignore[no-any-return]
-            except (DatabaseAway, TooManyConflicts) as error:
+            except (DatabaseAway, SchemaNotServed, TooManyConflicts) as error:
                 cause = error.__cause__
                 clashes = clashes + 1 if isinstance(cause, IntegrityError) else 0
                 if gives_up and isinstance(cause, IntegrityError) and clashes >= MOST_CLASHES:
@@ -155,7 +159,10 @@ def take(
         # SELECT … FROM node_work JOIN nodes … WHERE conductor = … AND (claimed_by IS NULL OR claimed_by = …)
         return list(
             session.execute(
-                select(NodeWork.id, Node.id.label("node_id"), Node.uuid, NodeWork.kind, NodeWork.arguments)
+                select(
+                    *(NodeWork.id, Node.id.label("node_id"), Node.uuid, NodeWork.kind, NodeWork.arguments),
+                    *(NodeWork.request_id, NodeWork.user_id, NodeWork.project_id),
+                )
                 .join(Node, Node.id == NodeWork.node_id)
                 .where(
                     NodeWork.conductor == conductor,
@@ -182,8 +189,10 @@ def take(
         return []
     claimed = database.write(claim)
     log = structlog.get_logger(__name__)
-    return [
-        Job(id_, node_id, uuid, kind, arguments, conductor, database, settings, log.bind(node=uuid, work=id_))
-        for id_, node_id, uuid, kind, arguments in rows
-        if id_ in claimed
-    ]
+    jobs = []
+    for id_, node_id, uuid, kind, arguments, *asked in rows:
+        if id_ in claimed:
+            by = Requester(*asked)
+            bound = log.bind(node=uuid, work=id_, **by.known())
+            jobs.append(Job(id_, node_id, uuid, kind, arguments, conductor, database, settings, bound, by))
+    return jobs

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
-import psycopg
 import structlog
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -26,6 +25,8 @@ def listen(host: Host, wake: Callable[[], None], stop: threading.Event) -> None:
     """
     if host.database.engine.dialect.name != "postgresql":
         return
+    import psycopg  # which users of other databases need not have
+
     while not stop.is_set():
         try:
             with closing(_connect(host)) as connection:

@@ -53,6 +53,15 @@ def _act(job: Job, target: str, timeout: int | None) -> Effect:
     return switch(machine, target, timeout)
 
 
+def reach(job: Job, machine: Machine, target: str) -> Effect:
+    """Bring the power of a machine, on whose node other work is going on, to ``target``: on, or off.
+
+    Raises WorkLost, and what relatives and drivers raise.
+    """
+    relatives.bring_first(job, machine, target, lambda led: bring(led, target, None))
+    return switch(machine, target)
+
+
 def _hold(job: Job, target: str) -> Machine:
     def begin(session: Session, node: Node) -> Machine:
         power.begin(node, target)

@@ -13,7 +13,7 @@ log = structlog.get_logger(__name__)
 
 def reconcile(host: Host) -> None:
     """Bring the providers of this conductor's nodes back to what the nodes say."""
-    for node_id in host.own(host.database.read(reconciliation.drifted)):
+    for node_id in host.database.snapshot(lambda session: host.select_own(session, reconciliation.drifted(session))):
         try:
             undone = host.database.write(partial(reconciliation.reconcile, node_id=node_id, conductor=host.name))
         except NodeAllocated as error:

@@ -4,10 +4,12 @@ from collections.abc import Callable
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import history, outcomes, projection, state_machine
+from baremetal_sched.baremetal import explanation, history, outcomes, state_machine
 from baremetal_sched.baremetal.drivers import agent
 from baremetal_sched.baremetal.drivers.interfaces import Driver
 from baremetal_sched.baremetal.drivers.machine import Machine
+from baremetal_sched.baremetal.explanation import Finding
+from baremetal_sched.baremetal.states import AVAILABLE
 from baremetal_sched.conductor.job import Job
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import SchedulerError, UnavailableError
@@ -49,6 +51,7 @@ class Task:
 
         Raises WorkLost; LastingConflict if that cannot be written.
         """
+        withheld: list[Finding] = []
 
         def finish(session: Session, node: Node) -> None:
             if event not in (state_machine.WAIT, state_machine.HOLD):
@@ -57,9 +60,13 @@ class Task:
                 change(session, node)
             if event is not None:
                 state_machine.move(node, event)
+            withheld[:] = explanation.withheld_by(node) if node.provision_state == AVAILABLE else ()
 
         self._keep(self.job.finish(self._write(finish), gives_up=True))
         self.job.log.info("work done", provision_state=self.state)
+        if withheld:
+            reasons = [f"{each.reason} {each.remedy}" for each in withheld]
+            self.job.log.warning("node is available, but not offered", reasons=reasons)
 
     def fail(self, reason: str) -> None:
         """The work came to nothing, which is tried until it is written. Raises WorkLost."""
@@ -78,8 +85,6 @@ class Task:
     def _write(self, change: Change) -> Callable[[Session, Node], Machine]:
         def write(session: Session, node: Node) -> Machine:
             change(session, node)
-            if session.is_modified(node):
-                projection.project(session, node)
             return Machine.of(node, self.job.settings)
 
         return write

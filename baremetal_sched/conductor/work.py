@@ -17,6 +17,7 @@ from baremetal_sched.conductor import (
     power,
     rescuing,
     resuming,
+    servers,
     servicing,
     vendor,
     verifying,
@@ -52,6 +53,7 @@ def do(job: Job) -> None:
     """
     try:
         HANDLERS[job.kind](job)
+        servers.follow_up_job(job)
     except UnavailableError as error:
         job.log.warning("work has to wait", reason=str(error))
     except Exception as error:  # a bug of ours, or work of another release

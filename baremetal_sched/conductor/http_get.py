@@ -1,0 +1,186 @@
+"""A GET over HTTP with a deadline for all of it, of hosts that may be called only.
+
+A time-out of a socket is for each packet, so a server that sends a byte now and then would never meet it. Here the
+connection is shut down when the time is over. A name is resolved once; what is checked is what is connected to.
+"""
+
+import http.client
+import queue
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+from baremetal_sched.baremetal.addresses import AddressRefused, AllowedHosts
+
+MOST_REDIRECTS = 5
+_REDIRECTS = (301, 302, 303, 307, 308)
+_PORTS = {"http": 80, "https": 443}
+
+
+class RequestFailed(Exception):
+    """No answer, or none that could be understood."""
+
+
+def get(
+    url: str, *, headers: Mapping[str, str], proxies: Mapping[str, str], hosts: AllowedHosts, deadline: float
+) -> tuple[int, str]:
+    """Return status and reason of the answer to a GET; redirects are followed, to hosts that may be called too.
+
+    ``proxies`` has addresses of proxies by the scheme of what they are for. ``deadline`` is by ``time.monotonic()``.
+    Headers are not sent to another host than that of ``url``. Raises RequestFailed, AddressRefused.
+    """
+    origin = _origin(_split(url))
+    for _ in range(MOST_REDIRECTS + 1):
+        parts = _split(url)
+        sent = headers if _origin(parts) == origin else {}
+        try:
+            status, reason, location = _exchange(parts, sent, proxies.get(parts.scheme), hosts, deadline)
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            late = time.monotonic() >= deadline
+            raise RequestFailed("timed out" if late else str(error) or repr(error)) from None
+        if status not in _REDIRECTS or not location:
+            return status, reason
+        url = urljoin(url, location)
+    raise RequestFailed(f"there were more than {MOST_REDIRECTS} redirects")
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        is_valid = parts.scheme in _PORTS and parts.hostname and parts.port != 0
+    except ValueError:
+        is_valid = False
+    if not is_valid:
+        raise RequestFailed("that is not an address of HTTP")
+    return parts
+
+
+def _origin(parts: SplitResult) -> tuple[str, str | None, int]:
+    return parts.scheme, parts.hostname, _port(parts)
+
+
+def _port(parts: SplitResult) -> int:
+    return parts.port or _PORTS[parts.scheme]
+
+
+def _exchange(
+    parts: SplitResult, headers: Mapping[str, str], proxy: str | None, hosts: AllowedHosts, deadline: float
+) -> tuple[int, str, str | None]:
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    addresses = _resolve(parts, hosts, deadline)
+    through = _split(proxy if "//" in proxy else f"http://{proxy}") if proxy else parts
+    connection = _connection(through, parts)
+    if proxy:
+        addresses = _resolve(through, hosts, deadline)
+        if parts.scheme == "http":
+            target = f"http://{parts.netloc.rpartition('@')[2]}{target}"
+    with _connected(connection, addresses, deadline):
+        connection.request("GET", target, headers={"Connection": "close", **headers})
+        with connection.getresponse() as answer:
+            if time.monotonic() >= deadline:
+                # What was cut off may look complete.
+                raise TimeoutError("timed out")
+            return answer.status, answer.reason, answer.getheader("Location")
+
+
+def _connection(through: SplitResult, parts: SplitResult) -> http.client.HTTPConnection:
+    assert through.hostname and parts.hostname  # noqa: S101, PT018 - see _split
+    if parts.scheme == "http":
+        return http.client.HTTPConnection(through.hostname, _port(through))
+    connection = http.client.HTTPSConnection(through.hostname, _port(through), context=ssl.create_default_context())
+    if through is not parts:
+        connection.set_tunnel(parts.hostname, _port(parts))
+    return connection
+
+
+@contextmanager
+def _connected(connection: http.client.HTTPConnection, addresses: list[Any], deadline: float) -> Iterator[None]:
+    """The connection is made to one of the addresses, and is shut down when the time is over."""
+    guards: list[socket.socket] = []
+
+    def connect(address: object, timeout: object, source: object) -> socket.socket:
+        made = _connect(addresses, deadline)
+        # TLS takes the socket over; a duplicate still reaches the connection.
+        guards.append(made.dup())
+        if time.monotonic() >= deadline:
+            raise TimeoutError("timed out")
+        return made
+
+    def stop() -> None:
+        for guard in guards:
+            with suppress(OSError):
+                guard.shutdown(socket.SHUT_RDWR)
+
+    # What http.client connects by, for TLS and tunnels too.
+    connection._create_connection = connect  # type: ignore[attr-defined]
+    timer = threading.Timer(max(0.0, deadline - time.monotonic()), stop)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        connection.close()
+        for guard in guards:
+            guard.close()
+
+
+def _connect(addresses: list[Any], deadline: float) -> socket.socket:
+    failure: OSError = TimeoutError("timed out")
+    for family, kind, protocol, _, address in addresses:
+        seconds = deadline - time.monotonic()
+        if seconds <= 0:
+            break
+        made = socket.socket(family, kind, protocol)
+        made.settimeout(seconds)
+        try:
+            made.connect(address)
+        except OSError as error:
+            failure = error
+            made.close()
+        else:
+            return made
+    raise failure
+
+
+def _resolve(parts: SplitResult, hosts: AllowedHosts, deadline: float) -> list[Any]:
+    """The addresses of a host that may be connected to, as getaddrinfo has them. Raises AddressRefused, OSError."""
+    assert parts.hostname  # noqa: S101 - see _split
+    found = _look_up(parts.hostname, _port(parts), deadline)
+    allowed, refusal = [], None
+    for entry in found:
+        try:
+            hosts.require(parts.hostname, str(entry[4][0]))
+        except AddressRefused as error:
+            refusal = error
+        else:
+            allowed.append(entry)
+    if not allowed and refusal is not None:
+        raise refusal
+    return allowed
+
+
+def _look_up(host: str, port: int, deadline: float) -> list[Any]:
+    """getaddrinfo, which has no time-out of its own, for as long as there is time."""
+    answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def ask() -> None:
+        try:
+            answers.put(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        except (OSError, UnicodeError) as error:
+            answers.put(error)
+
+    threading.Thread(target=ask, daemon=True, name="resolver").start()
+    try:
+        found = answers.get(timeout=max(0.0, deadline - time.monotonic()))
+    except queue.Empty:
+        raise TimeoutError(f"{host} could not be resolved in time") from None
+    if isinstance(found, Exception):
+        raise OSError(f"{host} could not be resolved: {found}")
+    addresses: list[Any] = found
+    return addresses

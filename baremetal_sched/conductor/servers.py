@@ -1,0 +1,44 @@
+"""What conductors do about servers, between pieces of work on their nodes."""
+
+import structlog
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.ownership import live_members
+from baremetal_sched.compute import follow_up
+from baremetal_sched.conductor.host import Host
+from baremetal_sched.conductor.job import Job
+from baremetal_sched.db.models import Node
+from baremetal_sched.db.transaction import Database
+from baremetal_sched.errors import SchedulerError
+from baremetal_sched.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+
+def follow_up_all(host: Host) -> None:
+    """Do what is to be done about the servers on this conductor's nodes."""
+    for node_id in host.own(follow_up.IS_PENDING):
+        _follow_up(host.database, host.settings, node_id)
+
+
+def follow_up_job(job: Job) -> None:
+    """A piece of work is done: do at once what is to be done about the server on its node."""
+
+    def is_pending(session: Session) -> bool:
+        query = select(Node.id).where(Node.id == job.node_id, follow_up.IS_PENDING)
+        return session.scalar(query) is not None
+
+    if job.read(is_pending):
+        _follow_up(job.database, job.settings, job.node_id)
+
+
+def _follow_up(database: Database, settings: Settings, node_id: int) -> None:
+    def do(session: Session) -> bool:
+        return follow_up.follow_up(session, node_id, live_members(session, settings), settings)
+
+    try:
+        if database.write(do):
+            log.info("went on with a server", node_id=node_id)
+    except SchedulerError as error:  # the next round tries again
+        log.warning("a server has to wait", node_id=node_id, reason=str(error))
