@@ -1,0 +1,53 @@
+"""A request to the image API, as its views see it."""
+
+from typing import Any
+
+from werkzeug.utils import cached_property
+
+from baremetal_sched.image.access import PUBLIC, Requester
+from baremetal_sched.image.api.policies import IS_ADMIN
+from baremetal_sched.web.call import Call
+from baremetal_sched.web.policy import Target
+from baremetal_sched.web.problems import BadRequest
+
+#: Most images of a page, as in Glance; ``[api] max_limit`` may be less.
+MOST_IMAGES = 1000
+
+
+class ImageCall(Call):
+    """Adds what the views of this API share."""
+
+    @property
+    def target(self) -> Target:
+        # Of a route rules are asked about an image that is the caller's own in every respect; about the image itself
+        # they are asked as soon as it is found: see ``requester``.
+        project = self.caller.project_id
+        if project is None:
+            return {}
+        return {"project_id": project, "owner": project, "member_id": project, "visibility": PUBLIC}
+
+    @cached_property
+    def requester(self) -> Requester:
+        """Who asks. Without authentication everyone is the administrator of the project that the settings name."""
+        project = self.settings.compute.project_id if self.caller.unrestricted else self.caller.project_id
+        return Requester(project, is_admin=self.allows(IS_ADMIN), rules=self.allows)
+
+    def body(self) -> Any:
+        """The JSON body. Raises BadRequest if there is none, or if it is not JSON."""
+        if not self.raw_body:
+            raise BadRequest(message="Body expected in request.")
+        try:
+            return self.json
+        except ValueError as error:
+            raise BadRequest(message=f"Malformed JSON in request body: {error}") from None
+
+    def refuse_body(self) -> None:
+        """Raise BadRequest if the request has a body: this view takes none."""
+        if self.raw_body:
+            raise BadRequest(message="A body is not expected with this request.")
+
+    def refuse_query(self) -> None:
+        """Raise BadRequest if the request has a query string: this view takes none."""
+        if self.query:
+            names = ", ".join(sorted({name[:80] for name, _ in self.query}))
+            raise BadRequest(message=f"Unexpected query parameters: {names}")

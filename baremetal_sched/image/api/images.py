@@ -1,0 +1,101 @@
+"""/v2/images"""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from flask import Response
+from sqlalchemy.orm import Session
+
+from baremetal_sched.image import images, listing, patch
+from baremetal_sched.image.api.call import MOST_IMAGES, ImageCall
+from baremetal_sched.image.data import IMPORT_METHODS
+from baremetal_sched.image.records import ImageRecord
+from baremetal_sched.image.schemas.images import load
+from baremetal_sched.web.responses import empty_response, json_response
+
+#: Fields as they are shown, besides the paths and the properties.
+_SHOWN = (
+    *("name", "disk_format", "container_format", "visibility", "status", "protected", "min_ram", "min_disk", "owner"),
+    "os_hidden",
+)
+#: What would be known of data, if any were kept.
+_UNKNOWN = ("size", "virtual_size", "checksum", "os_hash_algo", "os_hash_value")
+
+
+def document(call: ImageCall, image: ImageRecord) -> dict[str, Any]:
+    """An image as JSON; its properties are beside its fields."""
+    path = f"/v2/images/{image.uuid}"
+    shown = {
+        **image.properties,
+        **{name: getattr(image, name) for name in _SHOWN},
+        **dict.fromkeys(_UNKNOWN),
+        "id": image.uuid,
+        "created_at": moment(image.created_at),
+        "updated_at": moment(image.updated_at),
+        "tags": list(image.tags),
+        "self": path,
+        "file": f"{path}/file",
+        "schema": "/v2/schemas/image",
+    }
+    if image.location is None or not call.requester.may("get_image_location", image):
+        return shown
+    return {**shown, "direct_url": image.location}
+
+
+def moment(stamp: Any) -> str:
+    """A time stamp as Glance writes it."""
+    return f"{stamp.isoformat()}Z"
+
+
+def list_images(call: ImageCall, session: Session) -> Response:
+    """GET /v2/images"""
+    query = listing.parse(call.query)
+    most = min(MOST_IMAGES, call.settings.api.max_limit)
+    limit = min(most, listing.DEFAULT_LIMIT if query.limit is None else query.limit)
+    found = listing.select_page(session, query, call.requester, limit)
+    asked = [(name, value) for name, value in call.query if name != "marker"]
+    answer: dict[str, Any] = {
+        "images": [document(call, image) for image in found if call.requester.may("get_image", image)],
+        "first": _path(asked),
+        "schema": "/v2/schemas/images",
+    }
+    if found and len(found) == limit:
+        answer["next"] = _path([*asked, ("marker", found[-1].uuid)])
+    return json_response(answer)
+
+
+def _path(query: list[tuple[str, str]]) -> str:
+    return f"/v2/images?{urlencode(query)}" if query else "/v2/images"
+
+
+def create_image(call: ImageCall, session: Session) -> Response:
+    """POST /v2/images"""
+    call.refuse_query()
+    fields, properties, tags = load(call.body())
+    image = images.create(session, call.requester, fields, properties, tags)
+    headers = {
+        "Location": f"{call.base_url}/v2/images/{image.uuid}",
+        "OpenStack-image-import-methods": ",".join(IMPORT_METHODS),
+    }
+    return json_response(document(call, image), 201, headers)
+
+
+def show_image(call: ImageCall, session: Session, ident: str) -> Response:
+    """GET /v2/images/{image}"""
+    call.refuse_query()
+    return json_response(document(call, images.get(session, ident, call.requester)))
+
+
+def update_image(call: ImageCall, session: Session, ident: str) -> Response:
+    """PATCH /v2/images/{image}"""
+    call.refuse_query()
+    media_type = (call.http.content_type or "").partition(";")[0]
+    changes = patch.parse(call.body(), older=patch.MEDIA_TYPES[media_type])
+    return json_response(document(call, images.update(session, ident, changes, call.requester)))
+
+
+def delete_image(call: ImageCall, session: Session, ident: str) -> Response:
+    """DELETE /v2/images/{image}"""
+    call.refuse_query()
+    images.delete(session, ident, call.requester)
+    return empty_response(204)
