@@ -1,0 +1,115 @@
+"""A request to the compute API, as its views see it."""
+
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+from werkzeug.utils import cached_property
+
+from baremetal_sched.compute.api.policies import IS_ADMIN, name_of
+from baremetal_sched.compute.schemas.form import Form
+from baremetal_sched.web.call import Call
+from baremetal_sched.web.policy import Target
+from baremetal_sched.web.problems import BadRequest
+
+#: Where the resources are, below the mount.
+PREFIX = "/v2.1"
+
+
+class ComputeCall(Call):
+    """Adds what the views of this API share."""
+
+    #: The administrator's password of the server that the request is about, and what checks it, once they are made.
+    server_password: str | None = None
+    hashed_password: str | None = None
+
+    #: The rule of the action that is asked for, if it is one.
+    action_rule: str | None = None
+
+    @property
+    def target(self) -> Target:
+        # What the caller lacks is left out: nothing is equal to it. A view that is about what belongs to another
+        # project or user asks again: see ``require_for``.
+        own = {"project_id": self.caller.project_id, "user_id": self.caller.user_id}
+        return {name: value for name, value in own.items() if value is not None}
+
+    @property
+    def project_id(self) -> str:
+        """The caller's project; for administrators without one, and while there is no authentication, that of the
+        settings. No row has the project of other callers without one."""
+        if self.caller.project_id is not None:
+            return self.caller.project_id
+        fallback: str = self.settings.compute.project_id
+        return fallback if self.is_admin else ""
+
+    @property
+    def user_id(self) -> str:
+        """The caller; the user of the settings while there is no authentication."""
+        fallback: str = self.settings.compute.user_id
+        return self.caller.user_id or fallback
+
+    @cached_property
+    def is_admin(self) -> bool:
+        """Return whether the caller is an administrator, who sees what belongs to others."""
+        return self.allows(IS_ADMIN)
+
+    @cached_property
+    def shows_extra_specs(self) -> bool:
+        """Return whether the caller sees the extra specs of flavors in flavors."""
+        return self.allows(name_of("os-flavor-extra-specs", "index"))
+
+    @property
+    def viewer(self) -> str | None:
+        """The project whose view this is; None for an administrator, who sees everything."""
+        return None if self.is_admin else self.project_id
+
+    def require_for(self, project_id: str) -> None:
+        """Raise NotAllowed unless the caller may do what is asked with a thing of a project.
+
+        That its own project may is looked at before.
+        """
+        rule = self.action_rule or (None if self.route is None else self.route.policy)
+        if rule is not None and project_id != self.caller.project_id:
+            self.require(rule, {"project_id": project_id})
+
+    def acting_for(self, project_id: str | None, policy: str) -> str:
+        """Return the project that a request is about: the caller's, or that which it names.
+
+        Raises NotAllowed if the caller names another project, and ``policy`` does not let it.
+        """
+        if project_id is None or project_id == self.project_id:
+            return self.project_id
+        self.require(policy)
+        return project_id
+
+    def acting_as(self, user_id: str | None, policy: str) -> str:
+        """Return the user that a request is about: the caller, or the one whom it names.
+
+        Raises NotAllowed if the caller names another user, and ``policy`` does not let it.
+        """
+        if user_id is None or user_id == self.user_id:
+            return self.user_id
+        self.require(policy, {"user_id": user_id})
+        return user_id
+
+    def body(self, form: Form) -> Any:
+        """Return the JSON body, if it fits ``form``. Raises BadRequest, InvalidValue."""
+        try:
+            document = self.json
+        except ValueError:
+            raise BadRequest(message="Malformed request body: it is not JSON.") from None
+        form.check(document)
+        return document
+
+    def links(self, collection: str, ident: str) -> list[dict[str, str]]:
+        """Return the links of a thing: with the version, and without it."""
+        path = f"{collection}/{quote(ident, safe='')}"
+        return [
+            {"rel": "self", "href": f"{self.base_url}{PREFIX}/{path}"},
+            {"rel": "bookmark", "href": f"{self.base_url}/{path}"},
+        ]
+
+
+def timestamp(moment: datetime) -> str:
+    """Return a time as this API shows most of them: UTC, with microseconds and without a zone."""
+    return moment.isoformat(timespec="microseconds")

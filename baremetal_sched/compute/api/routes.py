@@ -1,0 +1,115 @@
+"""The compute API on one screen."""
+
+from typing import Literal
+
+from baremetal_sched.compute.api import (
+    availability_zones,
+    extensions,
+    extra_specs,
+    flavor_access,
+    flavors,
+    instance_actions,
+    keypairs,
+    limits,
+    quota_sets,
+    root,
+    server_actions,
+    server_addresses,
+    server_metadata,
+    server_tags,
+    servers,
+)
+from baremetal_sched.compute.api.call import PREFIX
+from baremetal_sched.compute.api.policies import name_of
+from baremetal_sched.compute.schemas.flavors import DESCRIPTION_SINCE
+from baremetal_sched.compute.schemas.servers import TAGS_SINCE
+from baremetal_sched.web.responses import JSON
+from baremetal_sched.web.route import Route, View
+
+_FLAVOR = "/flavors/<flavor_id>"
+_SPECS = f"{_FLAVOR}/os-extra_specs"
+_QUOTAS = "/os-quota-sets/<project_id>"
+_SERVER = "/servers/<server_id>"
+_ACTIONS = f"{_SERVER}/os-instance-actions"
+_METADATA = f"{_SERVER}/metadata"
+_TAGS = f"{_SERVER}/tags"
+
+
+def get(
+    path: str, view: View, policy: str, *, since: int = 0, transaction: Literal["read", "select"] | None = "read"
+) -> Route:
+    """A GET, below the version; ``policy`` is the name of the rule without the prefix."""
+    return Route("GET", PREFIX + path, view, since, transaction, policy=name_of(policy))
+
+
+def write(method: str, path: str, view: View, policy: str, *, since: int = 0) -> Route:
+    """A POST or PUT with a JSON body, below the version."""
+    return Route(method, PREFIX + path, view, since, "write", policy=name_of(policy), takes=(JSON,))
+
+
+def bodiless(method: str, path: str, view: View, policy: str, *, since: int = 0) -> Route:
+    """A request that changes something and has no body, below the version."""
+    return Route(method, PREFIX + path, view, since, "write", policy=name_of(policy))
+
+
+def remove(path: str, view: View, policy: str, *, since: int = 0) -> Route:
+    """A DELETE, below the version."""
+    return bodiless("DELETE", path, view, policy, since=since)
+
+
+ROUTES = (
+    Route("GET", "/", root.list_versions, transaction=None, public=True),
+    Route("GET", PREFIX, root.show_version, transaction=None, public=True),
+    Route("GET", f"{PREFIX}/", root.show_version, transaction=None, public=True),
+    get("/extensions", extensions.list_extensions, "extensions", transaction=None),
+    get("/extensions/<alias>", extensions.show_extension, "extensions", transaction=None),
+    get("/flavors", flavors.list_flavors, "flavors"),
+    write("POST", "/flavors", flavors.create_flavor, "os-flavor-manage:create"),
+    get("/flavors/detail", flavors.list_details, "flavors"),
+    get(_FLAVOR, flavors.show_flavor, "flavors"),
+    write("PUT", _FLAVOR, flavors.update_flavor, "os-flavor-manage:update", since=DESCRIPTION_SINCE),
+    remove(_FLAVOR, flavors.delete_flavor, "os-flavor-manage:delete"),
+    get(_SPECS, extra_specs.list_specs, "os-flavor-extra-specs:index"),
+    write("POST", _SPECS, extra_specs.create_specs, "os-flavor-extra-specs:create"),
+    get(f"{_SPECS}/<key>", extra_specs.show_spec, "os-flavor-extra-specs:show"),
+    write("PUT", f"{_SPECS}/<key>", extra_specs.update_spec, "os-flavor-extra-specs:update"),
+    remove(f"{_SPECS}/<key>", extra_specs.delete_spec, "os-flavor-extra-specs:delete"),
+    get(f"{_FLAVOR}/os-flavor-access", flavor_access.list_access, "os-flavor-access"),
+    write("POST", f"{_FLAVOR}/action", flavor_access.act, "actions"),
+    get("/os-keypairs", keypairs.list_keypairs, "os-keypairs:index"),
+    write("POST", "/os-keypairs", keypairs.create_keypair, "os-keypairs:create"),
+    get("/os-keypairs/<name>", keypairs.show_keypair, "os-keypairs:show"),
+    remove("/os-keypairs/<name>", keypairs.delete_keypair, "os-keypairs:delete"),
+    get("/os-availability-zone", availability_zones.list_summaries, "os-availability-zone:list"),
+    get("/os-availability-zone/detail", availability_zones.list_details, "os-availability-zone:detail"),
+    get("/limits", limits.show_limits, "limits"),
+    get(_QUOTAS, quota_sets.show_quotas, "os-quota-sets:show", transaction=None),
+    write("PUT", _QUOTAS, quota_sets.refuse_update, "os-quota-sets:update"),
+    remove(_QUOTAS, quota_sets.delete_quotas, "os-quota-sets:delete"),
+    get(f"{_QUOTAS}/defaults", quota_sets.show_defaults, "os-quota-sets:defaults", transaction=None),
+    get(f"{_QUOTAS}/detail", quota_sets.show_details, "os-quota-sets:detail"),
+    get("/servers", servers.list_servers, "servers:index", transaction="select"),
+    write("POST", "/servers", servers.create_servers, "servers:create"),
+    get("/servers/detail", servers.list_details, "servers:detail", transaction="select"),
+    get(_SERVER, servers.show_server, "servers:show", transaction="select"),
+    write("PUT", _SERVER, servers.update_server, "servers:update"),
+    remove(_SERVER, servers.delete_server, "servers:delete"),
+    write("POST", f"{_SERVER}/action", server_actions.act, "actions"),
+    get(_ACTIONS, instance_actions.list_actions, "os-instance-actions:list"),
+    get(f"{_ACTIONS}/<request_id>", instance_actions.show_action, "os-instance-actions:show"),
+    get(f"{_SERVER}/ips", server_addresses.list_addresses, "ips:index", transaction="select"),
+    get(f"{_SERVER}/ips/<network>", server_addresses.show_network, "ips:show", transaction="select"),
+    get(_METADATA, server_metadata.list_metadata, "server-metadata:index"),
+    write("POST", _METADATA, server_metadata.add_metadata, "server-metadata:create"),
+    write("PUT", _METADATA, server_metadata.replace_metadata, "server-metadata:update_all"),
+    get(f"{_METADATA}/<key>", server_metadata.show_item, "server-metadata:show"),
+    write("PUT", f"{_METADATA}/<key>", server_metadata.set_item, "server-metadata:update"),
+    remove(f"{_METADATA}/<key>", server_metadata.delete_item, "server-metadata:delete"),
+    get(_TAGS, server_tags.list_tags, "os-server-tags:index", since=TAGS_SINCE),
+    write("PUT", _TAGS, server_tags.replace_tags, "os-server-tags:update_all", since=TAGS_SINCE),
+    remove(_TAGS, server_tags.delete_tags, "os-server-tags:delete_all", since=TAGS_SINCE),
+    get(f"{_TAGS}/<tag>", server_tags.show_tag, "os-server-tags:show", since=TAGS_SINCE),
+    # A single tag has no body.
+    bodiless("PUT", f"{_TAGS}/<tag>", server_tags.add_tag, "os-server-tags:update", since=TAGS_SINCE),
+    remove(f"{_TAGS}/<tag>", server_tags.delete_tag, "os-server-tags:delete", since=TAGS_SINCE),
+)

@@ -1,0 +1,167 @@
+"""/servers/{server_id}/action: what is asked of a server by the name of an action"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Response
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.secrets import hashed
+from baremetal_sched.compute import rebuilding, server_history, server_operations
+from baremetal_sched.compute.api import server_requests, server_view
+from baremetal_sched.compute.api.call import ComputeCall
+from baremetal_sched.compute.api.errors import NotImplementedHere
+from baremetal_sched.compute.api.policies import name_of
+from baremetal_sched.compute.api.server_requests import requester_of
+from baremetal_sched.compute.api.server_view import Viewer
+from baremetal_sched.compute.api.servers import address, context_of, find_row, find_unlocked
+from baremetal_sched.compute.schemas import servers as forms
+from baremetal_sched.compute.schemas.form import Form
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.web.problems import BadRequest
+from baremetal_sched.web.responses import empty_response, json_response
+
+#: Actions that Nova has and this service has not.
+NOT_HERE = frozenset(
+    {
+        *("addFixedIp", "addFloatingIp", "addSecurityGroup", "changePassword", "confirmResize", "createBackup"),
+        *("createImage", "evacuate", "forceDelete", "injectNetworkInfo", "migrate", "os-getConsoleOutput"),
+        *("os-getRDPConsole", "os-getSerialConsole", "os-getSPICEConsole", "os-getVNCConsole", "os-migrateLive"),
+        *("os-resetState", "pause", "removeFixedIp", "removeFloatingIp", "removeSecurityGroup", "resetNetwork"),
+        *("resize", "restore", "resume", "revertResize", "shelve", "shelveOffload", "suspend", "trigger_crash_dump"),
+        *("unpause", "unshelve"),
+    }
+)
+
+
+def act(call: ComputeCall, session: Session, server_id: str) -> Response:
+    """POST /servers/{server_id}/action"""
+    call.refuse_query()
+    name = _name_of_action(call)
+    action = ACTIONS.get(name)
+    if action is None:
+        if name in NOT_HERE:
+            raise NotImplementedHere(message=f"The action {name} is not implemented for servers on bare metal.")
+        raise InvalidValue(message=f"There is no such action: {name}")
+    call.require(action.policy)
+    call.action_rule = action.policy
+    document = call.body(action.form(call.version))[name]
+    return action.do(call, session, server_id, document)
+
+
+def _name_of_action(call: ComputeCall) -> str:
+    """The only member of the body. Raises BadRequest."""
+    try:
+        document = call.json
+    except ValueError:
+        raise BadRequest(message="Malformed request body: it is not JSON.") from None
+    if not isinstance(document, dict) or len(document) != 1:
+        raise BadRequest(message="Malformed request body: an object with one member, the action, is expected.")
+    name: str = next(iter(document))
+    return name
+
+
+@dataclass(frozen=True)
+class ActionHandler:
+    """An action: its policy, the form of its body by microversion, and what does it, with the value of its member."""
+
+    policy: str
+    form: Callable[[int], Form]
+    do: Callable[[ComputeCall, Session, str, Any], Response]
+
+
+def _start(call: ComputeCall, session: Session, server_id: str, asked: Any) -> Response:
+    locked = find_unlocked(call, session, server_id)
+    server_operations.start(context_of(call, session), locked, requester_of(call))
+    return empty_response(202)
+
+
+def _stop(call: ComputeCall, session: Session, server_id: str, asked: Any) -> Response:
+    locked = find_unlocked(call, session, server_id)
+    server_operations.stop(context_of(call, session), locked, requester_of(call))
+    return empty_response(202)
+
+
+def _reboot(call: ComputeCall, session: Session, server_id: str, asked: Any) -> Response:
+    locked = find_unlocked(call, session, server_id)
+    hard = asked["type"].upper() == "HARD"
+    server_operations.reboot(context_of(call, session), locked, requester_of(call), hard=hard)
+    return empty_response(202)
+
+
+def _rescue(call: ComputeCall, session: Session, server_id: str, asked: Any) -> Response:
+    asked = asked or {}
+    if asked.get("rescue_image_ref"):
+        raise InvalidValue(message="rescue_image_ref is not supported: the rescue system is that of the node's driver.")
+    password = call.server_password = call.server_password or server_requests.new_password(asked.get("adminPass"))
+    if call.hashed_password is None:
+        # It takes long, so before anything is locked, and once.
+        call.hashed_password = hashed(password)
+    locked = find_unlocked(call, session, server_id)
+    server_operations.rescue(
+        context_of(call, session), locked, requester_of(call), password=password, hashed_password=call.hashed_password
+    )
+    return json_response({"adminPass": password})
+
+
+def _unrescue(call: ComputeCall, session: Session, server_id: str, asked: Any) -> Response:
+    locked = find_unlocked(call, session, server_id)
+    server_operations.unrescue(context_of(call, session), locked, requester_of(call))
+    return empty_response(202)
+
+
+def _lock(call: ComputeCall, session: Session, server_id: str, asked: Any) -> Response:
+    reason = (asked or {}).get("locked_reason") if call.version >= forms.LOCK_REASON_SINCE else None
+    server = find_unlocked(call, session, server_id, own_lock=True).server
+    # As with Nova, the lock stays as it is if its project locks a server that is locked.
+    if not server.locked or server.project_id != call.project_id or call.caller.unrestricted:
+        server_operations.lock(session, server, requester_of(call), reason)
+    return empty_response(202)
+
+
+def _unlock(call: ComputeCall, session: Session, server_id: str, asked: Any) -> Response:
+    server = find_unlocked(call, session, server_id, own_lock=True).server
+    if server_history.locking_project(session, server) not in (None, call.project_id):
+        call.require(name_of("os-lock-server", "unlock:unlock_override"), {"project_id": server.project_id})
+    server_operations.unlock(session, server, requester_of(call))
+    return empty_response(202)
+
+
+def _rebuild(call: ComputeCall, session: Session, server_id: str, asked: Any) -> Response:
+    locked = find_unlocked(call, session, server_id)
+    password = server_requests.new_password(asked.get("adminPass"))
+    wanted = server_requests.rebuild(call, session, asked, password)
+    rebuilding.rebuild(context_of(call, session), locked, wanted, requester_of(call))
+    session.flush()
+    row = find_row(call, session, server_id)
+    document = server_view.changed(Viewer.of(call, session, row.project_id), row) | _of_rebuild(call, row, password)
+    document.pop("OS-EXT-SRV-ATTR:user_data", None)  # it is there under another name
+    return json_response({"server": document}, 202, {"Location": address(call, server_id)})
+
+
+def _of_rebuild(call: ComputeCall, row: Any, password: str) -> dict[str, Any]:
+    """What the answer to a rebuild has besides."""
+    document: dict[str, Any] = {"adminPass": password}
+    if call.version >= forms.KEY_AT_REBUILD_SINCE:
+        document["key_name"] = server_view.key_name(row)
+    if call.version >= forms.USER_DATA_AT_REBUILD_SINCE:
+        document["user_data"] = row.user_data
+    return document
+
+
+def _plain(name: str) -> Callable[[int], Form]:
+    form = forms.plain(name)
+    return lambda version: form
+
+
+ACTIONS: Mapping[str, ActionHandler] = {
+    "os-start": ActionHandler(name_of("servers", "start"), _plain("os-start"), _start),
+    "os-stop": ActionHandler(name_of("servers", "stop"), _plain("os-stop"), _stop),
+    "reboot": ActionHandler(name_of("servers", "reboot"), lambda version: forms.REBOOT, _reboot),
+    "rebuild": ActionHandler(name_of("servers", "rebuild"), forms.rebuild, _rebuild),
+    "rescue": ActionHandler(name_of("os-rescue"), lambda version: forms.RESCUE, _rescue),
+    "unrescue": ActionHandler(name_of("os-unrescue"), _plain("unrescue"), _unrescue),
+    "lock": ActionHandler(name_of("os-lock-server", "lock"), forms.lock, _lock),
+    "unlock": ActionHandler(name_of("os-lock-server", "unlock"), _plain("unlock"), _unlock),
+}

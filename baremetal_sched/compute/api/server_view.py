@@ -1,0 +1,267 @@
+"""A server as clients of each microversion see it."""
+
+from collections.abc import Collection, Mapping
+from functools import cached_property, lru_cache
+from hashlib import sha224
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+
+from baremetal_sched.baremetal.ownership import Membership, live_members
+from baremetal_sched.compute import network_addresses, server_rows
+from baremetal_sched.compute.api.call import PREFIX, ComputeCall
+from baremetal_sched.compute.api.policies import name_of
+from baremetal_sched.compute.availability_zones import zone_of
+from baremetal_sched.compute.server_rows import ServerRow, decoded
+from baremetal_sched.compute.server_states import ServerState
+from baremetal_sched.db.transaction import Reader
+
+EC2_SINCE = 3
+LOCKED_SINCE = 9
+HOST_STATUS_SINCE = 16
+DESCRIPTION_SINCE = 19
+TAGS_SINCE = 26
+EMBEDDED_FLAVOR_SINCE = 47
+CERTIFICATES_SINCE = 63
+GROUPS_SINCE = 71
+LOCKED_REASON_SINCE = 73
+FULL_ANSWERS_SINCE = 75
+HOSTNAME_SINCE = 90
+PINNED_ZONE_SINCE = 96
+IMAGE_PROPERTIES_SINCE = 98
+HINTS_SINCE = 100
+
+#: Statuses in which Nova shows how far something has come, and why something failed.
+_IN_PROGRESS = frozenset({"ACTIVE", "BUILD", "REBUILD"})
+
+_UP, _UNKNOWN = "UP", "UNKNOWN"
+#: Every status of a host; a server without a node has none.
+_HOST_STATUSES = ("", _UP, _UNKNOWN)
+
+
+class Viewer:
+    """What all servers of an answer have in common: who asks, what they see, and which conductors there are.
+
+    ``project_id``: that of the only server, which rules are asked about; None: the servers are a list.
+    """
+
+    def __init__(self, call: ComputeCall, membership: Membership, project_id: str | None = None) -> None:
+        self.version = call.version
+        self._call = call
+        self._target = None if project_id is None else {"project_id": project_id}
+        self._membership = membership
+        self._base = call.base_url
+        self._default_zone: str = call.settings.compute.default_availability_zone
+
+    @classmethod
+    def of(cls, call: ComputeCall, reader: Reader, project_id: str | None = None) -> "Viewer":
+        """Read which conductors there are, in one statement."""
+        return cls(call, live_members(reader, call.settings), project_id)
+
+    @property
+    def is_admin(self) -> bool:
+        """Return whether an administrator asks."""
+        return self._call.is_admin
+
+    @cached_property
+    def shows_extended(self) -> bool:
+        """Return whether extended attributes are shown: host, node and others."""
+        return self._allows("os-extended-server-attributes")
+
+    @cached_property
+    def shows_extra_specs(self) -> bool:
+        """Return whether the extra specs of flavors are shown."""
+        return self._allows("servers:show:flavor-extra-specs")
+
+    @cached_property
+    def shown_host_statuses(self) -> Collection[str]:
+        """The statuses of hosts that are shown."""
+        if self._allows("servers:show:host_status"):
+            return _HOST_STATUSES
+        return (_UNKNOWN,) if self._allows("servers:show:host_status:unknown-only") else ()
+
+    def _allows(self, rule: str) -> bool:
+        return self._call.allows(name_of(rule), self._target)
+
+    def host(self, row: ServerRow) -> str | None:
+        """The conductor of the server's node."""
+        if row.node_uuid is None:
+            return None
+        return self._membership.owner(row.node_uuid, row.conductor_group, row.driver)
+
+    def zone(self, row: ServerRow) -> str:
+        """The zone of the server's node."""
+        return "" if row.conductor_group is None else zone_of(row.conductor_group, self._default_zone)
+
+    def links(self, collection: str, ident: str) -> list[dict[str, str]]:
+        """The links of a thing whose id needs no quotes in an address."""
+        return [
+            {"rel": "self", "href": f"{self._base}{PREFIX}/{collection}/{ident}"},
+            {"rel": "bookmark", "href": f"{self._base}/{collection}/{ident}"},
+        ]
+
+
+def summary(viewer: Viewer, row: Any) -> dict[str, Any]:
+    """Return what a list without details shows of a server."""
+    return {"id": row.uuid, "name": row.name, "links": viewer.links("servers", row.uuid)}
+
+
+def detail(viewer: Viewer, row: ServerRow, *, single: bool = True) -> dict[str, Any]:
+    """Return all that the microversion shows of a server; ``single``: it is not one of a list."""
+    state, host, version = server_rows.state_of(row), viewer.host(row), viewer.version
+    document = _base(viewer, row, state, host)
+    _add_extended(document, viewer, row, state)
+    if viewer.shows_extended:
+        _add_attributes(document, row, host, version)
+    elif version >= HOSTNAME_SINCE:
+        document["OS-EXT-SRV-ATTR:hostname"] = row.hostname
+    if version >= HOST_STATUS_SINCE:
+        status = "" if row.node_uuid is None else _UP if host else _UNKNOWN
+        if status in viewer.shown_host_statuses:
+            document["host_status"] = status
+    _add_since_versions(document, row, version)
+    if version >= GROUPS_SINCE and single:
+        document["server_groups"] = []
+    return document
+
+
+def changed(viewer: Viewer, row: ServerRow) -> dict[str, Any]:
+    """Return what the answers to a change and to a rebuild show: before 2.75 not everything."""
+    version = viewer.version
+    if version >= FULL_ANSWERS_SINCE:
+        return detail(viewer, row)
+    document = _base(viewer, row, server_rows.state_of(row), viewer.host(row))
+    _add_since_versions(document, row, version)
+    document["addresses"] = network_addresses.document(row.network_data, extended=False)
+    if version >= GROUPS_SINCE:
+        document["server_groups"] = []
+    return document
+
+
+def _base(viewer: Viewer, row: ServerRow, state: ServerState, host: str | None) -> dict[str, Any]:
+    status = state.status
+    document = {
+        "id": row.uuid,
+        "name": row.name,
+        "status": status,
+        "tenant_id": row.project_id,
+        "user_id": row.user_id,
+        "metadata": row.metadata,
+        "hostId": host_id(row.project_id, host),
+        "image": _image(viewer, row),
+        "flavor": _flavor(viewer, row),
+        "created": _short(row.created_at),
+        "updated": _short(row.updated_at or row.created_at),
+        "addresses": network_addresses.document(row.network_data) if row.network_data else {},
+        "accessIPv4": row.access_ip_v4 or "",
+        "accessIPv6": row.access_ip_v6 or "",
+        "links": viewer.links("servers", row.uuid),
+        "OS-DCF:diskConfig": row.disk_config,
+    }
+    if status == "ERROR" and row.fault:
+        document["fault"] = _fault(viewer, row.fault)
+    if status in _IN_PROGRESS:
+        document["progress"] = 0
+    return document
+
+
+def _add_extended(document: dict[str, Any], viewer: Viewer, row: ServerRow, state: ServerState) -> None:
+    document["OS-EXT-AZ:availability_zone"] = viewer.zone(row)
+    document["OS-EXT-STS:task_state"] = state.task_state
+    document["OS-EXT-STS:vm_state"] = state.vm_state
+    document["OS-EXT-STS:power_state"] = state.power_state
+    document["OS-SRV-USG:launched_at"] = f"{row.launched_at[:19]}.000000" if row.launched_at else None
+    document["OS-SRV-USG:terminated_at"] = None
+    document["os-extended-volumes:volumes_attached"] = []
+    document["config_drive"] = "True" if row.config_drive else ""
+    document["key_name"] = key_name(row)
+    document["security_groups"] = [{"name": name} for name in row.security_groups]
+
+
+def key_name(row: ServerRow) -> str | None:
+    """Return the name of the server's key pair."""
+    name: str | None = row.keypair.get("name")
+    return name
+
+
+def _add_attributes(document: dict[str, Any], row: ServerRow, host: str | None, version: int) -> None:
+    document["OS-EXT-SRV-ATTR:host"] = host
+    document["OS-EXT-SRV-ATTR:instance_name"] = f"instance-{row.id:08x}"
+    document["OS-EXT-SRV-ATTR:hypervisor_hostname"] = row.node_uuid
+    if version >= EC2_SINCE:
+        properties = _image_properties(row.image)
+        document["OS-EXT-SRV-ATTR:hostname"] = row.hostname
+        document["OS-EXT-SRV-ATTR:kernel_id"] = properties.get("kernel_id", "")
+        document["OS-EXT-SRV-ATTR:ramdisk_id"] = properties.get("ramdisk_id", "")
+        document["OS-EXT-SRV-ATTR:launch_index"] = row.launch_index
+        document["OS-EXT-SRV-ATTR:reservation_id"] = row.reservation_id
+        document["OS-EXT-SRV-ATTR:root_device_name"] = None
+        document["OS-EXT-SRV-ATTR:user_data"] = row.user_data
+
+
+def _add_since_versions(document: dict[str, Any], row: ServerRow, version: int) -> None:
+    if version >= LOCKED_SINCE:
+        document["locked"] = row.locked
+    if version >= DESCRIPTION_SINCE:
+        document["description"] = row.description
+    if version >= TAGS_SINCE:
+        document["tags"] = row.tags
+    if version >= CERTIFICATES_SINCE:
+        document["trusted_image_certificates"] = None
+    if version >= LOCKED_REASON_SINCE:
+        document["locked_reason"] = row.locked_reason
+    if version >= PINNED_ZONE_SINCE:
+        document["pinned_availability_zone"] = row.requested_zone
+    if version >= HINTS_SINCE:
+        document["scheduler_hints"] = row.scheduler_hints
+
+
+def _fault(viewer: Viewer, fault: dict[str, Any]) -> dict[str, Any]:
+    if viewer.is_admin or fault["code"] != 500:
+        return fault
+    return {name: value for name, value in fault.items() if name != "details"}
+
+
+def _image(viewer: Viewer, row: ServerRow) -> Any:
+    if row.image_id is None:
+        return ""
+    document: dict[str, Any] = {"id": row.image_id, "links": viewer.links("images", row.image_id)[1:]}
+    if viewer.version >= IMAGE_PROPERTIES_SINCE:
+        document["properties"] = _image_properties(row.image)
+    return document
+
+
+def _flavor(viewer: Viewer, row: ServerRow) -> Any:
+    if viewer.version >= EMBEDDED_FLAVOR_SINCE:
+        return _embedded(row.flavor, viewer.shows_extra_specs)
+    return {"id": row.flavor_id, "links": viewer.links("flavors", quote(row.flavor_id, safe=""))[1:]}
+
+
+# Many servers have the same copies.
+
+
+@lru_cache(maxsize=500)
+def _embedded(text: str, with_extra_specs: bool) -> orjson.Fragment:
+    flavor = decoded(text)
+    shown = {name: flavor[name] for name in ("vcpus", "ram", "disk", "ephemeral", "swap")}
+    if with_extra_specs:
+        shown["extra_specs"] = flavor["extra_specs"]
+    return orjson.Fragment(orjson.dumps({**shown, "original_name": flavor["name"]}))
+
+
+@lru_cache(maxsize=500)
+def _image_properties(text: str | None) -> Mapping[str, str]:
+    properties: Mapping[str, str] = (decoded(text) or {}).get("properties", {})
+    return properties
+
+
+@lru_cache(maxsize=1000)
+def host_id(project_id: str, host: str | None) -> str:
+    """Return what users may know of the host: a text that is the same for all servers of theirs on it."""
+    return sha224((project_id + host).encode()).hexdigest() if host else ""
+
+
+def _short(moment: str) -> str:
+    """A time stamp as Nova writes it here."""
+    return f"{moment[:19]}Z"

@@ -1,0 +1,155 @@
+"""/servers"""
+
+from typing import Any
+
+from flask import Response
+from sqlalchemy import Connection
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.ownership import NO_MEMBERS, live_members
+from baremetal_sched.compute import server_operations, server_rows, servers
+from baremetal_sched.compute.api import server_requests, server_view
+from baremetal_sched.compute.api.call import PREFIX, ComputeCall
+from baremetal_sched.compute.api.server_filters import PARAMETERS, filters_of
+from baremetal_sched.compute.api.server_view import Viewer
+from baremetal_sched.compute.booting import Context
+from baremetal_sched.compute.schemas import servers as forms
+from baremetal_sched.compute.schemas.form import to_boolean
+from baremetal_sched.compute.server_rows import Filters, ServerRow
+from baremetal_sched.compute.servers import Locked
+from baremetal_sched.db.models import Server
+from baremetal_sched.db.paging import Page, SortKey
+from baremetal_sched.db.transaction import Reader
+from baremetal_sched.documents.identifiers import canonical_uuid
+from baremetal_sched.errors.servers import ServerNotFound
+from baremetal_sched.web.query import Query
+from baremetal_sched.web.responses import empty_response, json_response
+
+_DEFAULT_ORDER = [SortKey("created_at", descending=True), SortKey("id", descending=True)]
+
+
+def list_servers(call: ComputeCall, connection: Connection) -> Response:
+    """GET /servers"""
+    query, page, filters = _asked(call, connection, "index")
+    viewer = Viewer(call, NO_MEMBERS)
+    rows = server_rows.list_summaries(connection, page, filters)
+    return _collection(call, query, page, rows, [server_view.summary(viewer, row) for row in rows])
+
+
+def list_details(call: ComputeCall, connection: Connection) -> Response:
+    """GET /servers/detail"""
+    query, page, filters = _asked(call, connection, "detail")
+    rows = server_rows.list_page(connection, page, filters)
+    viewer = Viewer.of(call, connection)
+    return _collection(call, query, page, rows, [server_view.detail(viewer, row, single=False) for row in rows])
+
+
+def _asked(call: ComputeCall, connection: Connection, operation: str) -> tuple[Query, Page, Filters]:
+    query = Query(call, PARAMETERS)
+    limit = query.limit(least=0) or call.settings.api.max_limit
+    filters = filters_of(call, connection, query, operation)
+    sort = query.sort(_DEFAULT_ORDER)
+    within = None if call.viewer is None else Server.project_id == call.viewer
+    page = Page(limit, query.text("marker"), sort, server_rows.SORT_KEYS, within=within)
+    return query, page, filters
+
+
+def _collection(call: ComputeCall, query: Query, page: Page, rows: Any, items: list[dict[str, Any]]) -> Response:
+    document: dict[str, Any] = {"servers": items}
+    if len(items) == page.limit:
+        url = f"{call.base_url}{call.http.path}"
+        document["servers_links"] = [{"rel": "next", "href": query.next_url(url, rows[-1].uuid)}]
+    return json_response(document)
+
+
+def show_server(call: ComputeCall, connection: Connection, server_id: str) -> Response:
+    """GET /servers/{server_id}"""
+    call.refuse_query()
+    row = find_row(call, connection, server_id)
+    viewer = Viewer.of(call, connection, row.project_id)
+    return json_response({"server": server_view.detail(viewer, row)})
+
+
+def create_servers(call: ComputeCall, session: Session) -> Response:
+    """POST /servers"""
+    call.refuse_query()
+    body = call.body(forms.create(call.version))
+    password = server_requests.new_password(body["server"].get("adminPass"))
+    asked = server_requests.new_servers(call, session, body, password)
+    created = servers.create(context_of(call, session), asked, server_requests.requester_of(call))
+    if to_boolean(body["server"].get("return_reservation_id", False)):
+        return json_response({"reservation_id": created[0].reservation_id}, 202)
+    return _created(call, created[0], password)
+
+
+def _created(call: ComputeCall, server: Server, password: str) -> Response:
+    document = {
+        "id": server.uuid,
+        "links": call.links("servers", server.uuid),
+        "OS-DCF:diskConfig": server.disk_config,
+        "security_groups": [{"name": name} for name in server.security_groups],
+        "adminPass": password,
+    }
+    return json_response({"server": document}, 202, {"Location": address(call, server.uuid)})
+
+
+def update_server(call: ComputeCall, session: Session, server_id: str) -> Response:
+    """PUT /servers/{server_id}"""
+    call.refuse_query()
+    changes = server_requests.changes_of(call.body(forms.update(call.version))["server"])
+    locked = find_unlocked(call, session, server_id)
+    servers.update(session, locked.server, changes)
+    session.flush()
+    row = find_row(call, session, server_id)
+    return json_response({"server": server_view.changed(Viewer.of(call, session, row.project_id), row)})
+
+
+def delete_server(call: ComputeCall, session: Session, server_id: str) -> Response:
+    """DELETE /servers/{server_id}"""
+    call.refuse_query()
+    locked = find_unlocked(call, session, server_id)
+    with server_operations.asked_of_machine("delete", locked.server):
+        servers.delete(context_of(call, session), locked, server_requests.requester_of(call))
+    return empty_response(204)
+
+
+# -- shared with what is below a server --------------------------------------------------------------------------------
+
+
+def find_row(call: ComputeCall, reader: Reader, server_id: str) -> ServerRow:
+    """Return the row of a server that the caller sees. Raises ServerNotFound, NotAllowed."""
+    canonical = canonical_uuid(server_id)
+    if canonical is None:
+        raise ServerNotFound(server=server_id)
+    row = server_rows.find(reader, canonical, call.viewer)
+    call.require_for(row.project_id)
+    return row
+
+
+def find(call: ComputeCall, session: Session, server_id: str) -> Server:
+    """Return a server that the caller sees. Raises ServerNotFound, NotAllowed."""
+    server = servers.find(session, server_id, call.viewer)
+    call.require_for(server.project_id)
+    return server
+
+
+def find_unlocked(call: ComputeCall, session: Session, server_id: str, *, own_lock: bool = False) -> Locked:
+    """Return a server that the caller may change, and its node, locked until the transaction ends.
+
+    Raises ServerNotFound, NotAllowed; ServerLocked, but not with ``own_lock``, for a request about the lock itself.
+    """
+    locked = servers.find_for_change(session, server_id, call.viewer)
+    call.require_for(locked.server.project_id)
+    if not own_lock:
+        server_operations.require_unlocked(locked.server, is_admin=call.is_admin)
+    return locked
+
+
+def context_of(call: ComputeCall, session: Session) -> Context:
+    """Return what a change of a machine depends on."""
+    return Context(session, live_members(session, call.settings), call.settings)
+
+
+def address(call: ComputeCall, server_id: str) -> str:
+    """Return the address of a server."""
+    return f"{call.base_url}{PREFIX}/servers/{server_id}"

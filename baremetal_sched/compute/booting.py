@@ -1,0 +1,206 @@
+"""Booting servers: choosing, claiming and handing to a conductor are one transaction.
+
+A server is on a machine, claimed whole and being deployed, when it can first be seen, or it is in error and says why.
+If its deployment fails, the claim is given back and the next machine is tried, up to ``[compute] max_attempts``.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
+
+from baremetal_sched.baremetal import provision
+from baremetal_sched.baremetal.ownership import Membership
+from baremetal_sched.baremetal.provision import Order
+from baremetal_sched.compute import instance_info, network_addresses, server_history, server_states
+from baremetal_sched.compute.host_choice import Host, choose
+from baremetal_sched.compute.instance_info import Owner
+from baremetal_sched.compute.no_valid_host import explain
+from baremetal_sched.compute.node_changes import moving, set_fault
+from baremetal_sched.compute.own_copies import flavor_spec, host_request, image_spec
+from baremetal_sched.compute.server_history import Requester
+from baremetal_sched.db.models import Node, Server
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.baremetal import NoConductors, NoValidHost, TooManyAtOnce
+from baremetal_sched.errors.placement import (
+    BadQuery,
+    CapacityExceeded,
+    InvalidInventory,
+    SearchTookTooLong,
+    TooManyCandidates,
+    TraitNotFound,
+    TreeHeld,
+    UnknownClassInQuery,
+)
+from baremetal_sched.placement import allocations as claims
+from baremetal_sched.placement.consumers import ConsumerWrite
+from baremetal_sched.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+#: The type of the consumers that servers are in placement, as Nova has it.
+CONSUMER_TYPE = "INSTANCE"
+
+#: Makes the config drive of a server that gets this node.
+Drive = Callable[[Server, Node], Mapping[str, Any]]
+
+_HOPELESS = (BadQuery, UnknownClassInQuery, TraitNotFound, SearchTookTooLong, TooManyCandidates)
+_TAKEN_MEANWHILE = (CapacityExceeded, InvalidInventory, TreeHeld)
+
+
+@dataclass(frozen=True)
+class Context:
+    """What booting depends on besides the servers."""
+
+    session: Session
+    membership: Membership
+    settings: Settings
+
+
+#: Nodes (UUIDs) on which the deployment of a server could not begin, and why.
+_Failures = list[tuple[str, str]]
+
+
+def boot(context: Context, servers: Sequence[Server], drive: Drive, requester: Requester) -> None:
+    """Give each of the new servers a machine, all of them or none, and enter them.
+
+    Without machines for all, all are entered in error. Raises StaleDataError if those that fit are being taken by
+    others at this moment.
+    """
+    failures: dict[str, _Failures] = {server.uuid: [] for server in servers}
+    reason = _place_all(context, servers, drive, failures)
+    if reason is not None:
+        for server in servers:
+            set_fault(server, reason)
+    context.session.add_all(servers)
+    context.session.flush()
+    for server in servers:
+        entry = server_history.begin(context.session, server, "create", requester)
+        for node, failure in failures[server.uuid]:
+            server_history.add_attempt(entry, f"The deployment on node {node} could not begin: {failure}")
+        if reason is not None:
+            server_history.end(entry, error=reason)
+
+
+def _place_all(
+    context: Context, servers: Sequence[Server], drive: Drive, failures: Mapping[str, _Failures]
+) -> str | None:
+    if len(servers) == 1:
+        return place(context, servers[0], drive, failures[servers[0].uuid])
+    savepoint = context.session.begin_nested()
+    for server in servers:
+        reason = place(context, server, drive, failures[server.uuid])
+        if reason is not None:
+            savepoint.rollback()
+            return f"{reason} None of the {len(servers)} servers was built, since all of them were asked for together."
+    savepoint.commit()
+    return None
+
+
+def place(context: Context, server: Server, drive: Drive, failures: _Failures) -> str | None:
+    """Give the server a machine. Returns why it has none, and then nothing is claimed.
+
+    ``failures`` gets the nodes that were tried in vain. Raises like ``boot``.
+    """
+    while len(server.tried_nodes) < context.settings.compute.max_attempts:
+        wanted = host_request(server, context.settings)
+        try:
+            host = choose(context.session, wanted, context.membership, context.settings)
+        except _HOPELESS as error:
+            return explain(context.session, wanted, context.membership, error)
+        if host is None:
+            return _with_last(explain(context.session, wanted, context.membership), failures)
+        failure = _begin(context, server, host, drive)
+        if failure is None:
+            return None
+        failures.append((host.node.uuid, failure))
+        server.tried_nodes = [*server.tried_nodes, host.node.uuid]
+    return _with_last(_gave_up(server), failures)
+
+
+def _gave_up(server: Server) -> str:
+    count = len(server.tried_nodes)
+    nodes = "1 node" if count == 1 else f"{count} nodes"
+    return f"No valid host was found. The deployment failed on {nodes}, which is as many as are tried."
+
+
+def _with_last(reason: str, failures: _Failures) -> str:
+    if not failures:
+        return reason
+    node, failure = failures[-1]
+    return f"{reason} The last failure, on node {node}: {failure}"
+
+
+def _begin(context: Context, server: Server, host: Host, drive: Drive) -> str | None:
+    """Claim the machine and have its conductor deploy it. Returns why that cannot be, and then nothing is claimed."""
+    session, node = context.session, host.node
+    _claim(session, server, host)
+    moving(session, server.uuid)
+    node.instance_uuid, node.instance_name = server.uuid, server.name
+    node.instance_info = instance_info_of(context, server, node) | {"configdrive": drive(server, node)}
+    server.task = server_states.SPAWNING
+    try:
+        _deploy(context, server, node)
+    except InvalidValue as error:
+        claims.release(session, server.uuid)
+        session.refresh(node)
+        return str(error)
+    return None
+
+
+def _deploy(context: Context, server: Server, node: Node) -> None:
+    """Ask the node's conductor. If it cannot take more now, it begins by itself as soon as it can (``follow_up``)."""
+    order = Order("active", project=server.project_id)
+    try:
+        provision.request(context.session, node, order, context.membership, context.settings)
+    except (TooManyAtOnce, NoConductors, NoValidHost) as error:
+        log.info("a deployment has to wait", server=server.uuid, node=node.uuid, reason=str(error))
+        node.touch()
+        context.session.flush()
+
+
+def _claim(session: Session, server: Server, host: Host) -> None:
+    request = ConsumerWrite(
+        uuid=server.uuid,
+        allocations=host.claim,
+        project_id=server.project_id,
+        user_id=server.user_id,
+        generation=None,
+        consumer_type=CONSUMER_TYPE,
+    )
+    try:
+        claims.write(session, [request], "Unable to allocate:")
+    except _TAKEN_MEANWHILE as error:
+        # The row of the machine is locked; what is short is below it or beside it.
+        raise StaleDataError("a part of the claim was taken meanwhile") from error
+
+
+def instance_info_of(
+    context: Context, server: Server, node: Node, *, preserve_ephemeral: bool | None = None
+) -> dict[str, Any]:
+    """Return what the node has to know of the server, without its config drive.
+
+    ``preserve_ephemeral`` is given by a rebuild only.
+    """
+    owner = context.membership.owner(node.uuid, node.conductor_group, node.driver)
+    fixed = network_addresses.of(node.network_data)
+    info = instance_info.build(
+        flavor_spec(server.flavor),
+        image_spec(server.image or {}),
+        owner_of(server),
+        display_name=server.name,
+        flavor_name=server.flavor["name"],
+        host=owner or "",
+        node_properties=node.properties or {},
+        fixed_ips=[address.text for address in fixed],
+        preserve_ephemeral=preserve_ephemeral,
+    )
+    return dict(info)
+
+
+def owner_of(server: Server) -> Owner:
+    """Return whose server it is. Names are those of the ids: there is no directory of projects and users."""
+    return Owner(server.project_id, server.project_id, server.user_id, server.user_id)

@@ -1,0 +1,141 @@
+"""Extra specs of flavors: which are accepted.
+
+Nova checks them from microversion 2.86 on, and its scheduler ignores what it does not understand. Here they are checked
+at every microversion, and nothing that would restrict the choice of a node is ignored:
+
+- ``resources[S]:CLASS=N``, ``trait[S]:NAME=required|forbidden`` and ``group_policy`` have to be right, and a key that
+  looks like a slip of one of these is refused.
+- ``capabilities:NAME`` is compared with the node's capabilities; values with an operator are refused.
+- Namespaces that ask for what no bare metal node has are refused.
+
+All other keys are accepted; they mean nothing here.
+"""
+
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+
+from baremetal_sched.baremetal import trait_names
+from baremetal_sched.baremetal.identifiers import is_trait
+from baremetal_sched.compute.class_names import is_class, not_a_class
+from baremetal_sched.compute.resource_request import GROUP_POLICIES, groups_of, parse_key, without_zeros
+from baremetal_sched.errors.compute import InvalidExtraSpec
+
+CAPABILITY = "capabilities:"
+POLICY = "group_policy"
+TRAIT_VALUES = ("required", "forbidden")
+
+#: Namespaces that Nova turns into conditions which no bare metal node meets, with what to do instead.
+REFUSED_NAMESPACES = {
+    "hw": "it describes a virtual machine. Require a trait of the node instead (trait:NAME=required).",
+    "os": "it describes a virtual machine. Require a trait of the node instead (trait:NAME=required).",
+    "accel": "there are no device profiles. Ask for the devices of a node by class (resources1:CUSTOM_NAME=1).",
+    "pci_passthrough": "devices belong to the node. Ask for them by class (resources1:CUSTOM_NAME=1).",
+    "aggregate_instance_extra_specs": "there are no host aggregates. Require a trait instead (trait:NAME=required).",
+}
+
+_DIGITS = re.compile(r"[0-9]+")
+_OPERATOR = re.compile(r"\s*(<(in|all-in|or|range-in)>|s?(==|!=|<=|>=|<|>)|=)")
+_REQUEST_WORD = re.compile(r"\s*(resource|trait)", re.IGNORECASE)
+#: Suffix ``s``: ``traits:X`` is a slip, though it is well formed.
+_PLURAL = re.compile(r"s([^A-Za-z].*)?")
+#: How similar a namespace has to be to be taken for a slip: one letter of five.
+_ALIKE = 0.85
+
+_FORMS = "Write resources[S]:CLASS=N or trait[S]:NAME=required|forbidden; S is at most 64 letters, digits, '_' and '-'."
+
+
+def check(extra_specs: Mapping[str, str]) -> None:
+    """Check all extra specs of a flavor. Raises InvalidExtraSpec for the first that is refused."""
+    for key, value in extra_specs.items():
+        check_one(key, value)
+    check_groups(extra_specs)
+
+
+def check_one(key: str, value: str) -> None:
+    """Check an extra spec by itself. Raises InvalidExtraSpec."""
+    namespace, colon, name = key.partition(":")
+    if reason := REFUSED_NAMESPACES.get(namespace.strip().lower()) if colon else None:
+        raise InvalidExtraSpec(key=key, reason=reason)
+    if key == POLICY:
+        _check_policy(key, value)
+    elif _REQUEST_WORD.match(namespace):
+        _check_request(key, value)
+    elif key.startswith(CAPABILITY):
+        _check_capability(key, name, value)
+    else:
+        _check_similar(key, namespace)
+
+
+def check_groups(extra_specs: Mapping[str, str]) -> None:
+    """Check what extra specs, each of which is right by itself, ask for together.
+
+    Raises InvalidExtraSpec for a group of traits only, and for several groups without a policy.
+    """
+    groups = without_zeros(groups_of(extra_specs))
+    for suffix, group in groups.items():
+        if suffix and not group.resources:
+            name = min(group.required | group.forbidden)
+            raise InvalidExtraSpec(
+                key=f"trait{suffix}:{name}",
+                reason=f"a group needs resources too. Add resources{suffix}:CLASS=N, with N of at least 1.",
+            )
+    suffixes = sorted(filter(None, groups))
+    if len(suffixes) > 1 and POLICY not in extra_specs:
+        named = ", ".join(f"resources{suffix}" for suffix in suffixes)
+        raise InvalidExtraSpec(
+            key=POLICY,
+            reason=f"it is missing, and there is more than one group ({named}). Add {POLICY}=none, or {POLICY}=isolate "
+            "if a different provider has to serve each group.",
+        )
+
+
+def forbidden_anywhere(extra_specs: Mapping[str, str]) -> set[str]:
+    """Return the traits that some group of a flavor forbids: an image that requires one is no image to rebuild with."""
+    return {name for group in groups_of(extra_specs).values() for name in group.forbidden}
+
+
+def _check_policy(key: str, value: str) -> None:
+    if value not in GROUP_POLICIES:
+        raise InvalidExtraSpec(key=key, reason=f"its value has to be {' or '.join(GROUP_POLICIES)}, not '{value}'.")
+
+
+def _check_request(key: str, value: str) -> None:
+    parsed = parse_key(key)
+    if parsed is None or _PLURAL.fullmatch(parsed[1]):
+        raise InvalidExtraSpec(key=key, reason=f"it is not understood. {_FORMS}")
+    kind, _, name = parsed
+    if kind == "trait":
+        if not is_trait(name):
+            raise InvalidExtraSpec(key=key, reason=trait_names.complaint(name))
+        if value not in TRAIT_VALUES:
+            raise InvalidExtraSpec(key=key, reason=f"its value has to be {' or '.join(TRAIT_VALUES)}, not '{value}'.")
+        return
+    if not is_class(name):
+        raise InvalidExtraSpec(key=key, reason=not_a_class(name))
+    if _DIGITS.fullmatch(value) is None:
+        raise InvalidExtraSpec(
+            key=key, reason=f"the amount has to be a number in decimal digits, such as 0 or 1, not '{value}'."
+        )
+
+
+def _check_capability(key: str, name: str, value: str) -> None:
+    if not name:
+        raise InvalidExtraSpec(key=key, reason="a name is missing. Write capabilities:NAME=VALUE.")
+    if match := _OPERATOR.match(value):
+        raise InvalidExtraSpec(
+            key=key,
+            reason=f"the operator '{match[0].strip()}' is not supported. Give the text that the capability of the "
+            "node has to equal.",
+        )
+
+
+def _check_similar(key: str, namespace: str) -> None:
+    """Refuse ``group-policy`` and ``ressources:``, which cannot be meant for anything else."""
+    plain = re.sub(r"[^a-z]+", "_", namespace.strip().lower())
+    known = (POLICY, "resources", "trait") if ":" in key else (POLICY,)
+    if close := get_close_matches(plain, known, n=1, cutoff=_ALIKE):
+        hint = f"Write {POLICY}=none|isolate." if close[0] == POLICY else _FORMS
+        raise InvalidExtraSpec(key=key, reason=f"it is not understood; did you mean '{close[0]}'? {hint}")
+    if plain.startswith("capabilit"):
+        raise InvalidExtraSpec(key=key, reason="it is not understood. Write capabilities:NAME=VALUE.")

@@ -1,0 +1,241 @@
+"""Which machine a server gets: the placement search that serves everyone, and the first machine that can be had now.
+
+A candidate is a host if the root of its tree mirrors a node whose own class is free: 1 of that class is always part of
+the claim, so that no machine stays on offer that has a server. A machine that another transaction is about to take is
+passed over.
+"""
+
+import random
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import islice
+from urllib.parse import parse_qsl
+
+from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
+
+from baremetal_sched.baremetal import availability, projection
+from baremetal_sched.baremetal.ownership import Membership
+from baremetal_sched.compute import capabilities
+from baremetal_sched.db.models import Node
+from baremetal_sched.db.transaction import selecting
+from baremetal_sched.db.types import Query
+from baremetal_sched.placement.candidates import query, search
+from baremetal_sched.placement.candidates.conditions import one_of
+from baremetal_sched.placement.candidates.query import CandidateRequest
+from baremetal_sched.placement.candidates.trees import Found
+from baremetal_sched.placement.tables import INVENTORIES, PROVIDERS
+from baremetal_sched.settings import Settings
+
+#: The microversion of placement that the requests are written for.
+VERSION = 36
+
+#: How many candidates are looked at, if none of fewer can be had.
+_LIMITS = (64, 2_000, 100_000)
+
+#: Of so many machines, chosen at random, the first that can be had is taken: those who choose at the same time on
+#: several servers of a cluster, which do not see each other's locks, rarely choose the same.
+_SAMPLE = 16
+
+#: Databases limit the size of a statement; so many are asked about at once.
+_BATCH = 1000
+
+#: Amounts by class by provider (UUID).
+Claim = dict[str, dict[str, int]]
+
+
+#: What is said of nodes of other projects.
+FOREIGN = "project"
+
+
+def usable_by(project: str) -> ColumnElement[bool]:
+    """SQL condition: the node is the project's, or no project's. It is the lessee's; without one, the owner's.
+
+    coalesce(lessee, owner) IS NULL OR coalesce(lessee, owner) = :project
+    """
+    whose = func.coalesce(Node.lessee, Node.owner)
+    return or_(whose.is_(None), whose == project)
+
+
+@dataclass(frozen=True)
+class HostRequest:
+    """What a server asks for: a query string of placement, and conditions that placement does not know.
+
+    ``group`` is a conductor group, ``node`` and ``excluded`` are UUIDs. Of ``extra_specs`` the capabilities count,
+    which the node has to have. ``project``: nodes of other projects do not count; None: all nodes do.
+    """
+
+    query: str
+    group: str | None = None
+    node: str | None = None
+    extra_specs: Mapping[str, str] = field(default_factory=dict)
+    excluded: Collection[str] = ()
+    project: str | None = None
+
+    def parsed(self, limit: int | None) -> CandidateRequest:
+        """The query, for at most ``limit`` candidates. Raises BadQuery."""
+        return replace(_parsed(self.query), limit=limit)
+
+    def conditions(self, membership: Membership) -> dict[str, ColumnElement[bool]]:
+        """Conditions on Node, by what is said of those that do not meet them."""
+        conditions = {condition.label: condition.clause for condition in availability.CONDITIONS}
+        conditions["conductor"] = membership.served()
+        if self.group is not None:
+            conditions["zone"] = Node.conductor_group == self.group
+        if self.node is not None:
+            conditions["node"] = Node.uuid == self.node
+        if self.excluded:
+            conditions["tried"] = Node.uuid.not_in(self.excluded)
+        if self.project is not None:
+            conditions[FOREIGN] = usable_by(self.project)
+        return conditions
+
+
+@dataclass(frozen=True)
+class Host:
+    """A machine that can be had, its row and the inventory of its own class locked; and what has to be claimed."""
+
+    node: Node
+    claim: Claim
+
+
+@lru_cache(maxsize=200)
+def _parsed(text: str) -> CandidateRequest:
+    return query.parse(parse_qsl(text, keep_blank_values=True), VERSION)
+
+
+def choose(session: Session, wanted: HostRequest, membership: Membership, settings: Settings) -> Host | None:
+    """Return a machine for ``wanted``, or None if there is none.
+
+    Raises BadQuery for a query that asks for nothing, UnknownClassInQuery or TraitNotFound for names that do not exist,
+    StaleDataError if all that fit are being taken by others at this moment, SearchTookTooLong, TooManyCandidates.
+    """
+    conditions = wanted.conditions(membership)
+    for fresh in _trees(session, wanted, settings):
+        locked = _lock_one(session, _capable(session, fresh, wanted.extra_specs), conditions)
+        if locked is not None:
+            node, root = locked
+            return Host(node, _claim(session, node, root, fresh[root]))
+    return None
+
+
+def hosts(
+    session: Session, wanted: HostRequest, membership: Membership, settings: Settings, limit: int
+) -> list[tuple[str, Claim]]:
+    """Return what ``choose`` would choose from, at most ``limit``: UUIDs of nodes, and claims. Nothing is locked.
+
+    Raises like ``choose``, but for StaleDataError.
+    """
+    found: list[tuple[str, Claim]] = []
+    clauses = list(wanted.conditions(membership).values())
+    for fresh in _trees(session, wanted, settings):
+        for part in _parts(_capable(session, fresh, wanted.extra_specs)):
+            rows = session.execute(_of_roots(part, clauses).limit(limit - len(found))).all()
+            found += [(node.uuid, _claim(session, node, root, fresh[root])) for node, root in rows]
+            if len(found) >= limit:
+                return found
+    return found
+
+
+def _trees(session: Session, wanted: HostRequest, settings: Settings) -> Iterator[dict[int, Found]]:
+    """The first candidate of each tree, by the id of its root; of a few trees, and then of more."""
+    options = search.Options(breadth_first=True, seconds=settings.placement.candidates_time_limit or None)
+    seen: set[int] = set()
+    for limit in _LIMITS:
+        with closing(search.find(selecting(session), wanted.parsed(limit), VERSION, options)) as found:
+            candidates = list(islice(found, limit))
+        trees: dict[int, Found] = {}
+        for candidate in candidates:
+            root = _root_of(candidate)
+            if root is not None and root not in seen:
+                trees.setdefault(root, candidate)
+        yield trees
+        seen |= trees.keys()
+        if len(candidates) < limit:
+            return
+
+
+def _root_of(candidate: Found) -> int | None:
+    """The id of the root of the tree that the candidate is of; None if it is of several, and no tree was read."""
+    if candidate.anchor is not None:
+        return candidate.anchor.root_id
+    return next(iter(candidate.roots)) if len(candidate.roots) == 1 else None
+
+
+def _capable(session: Session, roots: Iterable[int], extra_specs: Mapping[str, str]) -> list[int]:
+    """Those of the roots, in random order, whose nodes have the capabilities of the extra specs."""
+    fitting = list(roots)
+    random.shuffle(fitting)
+    if not capabilities.wanted(extra_specs):
+        return fitting
+    able = set()
+    for start in range(0, len(fitting), _BATCH):
+        rows = session.execute(
+            select(PROVIDERS.c.id, Node.properties)
+            .join(Node, Node.uuid == PROVIDERS.c.uuid)
+            .where(one_of(PROVIDERS.c.id, fitting[start : start + _BATCH]))
+        )
+        able |= {root for root, properties in rows if not capabilities.unmet(extra_specs, properties or {})}
+    return [root for root in fitting if root in able]
+
+
+def _lock_one(
+    session: Session, roots: list[int], conditions: Mapping[str, ColumnElement[bool]]
+) -> tuple[Node, int] | None:
+    """The first of the machines that no other transaction is about to take.
+
+    Raises StaleDataError if others take all that fit.
+
+    SELECT n.*, p.id FROM nodes n JOIN resource_providers p ON p.uuid = n.uuid
+    JOIN inventories i ON i.provider_id = p.id AND i.resource_class_id = p.mirrored_class_id
+    WHERE p.id IN (…) AND i.free = 1 AND … LIMIT 1 FOR UPDATE OF n, i SKIP LOCKED
+    """
+    clauses = list(conditions.values())
+    for part in _parts(roots):
+        locked = _of_roots(part, clauses).limit(1).with_for_update(of=(Node, INVENTORIES), skip_locked=True)
+        row = session.execute(locked).first()
+        if row is not None:
+            return row[0], row[1]
+    for part in _parts(roots):
+        if session.execute(_of_roots(part, clauses).with_only_columns(Node.id).limit(1)).first():
+            raise StaleDataError("the machines that fit are being taken by others")
+    return None
+
+
+def _parts(roots: list[int]) -> Iterable[list[int]]:
+    if roots:
+        yield roots[:_SAMPLE]
+    for start in range(_SAMPLE, len(roots), _BATCH):
+        yield roots[start : start + _BATCH]
+
+
+def _of_roots(roots: list[int], clauses: Iterable[ColumnElement[bool]]) -> Query:
+    return (
+        select(Node, PROVIDERS.c.id)
+        .join(PROVIDERS, PROVIDERS.c.uuid == Node.uuid)
+        .join(INVENTORIES, INVENTORIES.c.provider_id == PROVIDERS.c.id)
+        .where(
+            PROVIDERS.c.id.in_(roots) if len(roots) <= _SAMPLE else one_of(PROVIDERS.c.id, roots),
+            INVENTORIES.c.resource_class_id == PROVIDERS.c.mirrored_class_id,
+            INVENTORIES.c.free == 1,
+            Node.reservation.is_(None),
+            *clauses,
+        )
+    )
+
+
+def _claim(session: Session, node: Node, root: int, candidate: Found) -> Claim:
+    """What the candidate asks for, completed by the machine itself."""
+    others = [row_id for row_id in candidate.allocations if row_id != root]
+    uuids = {root: node.uuid}
+    if others:
+        rows = session.execute(select(PROVIDERS.c.id, PROVIDERS.c.uuid).where(PROVIDERS.c.id.in_(others)))
+        uuids |= {row_id: uuid for row_id, uuid in rows}
+        if len(uuids) <= len(others):
+            raise StaleDataError("a provider was deleted meanwhile")
+    claim = {uuids[row_id]: dict(amounts) for row_id, amounts in candidate.allocations.items()}
+    claim.setdefault(node.uuid, {}).setdefault(projection.resource_class_of(node.resource_class or ""), 1)
+    return claim

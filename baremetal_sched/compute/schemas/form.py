@@ -1,0 +1,156 @@
+"""Checking documents against JSON schemas, with messages in the form that Nova's have."""
+
+import unicodedata
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from ipaddress import ip_address
+from typing import Any
+
+import jsonschema
+import jsonschema_rs
+from jsonschema.exceptions import ValidationError, best_match
+
+from baremetal_sched.documents.identifiers import canonical_uuid
+from baremetal_sched.documents.schema import shown
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.masking import mask
+
+#: The largest integer that a column holds.
+LARGEST_INTEGER = 2**31 - 1
+
+_TRUE = (True, "True", "TRUE", "true", "1", "ON", "On", "on", "YES", "Yes", "yes", "y", "t")
+_FALSE = (False, "False", "FALSE", "false", "0", "OFF", "Off", "off", "NO", "No", "no", "n", "f")
+
+
+def is_name(value: object) -> bool:
+    """Return whether the text can be a name: printable characters, without a blank at either end."""
+    return not isinstance(value, str) or (value == value.strip() and all(map(_is_printable, value)))
+
+
+def is_description(value: object) -> bool:
+    """Return whether the text can be a description: printable characters and white space."""
+    return not isinstance(value, str) or all(each.isspace() or _is_printable(each) for each in value)
+
+
+def _is_printable(character: str) -> bool:
+    category = unicodedata.category(character)
+    return category[0] not in "CZ" or category == "Zs"
+
+
+def is_ipv4(value: object) -> bool:
+    """Return whether the text is an IPv4 address."""
+    return _is_address(value, 4)
+
+
+def is_ipv6(value: object) -> bool:
+    """Return whether the text is an IPv6 address."""
+    return _is_address(value, 6)
+
+
+def _is_address(value: object, version: int) -> bool:
+    if not isinstance(value, str):
+        return True
+    try:
+        return ip_address(value).version == version
+    except ValueError:
+        return False
+
+
+def is_uuid(value: object) -> bool:
+    """Return whether the text is a UUID."""
+    return not isinstance(value, str) or canonical_uuid(value) is not None
+
+
+FORMATS: Mapping[str, Callable[[object], bool]] = {
+    "name": is_name,
+    "description": is_description,
+    "ipv4": is_ipv4,
+    "ipv6": is_ipv6,
+    "uuid": is_uuid,
+}
+
+# -- parts of schemas --------------------------------------------------------------------------------------------------
+
+NAME: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 255, "format": "name"}
+PROJECT_ID: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[a-zA-Z0-9-]*$"}
+#: A boolean, or a word for one: see ``to_boolean``.
+BOOLEAN: dict[str, Any] = {"type": ["boolean", "string"], "enum": [*_TRUE, *_FALSE]}
+
+
+def whole_number(minimum: int) -> dict[str, Any]:
+    """Return the schema of an integer, or of the digits of one: see ``to_integer``."""
+    return {
+        "type": ["integer", "string"],
+        "pattern": "^[0-9]+$",
+        "maxLength": 20,
+        "minimum": minimum,
+        "maximum": LARGEST_INTEGER,
+    }
+
+
+def closed(properties: Mapping[str, Any], *required: str) -> dict[str, Any]:
+    """Return the schema of an object with these properties and no others."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+# -- values ------------------------------------------------------------------------------------------------------------
+
+
+def to_boolean(value: bool | str) -> bool:
+    """Return the boolean that a value of ``BOOLEAN`` means."""
+    return value in _TRUE
+
+
+def to_integer(name: str, value: int | str, minimum: int = 0) -> int:
+    """Return a value of ``whole_number`` as an integer. Raises InvalidValue for digits of a number out of range."""
+    number = int(value)
+    if not minimum <= number <= LARGEST_INTEGER:
+        raise InvalidValue(
+            message=f"Invalid input for field/attribute {name}. Value: {value}. "
+            f"It has to be an integer from {minimum} to {LARGEST_INTEGER}."
+        )
+    return number
+
+
+class Form:
+    """A JSON schema that documents are checked against."""
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self.schema = schema
+
+    def check(self, document: Any) -> None:
+        """Raise InvalidValue if the document does not fit the schema; the message names the member."""
+        if self._quick.is_valid(document):
+            return
+        error = best_match(self._explaining.iter_errors(document))
+        raise InvalidValue(message=_message(error))
+
+    @cached_property
+    def _quick(self) -> Any:
+        return jsonschema_rs.Draft202012Validator(self.schema, formats=dict(FORMATS), validate_formats=True)
+
+    @cached_property
+    def _explaining(self) -> Any:
+        formats = jsonschema.FormatChecker(formats=())
+        for name, check in FORMATS.items():
+            formats.checks(name)(check)
+        return jsonschema.Draft202012Validator(self.schema, format_checker=formats)
+
+
+def _message(error: ValidationError | None) -> str:
+    if error is None:
+        # To Python a dollar in a pattern matches before a newline at the end as well.
+        return "Invalid input: a text ends in a newline, which it must not."
+    path = [str(part) for part in error.absolute_path]
+    name = path[-1] if path else ""
+    value = mask({name: error.instance})[name]
+    text = error.message.replace(repr(error.instance), shown(value))
+    if not path:
+        return f"Invalid input received: {text}"
+    value_shown = f" Value: {value}." if isinstance(value, str | int | float | bool) and len(str(value)) <= 200 else ""
+    return f"Invalid input for field/attribute {'.'.join(path)}.{value_shown} {text}"

@@ -1,0 +1,35 @@
+"""What clients may send about key pairs."""
+
+from typing import Any
+
+from baremetal_sched.compute.schemas.form import NAME, Form, closed
+
+TYPE_SINCE = 2
+USER_SINCE = 10
+PAGES_SINCE = 35
+#: From here on no pair is generated, and names may have more characters.
+IMPORT_ONLY_SINCE = 92
+
+_KEY = {"type": "string", "minLength": 1, "maxLength": 65535}
+_TYPE = {"type": "string", "enum": ["ssh", "x509"]}
+
+_FIRST: dict[str, Any] = {"name": NAME, "public_key": _KEY}
+_WITH_TYPE = {**_FIRST, "type": _TYPE}
+_WITH_USER = {**_WITH_TYPE, "user_id": {"type": "string", "minLength": 1, "maxLength": 255}}
+
+
+def _form(properties: dict[str, Any], *required: str) -> Form:
+    return Form(closed({"keypair": closed(properties, "name", *required)}, "keypair"))
+
+
+_FORMS = (
+    (IMPORT_ONLY_SINCE, _form(_WITH_USER, "public_key")),
+    (USER_SINCE, _form(_WITH_USER)),
+    (TYPE_SINCE, _form(_WITH_TYPE)),
+    (1, _form(_FIRST)),
+)
+
+
+def create(version: int) -> Form:
+    """Return the form of the body that makes or imports a key pair."""
+    return next(form for since, form in _FORMS if version >= since)

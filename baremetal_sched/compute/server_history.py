@@ -1,0 +1,133 @@
+"""What was asked of a server, by whom, and how it went: its instance actions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models import Server, ServerAction
+from baremetal_sched.db.types import Rows
+from baremetal_sched.errors.servers import ActionNotFound
+
+#: The event of each action, as Nova calls it.
+EVENTS: Mapping[str, str] = {
+    "create": "compute__do_build_and_run_instance",
+    "delete": "compute_terminate_instance",
+    "rebuild": "compute_rebuild_instance",
+    "reboot": "compute_reboot_instance",
+    "start": "compute_start_instance",
+    "stop": "compute_stop_instance",
+    "rescue": "compute_rescue_instance",
+    "unrescue": "compute_unrescue_instance",
+    "lock": "api_lock",
+    "unlock": "api_unlock",
+}
+
+SUCCESS, ERROR = "Success", "Error"
+
+
+@dataclass(frozen=True)
+class Requester:
+    """Who asks for something, and by which request."""
+
+    project_id: str
+    user_id: str
+    request_id: str
+
+
+def begin(session: Session, server: Server, action: str, requester: Requester) -> ServerAction:
+    """Note that ``action`` was asked of the server, which has an id; it ends with ``finish``."""
+    now = utcnow()
+    entry = ServerAction(
+        server_id=server.id,
+        request_id=requester.request_id,
+        action=action,
+        project_id=requester.project_id,
+        user_id=requester.user_id,
+        events=[_event(EVENTS[action])],
+        started_at=now,
+        updated_at=now,
+    )
+    session.add(entry)
+    return entry
+
+
+def finish(session: Session, server: Server, *, error: str | None = None, host: str | None = None) -> None:
+    """Note how the last action of the server ended, if it has not yet: with ``error``, or well."""
+    entry = last(session, server)
+    if entry is None or entry.events[-1]["finish_time"] is not None:
+        return
+    end(entry, error=error, host=host)
+
+
+def end(entry: ServerAction, *, error: str | None = None, host: str | None = None) -> None:
+    """Note that the last event of ``entry`` is over."""
+    ended = {
+        **entry.events[-1],
+        "finish_time": utcnow().isoformat(),
+        "result": ERROR if error else SUCCESS,
+        "details": error,
+        "host": host,
+    }
+    entry.events = [*entry.events[:-1], ended]
+    entry.message = ERROR if error else None
+    entry.updated_at = utcnow()
+
+
+def try_again(session: Session, server: Server, reason: str, host: str | None) -> None:
+    """Note that the last event of the server's action failed, and that what it was about is tried anew."""
+    entry = last(session, server)
+    if entry is not None:
+        add_attempt(entry, reason, host)
+
+
+def add_attempt(entry: ServerAction, reason: str, host: str | None = None) -> None:
+    """Note that the last event of ``entry`` failed on ``host``, and that another one begins."""
+    end(entry, error=reason, host=host)
+    entry.events = [*entry.events, _event(EVENTS[entry.action])]
+    entry.message = None
+
+
+def _event(name: str) -> dict[str, Any]:
+    return {
+        "event": name,
+        "start_time": utcnow().isoformat(),
+        "finish_time": None,
+        "result": None,
+        "details": None,
+        "host": None,
+    }
+
+
+def last(session: Session, server: Server) -> ServerAction | None:
+    """The newest action of the server."""
+    query = select(ServerAction).where(ServerAction.server_id == server.id).order_by(ServerAction.id.desc()).limit(1)
+    entry: ServerAction | None = session.scalars(query).first()
+    return entry
+
+
+def locking_project(session: Session, server: Server) -> str | None:
+    """Return the project whose user locked the server; None if it is not locked, or that is not known."""
+    if not server.locked:
+        return None
+    query = select(ServerAction.project_id).where(ServerAction.server_id == server.id, ServerAction.action == "lock")
+    found: str | None = session.scalars(query.order_by(ServerAction.id.desc()).limit(1)).first()
+    return found
+
+
+def list_actions(session: Session, server_id: int) -> Rows:
+    """The actions of a server, the newest first."""
+    query = select(ServerAction).where(ServerAction.server_id == server_id).order_by(ServerAction.id.desc())
+    return session.scalars(query).all()
+
+
+def find(session: Session, server_id: int, server_uuid: str, request_id: str) -> ServerAction:
+    """The action that came with a request. Raises ActionNotFound."""
+    query = select(ServerAction).where(ServerAction.server_id == server_id, ServerAction.request_id == request_id)
+    entry = session.scalars(query.order_by(ServerAction.id.desc())).first()
+    if entry is None:
+        raise ActionNotFound(request_id=request_id, server=server_uuid)
+    return entry

@@ -1,0 +1,60 @@
+"""May flavors be switched to custom resource classes now? Checks in the manner of ``nova-status upgrade check``."""
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import IntEnum
+
+from sqlalchemy import func, or_, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.compute import flavor_migration
+from baremetal_sched.compute.flavor_migration import Selection, Verdict
+from baremetal_sched.db.models import Node
+from baremetal_sched.db.transaction import Database
+from baremetal_sched.settings import Settings
+
+
+class Result(IntEnum):
+    """How a check came out; the values are exit codes."""
+
+    SUCCESS = 0
+    WARNING = 1
+    FAILURE = 2
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check, how it came out, and what to do about it."""
+
+    name: str
+    result: Result
+    details: str = ""
+
+
+_OLD = {
+    Verdict.OLD: "{count} of {all} are not migrated. Run 'baremetal-sched compute migrate-flavors'.",
+    Verdict.NO_CLASS: "{count} of {all} are on nodes without a resource class. Set it, then migrate.",
+    Verdict.SEVERAL: "{count} of {all} share their node with another server. 'baremetal-sched compute migrate-flavors' "
+    "names them; delete the one that is not there.",
+}
+
+
+def run(database: Database, settings: Settings) -> list[Check]:
+    """Return what the checks found. Raises what the database raises."""
+    return [_check_servers(database, settings), database.read(_check_nodes)]
+
+
+def _check_servers(database: Database, settings: Settings) -> Check:
+    found = Counter(finding.verdict for finding in flavor_migration.survey(database, settings, Selection()))
+    wrong = [text.format(count=found[verdict], all=found.total()) for verdict, text in _OLD.items() if found[verdict]]
+    return Check("Servers", Result.FAILURE if wrong else Result.SUCCESS, " ".join(wrong))
+
+
+def _check_nodes(session: Session) -> Check:
+    """SELECT count(*) FROM nodes WHERE instance_uuid IS NULL AND (resource_class IS NULL OR resource_class = '')"""
+    classless = or_(Node.resource_class.is_(None), Node.resource_class == "")
+    count = session.scalar(select(func.count(Node.id)).where(Node.instance_uuid.is_(None), classless)) or 0
+    if not count:
+        return Check("Nodes", Result.SUCCESS)
+    nodes = "1 free node has" if count == 1 else f"{count} free nodes have"
+    return Check("Nodes", Result.WARNING, f"{nodes} no resource class: no flavor that asks for one gets them.")

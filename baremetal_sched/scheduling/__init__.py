@@ -1,0 +1,1 @@
+"""What the mirrored APIs cannot say: what a request would get, without claiming anything."""

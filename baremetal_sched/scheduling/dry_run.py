@@ -1,0 +1,68 @@
+"""What a server of a flavor and an image would be given, if it were created now."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.ownership import live_members
+from baremetal_sched.compute import checked_request, host_choice, no_valid_host, own_copies, servers
+from baremetal_sched.compute.host_choice import Claim, HostRequest
+from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
+from baremetal_sched.scheduling import asked as written_out
+from baremetal_sched.settings import Settings
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A flavor and an image, each by its id or written out, and how many candidates are wanted at most.
+
+    ``project``: who asks; flavors and images that it does not see, and nodes of other projects, are not there then.
+    None: everything is there.
+    """
+
+    flavor: str | Mapping[str, Any]
+    image: str | Mapping[str, Any] | None
+    boot_from_volume: bool
+    limit: int
+    project: str | None = None
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """The query that placement is asked, and the nodes (UUIDs) that fit, each with the claim that would be made.
+
+    ``reason`` says why no node fits; None if one does.
+    """
+
+    query: str
+    candidates: list[tuple[str, Claim]]
+    reason: str | None
+
+
+def run(session: Session, settings: Settings, asked: Asked) -> DryRun:
+    """Return what would come of it, in random order. Nothing is claimed, and nothing is locked.
+
+    Raises FlavorNotFound, ImageNotFound, InvalidValue if the image cannot be booted or the flavor is too small for it,
+    and what ``checked_request.build`` and the search raise. Custom classes and traits that no node has are no error.
+    """
+    flavor = written_out.flavor(session, asked.flavor, asked.project)
+    image = written_out.image(session, asked.image, asked.project)
+    # What boots from a volume needs no disk of the machine.
+    servers.require_room({**flavor, "disk": 0} if asked.boot_from_volume else flavor, image)
+    request = checked_request.build(
+        own_copies.flavor_spec(flavor),
+        own_copies.properties_of(image),
+        boot_from_volume=asked.boot_from_volume,
+        limit=asked.limit,
+    )
+    wanted = HostRequest(request.query(), extra_specs=flavor["extra_specs"], project=asked.project)
+    membership = live_members(session, settings)
+    cause, found = None, []
+    try:
+        found = host_choice.hosts(session, wanted, membership, settings, asked.limit)
+    except (TraitNotFound, UnknownClassInQuery) as error:
+        cause = error
+    reason = None if found else no_valid_host.explain(session, wanted, membership, cause)
+    return DryRun(wanted.query, found, reason)
