@@ -1,25 +1,39 @@
 """The composition root: wiring, and nothing else."""
 
 import gc
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
+import structlog
 from flask import Flask
 from oslo_middleware import cors
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
-from werkzeug.middleware.proxy_fix import ProxyFix
 
+import baremetal_sched.compute.node_changes  # noqa: F401 - it follows nodes
+from baremetal_sched import auth_settings, start_warnings
 from baremetal_sched import settings as settings_module
 from baremetal_sched.baremetal.api.edge import BaremetalApi
 from baremetal_sched.baremetal.metrics import figures
+from baremetal_sched.compute.api.edge import ComputeApi
+from baremetal_sched.db import limits
 from baremetal_sched.db.transaction import Database
+from baremetal_sched.image.api.edge import ImageApi
 from baremetal_sched.placement.api.edge import PlacementApi
+from baremetal_sched.scheduling.api.edge import SchedulingApi
 from baremetal_sched.settings import Settings
+from baremetal_sched.web import authentication
+from baremetal_sched.web.api import Api
 from baremetal_sched.web.application import build
+from baremetal_sched.web.forwarding import WSGI, behind_proxy, with_checked_host
 from baremetal_sched.web.health import RootApi
+from baremetal_sched.web.listener import on_loopback_only
+from baremetal_sched.web.route import largest_body
 
-WSGI = Callable[[dict[str, Any], Any], Iterable[bytes]]
+log = structlog.get_logger(__name__)
+
+#: Every API; each is served below its name.
+APIS: tuple[type[Api], ...] = (BaremetalApi, PlacementApi, ComputeApi, SchedulingApi, ImageApi)
 
 
 def create_app(settings: Settings | Mapping[str, Mapping[str, Any]] | None = None) -> Flask:
@@ -27,19 +41,26 @@ def create_app(settings: Settings | Mapping[str, Mapping[str, Any]] | None = Non
 
     ``settings`` may be a plain dictionary ``{group: {option: value}}`` (on top of files and environment), or None for
     just those. Nothing connects to the database before the first request, so a server may fork after this.
-    The database is ``app.extensions["database"]`` (call its ``dispose()`` when done), the settings are beside it.
+    The database is ``app.extensions["database"]`` (call its ``dispose()`` when done), the settings are beside it, and
+    "largest_body" is the size in bytes of the largest request body that any route takes.
     """
     if not isinstance(settings, Settings):
         settings = settings_module.load(overrides=settings)
-    database = Database(settings)
-    app = build(RootApi(settings, database, partial(figures, settings=settings)), database)
-    mounts = {
-        "/baremetal": _rooted(build(BaremetalApi(settings), database)),
-        "/placement": _rooted(build(PlacementApi(settings), database)),
-    }
+    if settings.api.auth_strategy == "noauth2":
+        log.warning("NO AUTHENTICATION: with noauth2 callers are whatever they claim to be; for tests only")
+    if auth_settings.is_open(settings) and settings.api.insecure:
+        log.warning("NO AUTHENTICATION: everyone who can reach the service may do everything ([api] insecure)")
+    start_warnings.warn(settings)
+    database = Database(settings, limits.for_requests(settings))
+    strategy = authentication.make(settings)
+    apis = [api(settings, strategy) for api in APIS]
+    root = RootApi(settings, strategy, database, partial(figures, settings=settings), [api.name for api in apis])
+    app = build(root, database)
+    mounts = {f"/{api.name}": _rooted(build(api, database)) for api in apis}
     app.wsgi_app = with_middleware(DispatcherMiddleware(app.wsgi_app, mounts), settings)  # type: ignore[method-assign, assignment]
     app.extensions["database"] = database
     app.extensions["settings"] = settings
+    app.extensions["largest_body"] = max(settings.api.max_json_body_size, *(largest_body(api.routes) for api in apis))
     return app
 
 
@@ -48,15 +69,19 @@ def settle() -> None:
     And it looks less often: a list of thousands of nodes is garbage only once it is sent."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
+    gc.set_threshold(50_000, 20, 10)
 
 
 def with_middleware(wsgi: WSGI, settings: Settings) -> WSGI:
-    """``wsgi`` behind what the settings ask for: CORS, and belief in a proxy's headers."""
+    """``wsgi`` behind what the settings ask for: CORS, and belief in a proxy's headers. Host is checked in any case,
+    and where nobody is authenticated the listener."""
     if settings.cors.allowed_origin:
         wsgi = cors.CORS(wsgi, settings)
     if settings.oslo_middleware.enable_proxy_headers_parsing:
-        wsgi = ProxyFix(wsgi, x_for=1, x_proto=1, x_host=1, x_prefix=1)
+        wsgi = behind_proxy(wsgi)
+    wsgi = with_checked_host(wsgi)
+    if auth_settings.is_open(settings) and not settings.api.insecure:
+        wsgi = on_loopback_only(wsgi)
     return wsgi
 
 

@@ -1,15 +1,29 @@
-"""gunicorn's entry point: ``gunicorn baremetal_sched.wsgi:app``.
+"""gunicorn's entry point: ``gunicorn -c python:baremetal_sched.gunicorn_config baremetal_sched.wsgi:app``.
 
 Settings come from the environment, and from the files that ``BAREMETAL_SCHED_CONFIG`` names (separated by ``:``).
 """
 
-import os
+from flask import Flask
+from gunicorn.errors import AppImportError
+from oslo_config import cfg
 
 from baremetal_sched import logs
 from baremetal_sched.app import create_app, settle
-from baremetal_sched.settings import load
+from baremetal_sched.auth_settings import require_strategy
+from baremetal_sched.settings import files_from_environment, load
 
-_settings = load([path for path in os.environ.get("BAREMETAL_SCHED_CONFIG", "").split(":") if path])
-logs.configure(_settings)
-app = create_app(_settings)
+
+def _application() -> Flask:
+    settings = load(files_from_environment())
+    logs.configure(settings)
+    logs.log_settings(settings)
+    require_strategy(settings)
+    return create_app(settings)
+
+
+try:
+    app = _application()
+except cfg.Error as error:
+    # gunicorn says this in one line, and stops.
+    raise AppImportError(f"baremetal-sched: {error}") from None
 settle()

@@ -4,16 +4,19 @@ import importlib
 import sys
 
 import click
-from oslo_config import cfg
 
 from baremetal_sched import __version__
-from baremetal_sched.errors import SchedulerError
+from baremetal_sched.cli.refusals import refusal_of
 
 #: Commands by name, each in its module; imported when used, so that every command starts fast.
 _COMMANDS = {
     "serve": "baremetal_sched.cli.serve:serve",
     "conductor": "baremetal_sched.cli.conductor:conductor",
     "db": "baremetal_sched.cli.db:db",
+    "node": "baremetal_sched.cli.node:node",
+    "user": "baremetal_sched.cli.user:user",
+    "compute": "baremetal_sched.cli.compute:compute",
+    "policy": "baremetal_sched.cli.policy:policy",
     "demo": "baremetal_sched.cli.demo:demo",
 }
 
@@ -40,7 +43,9 @@ def main() -> None:
     """Run a command; what goes wrong in an expected way is said in one line, with exit status 1."""
     try:
         cli(prog_name="baremetal-sched")
-    except (SchedulerError, cfg.Error, ValueError) as error:
-        cause = f" ({str(error.__cause__).splitlines()[0]})" if error.__cause__ else ""
-        click.echo(f"baremetal-sched: {error}{cause}", err=True)
+    except Exception as error:
+        refusal = refusal_of(error)
+        if refusal is None:
+            raise
+        click.echo(f"baremetal-sched: {refusal}", err=True)
         sys.exit(1)

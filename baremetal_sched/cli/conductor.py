@@ -4,18 +4,28 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 
 import click
 import structlog
 
+from baremetal_sched import logs
 from baremetal_sched.baremetal import conductors
+from baremetal_sched.baremetal.addresses import allowed_hosts
 from baremetal_sched.baremetal.hooks import registry as hooks
 from baremetal_sched.baremetal.rules import built_in
 from baremetal_sched.cli.options import common_options, make_settings
 from baremetal_sched.conductor.daemon import Conductor
-from baremetal_sched.db import schema
+from baremetal_sched.db import limits, schema
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.errors import DatabaseAway
+from baremetal_sched.errors import (
+    DatabaseAway,
+    DatabaseCorrupt,
+    DatabaseDenied,
+    DatabaseLoginRefused,
+    DatabaseMissing,
+)
+from baremetal_sched.memory import limit_memory
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -30,20 +40,27 @@ def conductor(
 ) -> None:
     """Take care of the nodes of one conductor group, until told to stop."""
     overrides = {"DEFAULT": {"host": host}, "conductor": {"conductor_group": group}}
-    run(make_settings(config_files, database, debug, overrides))
+    settings = make_settings(config_files, database, debug, overrides)
+    logs.log_settings(settings)
+    run(settings)
 
 
 def check_registration(settings: Settings) -> None:
     """Raise InvalidValue if a conductor could not register, or work, with these settings."""
     conductors.check_registration(settings.host, settings.conductor.conductor_group, settings.enabled_hardware_types)
     built_in.load_file(settings.inspection_rules.built_in_rules)
+    allowed_hosts(settings)
     hooks.check(settings)
 
 
-def run(settings: Settings, parent: int | None = None) -> None:
-    """Be a conductor until SIGTERM, SIGINT or SIGHUP; or, with ``parent``, until that process is gone."""
+def run(settings: Settings, parent: int | None = None, started: Callable[[], None] = lambda: None) -> None:
+    """Be a conductor until SIGTERM, SIGINT or SIGHUP; or, with ``parent``, until that process is gone.
+
+    ``started`` is called once it is registered.
+    """
     check_registration(settings)
-    database = Database(settings)
+    limit_memory()
+    database = Database(settings, limits.CONDUCTOR)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: stop.set())
@@ -51,7 +68,7 @@ def run(settings: Settings, parent: int | None = None) -> None:
         threading.Thread(target=_watch, args=(parent, stop), daemon=True).start()
     _await_schema(database, stop, settings.conductor.work_interval)
     conductor = Conductor(database, settings)
-    conductor.run(stop)
+    conductor.run(stop, started)
     database.dispose()
     if not conductor.is_idle:
         # What is going on there does not count any more, and must not keep the process.
@@ -61,10 +78,16 @@ def run(settings: Settings, parent: int | None = None) -> None:
 
 
 def _await_schema(database: Database, stop: threading.Event, interval: float) -> None:
-    """Wait until the database is there; raise SchemaTooOld or SchemaTooNew if it is another release's."""
+    """Wait until the database is there.
+
+    Raises SchemaNotServed if this release cannot serve it, and what waiting does not mend: DatabaseMissing,
+    DatabaseLoginRefused, DatabaseDenied, DatabaseCorrupt.
+    """
     while not stop.is_set():
         try:
-            schema.require_current(database.engine)
+            schema.require_served(database.engine)
+        except (DatabaseMissing, DatabaseLoginRefused, DatabaseDenied, DatabaseCorrupt):
+            raise
         except DatabaseAway as error:
             log.warning("conductor has to wait", reason=str(error))
             stop.wait(interval)

@@ -47,8 +47,8 @@ def check(config_files: tuple[str, ...], database: str | None, debug: bool) -> N
     from baremetal_sched.baremetal.audit import audit
 
     opened = Database(make_settings(config_files, database, debug))
-    schema.require_current(opened.engine)
-    findings = opened.read(audit)
+    schema.require_served(opened.engine)
+    findings = opened.snapshot(audit)
     for finding in findings:
         click.echo(finding)
     if findings:
@@ -57,6 +57,6 @@ def check(config_files: tuple[str, ...], database: str | None, debug: bool) -> N
 
 
 def prepare(database: Database) -> None:
-    """Create or upgrade the schema, and enter the standard names. Raises SchemaTooNew."""
+    """Create or upgrade the schema, and enter the standard names. Raises what ``schema.upgrade`` raises."""
     schema.upgrade(database.engine)
     database.write(sync_standard_names)

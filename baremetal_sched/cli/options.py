@@ -16,7 +16,13 @@ def common_options(command: F) -> F:
     for option in (
         click.option("--debug", is_flag=True, help="Log more, and in colour."),
         click.option("--database", metavar="URL", help="SQLAlchemy URL: SQLite, PostgreSQL or MariaDB."),
-        click.option("--config-file", "config_files", multiple=True, type=click.Path(exists=True), help="INI file."),
+        click.option(
+            "--config-file",
+            "config_files",
+            multiple=True,
+            type=click.Path(dir_okay=False),
+            help="INI file.",
+        ),
     ):
         command = option(command)
     return command

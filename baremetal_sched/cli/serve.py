@@ -1,27 +1,39 @@
 """``baremetal-sched serve``: everything in one process tree, ready on one line."""
 
 import os
+import select
 import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import click
+import structlog
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 from gunicorn.errors import HaltServer
 
+from baremetal_sched import gunicorn_config, logs
 from baremetal_sched.app import create_app, settle
+from baremetal_sched.cli import access, tls
 from baremetal_sched.cli import conductor as conductor_command
+from baremetal_sched.cli.clients import announce, url_for_clients
 from baremetal_sched.cli.conductor import check_registration
 from baremetal_sched.cli.db import prepare
 from baremetal_sched.cli.options import common_options, make_settings
+from baremetal_sched.db import schema
 from baremetal_sched.db.transaction import Database
+from baremetal_sched.errors import SchemaTooNew
 from baremetal_sched.settings import Settings
+from baremetal_sched.web.listener import is_loopback
 
-#: Clients keep idle connections for a while and take it ill when they find them closed.
-KEEP_ALIVE_SECONDS = 75
+log = structlog.get_logger(__name__)
+
+#: For how long "ready" waits for the embedded conductor: longer only if another of its name seems to be running.
+_START_SECONDS = 10
 
 #: How long the embedded conductor may take to end, on top of ``graceful_shutdown_timeout``.
 CONDUCTOR_STOP_SECONDS = 10
@@ -41,6 +53,9 @@ CONDUCTOR_STOP_SECONDS = 10
 )
 @click.option("--threads", default=8, show_default=True, type=click.IntRange(min=1), help="Threads in each of them.")
 @click.option("--auth-strategy", help="How callers are authenticated.")
+@click.option("--insecure", is_flag=True, help="Serve without authentication on any address.")
+@click.option("--tls-cert", metavar="FILE", help="Serve HTTPS, with this certificate (PEM).")
+@click.option("--tls-key", metavar="FILE", help="The key of the certificate (PEM).")
 @click.option("--group", help="Conductor group of the embedded conductor. Default: the default group.")
 @click.option("--without-conductor", is_flag=True, help="Serve the API only; conductors run elsewhere.")
 @common_options
@@ -50,24 +65,46 @@ def serve(
     workers: int,
     threads: int,
     auth_strategy: str | None,
+    insecure: bool,
+    tls_cert: str | None,
+    tls_key: str | None,
     group: str | None,
     without_conductor: bool,
     config_files: tuple[str, ...],
     database: str | None,
     debug: bool,
 ) -> None:
-    """Create or upgrade the database, then serve the API, with one conductor inside."""
-    overrides = {"api": {"auth_strategy": auth_strategy}, "conductor": {"conductor_group": group}}
+    """Create or upgrade the database, then serve the API, with one conductor inside.
+
+    On an address that is not loopback, callers have to log in: without another strategy there is a file of users with
+    one administrator, whose password is printed when it is made.
+    """
+    overrides: dict[str, dict[str, Any]] = {
+        "api": {"auth_strategy": auth_strategy, "insecure": insecure or None},
+        "conductor": {"conductor_group": group},
+    }
     settings = make_settings(config_files, database, debug, overrides)
+    if settings.inspection_rules.allow_loopback is None:
+        settings.set_override("allow_loopback", is_loopback(host), group="inspection_rules")
+    secured = tls.check(tls_cert, tls_key)
+    access.choose_strategy(settings, host)
+    logs.log_settings(settings)
     if not without_conductor:
         check_registration(settings)
     opened = Database(settings)
-    prepare(opened)
+    try:
+        prepare(opened)
+    except SchemaTooNew:
+        schema.require_served(opened.engine)  # newer, but made so that this release can go on
     opened.dispose()
     listener = _listen(host, port)
+    login = replace(access.prepare_login(settings), cacert=secured.cacert if secured else None)
+    if secured is None and not is_loopback(host):
+        access.warn_of_clear_text(settings)
+    url = url_for_clients("https" if secured else "http", host, listener.getsockname()[1])
     child = None if without_conductor else _Child(settings)
-    url = f"http://{host if ':' not in host else f'[{host}]'}:{listener.getsockname()[1]}"
-    _Server(settings, listener, workers, threads, child, url).run()
+    options = {"workers": workers, "threads": threads, **(secured.options() if secured else {})}
+    _Server(settings, listener, options, child, lambda: announce(url, login)).run()
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -90,9 +127,17 @@ class _Child:
     def __init__(self, settings: Settings) -> None:
         parent = os.getpid()
         self._stop_seconds = settings.graceful_shutdown_timeout + CONDUCTOR_STOP_SECONDS
+        # The conductor closes its end when it is registered; or the system does, if it fails.
+        self._start, start = os.pipe()
         self._pid = os.fork()
         if self._pid == 0:
-            _be_the_conductor(settings, parent)
+            _be_the_conductor(settings, parent, lambda: os.close(start))
+        os.close(start)
+
+    def await_start(self) -> None:
+        """Wait until nodes can be enrolled, or for ``_START_SECONDS``."""
+        select.select([self._start], [], [], _START_SECONDS)
+        os.close(self._start)
 
     def is_gone(self) -> bool:
         """Has it ended?"""
@@ -117,13 +162,13 @@ class _Child:
             time.sleep(0.05)
 
 
-def _be_the_conductor(settings: Settings, parent: int) -> NoReturn:
+def _be_the_conductor(settings: Settings, parent: int, started: Callable[[], None]) -> NoReturn:
     status = 1
     try:
-        conductor_command.run(settings, parent=parent)
+        conductor_command.run(settings, parent, started)
         status = 0
     except Exception as error:
-        click.echo(f"baremetal-sched: the conductor failed: {error}", err=True)
+        log.critical("the conductor failed", reason=str(error))
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -147,37 +192,39 @@ class _Master(Arbiter):  # type: ignore[misc]
 
 
 class _Server(BaseApplication):  # type: ignore[misc]
-    """gunicorn with threads, on a socket that is open already."""
+    """gunicorn as in production, on a socket that is open already."""
 
     def __init__(
         self,
         settings: Settings,
         listener: socket.socket,
-        workers: int,
-        threads: int,
+        options: dict[str, Any],
         conductor: _Child | None,
-        url: str,
+        when_ready: Callable[[], None],
     ) -> None:
         self._settings = settings
         self._conductor = conductor
         self._options: dict[str, Any] = {
             "bind": [f"fd://{listener.fileno()}"],
-            "workers": workers,
-            "threads": threads,
-            "worker_class": "gthread",
-            "keepalive": KEEP_ALIVE_SECONDS,
-            "graceful_timeout": 10,
+            **options,
             "preload_app": True,
             "loglevel": "warning",
-            "proc_name": "baremetal-sched",
-            "when_ready": lambda arbiter: announce(url),
+            # The settings are the command's, and have been checked.
+            "on_starting": lambda arbiter: None,
+            "on_reload": lambda arbiter: None,
+            "graceful_timeout": gunicorn_config.patience(settings),
+            "when_ready": lambda arbiter: self._be_ready(when_ready),
             "on_exit": lambda arbiter: conductor.stop() if conductor else None,
-            "control_socket_disable": True,
         }
         super().__init__()
 
+    def _be_ready(self, when_ready: Callable[[], None]) -> None:
+        if self._conductor is not None:
+            self._conductor.await_start()
+        when_ready()
+
     def load_config(self) -> None:
-        for name, value in self._options.items():
+        for name, value in (vars(gunicorn_config) | self._options).items():
             if name in self.cfg.settings:
                 self.cfg.set(name, value)
 
@@ -190,36 +237,3 @@ class _Server(BaseApplication):  # type: ignore[misc]
         master = _Master(self)
         master.conductor = self._conductor
         master.run()
-
-
-def announce(url: str) -> None:
-    """Say that the service is ready, and what to paste so that clients find it."""
-    click.echo(f"baremetal-sched is ready at {url}\n\n{client_environment(url)}\n\n{clouds_yaml(url)}")
-    sys.stdout.flush()
-
-
-def client_environment(url: str) -> str:
-    """Environment variables for the ``openstack`` command."""
-    return (
-        "For the openstack command, paste this into a shell:\n\n"
-        "    export OS_AUTH_TYPE=none\n"
-        f"    export OS_ENDPOINT={url}/placement\n"
-        f"    export OS_PLACEMENT_ENDPOINT_OVERRIDE={url}/placement\n"
-        f"    export OS_BAREMETAL_ENDPOINT_OVERRIDE={url}/baremetal\n"
-        "    export OS_PLACEMENT_API_VERSION=1.39"
-    )
-
-
-def clouds_yaml(url: str) -> str:
-    """The same as a ``clouds.yaml``."""
-    return (
-        "or save this as clouds.yaml and use --os-cloud baremetal-sched:\n\n"
-        "    clouds:\n"
-        "      baremetal-sched:\n"
-        "        auth_type: none\n"
-        "        auth:\n"
-        f"          endpoint: {url}/placement\n"
-        f"        placement_endpoint_override: {url}/placement\n"
-        f"        baremetal_endpoint_override: {url}/baremetal\n"
-        "        placement_api_version: '1.39'\n"
-    )

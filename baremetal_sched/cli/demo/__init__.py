@@ -66,7 +66,7 @@ def _tell(show: Show, machines: Sequence[fleet.Machine], url: str) -> bool:
 
 def _keep(show: Show, running: service.Service) -> None:
     """Say how to reach the service, and wait until somebody ends it. Raises DemoFailed if it ends by itself."""
-    from baremetal_sched.cli.serve import client_environment
+    from baremetal_sched.cli.clients import client_environment
 
     show.plain(
         f"\nThe service goes on at {running.url} until Ctrl-C; its logs are in {running.folder}.\n\n"

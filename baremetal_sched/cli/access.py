@@ -1,0 +1,75 @@
+"""Who may use what ``serve`` serves: the strategy that is right for an address, and the first user."""
+
+import click
+import structlog
+
+from baremetal_sched.auth_settings import is_open, names_strategy
+from baremetal_sched.cli import user_files
+from baremetal_sched.cli.clients import Login
+from baremetal_sched.settings import Settings
+from baremetal_sched.web import authentication
+from baremetal_sched.web.authentication import password_file
+from baremetal_sched.web.authentication.roles_file import Assignment
+from baremetal_sched.web.authentication.user_files import roles_path, users_path
+from baremetal_sched.web.listener import is_loopback
+
+log = structlog.get_logger(__name__)
+
+#: The user that is made if there is none.
+FIRST_USER = "admin"
+
+
+def choose_strategy(settings: Settings, host: str) -> None:
+    """Set the strategy for an address that is not loopback: http_basic, unless the settings name another.
+
+    Raises ClickException if they say ``none``, and not that this is meant, and oslo.config's ``cfg.Error`` if there can
+    be no users, or if their file is not valid.
+    """
+    is_safe = is_loopback(host) or settings.api.insecure
+    if not is_safe and not names_strategy(settings):
+        settings.set_override("auth_strategy", "http_basic", group="api")
+    if settings.api.auth_strategy == "http_basic" and users_path(settings).exists():
+        authentication.make(settings)
+    if not is_safe and is_open(settings):
+        raise click.ClickException(
+            f"{host} is not loopback, and with [api] auth_strategy = none everyone who reaches it may do everything. "
+            "Choose another strategy (without one, serve makes a file of users), or say with --insecure or "
+            "[api] insecure = true that this is meant."
+        )
+
+
+def prepare_login(settings: Settings) -> Login:
+    """Return how clients log in. With ``http_basic``, the file of users is made if it is missing.
+
+    Raises oslo.config's ``cfg.Error`` if the settings do not say where it is, and ValueError if it cannot be made.
+    """
+    match settings.api.auth_strategy:
+        case "http_basic":
+            return _basic_login(settings)
+        case "keystone":
+            return Login(auth_type=None, remark="These are for a cloud of your Keystone: add how you log in there.")
+        case _:
+            return Login()
+
+
+def _basic_login(settings: Settings) -> Login:
+    path = users_path(settings).absolute()
+    password = user_files.put_first_user(path, FIRST_USER)
+    roles = roles_path(settings)
+    if password is not None:
+        if roles is not None:
+            user_files.put_roles(roles, FIRST_USER, Assignment(("admin",), None, "all"))
+        return Login("http_basic", FIRST_USER, password, f"The password is shown this once; its hash is in {path}.")
+    names = list(password_file.parse(path.read_text(encoding="utf-8")).hashes)
+    name = FIRST_USER if FIRST_USER in names or not names else names[0]
+    remark = (
+        f"Users are those of {path}. OS_PASSWORD, or password in clouds.yaml, is what was given to {name}; "
+        f"'baremetal-sched user add {name}' sets another."
+    )
+    return Login("http_basic", name, remark=remark)
+
+
+def warn_of_clear_text(settings: Settings) -> None:
+    """Say in the log that passwords can be read on the way, if that is so."""
+    if settings.api.auth_strategy == "http_basic":
+        log.warning("passwords travel in clear text: use TLS, or a proxy with TLS and --host 127.0.0.1 here")

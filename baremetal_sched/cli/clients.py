@@ -1,0 +1,113 @@
+"""What ``serve`` prints for clients: where the service is, and how they log in."""
+
+import json
+import shlex
+import socket
+import sys
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+
+import click
+
+#: Addresses to which nothing is sent; with a datagram socket they tell which of our own addresses others reach.
+_ELSEWHERE = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}
+
+
+@dataclass(frozen=True)
+class Login:
+    """How a client says who it is. ``password`` is known only when it was made just now.
+
+    ``auth_type`` is the name of a plugin of keystoneauth; None: that of a Keystone, which the user knows.
+    """
+
+    auth_type: str | None = "none"
+    username: str | None = None
+    password: str | None = None
+    remark: str = ""
+    #: The certificate that clients have to be given to trust the service.
+    cacert: Path | None = None
+
+
+def announce(url: str, login: Login) -> None:
+    """Say that the service is ready, and what to paste so that clients find it."""
+    click.echo(f"baremetal-sched is ready at {url}\n\n{client_environment(url, login)}\n\n{clouds_yaml(url, login)}")
+    if login.remark:
+        click.echo(login.remark)
+    sys.stdout.flush()
+
+
+def client_environment(url: str, login: Login | None = None) -> str:
+    """Environment variables for the ``openstack`` command."""
+    login = login or Login()
+    variables = {
+        "OS_AUTH_TYPE": login.auth_type,
+        "OS_USERNAME": login.username,
+        "OS_PASSWORD": login.password,
+        "OS_CACERT": login.cacert and shlex.quote(str(login.cacert)),
+        "OS_ENDPOINT": f"{url}/placement" if login.auth_type else None,
+        **{f"OS_{name.upper()}_ENDPOINT_OVERRIDE": endpoint for name, endpoint in _endpoints(url, login).items()},
+        "OS_PLACEMENT_API_VERSION": "1.39",
+        # Without Keystone no version of Identity can be discovered, and the commands for flavors, key pairs and servers
+        # ask for it first.
+        "OS_IDENTITY_API_VERSION": "3",
+    }
+    lines = [f"    export {name}={value}" for name, value in variables.items() if value is not None]
+    return "For the openstack command, paste this into a shell:\n\n" + "\n".join(lines)
+
+
+def clouds_yaml(url: str, login: Login | None = None) -> str:
+    """The same as a ``clouds.yaml``."""
+    login = login or Login()
+    auth = {
+        "username": login.username and f"'{login.username}'",
+        "password": login.password and f"'{login.password}'",
+        "endpoint": f"{url}/placement" if login.auth_type else None,
+    }
+    shown = {name: value for name, value in auth.items() if value is not None}
+    lines = [f"        auth_type: {login.auth_type}"] if login.auth_type else []
+    lines += ["        auth:"] if shown else []
+    lines += [f"          {name}: {value}" for name, value in shown.items()]
+    lines += [f"        {name}_endpoint_override: {endpoint}" for name, endpoint in _endpoints(url, login).items()]
+    lines += [f"        cacert: {json.dumps(str(login.cacert))}"] if login.cacert else []
+    lines += ["        placement_api_version: '1.39'", "        identity_api_version: '3'"]
+    return (
+        "or save this as clouds.yaml and use --os-cloud baremetal-sched:\n\n"
+        "    clouds:\n"
+        "      baremetal-sched:\n" + "\n".join(lines) + "\n"
+    )
+
+
+def _endpoints(url: str, login: Login) -> dict[str, str]:
+    # With the plugin "none" the openstack command takes OS_ENDPOINT for Identity, with this one it wants to be told. It
+    # sends nothing there but a question about versions.
+    identity = {"identity": f"{url}/placement"} if login.auth_type == "http_basic" else {}
+    return {
+        **identity,
+        "placement": f"{url}/placement",
+        "baremetal": f"{url}/baremetal",
+        "compute": f"{url}/compute/v2.1",
+        "image": f"{url}/image",
+    }
+
+
+def url_for_clients(scheme: str, host: str, port: int) -> str:
+    """Return the URL by which clients find what listens on ``host``: one of our addresses if that is any of them."""
+    try:
+        is_any = ip_address(host).is_unspecified
+    except ValueError:
+        is_any = False
+    if is_any:
+        host = _own_address(socket.AF_INET6 if ":" in host else socket.AF_INET) or host
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _own_address(family: socket.AddressFamily) -> str | None:
+    """Return the address from which this machine would reach others; None if it cannot."""
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((_ELSEWHERE[family], 9))
+        except OSError:
+            return None
+        address: str = probe.getsockname()[0]
+        return address

@@ -1,0 +1,160 @@
+"""``baremetal-sched compute``: servers from before this service, and from before custom resource classes."""
+
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+import click
+
+from baremetal_sched.cli.options import common_options, make_settings
+from baremetal_sched.cli.refusals import refusal_of
+from baremetal_sched.compute import flavor_migration, importing, upgrade_checks
+from baremetal_sched.compute.flavor_migration import Finding, Selection, Verdict
+from baremetal_sched.db import schema
+from baremetal_sched.db.transaction import Database
+from baremetal_sched.settings import Settings
+
+# Exit codes of ``compute migrate-flavors``, those of nova-manage.
+NOTHING_FOUND, SEVERAL_SERVERS, BAD_ARGUMENTS = 1, 2, 3
+
+#: The command came to nothing: a code that means nothing else.
+FAILED = 255
+
+
+class _BadArguments(click.UsageError):
+    exit_code = BAD_ARGUMENTS
+
+
+class _Command(click.Command):
+    """A command that has exit codes of its own: bad arguments, and all that goes wrong, have others."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            raise _BadArguments(error.format_message(), ctx) from None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit):
+            raise
+        except Exception as error:
+            refusal = refusal_of(error)
+            click.echo(traceback.format_exc() if refusal is None else f"baremetal-sched: {refusal}", err=True)
+            sys.exit(FAILED)
+
+
+@click.group()
+def compute() -> None:
+    """Servers from before this service, and from before custom resource classes."""
+
+
+@compute.command("import")
+@click.argument("file", type=click.File("rb"))
+@common_options
+def import_(file: IO[bytes], config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
+    """Take over servers, flavors and key pairs of a Nova from FILE ("-": standard input).
+
+    FILE is a JSON object with "servers", "flavors" and "keypairs": the lists that Nova answers to GET
+    /servers/detail?all_tenants=1 (microversion 2.47 or later), /flavors/detail (2.61 or later) and /os-keypairs.
+    The machines have to be enrolled here. What cannot be taken over is skipped, and named. It can be repeated.
+    """
+    with _opened(make_settings(config_files, database, debug)) as (opened, settings):
+        report = importing.import_document(opened, settings, importing.parse(file.read()))
+    for line in report.skipped:
+        click.echo(f"skipped {line}")
+    for line in report.remarks:
+        click.echo(line)
+    for kind, count in report.imported.items():
+        click.echo(f"{kind}: {count} imported, {report.present[kind]} were here, {report.skipped_of[kind]} skipped")
+
+
+@compute.command("migrate-flavors", cls=_Command)
+@click.option("--all", "everything", is_flag=True, help="Servers on all nodes; also without this option.")
+@click.option("--host", help="Servers on the nodes of this conductor.")
+@click.option("--node", help="The server on this node (UUID or name).")
+@click.option("--resource-class", metavar="RC", help="Leave out nodes of another class.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
+@common_options
+def migrate_flavors(
+    everything: bool,
+    host: str | None,
+    node: str | None,
+    resource_class: str | None,
+    dry_run: bool,
+    config_files: tuple[str, ...],
+    database: str | None,
+    debug: bool,
+) -> None:
+    """Add the resource class of its node to the flavor of each server, and claim the node for it.
+
+    Only servers that have no custom class are changed, and only their own copies of flavors. It can be interrupted and
+    repeated. Conductors do the same when they start.
+
+    Exit codes: 0 done; 1 there is no such live conductor or node; 2 there is more than one server on a node; 3 the
+    arguments are wrong; 255 it failed.
+    """
+    if everything and (host or node):
+        raise _BadArguments("--all does not go with --host or --node.")
+    if "" in (host, node, resource_class):
+        raise _BadArguments("--host, --node and --resource-class need a value.")
+    selection = Selection(host, node, resource_class)
+    with _opened(make_settings(config_files, database, debug)) as (opened, settings):
+        if not flavor_migration.is_there(opened, settings, selection):
+            click.echo("No such live conductor or node, or no nodes at all.")
+            raise click.exceptions.Exit(NOTHING_FOUND)
+        run = flavor_migration.survey if dry_run else flavor_migration.migrate
+        counts = _report(run(opened, settings, selection))
+    if counts[Verdict.SEVERAL]:
+        raise click.exceptions.Exit(SEVERAL_SERVERS)
+    if counts[Verdict.FAILED]:
+        raise click.exceptions.Exit(FAILED)
+
+
+def _report(findings: Iterator[Finding]) -> Counter[Verdict]:
+    """Print a line for each finding that says something, and how many there are of each kind."""
+    counts: Counter[Verdict] = Counter()
+    for finding in findings:
+        counts[finding.verdict] += 1
+        if finding.verdict is not Verdict.DONE:
+            prefix = _PREFIXES.get(finding.verdict, "skipped")
+            click.echo(f"{prefix}: {finding}")
+    skipped = counts.total() - counts[Verdict.DONE] - counts[Verdict.MIGRATED] - counts[Verdict.OLD]
+    changed = f"{counts[Verdict.OLD]} to migrate" if counts[Verdict.OLD] else f"{counts[Verdict.MIGRATED]} migrated"
+    click.echo(f"{changed}, {counts[Verdict.DONE]} with nothing to do, {skipped} skipped")
+    return counts
+
+
+_PREFIXES = {Verdict.OLD: "would migrate", Verdict.MIGRATED: "migrated", Verdict.FAILED: "failed"}
+
+
+@compute.command(cls=_Command)
+@common_options
+def status(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
+    """Say whether flavors may be switched to custom resource classes now.
+
+    Exit codes: 0 yes; 1 yes, with a warning; 2 no, servers have to be migrated first; 3 the arguments are wrong; 255 it
+    failed.
+    """
+    with _opened(make_settings(config_files, database, debug)) as (opened, settings):
+        checks = upgrade_checks.run(opened, settings)
+    for check in checks:
+        line = f"{check.name}: {check.result.name.lower()}"
+        click.echo(f"{line}. {check.details}" if check.details else line)
+    worst = max(check.result for check in checks)
+    if worst:
+        raise click.exceptions.Exit(int(worst))
+
+
+@contextmanager
+def _opened(settings: Settings) -> Iterator[tuple[Database, Settings]]:
+    opened = Database(settings)
+    try:
+        schema.require_served(opened.engine)
+        yield opened, settings
+    finally:
+        opened.dispose()

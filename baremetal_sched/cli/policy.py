@@ -1,0 +1,124 @@
+"""``baremetal-sched policy``: who may do what."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import click
+from oslo_config.cfg import Locations
+from oslo_policy import policy as oslo
+
+from baremetal_sched.app import APIS
+from baremetal_sched.cli.options import common_options, make_settings
+from baremetal_sched.compute import unowned_rows
+from baremetal_sched.db import schema
+from baremetal_sched.db.transaction import Database
+from baremetal_sched.settings import Settings
+from baremetal_sched.web import policy_file
+from baremetal_sched.web.api import Api
+from baremetal_sched.web.health import RootApi
+
+#: Every API with rules. That at the root has those of the service as a whole.
+_ALL: tuple[type[Api], ...] = (*APIS, RootApi)
+_APIS = {api.name: api for api in _ALL}
+
+_MEANINGS = {
+    "nodes": "Nodes without an owner, which only the system's callers see",
+    "allocations": "Allocations without an owner, which only the system's callers see",
+    "servers": "Servers of the project that [compute] project_id names, which only administrators see",
+    "images": "Images of that project or of none, which only administrators see unless they are public",
+    "consumers": "Consumers in placement of that project or of none, which no project's usage counts",
+}
+
+_one_api = click.option("--api", type=click.Choice(list(_APIS)), help="Only the rules of this API.")
+
+
+@click.group()
+def policy() -> None:
+    """Who may do what: the rules of all APIs."""
+
+
+@policy.command("list")
+@_one_api
+def list_(api: str | None) -> None:
+    """Show each rule with its default check and its scopes."""
+    for name, rules in _rules(api):
+        click.echo(f"# {name}")
+        for rule in rules:
+            scopes = f"  ({', '.join(rule.scope_types)})" if rule.scope_types else ""
+            click.echo(f'"{rule.name}": "{rule.check_str}"{scopes}')
+
+
+@policy.command()
+@_one_api
+def sample(api: str | None) -> None:
+    """Print a file for [oslo_policy] policy_file, in which everything is a comment, to change what is to differ."""
+    for name, rules in _rules(api):
+        click.echo(f"# The {name} API\n")
+        routes = _routes(_APIS[name])
+        for rule in rules:
+            if rule.description:
+                click.echo(f"# {' '.join(rule.description.split())}")
+            for route in routes.get(rule.name, ()):
+                click.echo(f"# {route}")
+            click.echo(f'#"{rule.name}": "{rule.check_str}"\n')
+
+
+@policy.command()
+@common_options
+def check(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
+    """Say what is wrong with the file of policies, and count what belongs to no project.
+
+    Exits 1 if anything is wrong with the file. What belongs to no project is not wrong: it was made before callers were
+    authenticated, and only administrators see it.
+    """
+    settings = make_settings(config_files, database, debug)
+    found = _problems(settings)
+    for problem in found:
+        click.echo(problem)
+    for meaning in _unowned(settings):
+        click.echo(meaning)
+    if found:
+        raise click.exceptions.Exit(1)
+    click.echo("ok")
+
+
+def _rules(api: str | None) -> Iterator[tuple[str, list[oslo.RuleDefault]]]:
+    for name, each in _APIS.items():
+        if api in (None, name):
+            yield name, list(each.rules)
+
+
+def _routes(api: type[Api]) -> dict[str, list[str]]:
+    """Methods and paths of the routes that name each rule."""
+    lines = {(route.policy, f"{route.method} /{api.name}{route.path}") for route in getattr(api, "routes", ())}
+    named = sorted((rule, line) for rule, line in lines if rule is not None)
+    return {rule: [line for _, line in group] for rule, group in groupby(named, key=lambda pair: pair[0])}
+
+
+def _problems(settings: Settings) -> list[str]:
+    """What is wrong with the file that the settings name; nothing if they name none, and the default is not there."""
+    name: str = settings.oslo_policy.policy_file
+    path: Any = settings.find_file(name)
+    if path is None:
+        found = settings.get_location("policy_file", "oslo_policy")
+        if found is None or found.location in (Locations.opt_default, Locations.set_default):
+            return []
+        return [f"There is no file {name}, which [oslo_policy] policy_file names."]
+    checks = {api: {rule.name: rule.check_str for rule in rules} for api, rules in _rules(None)}
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        return [f"The file {path} cannot be read: {error}"]
+    return policy_file.problems(text, checks)
+
+
+def _unowned(settings: Settings) -> list[str]:
+    opened = Database(settings)
+    try:
+        schema.require_served(opened.engine)
+        counts = opened.read(lambda session: unowned_rows.count(session, settings))
+    finally:
+        opened.dispose()
+    return [f"{_MEANINGS[kind]}: {number}" for kind, number in counts.items() if number]

@@ -1,0 +1,121 @@
+"""``baremetal-sched user``: who may log in with ``[api] auth_strategy = http_basic``."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from baremetal_sched.cli import user_files
+from baremetal_sched.cli.options import common_options, make_settings
+from baremetal_sched.settings import Settings
+from baremetal_sched.web.authentication import password_file, roles_file
+from baremetal_sched.web.authentication.roles_file import Assignment
+from baremetal_sched.web.authentication.user_files import roles_path, users_path
+
+
+@click.group()
+def user() -> None:
+    """Users of the strategy http_basic. Running services follow changes by themselves."""
+
+
+@user.command()
+@click.argument("name")
+@click.option("--generate", is_flag=True, help="Make up a password, and print it.")
+@click.option("--password-stdin", is_flag=True, help="Read the password from standard input: its first line.")
+@click.option("--role", "roles", multiple=True, help="A role to write into the file of roles; may be given again.")
+@click.option("--project", metavar="ID", help="The project in which the user has these roles.")
+@click.option("--system", is_flag=True, help="The user has these roles for the system as a whole.")
+@common_options
+def add(
+    name: str,
+    generate: bool,
+    password_stdin: bool,
+    roles: tuple[str, ...],
+    project: str | None,
+    system: bool,
+    config_files: tuple[str, ...],
+    database: str | None,
+    debug: bool,
+) -> None:
+    """Add the user NAME, or give an existing one another password. It is asked for unless an option says otherwise."""
+    settings = make_settings(config_files, database, debug)
+    file = roles_path(settings)
+    _check_options(generate and password_stdin, roles, project, system, file)
+    password = _password(generate, password_stdin)
+    line = user_files.line_of(name, password)
+    # Roles first: a user who has a password already does not lack them for a moment.
+    if file is not None and roles:
+        user_files.put_roles(file, name, Assignment(roles, project, "all" if system else None))
+    path = users_path(settings)
+    is_new = user_files.put_user(path, line)
+    click.echo(f"{'Added' if is_new else 'Changed the password of'} {name} in {path}.")
+    if generate:
+        click.echo(f"Password: {password}")
+    if file is not None and name not in _roles(settings):
+        click.echo(f"{name} has no role: {file} says nothing of this user.", err=True)
+
+
+@user.command()
+@click.argument("name")
+@common_options
+def remove(name: str, config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
+    """Remove the user NAME, and the user's roles."""
+    settings = make_settings(config_files, database, debug)
+    path, file = users_path(settings), roles_path(settings)
+    user_files.remove_user(path, name)
+    if file is not None:
+        user_files.remove_roles(file, name)
+    click.echo(f"Removed {name} from {path}.")
+
+
+@user.command("list")
+@common_options
+def list_users(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
+    """List users, and what each of them may do."""
+    settings = make_settings(config_files, database, debug)
+    path = users_path(settings)
+    users = password_file.parse(path.read_text(encoding="utf-8")) if path.exists() else None
+    if users is None:
+        raise click.ClickException(f"There is no file {path}. Make it with: baremetal-sched user add NAME")
+    roles = None if roles_path(settings) is None else _roles(settings)
+    for name in sorted(users.hashes):
+        click.echo(name if roles is None else f"{name}: {_described(roles.get(name))}")
+
+
+def _check_options(
+    has_two_passwords: bool, roles: tuple[str, ...], project: str | None, system: bool, file: Path | None
+) -> None:
+    if has_two_passwords:
+        raise click.UsageError("--generate and --password-stdin exclude each other.")
+    if project is not None and system:
+        raise click.UsageError("--project and --system exclude each other.")
+    if (project is not None or system) and not roles:
+        raise click.UsageError("--project and --system need a --role.")
+    if roles and file is None:
+        raise click.UsageError(
+            "Users have roles only if [DEFAULT] http_basic_auth_roles_file names a file for them. Without it, each may "
+            "do everything."
+        )
+
+
+def _password(generate: bool, from_stdin: bool) -> str:
+    if generate:
+        return user_files.new_password()
+    if from_stdin:
+        return sys.stdin.readline().rstrip("\r\n")
+    entered: str = click.prompt("Password", hide_input=True, confirmation_prompt=True)
+    return entered
+
+
+def _roles(settings: Settings) -> dict[str, Assignment]:
+    path = roles_path(settings)
+    if path is None or not path.exists():
+        return {}
+    return roles_file.parse(path.read_text(encoding="utf-8"))
+
+
+def _described(assignment: Assignment | None) -> str:
+    if assignment is None or not assignment.roles:
+        return "no role"
+    scope = "the system" if assignment.system_scope else f"project {assignment.project_id or 'none'}"
+    return f"{', '.join(assignment.roles)} ({scope})"

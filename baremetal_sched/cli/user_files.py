@@ -1,0 +1,182 @@
+"""Changes of the files of users and roles: whole or not at all, one after the other, readable for their owner only."""
+
+import fcntl
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import yaml
+
+from baremetal_sched.web.authentication import password_file, roles_file
+from baremetal_sched.web.authentication.roles_file import Assignment
+
+_PRIVATE = 0o600
+#: What a file keeps of its mode: a service may read it as a member of its group.
+_KEPT = 0o640
+
+
+def new_password() -> str:
+    """Return a password that cannot be guessed, of letters and digits."""
+    return re.sub(r"[^A-Za-z0-9]", "", secrets.token_urlsafe(48))[:32]
+
+
+def line_of(name: str, password: str) -> str:
+    """Return the line of a user. Raises ValueError for a name or a password that cannot be."""
+    if not password_file.is_name(name):
+        raise ValueError(
+            f"{name!r} cannot be the name of a user: a name has no colon and no control character, does not begin with "
+            "# or a blank, and does not end with a blank."
+        )
+    return f"{name}:{password_file.hash_password(password)}"
+
+
+def put_user(path: Path, line: str) -> bool:
+    """Write the line of a user, in place of an older one if there is one; returns whether the user is new.
+
+    Raises ValueError for a file that is not valid.
+    """
+    name = line.partition(":")[0]
+    is_new = True
+
+    def put(text: str) -> str:
+        nonlocal is_new
+        is_new = name not in password_file.parse(text).hashes
+        return _lines(text, lambda old: line if _is_of(old, name) else old, *([line] if is_new else []))
+
+    change(path, put)
+    return is_new
+
+
+def put_first_user(path: Path, name: str) -> str | None:
+    """Make the file with one user, and return the user's password; None if the file is there already."""
+    if path.exists():
+        return None
+    password = new_password()
+    line = f"{line_of(name, password)}\n"
+    made = False
+
+    def put(text: str) -> str:
+        nonlocal made
+        made = not path.exists()
+        return line if made else text
+
+    change(path, put)
+    return password if made else None
+
+
+def remove_user(path: Path, name: str) -> None:
+    """Remove a user. Raises ValueError if there is none of this name."""
+
+    def remove(text: str) -> str:
+        if name not in password_file.parse(text).hashes:
+            raise ValueError(f"There is no user {name} in {path}.")
+        return _lines(text, lambda old: None if _is_of(old, name) else old)
+
+    change(path, remove)
+
+
+def put_roles(path: Path, name: str, assignment: Assignment) -> None:
+    """Say which roles a user has. Raises ValueError for a file that is not valid."""
+    given = {
+        "roles": list(assignment.roles),
+        **({"project_id": assignment.project_id} if assignment.project_id else {}),
+        **({"system_scope": assignment.system_scope} if assignment.system_scope else {}),
+    }
+    line = yaml.safe_dump({name: given}, default_flow_style=None, allow_unicode=True, width=10_000, sort_keys=False)
+    change(path, lambda text: _checked_roles(_lines(_without(text, name), str, line.rstrip("\n"))))
+
+
+def remove_roles(path: Path, name: str) -> None:
+    """Forget the roles of a user, if the user has any. Raises ValueError for a file that is not valid."""
+    if path.exists() and name in roles_file.parse(path.read_text(encoding="utf-8")):
+        change(path, lambda text: _checked_roles(_without(text, name)))
+
+
+def change(path: Path, edit: Callable[[str], str]) -> None:
+    """Replace the text of a file by what ``edit`` makes of it, as one step: readers see the one or the other.
+
+    The file keeps its owner; a new one may be read by its owner only. Raises ValueError if it cannot be written.
+    """
+    try:
+        _change(path.resolve(), edit)
+    except OSError as error:
+        raise ValueError(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def _change(path: Path, edit: Callable[[str], str]) -> None:
+    with _locked(path.parent):
+        try:
+            before = path.stat()
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            before, text = None, ""
+        new = edit(text)
+        if before is not None and new == text:
+            return
+        draft = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                if before is not None:
+                    if (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
+                        os.fchown(file.fileno(), before.st_uid, before.st_gid)
+                    os.fchmod(file.fileno(), before.st_mode & _KEPT)
+                file.write(new)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """One change at a time in a folder. The folder itself is locked, so that no file is left behind."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+        with suppress(OSError):  # not every file system can
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _lines(text: str, edit: Callable[[str], str | None], *more: str) -> str:
+    lines = [edited for line in text.splitlines() if (edited := edit(line)) is not None]
+    return "".join(f"{line}\n" for line in (*lines, *more))
+
+
+def _is_of(line: str, name: str) -> bool:
+    return line.strip().partition(":")[0] == name
+
+
+def _without(text: str, name: str) -> str:
+    """Return YAML without the entry of ``name``; comments and the rest stay as they are."""
+    roles_file.parse(text)
+    document = yaml.compose(text, Loader=yaml.SafeLoader)
+    if not isinstance(document, yaml.MappingNode):
+        return text  # it is empty
+    if document.flow_style:
+        raise ValueError("The file of roles has all its users in braces, {…}. Give each a line of its own, or edit it.")
+    lines = text.splitlines(keepends=True)
+    for key, value in reversed(document.value):
+        if key.value == name:
+            del lines[key.start_mark.line : _last_line(value) + 1]
+    return "".join(lines)
+
+
+def _last_line(node: yaml.Node) -> int:
+    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        return _last_line(last[1] if isinstance(last, tuple) else last)
+    line: int = node.end_mark.line
+    return line
+
+
+def _checked_roles(text: str) -> str:
+    roles_file.parse(text)
+    return text
