@@ -4,21 +4,26 @@ Every test that asks for ``database_url`` (and so for ``service``) runs on SQLit
 TEST_DATABASE_URLS names (URLs separated by blanks; their tables are dropped and made anew).
 """
 
+import io
+import logging
 import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pymysql
 import pytest
-from sqlalchemy import create_engine, text
+import structlog
+from sqlalchemy import create_engine, func, select, text
 from xdist.scheduler import LoadScopeScheduling
 
+from baremetal_sched import logs
 from baremetal_sched.db import schema
 from baremetal_sched.db.engine import database_url as normal_url
-from baremetal_sched.db.models import Base
+from baremetal_sched.db.models import Base, ResourceClass, Trait
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.placement.names import sync_standard_names
+from baremetal_sched.placement.names import STANDARD_CLASSES, STANDARD_TRAITS, sync_standard_names
 from baremetal_sched.settings import load
 from tests.service import Service
 
@@ -34,10 +39,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("database_kind", ["sqlite", *KINDS.values()], ids=["sqlite", *KINDS])
 
 
+#: Tests that share what takes long to start: one process has them all.
+_TOGETHER = ("tests/clients/nova/", "tests/clients/keystone/")
+
+
 class _OneWorkerPerServer(LoadScopeScheduling):
     """Any test in any process, but for those of a server: they empty its database, so one process has them all."""
 
     def _split_scope(self, nodeid: str) -> str:
+        for folder in _TOGETHER:
+            if nodeid.startswith(folder):
+                return folder
         _, _, parameters = nodeid.partition("[")
         kinds = (part for part in re.split(r"[-\]]", parameters) if part in KINDS)
         return next(kinds, nodeid)
@@ -66,6 +78,7 @@ def database_url(database_kind: str, sqlite_template: Path, tmp_path: Path) -> I
     """URL of an empty database with schema and standard names."""
     if database_kind == "sqlite":
         path = tmp_path / "test.sqlite"
+        path.touch(mode=0o600)
         path.write_bytes(sqlite_template.read_bytes())
         yield f"sqlite:///{path}"
     else:
@@ -81,16 +94,36 @@ def make_empty(url: str) -> None:
         _drop_everything(url)
         schema.upgrade(database.engine)
     _delete_rows(database)
-    database.write(sync_standard_names)
+    with database.engine.connect() as connection:
+        there = [connection.scalar(select(func.count()).select_from(model)) for model in (Trait, ResourceClass)]
+    if there != [len(STANDARD_TRAITS), len(STANDARD_CLASSES)]:
+        database.write(sync_standard_names)
     database.dispose()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def certificates() -> Iterator[None]:
+    """Read the system's certificates once: PyMySQL reads them for each connection, a tenth of the time of tests."""
+    original, contexts = pymysql.Connection._create_ssl_ctx, list[Any]()
+
+    def create(connection: Any, options: Any) -> Any:
+        if options:
+            return original(connection, options)
+        if not contexts:
+            contexts.append(original(connection, options))
+        return contexts[0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pymysql.Connection, "_create_ssl_ctx", create)
+        yield
+
+
 def _delete_rows(database: Database) -> None:
-    kept = {"traits", "resource_classes"}  # the standard names stay
+    kept = {"traits", "resource_classes", "schema_state"}  # the standard names stay
     statements = [
         "UPDATE resource_providers SET parent_id = NULL, root_id = NULL",
         *(f"DELETE FROM {table.name}" for table in reversed(Base.metadata.sorted_tables) if table.name not in kept),
-        *(f"DELETE FROM {table} WHERE name LIKE 'CUSTOM!_%' ESCAPE '!'" for table in sorted(kept)),
+        *(f"DELETE FROM {table} WHERE name LIKE 'CUSTOM!_%' ESCAPE '!'" for table in ("resource_classes", "traits")),
     ]
     with database.engine.begin() as connection:
         for statement in statements:
@@ -116,3 +149,17 @@ def service(database_url: str) -> Iterator[Service]:
     with Service(database_url) as running:
         running.add_conductor("c1")
         yield running
+
+
+@pytest.fixture
+def lines() -> Iterator[io.StringIO]:
+    """What is logged meanwhile, as JSON lines."""
+    root = logging.getLogger()
+    before, level, config = root.handlers[:], root.level, structlog.get_config()
+    logs.configure(load())
+    written = io.StringIO()
+    root.handlers[0].setStream(written)  # type: ignore[attr-defined]
+    yield written
+    root.handlers[:] = before
+    root.setLevel(level)
+    structlog.configure(**config)

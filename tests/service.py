@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from webtest import TestApp, TestResponse
 
 from baremetal_sched.app import create_app
-from baremetal_sched.baremetal import nodes, projection
+from baremetal_sched.baremetal import nodes
 from baremetal_sched.conductor.daemon import Conductor
 from baremetal_sched.db.models import Node, NodeHistory
 from baremetal_sched.db.transaction import Database
@@ -20,6 +20,9 @@ from baremetal_sched.settings import load
 
 LATEST = "1.115"
 NODES = "/baremetal/v1/nodes"
+
+#: For strategy ``noauth2``: everything in the bare metal API is theirs.
+ADMINISTRATOR = {"X-Auth-Token": "admin", "X-Roles": "admin,manager,member,reader", "OpenStack-System-Scope": "all"}
 
 
 class Service:
@@ -29,7 +32,11 @@ class Service:
         self.database_url = database_url
         self._overrides = {
             "database": {"connection": database_url, "max_pool_size": 5},
-            "conductor": {"node_locked_retry_attempts": 2, "node_locked_retry_interval": 0.01},
+            "conductor": {
+                "heartbeat_interval": 0.2,
+                "node_locked_retry_attempts": 2,
+                "node_locked_retry_interval": 0.01,
+            },
         }
         for group, values in overrides.items():
             self._overrides.setdefault(group, {}).update(values)
@@ -74,7 +81,7 @@ class Service:
         headers: dict[str, str] | None = None,
     ) -> TestResponse:
         """A request to ``/baremetal/v1<path>``; ``status`` is the one expected (any 2xx or 3xx if not given)."""
-        headers = {"X-OpenStack-Ironic-API-Version": version, **(headers or {})}
+        headers = {"X-OpenStack-Ironic-API-Version": version, **ADMINISTRATOR, **(headers or {})}
         return self._request("/baremetal/v1" + path, method, body, headers, status)
 
     def placement(
@@ -90,6 +97,28 @@ class Service:
         """A request to ``/placement<path>``."""
         headers = {"OpenStack-API-Version": f"placement {version}", **(headers or {})}
         return self._request("/placement" + path, method, body, headers, status)
+
+    def compute(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        version: str = "2.100",
+        status: int | str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> TestResponse:
+        """A request to ``/compute/v2.1<path>``."""
+        headers = {"OpenStack-API-Version": f"compute {version}", **(headers or {})}
+        return self._request("/compute/v2.1" + path, method, body, headers, status)
+
+    def add_flavor(self, name: str, *, specs: dict[str, str] | None = None, **fields: Any) -> str:
+        """A flavor with these fields and extra specs; returns its id."""
+        body = {"flavor": {"name": name, "ram": 1024, "vcpus": 2, "disk": 10, **fields}}
+        flavor: str = self.compute("POST", "/flavors", body).json["flavor"]["id"]
+        if specs:
+            self.compute("POST", f"/flavors/{flavor}/os-extra_specs", {"extra_specs": specs})
+        return flavor
 
     def _request(
         self, url: str, method: str, body: Any, headers: dict[str, str], status: int | str | None
@@ -169,7 +198,6 @@ class Service:
         node = nodes.find_for_change(session, uuid)
         for name, value in values.items():
             setattr(node, name, value)
-        projection.project(session, node)
 
     def steps_done(self, uuid: str) -> list[str]:
         """The steps that were done on a node, the first one first, as its history has them."""

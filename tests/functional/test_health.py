@@ -25,8 +25,8 @@ def test_ready(service: Service) -> None:
 
 def test_not_ready_with_another_schema(service: Service) -> None:
     def become(revision: str) -> None:
-        statement = text("UPDATE alembic_version SET version_num = :revision")
-        service.database.write(lambda session: session.execute(statement, {"revision": revision}))
+        with service.database.engine.begin() as connection:
+            connection.execute(text("UPDATE alembic_version SET version_num = :revision"), {"revision": revision})
 
     become("zzzz")
     try:

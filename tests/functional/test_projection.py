@@ -1,5 +1,8 @@
 """A node is its provider: every change that scheduling can see is there in the same moment."""
 
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+
 import pytest
 from sqlalchemy import delete, insert, select, update
 
@@ -125,14 +128,14 @@ def test_the_provider_has_its_traits_as_a_text_too(service: Service) -> None:
     assert service.database.read(texts)[1] == str(ids["CUSTOM_B"])
     path = f"/resource_providers/{uuid}"
     generation = service.placement("GET", path).json["generation"]
-    body = {"resource_provider_generation": generation, "traits": ["CUSTOM_A"]}
+    body = {"resource_provider_generation": generation, "traits": ["OWNER_NOVA"]}
     service.placement("PUT", f"{path}/traits", body)
-    assert service.database.read(texts)[1] == str(ids["CUSTOM_A"])
+    assert service.database.read(texts)[1] == "{},{}".format(*sorted((ids["CUSTOM_B"], ids["OWNER_NOVA"])))
     service.placement("DELETE", f"{path}/traits")
-    assert service.database.read(texts)[1] == ""
+    assert service.database.read(texts)[1] == str(ids["CUSTOM_B"])
     service.database.write(lambda session: session.execute(update(ResourceProvider).values(trait_ids="7")))
     assert service.database.read(audit)[-1] == (
-        f'provider {uuid}: its trait_ids are "7", but those of its traits are ""'
+        f'provider {uuid}: its trait_ids are "7", but those of its traits are "{ids["CUSTOM_B"]}"'
     )
 
 
@@ -147,7 +150,7 @@ def test_a_provider_that_somebody_removed_comes_back(service: Service) -> None:
 
     service.database.write(remove)
     assert service.database.read(audit)[0] == f"node {uuid}: has no resource provider"
-    service.patch(uuid, ("add", "/extra/a", 1))
+    service.baremetal("PUT", f"/nodes/{uuid}/traits/CUSTOM_B")
     assert service.database.read(audit) == []
     assert offered(service, uuid)
 
@@ -194,3 +197,16 @@ def test_a_node_whose_provider_has_children_stays(service: Service) -> None:
     service.placement("DELETE", f"/resource_providers/{child['uuid']}")
     service.baremetal("DELETE", f"/nodes/{uuid}")
     service.placement("GET", f"/resource_providers/{uuid}", status=404)
+
+
+def test_a_change_of_the_node_is_the_time_that_its_provider_changed(service: Service) -> None:
+    uuid = service.add_node("n1")
+    long_ago = datetime(2001, 2, 3, 4, 5, 6)
+    with service.database.engine.begin() as connection:
+        connection.execute(update(ResourceProvider).values(updated_at=long_ago))
+    path = f"/resource_providers/{uuid}"
+    assert service.placement("GET", path).headers["Last-Modified"] == "Sat, 03 Feb 2001 04:05:06 GMT"
+    service.patch(uuid, ("add", "/extra/a", 1))
+    assert service.placement("GET", path).headers["Last-Modified"] == "Sat, 03 Feb 2001 04:05:06 GMT"
+    service.baremetal("PUT", f"/nodes/{uuid}/traits/CUSTOM_X")
+    assert parsedate_to_datetime(service.placement("GET", path).headers["Last-Modified"]).year > 2001

@@ -28,7 +28,6 @@ from baremetal_sched.baremetal.api import conductors, drivers, node_filters
 from baremetal_sched.baremetal.api import versions as baremetal_versions
 from baremetal_sched.baremetal.api.query import PAGING
 from baremetal_sched.baremetal.api.root import COLLECTIONS as COLLECTIONS_OF_V1
-from baremetal_sched.baremetal.fields import Field, Fields, Kind
 from baremetal_sched.baremetal.hooks.registry import HOOKS, enabled
 from baremetal_sched.baremetal.node_fields import FIELDS, LIST_DEFAULT, STATES
 from baremetal_sched.baremetal.rules.actions import ACTIONS
@@ -55,7 +54,21 @@ from baremetal_sched.baremetal.schemas.runbooks import RUNBOOK_CREATE, RUNBOOK_U
 from baremetal_sched.baremetal.state_machine import TABLE, VERBS
 from baremetal_sched.baremetal.states import FAULTS, POWER_TARGETS
 from baremetal_sched.baremetal.validation import VALIDATED
+from baremetal_sched.compute import quotas, server_history, server_rows
+from baremetal_sched.compute.api import errors as compute_errors
+from baremetal_sched.compute.api import flavors as flavors_api
+from baremetal_sched.compute.api import server_actions, server_filters
+from baremetal_sched.compute.api import versions as compute_versions
+from baremetal_sched.compute.flavors import SORT_KEYS
+from baremetal_sched.compute.schemas import flavors as flavor_forms
+from baremetal_sched.compute.schemas import keypairs as keypair_forms
+from baremetal_sched.compute.schemas import servers as server_forms
 from baremetal_sched.db.transaction import Database
+from baremetal_sched.documents.fields import Field, Fields, Kind
+from baremetal_sched.image import filters, listing
+from baremetal_sched.image.api.policies import RULES as IMAGE_RULES
+from baremetal_sched.image.schemas import images as image_schemas
+from baremetal_sched.image.schemas import members as member_schemas
 from baremetal_sched.placement import inventories
 from baremetal_sched.placement.api import versions as placement_versions
 from baremetal_sched.placement.api.errors import CODES, UNDEFINED
@@ -63,12 +76,20 @@ from baremetal_sched.placement.schemas import associations, queries
 from baremetal_sched.placement.schemas import inventories as inventory_schemas
 from baremetal_sched.placement.schemas import providers as provider_schemas
 from baremetal_sched.placement.schemas.allocations import put_schema, reshape_schema
+from baremetal_sched.scheduling.schemas.requests import REQUEST
 from baremetal_sched.settings import load
-from baremetal_sched.web.application import Route
+from baremetal_sched.web.authentication import make
 from baremetal_sched.web.health import RootApi
+from baremetal_sched.web.route import Route
 from tests.reference import API_REF, PARAMETERS, ROUTES, STATUS_LINE, Method, Page, entries, page, page_of, shape
 
-FIRST = {"baremetal": baremetal_versions.MINIMUM, "placement": placement_versions.MINIMUM}
+FIRST = {
+    "baremetal": baremetal_versions.MINIMUM,
+    "placement": placement_versions.MINIMUM,
+    "compute": compute_versions.MINIMUM,
+    "scheduling": 0,
+    "image": 0,
+}
 
 
 def method(api: str, resource: str, verb: str, path: str) -> Method:
@@ -77,7 +98,8 @@ def method(api: str, resource: str, verb: str, path: str) -> Method:
 
 def assert_since(api: str, name: str, entry: Mapping[str, Any], since: int) -> None:
     """The documented first microversion is the real one; the API's first is not mentioned."""
-    expected = f"1.{since}" if since > FIRST[api] else None
+    major = compute_versions.MAJOR if api == "compute" else 1
+    expected = f"{major}.{since}" if since > FIRST[api] else None
     assert entry.get("min_version") == expected, name
 
 
@@ -87,13 +109,14 @@ def test_route(api: str, route: Route) -> None:
     described = page_of(api, route)
     assert described.mentions(route)
     section = described.section(route)
-    if section and route.since > FIRST[api]:
-        assert section.since == route.since
+    since = min(r.since for a, r in ROUTES if (a, r.method, r.path) == (api, route.method, route.path))
+    if section and since > FIRST[api]:
+        assert section.since == since
     if section:
         assert len(section.path) == route.path.count("<")
 
 
-@pytest.mark.parametrize("api", ["baremetal", "placement"])
+@pytest.mark.parametrize("api", sorted(FIRST))
 def test_no_route_is_invented(api: str) -> None:
     routes = {(route.method, shape(route.path)) for each, route in ROUTES if each == api}
     for path in (API_REF / api).glob("*.rst"):
@@ -104,7 +127,7 @@ def test_the_services_own_paths(tmp_path: Path) -> None:
     settings = load(overrides={"database": {"connection": f"sqlite:///{tmp_path}/unused.sqlite"}})
     described = Page(API_REF / "service.rst")
     assert set(described.methods) == {
-        (r.method, r.path) for r in RootApi(settings, Database(settings), lambda session: []).routes
+        (r.method, r.path) for r in RootApi(settings, make(settings), Database(settings), lambda session: [], ()).routes
     }
 
 
@@ -114,12 +137,12 @@ def test_all_tables_and_statuses_are_defined() -> None:
         for file, lines in PARAMETERS.findall(text):
             known = entries(path.parent / file)
             assert {line.partition(": ")[2] for line in lines.splitlines()} <= set(known), path
-        statuses = entries(path.parent / "status.yaml")
         for code, reason in STATUS_LINE.findall(text):
+            statuses = entries(path.parent / "status.yaml")
             assert (reason or "default") in statuses[int(code)], (path, code, reason)
 
 
-@pytest.mark.parametrize("name", ["baremetal", "placement", "."])
+@pytest.mark.parametrize("name", [*sorted(FIRST), "."])
 def test_no_entry_is_left_over(name: str) -> None:
     folder = API_REF / name
     tables = [lines for path in folder.glob("*.rst") for _, lines in PARAMETERS.findall(path.read_text())]
@@ -364,3 +387,105 @@ def test_codes_of_the_placement_api() -> None:
     text = page("placement", "index").text
     for code in (*CODES.values(), UNDEFINED):
         assert f"``{code}``" in text
+
+
+# -- compute -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("resource", "verb", "path", "member", "form"),
+    [
+        ("flavors", "POST", "/v2.1/flavors", "flavor", flavor_forms.create),
+        ("flavors", "PUT", "/v2.1/flavors/{}", "flavor", lambda version: flavor_forms.UPDATE),
+        ("keypairs", "POST", "/v2.1/os-keypairs", "keypair", keypair_forms.create),
+        ("servers", "POST", "/v2.1/servers", "server", server_forms.create),
+        ("servers", "PUT", "/v2.1/servers/{}", "server", server_forms.update),
+        ("server_actions", "POST", "/v2.1/servers/{}/action", "rebuild", server_forms.rebuild),
+    ],
+)
+def test_bodies_of_the_compute_api(resource: str, verb: str, path: str, member: str, form: Any) -> None:
+    """What a body may have is described, with the first microversion that takes it."""
+    body = method("compute", resource, verb, path).body
+    known = {}
+    for version in range(compute_versions.MINIMUM, compute_versions.MAXIMUM + 1):
+        for name in form(version).schema["properties"][member]["properties"]:
+            known.setdefault(name, version)
+    request = {name for name in body if name.startswith(f"{member}.")}
+    assert {f"{member}.{name}" for name in known} <= request
+    for name, since in known.items():
+        if verb == "POST":
+            assert_since("compute", name, body[f"{member}.{name}"], since)
+
+
+def test_queries_of_the_compute_api() -> None:
+    for path in ("/v2.1/servers", "/v2.1/servers/detail"):
+        query = method("compute", "servers", "GET", path).query
+        assert set(query) == set(server_filters.PARAMETERS)
+        for key in server_rows.SORT_KEYS:
+            assert f"``{key}``" in query["sort_key"]["description"]
+    for path in ("/v2.1/flavors", "/v2.1/flavors/detail"):
+        query = method("compute", "flavors", "GET", path).query
+        assert set(query) == set(flavors_api.PARAMETERS)
+        for key in SORT_KEYS:
+            assert f"``{key}``" in query["sort_key"]["description"]
+
+
+def test_words_of_the_compute_api() -> None:
+    actions = page("compute", "server_actions")
+    assert set(server_actions.ACTIONS) <= set(actions.methods["POST", "/v2.1/servers/{}/action"].body)
+    for name in server_actions.NOT_HERE:
+        assert f"``{name}``" in actions.text
+    for name in server_history.EVENTS:
+        described = method("compute", "instance_actions", "GET", "/v2.1/servers/{}/os-instance-actions").body["action"]
+        assert f"``{name}``" in described["description"]
+    text = page("compute", "index").text
+    for status, name in (*compute_errors.NAMES.items(), ("others", compute_errors.FAULT)):
+        assert name in text, status
+    assert set(method("compute", "flavor_access", "POST", "/v2.1/flavors/{}/action").body) == {
+        *flavor_forms.ACTION.schema["properties"],
+        "flavor_access",
+    }
+    for version in {quota.until for quota in quotas.QUOTAS if quota.until is not None}:
+        assert f"2.{version + 1}" in page("compute", "quota_sets").text
+
+
+# -- scheduling --------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_dry_run_takes() -> None:
+    section = method("scheduling", "requests", "POST", "/v1/requests")
+    schema = REQUEST.schema
+    answered = {"placement_query", "candidates", "node", "allocations", "count", "reason"}
+    assert set(section.body) == {*schema["properties"], *answered}
+    for name in schema["properties"]:
+        assert section.body[name]["required"] == (name in schema["required"]), name
+    for part in ("flavor", "image"):
+        for name in schema["properties"][part]["properties"]:
+            assert f"``{name}``" in section.body[part]["description"], name
+
+
+# -- images ------------------------------------------------------------------------------------------------------------
+
+
+def test_fields_of_images() -> None:
+    shown = method("image", "images", "GET", "/v2/images/{}")
+    assert set(shown.body) == set(image_schemas.PROPERTIES) - {"stores"}
+    assert set(method("image", "images", "POST", "/v2/images").body) == {"id", *image_schemas.SETTABLE}
+    changed = method("image", "images", "PATCH", "/v2/images/{}")
+    assert set(changed.body) == {"op", "path", "value", *image_schemas.SETTABLE}
+
+
+def test_queries_of_the_list_of_images() -> None:
+    described = set(method("image", "images", "GET", "/v2/images").query)
+    assert described >= {*listing.PAGING, *listing.SORTING, *filters.FIELDS, *listing.SORTED_BY} - {"size"}
+
+
+def test_policies_of_the_image_api() -> None:
+    of_routes = {route.policy for api, route in ROUTES if api == "image"} - {None}
+    of_views = {"publicize_image", "communitize_image", "get_image_location", "context_is_admin"}
+    assert of_routes | of_views == {rule.name for rule in IMAGE_RULES}
+
+
+def test_members_of_images() -> None:
+    section = method("image", "members", "GET", "/v2/images/{}/members/{}")
+    assert set(section.body) == set(member_schemas.MEMBER["properties"])

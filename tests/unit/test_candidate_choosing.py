@@ -8,6 +8,7 @@ import pytest
 
 from baremetal_sched.placement.candidates import choosing
 from baremetal_sched.placement.candidates.choosing import candidates
+from baremetal_sched.placement.candidates.time_limit import TimeLimit, TookTooLong
 from baremetal_sched.placement.candidates.trees import Anchor, Found, Inventory, Provider
 from baremetal_sched.placement.candidates.wanted import Fixed, Group, Wanted
 
@@ -55,6 +56,75 @@ def test_too_little_for_all_is_seen_at_once() -> None:
     assert list(candidates(wanting(*[3] * 40), [tree(0, ports=19)])) == []
 
 
+class Checks(TimeLimit):
+    """The time is over after ``most`` checks."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.left = most
+
+    def check(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise TookTooLong
+
+
+@pytest.mark.parametrize("size", [8, 10, 50])
+def test_groups_of_which_a_provider_serves_one_are_counted(size: int) -> None:
+    """Each takes more than half of a provider, and there is one group more than providers."""
+    wanted = wanting(*[51] * (size + 1), 1)
+    assert list(candidates(wanted, [tree(0, ports=size, free=100)], time_limit=Checks(100))) == []
+
+
+def cells(number: int, ports: int) -> Anchor:
+    """A root, cells with a processor each below it, and ports below each cell."""
+    providers = [Provider(1, 1)]
+    for cell in range(10, 10 + number):
+        providers.append(Provider(cell, 1, 1, inventories=Fixed({CPU: Inventory(1, 1, 1, 1)})))
+        fits = Fixed({PORT: Inventory(1, 1, 1, 1)})
+        providers += [Provider(100 * cell + port, 1, cell, inventories=fits) for port in range(ports)]
+    return Anchor(providers[0], providers, [], {})
+
+
+@pytest.mark.parametrize("isolate", [False, True])
+def test_dead_ends_are_remembered(isolate: bool) -> None:
+    """A port more than each cell has, in one subtree: the cells have enough together, and none has alone."""
+    groups = (Group("cell", {CPU: 1}), *(Group(str(number), {PORT: 1}) for number in range(13)))
+    wanted = Wanted(groups, NAMES, isolate=isolate, same_subtrees=(frozenset(group.suffix for group in groups),))
+    assert list(candidates(wanted, [cells(4, ports=12)], time_limit=Checks(1000))) == []
+    found = islice(candidates(wanted, [cells(4, ports=13)], time_limit=Checks(1000)), 1)
+    assert len(list(found)) == 1
+
+
+#: Each takes three of these, with nothing left: they are hard to put together.
+TIGHT = [40, 31, 29, 27, 36, 37, 33, 28, 39, 45, 26, 29, 38, 35, 27, 30, 41, 29, 34, 34, 32, 43, 30, 27, 28, 46, 26]
+TIGHT += [42, 31, 27, 39, 35, 26, 37, 27, 36]
+
+
+def test_a_search_that_takes_too_long_is_stopped() -> None:
+    wanted = wanting(*TIGHT)
+    anchor = tree(0, ports=12, free=100)
+    assert sum(TIGHT) == 1200
+    with pytest.raises(TookTooLong):
+        list(candidates(wanted, [anchor], time_limit=Checks(200)))
+
+
+def test_more_patterns_than_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trees that look alike have the same candidates, however few of them are kept."""
+    wanted = wanting(1, 1)
+
+    def found() -> list[Any]:
+        trees = [tree(100 * number, ports=4) for number in range(1, 5)]
+        some = candidates(wanted, trees, breadth_first=True)
+        return [(candidate.allocations, candidate.mappings) for candidate in some]
+
+    expected = found()
+    for most in (0, 1, 7, 16):
+        monkeypatch.setattr(choosing, "_MOST_KEPT", most)
+        assert found() == expected
+    assert len(expected) == 64
+
+
 def test_amounts_of_a_provider_add_up() -> None:
     found = list(candidates(wanting(3, 5), [tree(0, ports=1)]))
     assert [(candidate.allocations, candidate.mappings) for candidate in found] == [
@@ -78,7 +148,12 @@ def test_groups_that_have_little_to_choose_from_choose_first() -> None:
 def test_trees_that_look_alike_are_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
     searched = []
     choices = choosing.choices
-    monkeypatch.setattr(choosing, "choices", lambda wanted, anchor: searched.append(anchor) or choices(wanted, anchor))
+
+    def noted(wanted: Wanted, anchor: Anchor, time_limit: TimeLimit) -> Any:
+        searched.append(anchor)
+        return choices(wanted, anchor, time_limit)
+
+    monkeypatch.setattr(choosing, "choices", noted)
     wanted = Wanted((Group("", {CPU: 2}), Group("1", {PORT: 1})), NAMES)
     found = list(candidates(wanted, [tree(100 * number, ports=2, free=2 + number % 5) for number in range(1, 51)]))
     assert len(searched) == 1

@@ -8,7 +8,7 @@ import structlog
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from baremetal_sched.conductor.job import Job
-from baremetal_sched.errors import DatabaseAway, LastingConflict, SchedulerError, TooManyConflicts
+from baremetal_sched.errors import DatabaseAway, LastingConflict, SchedulerError, SchemaTooNew, TooManyConflicts
 
 CLASH = IntegrityError("INSERT", {}, Exception("this name is taken"))
 DEADLOCK = OperationalError("UPDATE", {}, Exception("deadlock"))
@@ -67,6 +67,7 @@ def test_a_change_that_clashes_for_ever_is_given_up() -> None:
         ([lost(CLASH)] * 9, False),
         ([lost(DEADLOCK)] * 9, True),
         ([DatabaseAway()] * 9, True),
+        ([SchemaTooNew(found="0002", known="0001")] * 9, True),
         ([lost(CLASH), lost(CLASH), DatabaseAway(), lost(CLASH), lost(DEADLOCK), lost(CLASH), lost(CLASH)], True),
     ],
 )

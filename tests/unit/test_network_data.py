@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.schemas.base import load
 from baremetal_sched.baremetal.schemas.nodes import NODE_CREATE
+from baremetal_sched.documents.schema import load
 from baremetal_sched.errors import InvalidValue
 
 MAC = "fa:16:3e:9c:bf:3d"

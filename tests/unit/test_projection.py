@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from baremetal_sched.baremetal.projection import inventory_of, is_reserved, resource_class_of
+from baremetal_sched.baremetal.availability import is_available
+from baremetal_sched.baremetal.projection import inventory_of, resource_class_of
 from baremetal_sched.db.models import Node
 from baremetal_sched.placement.projected import Unit
 
@@ -17,8 +18,12 @@ NAMES = [
     if row["resource_class"] is not None
 ]
 with (DATA / "inventory_vectors.csv").open() as file:
-    # Nova can be told to offer nodes that are in use; we never do.
-    ROWS = [row for row in csv.DictReader(file) if row["skip_reserve_in_use"] == "0" or row["has_instance"] == "0"]
+    # Nova can be told to offer nodes that are in use; we never do. And a node always has a provision state.
+    ROWS = [
+        row
+        for row in csv.DictReader(file)
+        if (row["skip_reserve_in_use"] == "0" or row["has_instance"] == "0") and row["provision_state"]
+    ]
 
 
 def test_the_vectors_cover_every_state() -> None:
@@ -28,13 +33,13 @@ def test_the_vectors_cover_every_state() -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: "-".join(row.values()))
 def test_reserved_as_nova_has_it(row: dict[str, str]) -> None:
-    reserved = is_reserved(
-        row["provision_state"] or None,
-        row["power_state"] or None,
-        row["maintenance"] == "1",
-        "00000000-0000-4000-8000-000000000001" if row["has_instance"] == "1" else None,
+    node = Node(
+        provision_state=row["provision_state"],
+        power_state=row["power_state"] or None,
+        maintenance=row["maintenance"] == "1",
+        instance_uuid="00000000-0000-4000-8000-000000000001" if row["has_instance"] == "1" else None,
     )
-    assert reserved == (row["reserved"] == "1")
+    assert is_available(node) == (row["reserved"] == "0")
 
 
 @pytest.mark.parametrize("row", NAMES, ids=lambda row: repr(row["resource_class"])[:40])

@@ -1,9 +1,11 @@
 """Inspection rules on documents: fields in texts, every operator, every action, loops, and how rules fail."""
 
 import re
+import time
+import tracemalloc
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,9 @@ from hypothesis import strategies as st
 from baremetal_sched.baremetal.rules import engine, patterns
 from baremetal_sched.baremetal.rules.actions import ACTIONS
 from baremetal_sched.baremetal.rules.engine import Rule
+from baremetal_sched.baremetal.rules.limits import Budget, RuleFailed
 from baremetal_sched.baremetal.rules.operators import OPERATORS
-from baremetal_sched.baremetal.rules.signatures import RuleFailed, Signature
+from baremetal_sched.baremetal.rules.signatures import Signature
 from baremetal_sched.baremetal.rules.subject import ApiCall, Subject
 from baremetal_sched.errors import InvalidValue
 from tests.functional.fuzz.words import odd_values
@@ -424,7 +427,7 @@ def test_logging() -> None:
     [
         (clause("fail", "no {node.name}"), "Failed to inspect hardware. Reason: no n1"),
         (clause("log", "x", "loud"), "Invalid log level: loud"),
-        (clause("set-attribute", "/extra/s/x", 1), "Failed to set attribute /extra/s/x with value 1"),
+        (clause("set-attribute", "/extra/s/x", 1), "Failed to set attribute /extra/s/x: "),
         (clause("set-attribute", "/extra/l/0", 1), "Failed to set attribute"),
         (
             clause("set-attribute", "/uuid", "x"),
@@ -436,7 +439,7 @@ def test_logging() -> None:
         (clause("del-attribute", "/extra/nosuch"), "there is none"),
         (clause("del-attribute", "/extra/s/x"), "there is none"),
         (clause("del-attribute", "/provision_state"), "cannot be set by a rule"),
-        (clause("add-trait", "bad"), "Failed to add new trait bad: it is no trait"),
+        (clause("add-trait", "bad"), "Failed to add new trait: 'bad' is not a valid trait. Did you mean CUSTOM_BAD?"),
         (clause("add-trait", "{item}", loop=[5]), "Failed to add new trait 5"),
         (clause("set-plugin-data", "s.x", 1), "Failed to set plugin data at s.x"),
         (clause("extend-plugin-data", "s", 1), "it is no list"),
@@ -521,7 +524,7 @@ def test_rules_see_what_those_before_them_did() -> None:
         ([clause("matches", "a", "(")], [], "condition operator matches: invalid regular expression"),
         ([], [clause("set-attribute", path="/a")], "Invalid parameters for action operator set-attribute: missing"),
         ([], [clause("log", msg="a", x=1)], "action operator log: unexpected argument(s): x"),
-        ([], [clause("add-trait", "bad")], "action operator add-trait: Failed to add new trait bad"),
+        ([], [clause("add-trait", "bad")], "action operator add-trait: Failed to add new trait: 'bad' is not"),
     ],
 )
 def test_rules_that_can_only_fail_are_refused(conditions: Any, actions: Any, reason: str) -> None:
@@ -532,3 +535,106 @@ def test_rules_that_can_only_fail_are_refused(conditions: Any, actions: Any, rea
 
 def test_what_a_loop_fills_in_is_not_refused() -> None:
     engine.check([clause("matches", "a", "{item}", loop=["a"])], [clause("add-trait", "{item}", loop=["CUSTOM_A"])])
+
+
+# -- limits ------------------------------------------------------------------------------------------------------------
+
+DOUBLE = "{plugin_data[x]}{plugin_data[x]}"
+
+
+def spend(size: int, *actions: dict[str, Any], seconds: float = 30) -> Subject:
+    """Run a rule whose inspection may use so much."""
+    found = subject()
+    found.budget = Budget(size, seconds)
+    engine.run([Rule("r1", (), actions)], found, mask_secrets="never")
+    return found
+
+
+def test_a_text_that_doubles_itself_is_stopped() -> None:
+    doubling = [clause("set-plugin-data", "x", "a" * 64), *[clause("set-plugin-data", "x", DOUBLE)] * 30]
+    tracemalloc.start()
+    try:
+        with pytest.raises(RuleFailed, match=r"may produce 1048576 bytes .*max_size.* \(inspection rule r1\)"):
+            spend(2**20, *doubling)
+        assert tracemalloc.get_traced_memory()[1] < 20 * 2**20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [
+        [clause("set-plugin-data", "x", ["a"]), *[clause("set-plugin-data", "x", ["{plugin_data[x]}"] * 2)] * 40],
+        [clause("set-plugin-data", "x", {"a": 1}), *[clause("set-plugin-data", "x", {"{plugin_data[x]}": 1})] * 40],
+        [clause("extend-attribute", "/extra/l", "a" * 10_000, loop=list(range(1000)))],
+        [clause("set-plugin-data", "{item}", {"a": ["b" * 5000]}, loop=list(range(1000)))],
+        [clause("set-plugin-data", "x", ["a" * 64]), *[clause("extend-plugin-data", "x", "{plugin_data[x]}")] * 40],
+        [clause("set-capability", "x", "a" * 64), *[clause("set-capability", "x", "{node.properties}" * 2)] * 40],
+    ],
+)
+def test_whatever_grows_is_stopped(actions: list[dict[str, Any]]) -> None:
+    with pytest.raises(RuleFailed, match=r"\(inspection rule r1\)"):
+        spend(2**20, *actions)
+
+
+def test_what_conditions_read_counts_too() -> None:
+    condition = clause("eq", values=["{item}" * 100, "x"], loop=["i"] * 1000, multiple="all")
+    found = subject()
+    found.budget = Budget(100_000)
+    with pytest.raises(RuleFailed, match="may produce 100000 bytes"):
+        engine.run([Rule("r1", [condition], ())], found, mask_secrets="never")
+
+
+def test_rules_that_take_long_are_stopped() -> None:
+    slow = [clause("extend-plugin-data", "x", "{item}", True, loop=list(range(1000)))] * 100
+    started = time.monotonic()
+    with pytest.raises(RuleFailed, match=r"may take 0\.2 s .*time_limit"):
+        spend(2**40, *slow, seconds=0.2)
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        clause("set-attribute", "/extra/" + "/".join("a" * 300), 1),
+        clause("set-plugin-data", ".".join("a" * 300), 1),
+        clause("extend-attribute", "/extra/" + "/".join("a" * 300), 1),
+        clause("set-port-attribute", MAC, "/extra/" + "/".join("a" * 300), 1),
+    ],
+)
+def test_documents_get_no_deeper_than_can_be_shown(action: dict[str, Any]) -> None:
+    with pytest.raises(RuleFailed, match="nested too deeply: at most 100 levels"):
+        run(action)
+
+
+def test_a_document_that_nests_itself_is_stopped() -> None:
+    nesting = clause("set-plugin-data", "x", ["{plugin_data[x]}"])
+    with pytest.raises(RuleFailed, match="nested too deeply"):
+        run(*[nesting] * 100)
+    assert run(*[nesting] * 90)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "actions", "message"),
+    [
+        (100, 100, None),
+        (101, 1, "101 conditions are too many: a rule may have 100"),
+        (1, 101, "101 actions are too many: a rule may have 100"),
+    ],
+)
+def test_a_rule_has_so_many_clauses(conditions: int, actions: int, message: str | None) -> None:
+    rule = [clause("is-true", "x")] * conditions, [clause("fail", "x")] * actions
+    with pytest.raises(InvalidValue, match=message) if message else nullcontext():
+        engine.check(*rule)
+
+
+def test_a_rule_has_so_many_regular_expressions() -> None:
+    engine.check([clause("matches", "x", f"a{number}") for number in range(20)], [])
+    with pytest.raises(InvalidValue, match="21 regular expressions are too many: a rule may have 20"):
+        engine.check([clause("!contains", "x", "a")] * 21, [])
+
+
+def test_a_loop_has_so_many_items() -> None:
+    engine.check([], [clause("fail", "x", loop=[1] * 1000)])
+    with pytest.raises(InvalidValue, match="A loop of 1001 items is too long: it may have 1000"):
+        engine.check([], [clause("fail", "x", loop=[1] * 1001)])

@@ -19,4 +19,4 @@ def test_config_drive_and_image_url_of_an_instance_are_masked() -> None:
         "image_url": MASK,
         "image_source": "i",
     }
-    assert mask({"configdrive": "H4sI"}) == {"configdrive": "H4sI"}
+    assert mask({"image_url": "http://x"}) == {"image_url": "http://x"}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from oslo_config import cfg
 
-from baremetal_sched import settings
+from baremetal_sched import auth_settings, settings
 
 
 def test_overrides_beat_the_environment_which_beats_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,3 +42,169 @@ def test_a_wrong_value_in_a_file_stops_the_start(tmp_path: Path) -> None:
     file.write_text("[api]\nmax_limit = many\n")
     with pytest.raises(cfg.Error):
         settings.load([str(file)])
+
+
+def refused(text: str, tmp_path: Path) -> str:
+    """What is said about a file with these lines."""
+    file = tmp_path / "a.conf"
+    file.write_text(text)
+    with pytest.raises(cfg.Error) as info:
+        settings.load([str(file)])
+    return str(info.value).replace(str(file), "FILE")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[databse]\nconnection = x\n", "FILE, line 2: there is no group [databse]. Did you mean [database]?"),
+        ("[default]\nhost = x\n", "FILE, line 2: there is no group [default]. Did you mean [DEFAULT]?"),
+        (
+            "[oslo_polcy]\npolicy_file = x\n",
+            "FILE, line 2: there is no group [oslo_polcy]. Did you mean [oslo_policy]?",
+        ),
+        (
+            "# a\n\n[database]\nconection = x\n",
+            "FILE, line 4: there is no option conection in [database]. Did you mean connection?",
+        ),
+        (
+            "[api]\nmax-limit=5\n",
+            "FILE, line 2: there is no option max-limit in [api]. Did you mean max_limit?",
+        ),
+        ("[DEFAULT]\nmax_limit: 5\n", "FILE, line 2: there is no option max_limit in [DEFAULT]. It is in [api]."),
+        (
+            "[oslo_policy]\nnosuchthing = 1\n",
+            "FILE, line 2: there is no option nosuchthing in [oslo_policy]; api-ref/configuration.rst has those that "
+            "there are.",
+        ),
+    ],
+)
+def test_a_slip_in_a_name_is_an_error_that_proposes_the_right_one(text: str, said: str, tmp_path: Path) -> None:
+    assert refused(text, tmp_path) == said
+
+
+def test_every_slip_is_named_at_once(tmp_path: Path) -> None:
+    assert len(refused("[databse]\na = 1\n[api]\nb = 2\n", tmp_path).splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("OS_DATABSE__CONNECTION", "no group [databse]. Did you mean [database]?"),
+        ("OS_DATABASE__CONECTION", "no option conection in [database]. Did you mean connection?"),
+        ("OS_DATABASE___CONNECTION", "no option _connection in [database]. Did you mean connection?"),
+        ("OS_database__CONNECTION", "is not read: OS_DATABASE__CONNECTION has to be in capitals."),
+        ("os_api__max_limit", "is not read: OS_API__MAX_LIMIT has to be in capitals."),
+    ],
+)
+def test_a_slip_in_a_variable(name: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "5")
+    with pytest.raises(cfg.Error, match=rf"environment variable {name}\b.*") as info:
+        settings.load()
+    assert said in str(info.value)
+
+
+def test_variables_of_clients_and_of_other_services_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OS_CLOUD", "OS_DATABSE_CONNECTION", "OS_AUTH_URL", "OS_KEYSTONE_AUTHTOKEN__PASSWORD"):
+        monkeypatch.setenv(name, "x")
+    loaded = settings.load()
+    assert settings.NAMES.others(settings.entries_of(loaded)) == ["keystone_authtoken"]
+
+
+def test_groups_of_other_services_are_left_alone(tmp_path: Path) -> None:
+    """Those that Ironic and Placement have, and those of oslo's libraries, are no slips."""
+    others = """
+        agent_containers anaconda ansible api_database audit cifs cinder console dhcp disk_utils dnsmasq drac errors
+        glance healthcheck inventory ipmi ironic_lib ironic_networking json_rpc keystone_authtoken mdns metrics
+        metrics_statsd neutron nfs nova oci oslo_concurrency oslo_limit oslo_messaging_kafka
+        oslo_messaging_notifications oslo_messaging_rabbit oslo_reports oslo_versionedobjects placement_database
+        profiler pxe pxe_filter redfish sensor_data service_catalog service_user swift vnc workarounds
+    """.split()  # noqa: SIM905
+    file = tmp_path / "a.conf"
+    file.write_text("".join(f"[{group}]\na = 1\n" for group in others) + "[Database]\nmax_pool_size = 3\n")
+    loaded = settings.load([str(file)])
+    assert settings.NAMES.others(settings.entries_of(loaded)) == sorted(others)
+    assert loaded.database.max_pool_size == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[api]\n\nmax_limit = many\n", "FILE, line 3: [api] max_limit = many: "),
+        ("[cors]\nmax_age = many\n", "FILE, line 2: [cors] max_age = many: "),
+        ("[inspector]\nhooks = $nosuch\n", "FILE, line 2: [inspector] hooks = $nosuch: "),
+        ("[api]\nauth_strategy = magic\n", "FILE, line 2: [api] auth_strategy = magic: Valid values are"),
+    ],
+)
+def test_a_wrong_value_names_its_place(text: str, said: str, tmp_path: Path) -> None:
+    assert refused(text, tmp_path).startswith(said)
+
+
+def test_a_password_with_a_dollar_is_not_repeated(tmp_path: Path) -> None:
+    said = refused("[database]\nconnection = mariadb://u:hunter$two@h/d\n", tmp_path)
+    assert said == "FILE, line 2: [database] connection: a $ has to be written $$"
+    file = tmp_path / "b.conf"
+    file.write_text("[database]\nconnection = mariadb://u:hunter$$two@h/d\n")
+    assert settings.load([str(file)]).database.connection == "mariadb://u:hunter$two@h/d"
+
+
+def test_lines_are_those_of_the_parser(tmp_path: Path) -> None:
+    """Values that go on in the next line, and characters that only Python takes for the end of one."""
+    file = tmp_path / "a.conf"
+    file.write_text(
+        "[inspector]\npci_device_alias = {}\n  and = more\n\t[x]\n;c = 1\n\n[DEFAULT]\nhost: a\u2028b\x0cc\n"
+    )
+    loaded = settings.load([str(file)])
+    assert loaded.host == "a\u2028b\x0cc"
+    assert [entry.where for entry in settings.entries_of(loaded)][:2] == [f"{file}, line 2", f"{file}, line 8"]
+
+
+def test_a_wrong_value_in_the_environment_names_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OS_API__MAX_LIMIT", "0")
+    with pytest.raises(cfg.Error, match=r"^environment variable OS_API__MAX_LIMIT: \[api\] max_limit = 0: Should be"):
+        settings.load()
+
+
+def test_a_wrong_value_on_the_command_line_names_its_option() -> None:
+    with pytest.raises(cfg.Error, match=r"^\[api\] auth_strategy: Valid values are"):
+        settings.load(overrides={"api": {"auth_strategy": "magic"}})
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(cfg.Error, match=r"^There is no configuration file /nosuch/a\.conf\.$"):
+        settings.load(["/nosuch/a.conf"])
+    with pytest.raises(cfg.Error, match="cannot be read"):
+        settings.load([str(tmp_path)])
+    binary = tmp_path / "b.conf"
+    binary.write_bytes(b"[api]\nmax_limit = \xff\n")
+    with pytest.raises(cfg.Error, match="cannot be read"):
+        settings.load([str(binary)])
+    assert "Section must be started" in refused("a = 1\n", tmp_path)
+
+
+def test_the_scope_of_requests_can_be_named(tmp_path: Path) -> None:
+    """Files of other services have it, although oslo.policy has not any more."""
+    file = tmp_path / "a.conf"
+    file.write_text("[oslo_policy]\nenforce_scope = false\n")
+    assert settings.load([str(file)]).oslo_policy.enforce_scope is False
+    assert settings.load().oslo_policy.enforce_scope is True
+
+
+def test_the_name_that_ironic_has_for_the_strategy_is_understood(tmp_path: Path) -> None:
+    file = tmp_path / "a.conf"
+    file.write_text("[DEFAULT]\nauth_strategy = noauth2\n")
+    assert settings.load([str(file)]).api.auth_strategy == "noauth2"
+
+
+def test_the_name_that_ironic_has_for_the_strategy_is_understood_in_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is stronger than a file, and weaker than our own name."""
+    monkeypatch.setenv("OS_DEFAULT__AUTH_STRATEGY", "noauth2")
+    assert settings.load().api.auth_strategy == "noauth2"
+    assert auth_settings.names_strategy(settings.load())
+    monkeypatch.setenv("OS_API__AUTH_STRATEGY", "noauth")
+    assert settings.load().api.auth_strategy == "noauth"
+    monkeypatch.delenv("OS_API__AUTH_STRATEGY")
+    monkeypatch.setenv("OS_DEFAULT__AUTH_STRATEGY", "magic")
+    with pytest.raises(cfg.Error, match=r"^\[api\] auth_strategy: Valid values are"):
+        settings.load()

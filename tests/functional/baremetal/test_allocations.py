@@ -83,6 +83,13 @@ def test_a_node_claimed_in_placement_is_not_allocated(service: Service) -> None:
     assert service.node(node)["instance_uuid"] is None
 
 
+def test_a_node_claimed_in_placement_is_not_allocated_by_its_name_either(service: Service) -> None:
+    claimed, free = (service.add_node(name) for name in ("n1", "n2"))
+    service.claim(UUID, claimed)
+    assert "allocation in placement: 1" in allocate(service, candidate_nodes=[claimed])["last_error"]
+    assert allocate(service, name="n1")["node_uuid"] == free
+
+
 def test_a_consumer_of_that_uuid_that_holds_something_is_left_alone(service: Service) -> None:
     service.claim(UUID, service.add_node("n1"))
     service.add_node("n2")
@@ -218,12 +225,12 @@ def test_a_node_at_which_a_conductor_works_is_waited_for(service: Service) -> No
         ({"name": "a b"}, 400, "Cannot create allocation with invalid name 'a b'"),
         ({"name": UUID}, 400, "invalid name"),
         ({"uuid": "x"}, 400, "Expected UUID for uuid: x"),
-        ({"traits": ["bad"]}, 400, "'bad' is not valid"),
-        ({"traits": ["!bad"]}, 400, "'bad' is not valid"),
-        ({"traits": ["!!CUSTOM_A"]}, 400, "'!CUSTOM_A' is not valid"),
+        ({"traits": ["bad"]}, 400, "'bad' is not a valid trait"),
+        ({"traits": ["!bad"]}, 400, "'bad' is not a valid trait"),
+        ({"traits": ["!!CUSTOM_A"]}, 400, "'!CUSTOM_A' is not a valid trait"),
         ({"traits": ["in:"]}, 400, "should be non-empty"),
-        ({"traits": ["in:CUSTOM_A,!CUSTOM_B"]}, 400, "'!CUSTOM_B' is not valid"),
-        ({"traits": ["CUSTOM_A,CUSTOM_B"]}, 400, "is not valid"),
+        ({"traits": ["in:CUSTOM_A,!CUSTOM_B"]}, 400, "'!CUSTOM_B' is not a valid trait"),
+        ({"traits": ["CUSTOM_A,CUSTOM_B"]}, 400, "is not a valid trait"),
         ({"traits": "CUSTOM_A"}, 400, "is not of type 'array'"),
         ({"traits": [1]}, 400, "1 is not of type 'string'"),
         ({"traits": [f"CUSTOM_{number}" for number in range(501)]}, 400, "501 traits are too many"),
@@ -351,6 +358,8 @@ def test_delete_frees_the_node(service: Service) -> None:
         refused = service.baremetal(method, "/nodes/n1/allocation", status=404)
         assert fault(refused) == "Allocation for node n1 was not found"
     service.baremetal("GET", f"{A}/{second['uuid']}", status=404)
+    assert fault(service.baremetal("GET", "/nodes/nosuch/allocation", status=400)) == "Node nosuch could not be found."
+    service.baremetal("DELETE", "/nodes/nosuch/allocation", status=404)
     assert service.database.read(audit) == []
 
 
@@ -436,6 +445,14 @@ def test_backfill_of_what_somebody_else_has(service: Service) -> None:
     service.claim(UUID, node)
     active(service, node)
     assert UUID in fault(service.baremetal("POST", A, {"node": node}, status=409))
+
+
+def test_backfill_of_a_node_with_another_instance(service: Service) -> None:
+    node = service.add_node("n1")
+    active(service, node, instance_uuid=UUID)
+    refused = service.baremetal("POST", A, {"node": node, "uuid": str(uuid.uuid4())}, status=409)
+    assert UUID in fault(refused)
+    assert service.node(node)["instance_uuid"] == UUID
 
 
 def test_backfill_that_does_not_fit(service: Service) -> None:

@@ -1,5 +1,6 @@
 """/v1/events"""
 
+import io
 from typing import Any
 
 import pytest
@@ -14,12 +15,12 @@ EVENT = {
 }
 
 
-def test_events_are_logged(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
+def test_events_are_logged(service: Service, lines: io.StringIO) -> None:
     more = {"device_id": None, "binding:host_id": EVENT["port_id"], "binding:vnic_type": "baremetal"}
     second = {**EVENT, **more, "event": "network.delete_port", "status": "a secret\nof sorts"}
     response = service.baremetal("POST", "/events", {"events": [EVENT, second]}, status=204)
     assert response.body == b""
-    logged = [line for line in capsys.readouterr().out.splitlines() if "external event" in line]
+    logged = [line for line in lines.getvalue().splitlines() if "external event" in line]
     assert len(logged) == 2
     assert "network.bind_port" in logged[0]
     assert "de:ad:ca:fe:ba:be" in logged[1]

@@ -7,8 +7,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import history, nodes
+from baremetal_sched.db import requester
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import NodeHistory
+from baremetal_sched.db.requester import UNKNOWN, Requester
 from tests.service import Service
 
 
@@ -17,7 +19,9 @@ def test_events_are_kept_in_order_with_the_states_of_the_node(service: Service) 
 
     def happen(session: Session) -> None:
         found = nodes.find_for_change(session, node)
-        history.record(session, found, "first", event_type="provision", user="u", project="p")
+        requester.attach(session, Requester("req-1", "u", "p"))
+        history.record(session, found, "first", event_type="provision")
+        requester.attach(session, UNKNOWN)
         found.provision_state, found.target_provision_state = "cleaning", "available"
         history.record(session, found, "second", event_type="clean", severity="ERROR", conductor="c1", duration=1.5)
 
@@ -56,10 +60,9 @@ def add_events(service: Service, node: str, *events: str) -> list[str]:
 
     def happen(session: Session) -> None:
         found = nodes.find_for_change(session, node)
+        requester.attach(session, Requester(project_id="p"))
         for event in events:
-            history.record(
-                session, found, event, event_type="power", severity="ERROR", conductor="c1", project="p", duration=2.7
-            )
+            history.record(session, found, event, event_type="power", severity="ERROR", conductor="c1", duration=2.7)
 
     service.database.write(happen)
     return [

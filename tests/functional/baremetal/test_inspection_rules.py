@@ -1,7 +1,10 @@
 """/v1/inspection_rules, and what rules make of inspections."""
 
+import socket
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -11,12 +14,21 @@ import pytest
 from baremetal_sched.baremetal import inspection
 from baremetal_sched.baremetal.rules import built_in
 from baremetal_sched.cli.conductor import check_registration
+from baremetal_sched.conductor import api_calls
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.settings import load
 from tests.service import Service, fault
 
 TRAIT = {"op": "add-trait", "args": {"name": "CUSTOM_A"}}
 EQUAL = {"op": "eq", "args": {"values": ["{node.driver}", "fake-hardware"]}}
+
+
+@pytest.fixture
+def service(database_url: str) -> Iterator[Service]:
+    """The service, as it is where it listens on a loopback address only."""
+    with Service(database_url, inspection_rules={"allow_loopback": True}) as running:
+        running.add_conductor("c1")
+        yield running
 
 
 def add(service: Service, *actions: dict[str, Any], **more: Any) -> Any:
@@ -398,6 +410,88 @@ def test_calls_that_are_refused(service: Service, uuid: str, listener: Any) -> N
     add(service, {"op": "api-call", "args": {"url": url}})
     assert "404" in inspect(service, uuid, state="inspect failed")["last_error"]
     assert len(seen) == 1
+
+
+def test_a_call_ends_when_its_time_is_over(service: Service, uuid: str) -> None:
+    """However slowly the answer comes, and however often it is asked for."""
+    stop = threading.Event()
+
+    def drip(server: socket.socket) -> None:
+        while not stop.is_set():
+            with suppress(OSError), server.accept()[0] as connection:
+                connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+                while not stop.wait(0.1):
+                    connection.sendall(b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.1)
+        thread = threading.Thread(target=drip, args=(server,))
+        thread.start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        args = {"url": url, "timeout": 0.3, "retries": 2, "backoff_factor": 0.01}
+        add(service, {"op": "api-call", "args": args})
+        started = time.monotonic()
+        reason = inspect(service, uuid, state="inspect failed")["last_error"]
+        stop.set()
+        thread.join()
+    assert f"The call of {url} by an inspection rule failed: timed out" in reason
+    assert time.monotonic() - started < 10
+
+
+def test_all_calls_of_an_inspection_have_one_limit(
+    service: Service, uuid: str, listener: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api_calls, "TIME_LIMIT", 1.0)
+    url, _, statuses = listener
+    statuses += [503] * 20
+    add(service, {"op": "api-call", "args": {"url": url, "retries": 10, "backoff_factor": 10}})
+    started = time.monotonic()
+    assert "HTTP Error 503" in inspect(service, uuid, state="inspect failed")["last_error"]
+    assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:{port}/", "http://localhost:{port}/", "http://[::ffff:127.0.0.1]:{port}/"]
+)
+def test_a_conductor_that_others_reach_does_not_call_itself(database_url: str, listener: Any, url: str) -> None:
+    address, seen, _ = listener
+    with Service(database_url) as service:
+        service.add_conductor("c1")
+        body = {"driver": "fake-hardware", "name": "n1"}
+        node = service.baremetal("POST", "/nodes", body).json["uuid"]
+        service.set_columns(node, provision_state="manageable")
+        add(service, {"op": "api-call", "args": {"url": url.format(port=address.rpartition(":")[2]), "retries": 0}})
+        reason = inspect(service, node, state="inspect failed")["last_error"]
+    assert "is this machine itself; to call it all the same, list it in [inspection_rules] allowed_hosts" in reason
+    assert not seen
+
+
+def test_hosts_are_checked_at_the_start() -> None:
+    with pytest.raises(InvalidValue, match=r"\[inspection_rules\] allowed_hosts: '10.0.0.0/99'"):
+        check_registration(load(overrides={"inspection_rules": {"allowed_hosts": ["10.0.0.0/99"]}}))
+
+
+# -- limits ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_rule_makes_no_document_that_could_not_be_shown(service: Service, uuid: str) -> None:
+    add(service, setting("/extra/" + "/".join("a" * 300), 1))
+    reason = inspect(service, uuid, state="inspect failed")["last_error"]
+    assert "nested too deeply: at most 100 levels are accepted. (inspection rule" in reason
+    for path in (f"/nodes/{uuid}", "/nodes/detail", f"/nodes/{uuid}/inventory"):
+        service.baremetal("GET", path)
+
+
+def test_rules_together_may_use_what_the_settings_say(database_url: str) -> None:
+    with Service(database_url, inspection_rules={"max_size": 100_000}) as service:
+        service.add_conductor("c1")
+        node = service.baremetal("POST", "/nodes", {"driver": "fake-hardware", "name": "n1"}).json["uuid"]
+        service.set_columns(node, provision_state="manageable")
+        doubling = setting("/extra/a", "{node[extra][a]}{node[extra][a]}")
+        rule = add(service, setting("/extra/a", "a" * 100), *[doubling] * 40)["uuid"]
+        reason = inspect(service, node, state="inspect failed")["last_error"]
+        assert f"may produce 100000 bytes ([inspection_rules] max_size) (inspection rule {rule})" in reason
+        assert service.node(node)["extra"] == {}
 
 
 # -- rules in files ----------------------------------------------------------------------------------------------------

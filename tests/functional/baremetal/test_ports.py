@@ -243,6 +243,10 @@ def test_a_port_moves_to_another_node(service: Service, node: str, other: str) -
     assert addresses(service, "node=n2") == ["1"]
     service.set_columns(node, provision_state="active")
     service.patch_at(path, ("replace", "/node_uuid", node), status=409)
+    # Whether there is such a node is looked at first.
+    unknown = "aaaaaaaa-0000-4000-8000-000000000000"
+    refused = service.patch_at(path, ("replace", "/node_uuid", unknown), status=400)
+    assert fault(refused) == f"Node {unknown} could not be found."
 
 
 def test_what_may_change_in_which_state(service: Service, node: str) -> None:

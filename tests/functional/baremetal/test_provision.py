@@ -1,10 +1,12 @@
 """PUT /v1/nodes/{node}/states/provision: what is asked for, and what conductors make of it."""
 
+import threading
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
+from baremetal_sched.baremetal.api import provision
 from baremetal_sched.baremetal.drivers.machine import Effect, Machine
 from baremetal_sched.baremetal.drivers.rescue import FakeRescue
 from baremetal_sched.baremetal.drivers.vendor import FakeVendor
@@ -83,6 +85,34 @@ def test_the_password_of_a_rescue_is_kept_while_it_lasts(service: Service, uuid:
     assert kept["rescue_password"] == "secret"
     assert kept["hashed_rescue_password"].startswith("$scrypt$")
     assert do(service, "unrescue")["instance_info"] == {"a": 1}
+
+
+def test_a_password_is_hashed_once_and_before_anything_is_locked(
+    service: Service, uuid: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = []
+
+    def write() -> None:
+        service.database.write(lambda session: session.execute(update(Node).values(description="meanwhile")))
+
+    def hashed(password: str) -> str:
+        # From another connection, which a lock of this one would stop.
+        writer = threading.Thread(target=write)
+        writer.start()
+        writer.join(20)
+        times.append(writer.is_alive())
+        return f"$scrypt$of {password}"
+
+    monkeypatch.setattr(provision, "hashed", hashed)
+    service.set_columns(uuid, provision_state="active", reservation="another")
+    body = {"target": "rescue", "rescue_password": "secret"}
+    service.baremetal("PUT", f"/nodes/{uuid}/states/provision", body, status=409)
+    assert times == [False]
+    service.set_columns(uuid, reservation=None)
+    service.baremetal("PUT", f"/nodes/{uuid}/states/provision", body, status=202)
+    assert times == [False, False]
+    kept = service.database.read(lambda session: session.scalars(select(Node.instance_info)).one())
+    assert kept["hashed_rescue_password"] == "$scrypt$of secret"
 
 
 @pytest.mark.parametrize("fails", ["rescuing", "rescue wait"])

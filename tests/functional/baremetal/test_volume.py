@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.service import Service
+from tests.service import Service, fault
 
 CONNECTOR = {"type": "iqn", "connector_id": "iqn.a"}
 TARGET = {"volume_type": "iscsi", "volume_id": "v", "boot_index": 0, "properties": {"auth_password": "x", "lun": 1}}
@@ -81,7 +81,21 @@ def test_what_is_taken(service: Service, node: str) -> None:
     add(service, node, "connectors", type="ip")
 
 
+def test_patch_needs_a_node_whose_power_is_off(service: Service, node: str) -> None:
+    """Not to know it is not enough; what may be removed in the node's state may not be changed."""
+    for kind in BODIES:
+        path = f"/volume/{kind}/{add(service, node, kind)['uuid']}"
+        for power_state in ("power on", None):
+            service.set_columns(node, provision_state="enroll", power_state=power_state)
+            assert "power has to be off" in fault(service.patch_at(path, ("add", "/extra/a", 1), status=400))
+        service.set_columns(node, power_state="power off")
+        service.patch_at(path, ("add", "/extra/a", 1))
+        service.set_columns(node, power_state="power on")
+        service.baremetal("DELETE", path, status=204)
+
+
 def test_patch_and_delete_need_a_node_that_does_not_run(service: Service, node: str) -> None:
+    service.set_columns(node, power_state="power off")
     connector = f"/volume/connectors/{add(service, node, 'connectors')['uuid']}"
     target = f"/volume/targets/{add(service, node, 'targets')['uuid']}"
     add(service, node, "targets", boot_index=1)
@@ -103,6 +117,8 @@ def test_patch_and_delete_need_a_node_that_does_not_run(service: Service, node: 
 
 def test_they_move_to_another_node_and_go_with_it(service: Service, node: str) -> None:
     other = service.baremetal("POST", "/nodes", {"driver": "fake-hardware", "name": "n2"}).json["uuid"]
+    for each in (node, other):
+        service.set_columns(each, power_state="power off")
     target = f"/volume/targets/{add(service, node, 'targets')['uuid']}"
     add(service, other, "connectors")
     assert service.patch_at(target, ("replace", "/node_uuid", other)).json["node_uuid"] == other

@@ -84,7 +84,8 @@ def test_the_parent_is_on_before_its_child(
     assert power_states(service, grandparent, parent, child, sibling) == ["power on"] * 3 + [before]
     assert service.node(parent)["last_error"] is None
     assert service.node(parent)["driver_internal_info"]["last_power_state_change"]
-    assert service.inventory(parent)["CUSTOM_GOLD"]["reserved"] == 0
+    reserved = [service.inventory(uuid)["CUSTOM_GOLD"]["reserved"] for uuid in (grandparent, parent, child)]
+    assert reserved == [0, 1, 1]  # children are not given out
     require_free(service, grandparent, parent, child, sibling)
 
 

@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
+from baremetal_sched.baremetal import nodes
 from baremetal_sched.baremetal.drivers.machine import Machine
 from baremetal_sched.baremetal.drivers.power import POWER_INTERFACES, PowerInterface
 from baremetal_sched.baremetal.states import POWER_TARGETS
 from baremetal_sched.conductor.chores import CHORES
+from baremetal_sched.conductor.host import Host
 from baremetal_sched.errors import InvalidValue
 from tests.service import Service
 
@@ -127,3 +129,37 @@ def test_fake_machines_are_not_asked(service: Service) -> None:
     with service.statements() as statements:
         service.conductors["c1"].do_chore(CHORE)
     assert statements == []
+
+
+def test_a_node_that_was_changed_while_its_machine_was_asked_is_left_alone(
+    service: Service, uuid: str, machine: Real, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was found may be older than the change; the next time tells."""
+    machine.state = "power off"
+    ask = machine.get_power_state
+
+    def change_meanwhile(asked: Machine) -> str | None:
+        service.patch(uuid, ("add", "/extra/a", 1))
+        return ask(asked)
+
+    monkeypatch.setattr(machine, "get_power_state", change_meanwhile)
+    before = service.node(uuid)
+    service.conductors["c1"].do_chore(CHORE)
+    after = service.node(uuid)
+    assert after["extra"] == {"a": 1}
+    assert [after[name] for name in ("power_state", "target_power_state", "reservation", "driver_internal_info")] == [
+        before[name] for name in ("power_state", "target_power_state", "reservation", "driver_internal_info")
+    ]
+    assert machine.state == "power off"
+
+
+def test_a_node_that_was_reserved_meanwhile_is_not_asked(
+    service: Service, uuid: str, machine: Real, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(machine, "get_power_state", lambda asked_one: asked.append(asked_one.uuid))
+    number = service.database.read(lambda session: nodes.find(session, uuid).id)
+    monkeypatch.setattr(Host, "own", lambda host, condition: [number])
+    service.set_columns(uuid, reservation="c9")
+    service.conductors["c1"].do_chore(CHORE)
+    assert asked == []

@@ -3,19 +3,22 @@
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, insert, select, update
 from sqlalchemy.orm import Session
 from structlog.testing import CapturingLogger
 
 from baremetal_sched.baremetal.audit import audit
 from baremetal_sched.conductor import providers
 from baremetal_sched.conductor.chores import CHORES
+from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import (
     Conductor,
     Inventory,
     NodeHistory,
     ProviderTrait,
+    ResourceClass,
     ResourceProvider,
+    Trait,
 )
 from tests.service import Service
 
@@ -26,6 +29,7 @@ def spoil(kind: str, session: Session, uuid: str) -> None:
     """Change the provider behind the node's back."""
     provider_id = session.scalars(select(ResourceProvider.id).where(ResourceProvider.uuid == uuid)).one()
     inventory: Any = Inventory.provider_id == provider_id
+    own: Any = ResourceProvider.id == provider_id
     match kind:
         case "offered":
             session.execute(update(Inventory).where(inventory).values(reserved=0, capacity=1))
@@ -35,11 +39,21 @@ def spoil(kind: str, session: Session, uuid: str) -> None:
             session.execute(delete(Inventory).where(inventory))
         case "trait lost":
             session.execute(delete(ProviderTrait).where(ProviderTrait.provider_id == provider_id))
+        case "trait added":
+            added = session.scalars(select(Trait.id).where(Trait.name == "CUSTOM_B")).one()
+            session.execute(insert(ProviderTrait).values(provider_id=provider_id, trait_id=added))
+        case "class added":
+            add_class(session, provider_id)
+        case "no longer marked":
+            session.execute(update(ResourceProvider).where(own).values(mirrored_class_id=None))
 
 
-def add_class(service: Service, uuid: str) -> None:
-    """Give the provider an inventory of its own, as a client can."""
-    service.placement("POST", f"/resource_providers/{uuid}/inventories", {"resource_class": "VCPU", "total": 5})
+def add_class(session: Session, provider_id: int, used: int = 0) -> None:
+    """Give the provider an inventory that is not its node's."""
+    class_id = session.scalars(select(ResourceClass.id).where(ResourceClass.name == "VCPU")).one()
+    limits = {"total": 8, "reserved": 0, "min_unit": 1, "max_unit": 8, "step_size": 1, "allocation_ratio": 1.0}
+    row = {"provider_id": provider_id, "resource_class_id": class_id, "capacity": 8, "used": used, **limits}
+    session.execute(insert(Inventory).values(created_at=utcnow(), **row))
 
 
 @pytest.mark.parametrize("kind", ["offered", "doubled", "inventory lost", "trait lost", "trait added", "class added"])
@@ -48,12 +62,6 @@ def test_what_was_changed_is_undone_and_reported(service: Service, kind: str) ->
     other = service.add_node("n2", traits=("CUSTOM_B",))
     before = (service.inventory(uuid), service.provider_traits(uuid), service.inventory(other))
     service.database.write(lambda session: spoil(kind, session, uuid))
-    generation = service.placement("GET", f"/resource_providers/{uuid}").json["generation"]
-    if kind == "trait added":
-        body = {"resource_provider_generation": generation, "traits": ["CUSTOM_A", "CUSTOM_B"]}
-        service.placement("PUT", f"/resource_providers/{uuid}/traits", body)
-    if kind == "class added":
-        add_class(service, uuid)
     service.conductors["c1"].do_chore(CHORE)
     assert (service.inventory(uuid), service.provider_traits(uuid), service.inventory(other)) == before
     assert service.database.read(audit) == []
@@ -87,21 +95,55 @@ def test_what_was_undone_is_in_the_log_the_metrics_and_the_history(
     assert entry["event"].endswith(f"that is undone: {change}")
 
 
+def test_a_provider_that_is_not_marked_as_that_of_a_node_is_marked_again(service: Service) -> None:
+    uuid = service.add_node("n1")
+    service.database.write(lambda session: spoil("no longer marked", session, uuid))
+    assert service.database.read(audit) == [f"node {uuid}: has no resource provider"]
+    service.conductors["c1"].do_chore(CHORE)
+    assert service.database.read(audit) == []
+
+
 def test_a_sound_fleet_costs_a_few_statements(service: Service) -> None:
     for number in range(5):
         service.add_node(f"n{number}", traits=("CUSTOM_A",), resource_class=f"class{number % 2}")
     service.add_node("none", resource_class=None)
     with service.statements() as statements:
         service.conductors["c1"].do_chore(CHORE)
-    assert len(statements) == 4
-    assert all(statement.startswith("SELECT") for statement in statements)
+    # Servers are told first that a snapshot is wanted.
+    asked = [statement for statement in statements if not statement.startswith(("SET", "START TRANSACTION"))]
+    assert len(asked) == 4
+    assert all(statement.startswith("SELECT") for statement in asked)
 
 
-def test_what_somebody_holds_stays_and_the_others_are_still_looked_at(service: Service) -> None:
+def test_what_is_held_stays_without_more_of_it_and_the_others_are_still_looked_at(service: Service) -> None:
     held, other = service.add_node("n1"), service.add_node("n2", traits=("CUSTOM_A",))
-    add_class(service, held)
-    service.claim("11111111-1111-1111-1111-111111111111", held, "VCPU")
+
+    def hold(session: Session) -> None:
+        provider_id = session.scalars(select(ResourceProvider.id).where(ResourceProvider.uuid == held)).one()
+        add_class(session, provider_id, used=1)
+
+    service.database.write(hold)
     service.database.write(lambda session: spoil("trait lost", session, other))
-    service.conductors["c1"].do_chore(CHORE)
+    for _ in range(2):
+        service.conductors["c1"].do_chore(CHORE)
     assert "VCPU" in service.inventory(held)
+    assert held not in service.candidates("resources=VCPU:1")
     assert service.provider_traits(other) == ["CUSTOM_A"]
+    undone = service.database.read(lambda session: session.scalars(select(Conductor.undone_changes)).one())
+    assert undone == 2  # one each, and nothing the second time
+    service.patch(held, ("replace", "/maintenance", True), status=200)
+
+
+def test_traits_of_the_scheduler_above_stay(service: Service) -> None:
+    uuid = service.add_node("n1", traits=("CUSTOM_A",))
+    path = f"/resource_providers/{uuid}"
+    nova = ["COMPUTE_NODE", "COMPUTE_STATUS_DISABLED", "OWNER_NOVA"]
+    generation = service.placement("GET", path).json["generation"]
+    body = {"resource_provider_generation": generation, "traits": ["CUSTOM_A", *nova]}
+    service.placement("PUT", f"{path}/traits", body, status=200)
+    service.conductors["c1"].do_chore(CHORE)
+    assert service.provider_traits(uuid) == sorted(["CUSTOM_A", *nova])
+    service.baremetal("PUT", f"/nodes/{uuid}/traits", {"traits": ["CUSTOM_B"]})
+    service.patch(uuid, ("replace", "/maintenance", True))
+    assert service.provider_traits(uuid) == sorted(["CUSTOM_B", *nova])
+    assert service.database.read(audit) == []

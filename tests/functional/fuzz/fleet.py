@@ -1,5 +1,6 @@
 """A little of everything, so that what is made up finds something; and the names of it all."""
 
+from typing import Any
 from uuid import UUID
 
 from baremetal_sched.baremetal.inventory import store
@@ -13,6 +14,7 @@ AGGREGATE = "00000000-0000-4000-8000-00000000a9a9"
 ROOT, CHILD = str(UUID(int=1)), str(UUID(int=2))
 MAC, AGENT_MAC = "52:54:00:00:00:01", "52:54:00:00:00:02"
 TOKEN = "token"
+PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE5vHVSmuTxJ5ivDGgnJgnwnFhR9v4GSuIRFFbBVKqm9"
 
 
 def build(service: Service) -> Words:
@@ -20,7 +22,10 @@ def build(service: Service) -> Words:
     nodes = _nodes(service)
     parts = {"nodes": [*nodes, "node0", "new"], **_around(service, nodes[2])}
     _providers(service)
-    return Words({**parts, **_same_under_other_names(parts)})
+    _compute(service)
+    parts["images"] = _images(service)
+    parts["servers"] = _servers(service, parts["images"][1])
+    return Words({**parts, **_same_under_other_names(parts), "members": ["p"]})
 
 
 def _nodes(service: Service) -> list[str]:
@@ -75,6 +80,42 @@ def _providers(service: Service) -> None:
     call("PUT", "/resource_classes/CUSTOM_B")
 
 
+def _compute(service: Service) -> None:
+    service.add_flavor("gold", id="gold", specs={"resources:CUSTOM_GOLD": "1", "plain": "x"})
+    service.add_flavor("private", id="private", **{"os-flavor-access:is_public": False})
+    service.compute("POST", "/os-keypairs", {"keypair": {"name": "mine", "public_key": PUBLIC_KEY}})
+
+
+def _servers(service: Service, image: str) -> list[str]:
+    """A server that is active, with all that a server can have, and one in error."""
+    service.add_node("machine", resource_class="machine")
+    zeros = dict.fromkeys(("resources:VCPU", "resources:MEMORY_MB", "resources:DISK_GB"), "0")
+    service.add_flavor("machine", id="machine", specs={"resources:CUSTOM_MACHINE": "1", **zeros})
+    common = {"imageRef": image, "networks": "none", "tags": ["t"], "metadata": {"k": "v"}}
+    found = []
+    for flavor in ("machine", "gold"):
+        body = {"server": {"name": flavor, "flavorRef": flavor, **common}}
+        found.append(service.compute("POST", "/servers", body, status=202).json["server"]["id"])
+    service.work()
+    return found
+
+
+def _images(service: Service) -> list[str]:
+    """An image that has all that an image can have, and a queued one."""
+    formats = {"disk_format": "raw", "container_format": "bare"}
+
+    def create(**fields: Any) -> str:
+        uuid: str = service.http.post_json("/image/v2/images", {**formats, **fields}).json["id"]
+        return uuid
+
+    full = create(name="full", tags=["t"], **{"trait:CUSTOM_A": "required", "image_source": "http://192.0.2.1/full"})
+    service.http.post_json(f"/image/v2/images/{full}/members", {"member": "p"})
+    service.http.post_json(
+        f"/image/v2/images/{full}/import", {"method": {"name": "web-download", "uri": "http://192.0.2.1/i"}}
+    )
+    return [full, create(name="queued")]
+
+
 def _same_under_other_names(parts: dict[str, list[str]]) -> dict[str, list[str]]:
     nodes = parts["nodes"]
     providers = [ROOT, CHILD, *nodes[:4]]
@@ -108,4 +149,15 @@ def _same_under_other_names(parts: dict[str, list[str]]) -> dict[str, list[str]]
         "resources": ["CUSTOM_GOLD:1", "VCPU:1,CUSTOM_GOLD:1", "VCPU:0"],
         "indicators": ["alarm@chassis", "led@system"],
         "group_policy": ["none", "isolate"],
+        "flavors": ["gold", "private"],
+        "os-extra_specs": ["resources:CUSTOM_GOLD", "plain", "trait:CUSTOM_A"],
+        "os-keypairs": ["mine"],
+        **dict.fromkeys(("servers", "server_id"), parts["servers"]),
+        "flavorRef": ["gold", "machine"],
+        "imageRef": parts["images"],
+        "tags": ["t"],
+        "metadata": ["k"],
+        "availability_zone": ["nova"],
+        "public_key": [PUBLIC_KEY],
+        "extensions": ["os-keypairs"],
     }

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 
 from hypothesis import strategies as st
 
-from baremetal_sched.web.application import Route
+from baremetal_sched.web.route import Route
 from tests.functional.fuzz.words import Words, mostly, odd_values
 from tests.reference import Method, page_of
 
@@ -18,16 +18,18 @@ RAW_BODIES = (b"", b"{", b"\xff\xfe", b"[" * 500, b'{"a":1,"a":2}', b"NaN", b'"\
 
 @dataclass(frozen=True)
 class Request:
-    """What is sent. ``version`` is the minor part of the microversion."""
+    """What is sent. ``version`` is the minor part of the microversion; ``headers`` take the place of the usual ones."""
 
     method: str
     path: str
     query: str
     version: int
     body: bytes | None
+    headers: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
-        return f"1.{self.version} {self.method} {self.path}?{self.query} {self.body!r}"
+        body = self.body if self.body is None or len(self.body) < 2000 else self.body[:2000] + b"..."
+        return f"1.{self.version} {self.method} {self.path}?{self.query[:2000]} {body!r} {self.headers!r:.2000}"
 
 
 def edges(route: Route, section: Method, least: int, latest: int) -> list[int]:
@@ -112,7 +114,14 @@ def _object(draw: st.DrawFn, fields: Mapping[str, Mapping[str, Any]], words: Wor
     chosen: Iterable[str] = required
     if fields:
         chosen = {*required, *draw(st.lists(st.sampled_from(sorted(fields)), max_size=5))}
-    document = {name: draw(words.value(name, fields[name])) for name in sorted(chosen)}
+    document: dict[str, Any] = {}
+    for name in sorted(chosen):
+        # A field such as flavor.name is within the object flavor, which sorts before it.
+        outer, dot, inner = name.partition(".")
+        value = draw(words.value(inner or name, fields[name]))
+        place = document.get(outer) if dot else document
+        if isinstance(place, dict):
+            place[inner or name] = value
     match draw(st.integers(0, 9)):
         case 0 if document:
             document.pop(draw(st.sampled_from(sorted(document))))

@@ -1,4 +1,4 @@
-"""Requests that are made up, to every route of both APIs, at each edge of its microversions.
+"""Requests that are made up, to every route of every API, at each edge of its microversions.
 
 Whatever is asked, the answer is one that the reference describes, in the format of its API; and never a 500.
 FUZZ_EXAMPLES says how many requests a route gets; where it is given, they are others each time.
@@ -7,7 +7,7 @@ FUZZ_EXAMPLES says how many requests a route gets; where it is given, they are o
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from webtest import TestResponse
 
 from baremetal_sched.baremetal.api import versions as baremetal_versions
+from baremetal_sched.compute.api import errors as compute_errors
+from baremetal_sched.compute.api import versions as compute_versions
 from baremetal_sched.placement.api import versions as placement_versions
-from baremetal_sched.web.application import Route
+from baremetal_sched.web.route import Route
 from tests.functional.fuzz import fleet
 from tests.functional.fuzz.requests import Request, edges, requests
 from tests.reference import ROUTES, Method, page_of
@@ -27,10 +29,13 @@ EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "8"))
 #: What every route may be answered with: a microversion that has not got it, a method or a path that is none then.
 ALWAYS = {400, 404, 405, 406}
 #: Where what is made up by chance is hardly ever what somebody could mean.
-SELDOM_RIGHT = {"allocation_candidates", "events", "provision", "reshaper"}
+SELDOM_RIGHT = {"allocation_candidates", "events", "provision", "requests", "reshaper", "server_actions"}
 VERSIONS = {
     "baremetal": (baremetal_versions.MINIMUM, baremetal_versions.MAXIMUM),
     "placement": (placement_versions.MINIMUM, placement_versions.MAXIMUM),
+    "compute": (compute_versions.MINIMUM, compute_versions.MAXIMUM),
+    "scheduling": (0, 0),
+    "image": (0, 0),
 }
 
 
@@ -79,18 +84,27 @@ def test_answers_are_those_described(service: Service, api: str, resource: str) 
     assert resource in SELDOM_RIGHT or any(status < 400 for status in seen), seen
 
 
-def send(service: Service, api: str, request: Request) -> TestResponse:
-    header, value = {
-        "baremetal": ("X-OpenStack-Ironic-API-Version", f"1.{request.version}"),
-        "placement": ("OpenStack-API-Version", f"placement 1.{request.version}"),
+def send(service: Service, api: str, request: Request, headers: Mapping[str, str] | None = None) -> TestResponse:
+    version = {
+        "baremetal": {"X-OpenStack-Ironic-API-Version": f"1.{request.version}"},
+        "placement": {"OpenStack-API-Version": f"placement 1.{request.version}"},
+        "compute": {"OpenStack-API-Version": f"compute 2.{request.version}"},
+        "scheduling": {},
+        "image": {"Accept": "application/json"},
     }[api]
     return service.http.request(
         f"/{api}{request.path}?{request.query}",
         method=request.method,
-        headers={header: value, "Content-Type": "application/json"},
+        headers={**version, "Content-Type": _media_type(api, request), **(headers or {})},
         body=request.body or b"",
         expect_errors=True,
     )
+
+
+def _media_type(api: str, request: Request) -> str:
+    if api == "image" and request.method == "PATCH":
+        return "application/openstack-images-v2.1-json-patch"
+    return "application/octet-stream" if api == "image" and request.path.endswith("/file") else "application/json"
 
 
 def assert_format(api: str, response: TestResponse, request: Request) -> None:
@@ -105,6 +119,17 @@ def assert_format(api: str, response: TestResponse, request: Request) -> None:
         (error,) = document["errors"]
         assert error["status"] == response.status_code, request
         assert error["detail"], request
+    elif api == "compute":
+        ((name, error),) = document.items()
+        assert name == compute_errors.NAMES.get(response.status_code, compute_errors.FAULT), request
+        assert error["code"] == response.status_code, request
+        assert error["message"], request
+    elif api == "scheduling":
+        assert document["error"]["status"] == response.status_code, request
+        assert document["error"]["message"], request
+    elif api == "image":
+        assert document["code"].startswith(str(response.status_code)), request
+        assert document["message"], request
     else:
         message = json.loads(document["error_message"])
         assert message.get("faultstring") or message.get("title"), request

@@ -188,9 +188,7 @@ def test_a_trait_that_was_made_anew_is_another(service: Service, fleet: dict[str
     service.placement("PUT", "/traits/CUSTOM_FRESH")
     assert before == len(service.placement("GET", path).json["allocation_requests"])
     provider = next(iter(service.placement("GET", path).json["provider_summaries"]))
-    generation = service.placement("GET", f"/resource_providers/{provider}/traits").json["resource_provider_generation"]
-    body = {"resource_provider_generation": generation, "traits": ["CUSTOM_FRESH"]}
-    service.placement("PUT", f"/resource_providers/{provider}/traits", body)
+    service.baremetal("PUT", f"/nodes/{provider}/traits/CUSTOM_FRESH")
     assert provider not in service.placement("GET", path).json["provider_summaries"]
 
 

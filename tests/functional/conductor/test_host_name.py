@@ -1,0 +1,133 @@
+"""Two conductors with one host name: the newcomer goes if the other is alive, and takes over if it is not."""
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import conductors
+from baremetal_sched.baremetal.conductors import LastHeartbeat
+from baremetal_sched.conductor import host_name
+from baremetal_sched.conductor.daemon import Conductor
+from baremetal_sched.conductor.host import Host
+from baremetal_sched.db.models import Conductor as ConductorEntry
+from baremetal_sched.errors.baremetal import HostNameTaken
+from tests.processes import wait_until
+from tests.service import Service
+
+INTERVAL = 1.0
+
+
+@pytest.fixture
+def site(database_url: str) -> Iterator[Service]:
+    with Service(database_url, conductor={"heartbeat_interval": INTERVAL}) as service:
+        service.add_conductor("c1")
+        yield service
+
+
+def newcomer(site: Service) -> Conductor:
+    """Another process that has the name c1."""
+    settings = site.conductors["c1"]._settings
+    return Conductor(site.database, settings)
+
+
+def test_a_newcomer_goes_if_the_heartbeat_of_the_other_goes_on(site: Service) -> None:
+    uuid = site.add_node("n1", power=False)
+    site.set_columns(uuid, reservation="c1", target_power_state="power on")
+    stop = threading.Event()
+    heart = threading.Thread(target=site.conductors["c1"]._heart.run, args=(stop,))
+    heart.start()
+    try:
+        began = time.monotonic()
+        with pytest.raises(HostNameTaken, match="Another conductor with the host name c1 is running"):
+            newcomer(site).run(threading.Event())
+        assert time.monotonic() - began < 2 * INTERVAL + 10
+    finally:
+        stop.set()
+        heart.join()
+    # What the other works on is still its own.
+    assert site.node(uuid)["reservation"] == "c1"
+
+
+def test_a_newcomer_takes_over_from_one_that_was_killed(site: Service) -> None:
+    uuid = site.add_node("n1", power=False)
+    site.set_columns(uuid, reservation="c1", target_power_state="power on")
+    began = time.monotonic()
+    newcomer(site).start()
+    assert 2 * INTERVAL <= time.monotonic() - began < 2 * INTERVAL + 10
+    assert site.node(uuid)["reservation"] is None
+
+
+@pytest.mark.parametrize("left", ["signed off", "long ago", "gone"])
+def test_it_does_not_wait_if_there_is_no_doubt(site: Service, left: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wait(*arguments: object) -> None:
+        raise AssertionError("it waits")
+
+    def leave(session: Session) -> None:
+        if left == "signed off":
+            conductors.sign_off(session, "c1")
+        else:
+            session.execute(update(ConductorEntry).values(heartbeat_at=1.0))
+        if left == "gone":
+            conductors.forget_gone(session, 1)
+
+    site.database.write(leave)
+    monkeypatch.setattr(host_name, "_await", wait)
+    newcomer(site).start()
+    assert site.baremetal("GET", "/conductors/c1").json["alive"] is True
+
+
+@pytest.mark.parametrize("entry", ["offline", "none"])
+def test_of_two_that_start_together_one_stays(site: Service, entry: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both have seen that there is no other."""
+    look, barrier, looked = host_name._look, threading.Barrier(2), threading.local()
+
+    def look_together(host: Host) -> LastHeartbeat | None:
+        seen = look(host)
+        if not hasattr(looked, "once"):
+            looked.once = True
+            barrier.wait(10)
+        return seen
+
+    def leave(session: Session) -> None:
+        session.execute(update(ConductorEntry).values(heartbeat_at=1.0))
+        if entry == "none":
+            conductors.forget_gone(session, 1)
+
+    site.database.write(leave)
+    monkeypatch.setattr(host_name, "_look", look_together)
+    stop = threading.Event()
+
+    def live(_: int) -> str:
+        try:
+            newcomer(site).run(stop)
+        except HostNameTaken:
+            stop.set()
+            return "went"
+        return "stayed"
+
+    with ThreadPoolExecutor(2) as pool:
+        lives = [pool.submit(live, number) for number in range(2)]
+        try:
+            wait_until(stop.is_set, 20, "one of them to go")
+        finally:
+            stop.set()
+        assert sorted(future.result() for future in lives) == ["stayed", "went"]
+
+
+def test_a_stop_ends_the_wait_and_leaves_the_other_alone(database_url: str) -> None:
+    with Service(database_url, conductor={"heartbeat_interval": 20}) as service:
+        service.add_conductor("c1")
+        uuid = service.add_node("n1", power=False)
+        service.set_columns(uuid, reservation="c1", target_power_state="power on")
+        stop = threading.Event()
+        threading.Timer(0.3, stop.set).start()
+        began = time.monotonic()
+        newcomer(service).run(stop)
+        assert time.monotonic() - began < 15
+        assert service.baremetal("GET", "/conductors/c1").json["alive"] is True
+        assert service.node(uuid)["reservation"] == "c1"

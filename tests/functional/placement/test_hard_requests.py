@@ -1,0 +1,111 @@
+"""Requests that ask for more than can be worked out: they are refused at once, or stopped in time."""
+
+import time
+
+import pytest
+
+from baremetal_sched.db.deadline import until
+from baremetal_sched.placement.candidates import search
+from tests import worlds
+from tests.service import Service
+from tests.unit.test_candidate_choosing import TIGHT
+from tests.worlds import spec, uuid_of
+
+
+def hosts(service: Service, number: int) -> None:
+    """Providers with 100 processors each, below one root."""
+    specs = [spec("root"), *(spec(f"host{place}", "root", VCPU=100) for place in range(number))]
+    service.database.write(lambda session: worlds.build(session, specs))
+
+
+def of(amounts: list[int], policy: str = "none") -> str:
+    groups = [f"resources{number}=VCPU:{amount}" for number, amount in enumerate(amounts, 1)]
+    return f"/allocation_candidates?{'&'.join(groups)}&group_policy={policy}"
+
+
+def test_what_is_impossible_is_seen_at_once(service: Service) -> None:
+    hosts(service, 10)
+    begin = time.thread_time()
+    for query in (of([51] * 11 + [1]), of([1] * 11, "isolate"), of([34] * 20 + [33])):
+        assert service.placement("GET", f"{query}&limit=1").json["allocation_requests"] == []
+    assert time.thread_time() - begin < 2
+
+
+def test_a_search_that_takes_too_long_is_answered_with_503(database_url: str) -> None:
+    with Service(database_url, placement={"candidates_time_limit": 0.2}) as service:
+        hosts(service, 12)
+        begin = time.monotonic()
+        answer = service.placement("GET", of(TIGHT), status=503)
+        assert time.monotonic() - begin < 5
+        assert int(answer.headers["Retry-After"]) >= 1
+        (error,) = answer.json["errors"]
+        assert "did not end within 0.2 seconds and was stopped. Narrow the request: give a limit" in error["detail"]
+        assert "fewer groups (there are 36)" in error["detail"]
+        smaller = service.placement("GET", f"{of([60] * 5)}&limit=3").json["allocation_requests"]
+        assert len(smaller) == 3
+
+
+def test_a_search_ends_before_its_request_has_to(service: Service) -> None:
+    hosts(service, 12)
+    options = search.Options(seconds=60)
+    with until(time.monotonic() + 2):
+        assert search._seconds(options) == pytest.approx(1.5, abs=0.4)
+    with until(time.monotonic() - 1):
+        assert search._seconds(options) == 0
+    assert search._seconds(search.Options()) is None
+
+
+def test_more_candidates_than_one_answer_can_hold(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts(service, 20)
+    monkeypatch.setattr(search, "MOST_NAMED", 1000)
+    assert len(service.placement("GET", f"{of([1, 1])}&limit=200").json["allocation_requests"]) == 200
+    for limit, advice in (("", "give a limit"), ("&limit=300", "give a smaller limit")):
+        answer = service.placement("GET", of([1, 1]) + limit, status=503)
+        assert f"more allocation candidates than one answer can hold. Narrow the request: {advice}" in answer.text
+
+
+@pytest.mark.parametrize("count", [200, 240])
+def test_many_groups_and_classes(service: Service, count: int) -> None:
+    """Databases join 60 tables, or think for minutes about the order of joins."""
+    hosts(service, 3)
+    names = [f"CUSTOM_{number}" for number in range(count)]
+
+    def add(session: object) -> None:
+        for name in names:
+            worlds.ensure_class(session, name)  # type: ignore[arg-type]
+
+    service.database.write(add)
+    classes = ",".join(f"{name}:1" for name in names)
+    assert service.placement("GET", f"/resource_providers?resources={classes}").json["resource_providers"] == []
+    assert service.placement("GET", f"/allocation_candidates?resources={classes}").json["allocation_requests"] == []
+    assert service.placement("GET", f"{of(list(range(1, count + 1)))}&limit=1").json["allocation_requests"] == []
+    assert len(service.placement("GET", f"{of([1] * count)}&limit=2").json["allocation_requests"]) == 2
+
+
+@pytest.mark.parametrize("path", ["/allocation_candidates", "/resource_providers"])
+@pytest.mark.parametrize(
+    ("condition", "most"), [("required=in:CUSTOM_A,CUSTOM_B", 498), (f"member_of={uuid_of('rack')}", 498)]
+)
+def test_more_conditions_than_a_database_takes(service: Service, path: str, condition: str, most: int) -> None:
+    for name in ("CUSTOM_A", "CUSTOM_B"):
+        service.placement("PUT", f"/traits/{name}")
+    for count in (most, most + 1):
+        query = "&".join(["resources=VCPU:1", *[condition] * count])
+        answer = service.placement("GET", f"{path}?{query}", status=200 if count == most else 400)
+    assert "at most 500 with 2000 names are accepted" in answer.json["errors"][0]["detail"]
+
+
+def test_statements_of_large_requests_are_not_kept(service: Service) -> None:
+    """Each may take a megabyte, and there are any number of them."""
+    hosts(service, 1)
+    for number in range(60):
+        service.placement("PUT", f"/traits/CUSTOM_{number}")
+    caches = [engine._compiled_cache for engine in (service.database.engine, service.database.reading_engine)]
+    service.placement("GET", "/resource_providers?required=CUSTOM_1")
+    service.placement("GET", "/allocation_candidates?resources=VCPU:1&required=in:CUSTOM_1,CUSTOM_2")
+    before = [len(cache or ()) for cache in caches]
+    for count in range(45, 60):
+        traits = "&".join(f"required=in:CUSTOM_{number},CUSTOM_1" for number in range(count))
+        service.placement("GET", f"/resource_providers?{traits}")
+        service.placement("GET", f"/allocation_candidates?resources=VCPU:1&{traits}")
+    assert [len(cache or ()) for cache in caches] == pytest.approx(before, abs=6)

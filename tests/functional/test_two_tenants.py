@@ -1,0 +1,244 @@
+"""Two tenants of the compute, image and scheduling APIs: neither sees nor changes what the other has.
+
+Each plants words in all that it may name. Then every route is asked for what belongs to the other: no answer may have a
+word that was not in the request.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+import pytest
+from webtest import TestResponse
+
+from baremetal_sched.compute.api.server_actions import ACTIONS
+from baremetal_sched.web.route import Route
+from tests.functional.compute.world import ZEROS
+from tests.reference import ROUTES
+from tests.service import Service
+
+ADMIN = {"X-Auth-Token": "admin:operators", "X-Roles": "admin,member,reader"}
+APIS = ("compute", "image", "scheduling")
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE5vHVSmuTxJ5ivDGgnJgnwnFhR9v4GSuIRFFbBVKqm9"
+
+
+@dataclass
+class Tenant:
+    """A project with one user, and what it has: words, and ids by the parameters of paths."""
+
+    name: str
+    words: list[str] = field(default_factory=list)
+    ids: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Who they say they are."""
+        return {
+            "X-Auth-Token": f"{self.name}-user:{self.name}-project",
+            "X-Roles": "manager,member,reader",
+            "OpenStack-API-Version": "compute 2.100",
+        }
+
+    def word(self, kind: str) -> str:
+        """A new word."""
+        self.words.append(f"{self.name}s-{kind}")
+        return self.words[-1]
+
+
+def send(
+    service: Service, tenant: Tenant, method: str, path: str, body: Any = None, media_type: str = "application/json"
+) -> TestResponse:
+    """A request of the tenant, whatever is answered."""
+    sent = b"" if body is None else orjson.dumps(body)
+    headers = tenant.headers if method == "GET" else {**tenant.headers, "Content-Type": media_type}
+    return service.http.request(path, method=method, headers=headers, body=sent, expect_errors=True)
+
+
+def plant(service: Service, tenant: Tenant) -> None:
+    """Let the tenant have one of everything."""
+    project = f"{tenant.name}-project"
+    # A flavor, and a node, that administrators made for it.
+    flavor = {"name": tenant.word("flavor"), "id": tenant.word("flavor-id"), "description": tenant.word("flavored")}
+    amounts = {"ram": 1024, "vcpus": 1, "disk": 10, "os-flavor-access:is_public": False}
+    service.compute("POST", "/flavors", {"flavor": {**flavor, **amounts}}, headers=ADMIN)
+    path = f"/flavors/{flavor['id']}"
+    specs = {"resources:CUSTOM_GOLD": "1", **ZEROS, "note": tenant.word("spec")}
+    service.compute("POST", f"{path}/os-extra_specs", {"extra_specs": specs}, headers=ADMIN)
+    service.compute("POST", f"{path}/action", {"addTenantAccess": {"tenant": project}}, headers=ADMIN)
+    node = service.add_node(tenant.word("node"), owner=project, extra={"note": tenant.word("extra")})
+    # What it makes itself.
+    pair = {"name": tenant.word("key"), "public_key": f"{KEY} {tenant.word('comment')}", "type": "ssh"}
+    created = send(service, tenant, "POST", "/compute/v2.1/os-keypairs", {"keypair": pair})
+    assert created.status_int == 201, created.text
+    image = {
+        "name": tenant.word("image"), "visibility": "private", "tags": [tenant.word("image-tag")],
+        "note": tenant.word("property"), "container_format": "bare", "disk_format": "raw",
+    }  # fmt: skip
+    ident = send(service, tenant, "POST", "/image/v2/images", image).json["id"]
+    source = {"method": {"name": "web-download", "uri": f"http://{tenant.word('location')}/image"}}
+    assert send(service, tenant, "POST", f"/image/v2/images/{ident}/import", source).status_int == 202
+    shared = send(service, tenant, "POST", "/image/v2/images", {"name": tenant.word("shared")}).json["id"]
+    member = {"member": tenant.word("member")}
+    assert send(service, tenant, "POST", f"/image/v2/images/{shared}/members", member).status_int == 200
+    server = {
+        "name": tenant.word("server"), "description": tenant.word("description"), "flavorRef": flavor["id"],
+        "imageRef": ident, "networks": "none", "key_name": pair["name"], "tags": [tenant.word("tag")],
+        "metadata": {tenant.word("metadata-key"): tenant.word("metadata")}, "hostname": tenant.word("host"),
+    }  # fmt: skip
+    body = {"server": server, "os:scheduler_hints": {"note": tenant.word("hint")}}
+    answer = send(service, tenant, "POST", "/compute/v2.1/servers", body)
+    assert answer.status_int == 202, answer.text
+    uuid = answer.json["server"]["id"]
+    service.work()
+    reason = {"lock": {"locked_reason": tenant.word("reason")}}
+    assert send(service, tenant, "POST", f"/compute/v2.1/servers/{uuid}/action", reason).status_int == 202
+    actions = send(service, tenant, "GET", f"/compute/v2.1/servers/{uuid}/os-instance-actions").json["instanceActions"]
+    tenant.ids |= {
+        "server_id": uuid, "ident": ident, "flavor_id": flavor["id"], "name": pair["name"], "project_id": project,
+        "request_id": actions[0]["request_id"], "member": member["member"], "tag": tenant.words[-4],
+        "key": "note", "network": "n", "alias": "os-keypairs", "shared": shared, "node": node,
+    }  # fmt: skip
+    tenant.words += [uuid, ident, shared, node, actions[0]["request_id"], f"{tenant.name}-user", project]
+
+
+@pytest.fixture
+def tenants(database_url: str) -> Iterator[tuple[Service, Tenant, Tenant]]:
+    with Service(database_url, api={"auth_strategy": "noauth2"}) as service:
+        service.add_conductor("c1")
+        anna, bert = Tenant("anna"), Tenant("bert")
+        plant(service, anna)
+        plant(service, bert)
+        yield service, anna, bert
+
+
+#: What is sent with a request that changes something; ``{name}`` is an id of the other tenant's.
+BODIES: dict[tuple[str, str], list[Any]] = {
+    ("POST", "/v2.1/flavors"): [{"flavor": {"name": "x", "ram": 1, "vcpus": 1, "disk": 1}}],
+    ("PUT", "/v2.1/flavors/<flavor_id>"): [{"flavor": {"description": "mine"}}],
+    ("POST", "/v2.1/flavors/<flavor_id>/os-extra_specs"): [{"extra_specs": {"note": "mine"}}],
+    ("PUT", "/v2.1/flavors/<flavor_id>/os-extra_specs/<key>"): [{"note": "mine"}],
+    ("POST", "/v2.1/flavors/<flavor_id>/action"): [
+        {"addTenantAccess": {"tenant": "mine"}},
+        {"removeTenantAccess": {"tenant": "{project_id}"}},
+    ],
+    ("POST", "/v2.1/os-keypairs"): [{"keypair": {"name": "x", "type": "ssh", "public_key": KEY, "user_id": "{user}"}}],
+    ("PUT", "/v2.1/os-quota-sets/<project_id>"): [{"quota_set": {"cores": 1}}],
+    ("POST", "/v2.1/servers"): [
+        {"server": {"name": "x", "flavorRef": "{flavor_id}", "imageRef": "{ident}", "networks": "none"}},
+        {"server": {"name": "x", "flavorRef": "own", "imageRef": "{ident}", "networks": "none"}},
+        {"server": {"name": "x", "flavorRef": "own", "imageRef": "own", "networks": "none", "key_name": "{name}"}},
+        {"server": {"name": "x", "flavorRef": "own", "imageRef": "own", "networks": "none",
+                    "hypervisor_hostname": "{node}"}},
+        {"server": {"name": "x", "flavorRef": "own", "imageRef": "own", "networks": "none",
+                    "availability_zone": "nova::{node}"}},
+    ],
+    ("PUT", "/v2.1/servers/<server_id>"): [{"server": {"name": "mine"}}],
+    ("POST", "/v2.1/servers/<server_id>/action"): [
+        {name: {"reboot": {"type": "HARD"}, "rebuild": {"imageRef": "own"}}.get(name)} for name in ACTIONS
+    ],
+    ("POST", "/v2.1/servers/<server_id>/metadata"): [{"metadata": {"mine": "x"}}],
+    ("PUT", "/v2.1/servers/<server_id>/metadata"): [{"metadata": {"mine": "x"}}],
+    ("PUT", "/v2.1/servers/<server_id>/metadata/<key>"): [{"meta": {"note": "mine"}}],
+    ("PUT", "/v2.1/servers/<server_id>/tags"): [{"tags": ["mine"]}],
+    ("POST", "/v2/images"): [{"name": "x", "owner": "{project_id}"}, {"id": "{ident}"}],
+    ("PATCH", "/v2/images/<ident>"): [[{"op": "replace", "path": "/name", "value": "mine"}]],
+    ("POST", "/v2/images/<ident>/import"): [{"method": {"name": "web-download", "uri": "http://mine/"}}],
+    ("POST", "/v2/images/<ident>/members"): [{"member": "bert-project"}],
+    ("PUT", "/v2/images/<ident>/members/<member>"): [{"status": "accepted"}],
+    ("POST", "/v1/requests"): [{"flavor": "{flavor_id}"}, {"flavor": "own", "image": "{ident}"}],
+}  # fmt: skip
+
+#: Queries that name what is the other's, or ask for everything.
+QUERIES = {
+    "/v2.1/servers": (
+        "all_tenants=1", "all_tenants=0&project_id={project_id}", "tenant_id={project_id}", "user_id={user}",
+        "marker={server_id}", "name=s-server", "host=c1", "node={node}", "uuid={server_id}",
+    ),
+    "/v2.1/servers/detail": ("all_tenants=True&tenant_id={project_id}", "project_id={project_id}", "limit=1"),
+    "/v2.1/flavors": ("is_public=None", "is_public=false", "marker={flavor_id}"),
+    "/v2.1/flavors/detail": ("is_public=None",),
+    "/v2.1/os-keypairs": ("user_id={user}", "marker={name}"),
+    "/v2.1/os-keypairs/<name>": ("user_id={user}",),
+    "/v2.1/limits": ("tenant_id={project_id}",),
+    "/v2/images": (
+        "owner={project_id}", "visibility=all", "visibility=private", "visibility=shared&member_status=all",
+        "marker={ident}", "name=in:a,b", "id={ident}", "visibility=community",
+    ),
+}  # fmt: skip
+
+
+def filled(value: Any, mine: Tenant, other: Tenant) -> Any:
+    """``value`` with ids of the other tenant's; ``own`` stands for one of the tenant's own."""
+    if isinstance(value, dict):
+        owned = {"flavorRef": "flavor_id", "flavor": "flavor_id", "imageRef": "ident", "image": "ident"}
+        return {
+            key: mine.ids[owned[key]] if each == "own" else filled(each, mine, other) for key, each in value.items()
+        }
+    if isinstance(value, list):
+        return [filled(each, mine, other) for each in value]
+    known = {**other.ids, "user": f"{other.name}-user"}
+    return re.sub(r"\{(\w+)\}", lambda found: known[found[1]], value) if isinstance(value, str) else value
+
+
+def requests_of(api: str, route: Route, mine: Tenant, other: Tenant) -> Iterator[tuple[str, Any]]:
+    """Addresses and bodies by which ``mine`` asks the route for what ``other`` has."""
+    for ids in (other.ids, {**other.ids, "ident": other.ids["shared"]}):
+        path = f"/{api}" + re.sub(r"<(?:\w+:)?(\w+)>", lambda found, ids=ids: quote(ids[found[1]]), route.path)
+        for body in BODIES.get((route.method, route.path), [None]):
+            yield path, filled(body, mine, other)
+        for query in QUERIES.get(route.path, ()) if route.method == "GET" else ():
+            yield f"{path}?{filled(query, mine, other)}", None
+
+
+def seen_by(service: Service, tenant: Tenant) -> list[str]:
+    """What the tenant sees of its own."""
+    ids = tenant.ids
+    paths = (
+        f"/compute/v2.1/servers/{ids['server_id']}", f"/compute/v2.1/os-keypairs/{ids['name']}",
+        f"/compute/v2.1/flavors/{ids['flavor_id']}", "/compute/v2.1/servers/detail", "/compute/v2.1/os-keypairs",
+        f"/compute/v2.1/servers/{ids['server_id']}/os-instance-actions", f"/image/v2/images/{ids['ident']}",
+        f"/image/v2/images/{ids['shared']}", f"/image/v2/images/{ids['shared']}/members", "/image/v2/images",
+    )  # fmt: skip
+    answers = [send(service, tenant, "GET", path) for path in paths]
+    assert {answer.status_int for answer in answers} == {200}
+    return [answer.text for answer in answers]
+
+
+def test_neither_sees_nor_changes_what_the_other_has(tenants: tuple[Service, Tenant, Tenant]) -> None:
+    service, anna, bert = tenants
+    before = [seen_by(service, tenant) for tenant in (anna, bert)]
+    # Of its own it sees all words but those of its node, which is not of these APIs.
+    unseen = {word for word in anna.words if word not in "".join(before[0])}
+    assert unseen == {"annas-node", "annas-extra", anna.ids["node"]}
+    asked = 0
+    for mine, other in ((anna, bert), (bert, anna)):
+        for api, route in ROUTES:
+            if api not in APIS:
+                continue
+            for path, body in requests_of(api, route, mine, other):
+                media_type = route.takes[0] if route.takes else "application/json"
+                answer = send(service, mine, route.method, path, body, media_type)
+                asked += 1
+                said = f"{route.method} {path} {body}: {answer.status}"
+                assert answer.status_int < 500, f"{said} {answer.text}"
+                request = f"{path} {orjson.dumps(body).decode()}"
+                text = answer.text + str(answer.headers)
+                assert [word for word in other.words if word in text and word not in request] == [], said
+                if route.method != "GET" and any(each in route.path for each in ("server_id", "ident", "flavor_id")):
+                    assert answer.status_int in (400, 403, 404), said
+    assert asked > 300
+    assert [seen_by(service, tenant) for tenant in (anna, bert)] == before
+
+
+def test_servers_and_their_allocations_belong_to_who_asked(tenants: tuple[Service, Tenant, Tenant]) -> None:
+    service, anna, _ = tenants
+    held = service.placement("GET", f"/allocations/{anna.ids['server_id']}", headers=ADMIN).json
+    assert (held["project_id"], held["user_id"]) == ("anna-project", "anna-user")
+    assert list(held["allocations"]) == [anna.ids["node"]]
+    usages = service.placement("GET", "/usages?project_id=anna-project", headers=ADMIN).json["usages"]
+    assert usages["INSTANCE"]["CUSTOM_GOLD"] == 1
+    everything = service.compute("GET", "/servers/detail?all_tenants=1", headers=ADMIN).json["servers"]
+    assert {server["tenant_id"] for server in everything} == {"anna-project", "bert-project"}

@@ -1,0 +1,38 @@
+"""Capabilities that a flavor asks for, and those of a node."""
+
+from typing import Any
+
+import pytest
+
+from baremetal_sched.compute.capabilities import of_node, unmet, wanted
+
+
+def test_wanted() -> None:
+    assert wanted({"capabilities:boot_mode": "uefi", "x": "y", "capabilities:a:b": "v"}) == {
+        "boot_mode": "uefi",
+        "a:b": "v",
+    }
+
+
+@pytest.mark.parametrize(
+    ("properties", "capabilities"),
+    [
+        ({}, {}),
+        ({"capabilities": None}, {}),
+        ({"capabilities": ""}, {}),
+        ({"capabilities": "boot_mode:uefi, secure_boot: true"}, {"boot_mode": "uefi", "secure_boot": "true"}),
+        ({"capabilities": "disk_label:a:b,nonsense,:x,"}, {"disk_label": "a:b"}),
+        ({"capabilities": {"boot_mode": "uefi", "cores": 4}}, {"boot_mode": "uefi", "cores": "4"}),
+        ({"capabilities": ["boot_mode:uefi"]}, {}),
+    ],
+)
+def test_capabilities_of_a_node(properties: dict[str, Any], capabilities: dict[str, str]) -> None:
+    assert of_node(properties) == capabilities
+
+
+def test_unmet() -> None:
+    extra_specs = {"capabilities:boot_mode": "uefi", "capabilities:cores": "4", "trait:CUSTOM_A": "required"}
+    assert unmet(extra_specs, {"capabilities": "boot_mode:uefi,cores:4"}) == []
+    assert unmet(extra_specs, {"capabilities": "boot_mode:UEFI,cores:4.0"}) == ["boot_mode", "cores"]
+    assert unmet(extra_specs, {}) == ["boot_mode", "cores"]
+    assert unmet({}, {}) == []

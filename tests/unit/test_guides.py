@@ -1,0 +1,83 @@
+"""What the guides say about our commands is true."""
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from baremetal_sched.baremetal.projection import resource_class_of
+from baremetal_sched.cli import cli
+from baremetal_sched.cli.compute import BAD_ARGUMENTS, FAILED, NOTHING_FOUND, SEVERAL_SERVERS, migrate_flavors
+from baremetal_sched.compute import extra_specs
+from baremetal_sched.compute.upgrade_checks import Result
+from baremetal_sched.image import properties as image_properties
+
+API_REF = Path(__file__).parents[2] / "api-ref"
+GUIDES = {path.stem: path.read_text() for path in sorted((API_REF / "guides").glob("*.rst"))}
+CALLS = [
+    (name, call.split())
+    for name, text in GUIDES.items()
+    for call in re.findall(r"^    baremetal-sched (.*)$|``baremetal-sched ([^`]*)``", text, re.MULTILINE)
+    for call in call
+    if call
+]
+
+
+def test_guides_are_in_the_index() -> None:
+    index = (API_REF / "index.rst").read_text()
+    for name in GUIDES:
+        assert f"   guides/{name}\n" in index
+        assert f":doc:`guides/{name}`" in index
+
+
+@pytest.mark.parametrize(("guide", "words"), CALLS, ids=[f"{name}: {' '.join(words)}" for name, words in CALLS])
+def test_commands_and_their_options_exist(guide: str, words: list[str]) -> None:
+    context = click.Context(cli)
+    command: click.Command | None = cli
+    rest = [*words]
+    while isinstance(command, click.Group):
+        command = command.get_command(context, rest.pop(0))
+    assert command is not None, guide
+    options = {name for option in command.params for name in option.opts}
+    assert {word for word in rest if word.startswith("--")} <= options
+
+
+def test_options_of_the_migration() -> None:
+    own = {"--all", "--host", "--node", "--resource-class", "--dry-run"}
+    assert own < {name for option in migrate_flavors.params for name in option.opts}
+    documented = set(re.findall(r"^``(--[a-z-]+)", GUIDES["upgrade"], re.MULTILINE))
+    assert documented == own
+
+
+def test_exit_codes() -> None:
+    tables = re.split(r"^Exit code .*$", GUIDES["upgrade"], flags=re.MULTILINE)[1:]
+    migration, status = (re.findall(r"^(\d+) ", table, re.MULTILINE) for table in tables)
+    codes = (0, NOTHING_FOUND, SEVERAL_SERVERS, BAD_ARGUMENTS, FAILED)
+    assert [int(code) for code in migration] == list(codes)
+    assert [int(code) for code in status] == [*Result, BAD_ARGUMENTS, FAILED]
+
+
+def test_classes_of_nodes_in_flavors() -> None:
+    rows = re.findall(r"^``([^`]+)`` +``(CUSTOM_[^`]+)``$", GUIDES["install"], re.MULTILINE)
+    assert len(rows) == 3
+    for given, shown in rows:
+        assert resource_class_of(given) == shown
+
+
+def properties(words: str) -> dict[str, str]:
+    """The properties that a guide's calls of a command of the client set."""
+    calls = "\n".join(GUIDES.values()).replace("\\\n", " ")
+    found = [call for call in calls.splitlines() if call.strip().startswith(f"openstack {words} ")]
+    assert found
+    return dict(pair.split("=", 1) for call in found for pair in re.findall(r"--property (\S+)", call))
+
+
+def test_extra_specs_are_accepted() -> None:
+    found = properties("flavor create") | properties("flavor set")
+    extra_specs.check(found)
+    assert {"resources:VCPU", "resources:MEMORY_MB", "resources:DISK_GB"} < found.keys()
+
+
+def test_properties_of_images_are_accepted() -> None:
+    image_properties.check(properties("image create") | properties("image set"))

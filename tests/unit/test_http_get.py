@@ -1,0 +1,208 @@
+"""A GET with a deadline for all of it, of hosts that may be called only."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from typing import Any
+
+import pytest
+
+from baremetal_sched.baremetal.addresses import AddressRefused, AllowedHosts
+from baremetal_sched.conductor import http_get
+from baremetal_sched.conductor.http_get import RequestFailed
+
+LOCAL = AllowedHosts([], loopback=True)
+
+#: Serves a connection: what was asked for is read already.
+Serve = Callable[[socket.socket, bytes], None]
+
+
+@pytest.fixture
+def listen() -> Iterator[Callable[[Serve], int]]:
+    """Starts servers on 127.0.0.1; returns their ports."""
+    with ExitStack() as stack:
+        stop = threading.Event()
+
+        def start(serve: Serve) -> int:
+            server = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+            server.settimeout(0.05)
+
+            def run() -> None:
+                while not stop.is_set():
+                    try:
+                        connection, _ = server.accept()
+                    except TimeoutError:
+                        continue
+                    except OSError:
+                        return
+                    with connection:
+                        connection.settimeout(10)
+                        with suppress(OSError):
+                            serve(connection, connection.recv(65536))
+
+            thread = threading.Thread(target=run)
+            thread.start()
+            stack.callback(thread.join)
+            stack.callback(stop.set)
+            return int(server.getsockname()[1])
+
+        yield start
+
+
+def answer(text: str) -> Serve:
+    return lambda connection, request: connection.sendall(text.encode())
+
+
+def get(url: str, *, hosts: AllowedHosts = LOCAL, seconds: float = 5, **options: Any) -> tuple[int, str]:
+    given: dict[str, Any] = {"headers": {}, "proxies": {}, **options}
+    return http_get.get(url, hosts=hosts, deadline=time.monotonic() + seconds, **given)
+
+
+def test_status_and_reason_of_the_answer(listen: Callable[[Serve], int]) -> None:
+    requests: list[bytes] = []
+
+    def serve(connection: socket.socket, request: bytes) -> None:
+        requests.append(request)
+        connection.sendall(b"HTTP/1.1 503 Not now\r\n\r\n")
+
+    port = listen(serve)
+    assert get(f"http://127.0.0.1:{port}/a/b?c=d#e", headers={"X-Token": "t"}) == (503, "Not now")
+    assert requests[0].startswith(b"GET /a/b?c=d HTTP/1.1\r\n")
+    assert b"\r\nX-Token: t\r\n" in requests[0]
+    assert f"\r\nHost: 127.0.0.1:{port}\r\n".encode() in requests[0]
+
+
+def drip(head: bytes) -> Serve:
+    def serve(connection: socket.socket, request: bytes) -> None:
+        connection.sendall(head)
+        for _ in range(100):
+            time.sleep(0.1)
+            connection.sendall(b"x")
+
+    return serve
+
+
+@pytest.mark.parametrize("head", [b"", b"HTTP/1.1 ", b"HTTP/1.1 200 OK\r\nX-Slow: ", b"HTTP/1.1 200 OK\r\n"])
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_server_that_drips_is_not_waited_for(listen: Callable[[Serve], int], head: bytes, scheme: str) -> None:
+    port = listen(drip(head))
+    started = time.monotonic()
+    with pytest.raises(RequestFailed):
+        get(f"{scheme}://127.0.0.1:{port}/", seconds=0.5)
+    assert time.monotonic() - started < 6
+
+
+def test_a_name_that_is_not_resolved_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *arguments, **options: time.sleep(8))
+    started = time.monotonic()
+    with pytest.raises(RequestFailed, match="timed out"):
+        get("http://slow.example.com/", seconds=0.2)
+    assert time.monotonic() - started < 6
+
+
+def test_a_host_that_may_not_be_called_is_not_connected_to(listen: Callable[[Serve], int]) -> None:
+    requests: list[bytes] = []
+    port = listen(lambda connection, request: requests.append(request))
+    strict = AllowedHosts([], loopback=False)
+    for host in ("127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0", "2130706433", "0x7f.1", "127.1"):
+        with pytest.raises((AddressRefused, RequestFailed)):
+            get(f"http://{host}:{port}/", hosts=strict)
+    with pytest.raises(AddressRefused, match="link-local"):
+        get("http://169.254.169.254/latest/meta-data")
+    assert not requests
+
+
+def test_redirects_are_followed_to_hosts_that_may_be_called(listen: Callable[[Serve], int]) -> None:
+    requests: list[bytes] = []
+
+    def note(connection: socket.socket, request: bytes) -> None:
+        requests.append(request)
+        connection.sendall(b"HTTP/1.1 204 Done\r\n\r\n")
+
+    last = listen(note)
+    first = listen(answer(f"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:{last}/x\r\n\r\n"))
+    assert get(f"http://127.0.0.1:{first}/", headers={"X-Auth-Token": "secret"}) == (204, "Done")
+    assert requests[0].startswith(b"GET /x ")
+    assert b"secret" not in requests[0]
+
+
+@pytest.mark.parametrize(
+    ("location", "error"),
+    [
+        ("http://169.254.169.254/", AddressRefused),
+        ("//[fe80::1]/", AddressRefused),
+        ("file:///etc/passwd", RequestFailed),
+        ("gopher://127.0.0.1/", RequestFailed),
+        ("/again", RequestFailed),
+    ],
+)
+def test_redirects_that_are_not_followed(listen: Callable[[Serve], int], location: str, error: type[Exception]) -> None:
+    port = listen(answer(f"HTTP/1.1 301 Moved\r\nLocation: {location}\r\n\r\n"))
+    with pytest.raises(error):
+        get(f"http://127.0.0.1:{port}/")
+
+
+def test_a_name_is_resolved_once(listen: Callable[[Serve], int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was checked is what is connected to, even if the name leads somewhere else a moment later."""
+    port = listen(answer("HTTP/1.1 200 OK\r\n\r\n"))
+    answers = [["127.0.0.1"], ["169.254.169.254"]]
+
+    def resolve(host: str, port: int, **options: Any) -> list[Any]:
+        addresses = answers.pop(0)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in addresses]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    assert get(f"http://rebound.example.com:{port}/") == (200, "OK")
+    with pytest.raises(AddressRefused, match="link-local"):
+        get(f"http://rebound.example.com:{port}/")
+
+
+def test_of_several_addresses_those_are_taken_that_may_be(
+    listen: Callable[[Serve], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = listen(answer("HTTP/1.1 200 OK\r\n\r\n"))
+
+    def resolve(host: str, port: int, **options: Any) -> list[Any]:
+        addresses = ["169.254.169.254", "127.0.0.1"]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in addresses]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    assert get(f"http://h.example.com:{port}/") == (200, "OK")
+
+
+def test_a_proxy_is_asked_for_the_whole_address(listen: Callable[[Serve], int]) -> None:
+    requests: list[bytes] = []
+
+    def serve(connection: socket.socket, request: bytes) -> None:
+        requests.append(request)
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+
+    proxy = f"http://127.0.0.1:{listen(serve)}"
+    assert get("http://192.0.2.7/x?y", proxies={"http": proxy}) == (200, "OK")
+    assert requests[0].startswith(b"GET http://192.0.2.7/x?y HTTP/1.1\r\n")
+    with pytest.raises(RequestFailed):
+        get("https://192.0.2.7/", proxies={"https": proxy}, seconds=1)
+    assert requests[1].startswith(b"CONNECT 192.0.2.7:443 ")
+    with pytest.raises(AddressRefused):
+        get("http://169.254.169.254/", proxies={"http": proxy})
+    with pytest.raises(AddressRefused):
+        get("http://192.0.2.7/", proxies={"http": "http://169.254.169.254:3128"})
+
+
+@pytest.mark.parametrize(
+    "url", ["http://", "http://[x/", "http://h:0/", "http://h:99999/", "ftp://h/", "http://h h/", ""]
+)
+def test_what_is_no_address(url: str) -> None:
+    with pytest.raises(RequestFailed):
+        get(url, seconds=1)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "nonsense\r\n\r\n", "HTTP/1.1 x\r\n\r\n", "HTTP/1.1 200 OK\r\n" + "A: b\r\n" * 200]
+)
+def test_what_is_no_answer(listen: Callable[[Serve], int], text: str) -> None:
+    port = listen(answer(text))
+    with pytest.raises(RequestFailed):
+        get(f"http://127.0.0.1:{port}/")

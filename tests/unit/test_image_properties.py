@@ -1,0 +1,83 @@
+"""Properties of images that choose nodes, and requests that are refused since no server can come of them."""
+
+import pytest
+
+from baremetal_sched.compute import checked_request
+from baremetal_sched.compute.image_properties import check_together
+from baremetal_sched.compute.resource_request import FlavorSpec
+from baremetal_sched.errors.compute import InvalidExtraSpec, NothingRequested, TraitConflict
+from baremetal_sched.errors.image import InvalidImageProperty
+from baremetal_sched.image.properties import REFUSED, check
+
+ZEROS = {"resources:VCPU": "0", "resources:MEMORY_MB": "0", "resources:DISK_GB": "0"}
+
+
+def test_accepted() -> None:
+    check(
+        {
+            "trait:CUSTOM_NOT_ON_ANY_NODE": "required",
+            "trait:HW_CPU_X86_VMX": "required",
+            "os_type": "linux",
+            "hw_disk_bus": "virtio",
+            "resource_type": "x",
+            "trait": "x",
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("trait:CUSTOM_T", "forbidden", "its value has to be required, not 'forbidden'"),
+        ("trait:CUSTOM_T", "Required", "not 'Required'"),
+        ("trait:NVME", "required", "Did you mean CUSTOM_NVME?"),
+        ("trait:", "required", "'' is not a valid trait"),
+        ("trait1:CUSTOM_T", "required", "Write trait:NAME=required"),
+        ("traits:CUSTOM_T", "required", "Write trait:NAME=required"),
+        ("Trait:CUSTOM_T", "required", "Write trait:NAME=required"),
+        ("traits_required", "['CUSTOM_T']", "Write trait:NAME=required"),
+        ("resources:CUSTOM_X", "1", "resources and forbidden traits belong to the flavor"),
+        *((key, "x", "it describes a virtual machine") for key in REFUSED),
+    ],
+)
+def test_refused(key: str, value: str, said: str) -> None:
+    with pytest.raises(InvalidImageProperty) as error:
+        check({"os_type": "linux", key: value})
+    assert str(error.value).startswith(f"Image property '{key}' is not valid: ")
+    assert said in str(error.value)
+
+
+def test_the_flavor_forbids_what_the_image_requires() -> None:
+    image = {"trait:CUSTOM_A": "required", "trait:CUSTOM_B": "required"}
+    check_together({"trait:CUSTOM_A": "required", "trait:CUSTOM_C": "forbidden"}, image)
+    check_together({"trait1:CUSTOM_A": "forbidden"}, image)
+    with pytest.raises(TraitConflict, match=r"^The image requires CUSTOM_A, CUSTOM_B, which the flavor forbids"):
+        check_together({"trait:CUSTOM_B": "forbidden", "trait:CUSTOM_A": "forbidden"}, image)
+
+
+def test_a_request_of_both() -> None:
+    flavor = FlavorSpec(2, 1024, extra_specs={"resources:CUSTOM_GOLD": "1", **ZEROS})
+    request = checked_request.build(flavor, {"trait:CUSTOM_T": "required"}, limit=3)
+    assert request.query() == "limit=3&required=CUSTOM_T&resources=CUSTOM_GOLD%3A1"
+
+
+@pytest.mark.parametrize(
+    ("extra_specs", "image", "error", "said"),
+    [
+        (ZEROS, {}, NothingRequested, "The flavor asks for nothing. Add resources:CUSTOM_NAME=1"),
+        ({"traits:CUSTOM_A": "required"}, {}, InvalidExtraSpec, "traits:CUSTOM_A"),
+        ({}, {"trait:CUSTOM_A": "forbidden"}, InvalidImageProperty, "trait:CUSTOM_A"),
+        ({"trait:CUSTOM_A": "forbidden"}, {"trait:CUSTOM_A": "required"}, TraitConflict, "CUSTOM_A"),
+        (
+            {"resources1:CUSTOM_GOLD": "1", **ZEROS},
+            {"trait:CUSTOM_A": "required"},
+            NothingRequested,
+            "CUSTOM_A: traits without a suffix, and those of an image, need resources without a suffix",
+        ),
+    ],
+)
+def test_requests_of_which_no_server_can_come(
+    extra_specs: dict[str, str], image: dict[str, str], error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        checked_request.build(FlavorSpec(2, 1024, extra_specs=extra_specs), image)

@@ -1,0 +1,207 @@
+"""Stars for secrets: what oslo.utils masks is masked, and some more; nothing else is."""
+
+import json
+import time
+import tracemalloc
+from collections import OrderedDict
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from oslo_utils import strutils
+
+from baremetal_sched import masking
+from baremetal_sched.baremetal import secrets
+from baremetal_sched.db.types import dump_json
+from baremetal_sched.masking import MASK
+
+NAMES = [
+    *strutils._SANITIZE_KEYS,
+    "adminPass",
+    "PASSWORD",
+    "to\u212aen",
+    "pa\u017f\u017fword",
+    "console",
+    "user",
+    "url",
+    "café",
+]
+GLUE = [
+    "=",
+    " = ",
+    ": ",
+    "='",
+    '="',
+    "': '",
+    '" : u"',
+    " '",
+    "--",
+    " --",
+    "-x",
+    " -",
+    "<",
+    ">",
+    "</",
+    "0",
+    "12 = ",
+    " ",
+]
+VALUES = ["hunter2", "it's", '"quoted"', "two words", "http://u:p@h/", "@", "://", "\n", "é", "a-b", ","]
+
+
+def texts() -> st.SearchStrategy[str]:
+    """Texts that are made of what the original looks for."""
+    parts = st.sampled_from([*NAMES, *GLUE, *VALUES]) | st.text(max_size=3)
+    return st.lists(parts, max_size=8).map("".join)
+
+
+def documents() -> st.SearchStrategy[Any]:
+    scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts()
+    names = st.sampled_from(NAMES) | texts()
+    return st.recursive(
+        scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names, inner, max_size=4), max_leaves=8
+    )
+
+
+def uncovered(ours: Any, original: Any) -> Any:
+    """Where ``ours`` shows something that the original does not; None if it shows no more."""
+    if ours in (MASK, original):
+        return None
+    if isinstance(original, dict) and isinstance(ours, dict) and ours.keys() == original.keys():
+        return next(filter(None, (uncovered(ours[name], original[name]) for name in ours)), None)
+    if isinstance(original, list | tuple) and isinstance(ours, list) and len(ours) == len(original):
+        return next(filter(None, map(uncovered, ours, original)), None)
+    if isinstance(original, str) and isinstance(ours, str):
+        # What is left of a text after our own rules (URLs, more names) is what the original makes of it.
+        return None if "://" in original and masking.mask_text(original) == ours else (ours, original)
+    return (ours, original)
+
+
+@settings(max_examples=250, deadline=None)
+@given(st.dictionaries(st.sampled_from(NAMES) | texts(), documents(), max_size=5))
+@example({"a": "password pa\u017f\u017fword-abc x"})
+@example({"a": ["x", {"b": ["--password hunter2"]}]})
+@example({"to\u212aen": 1})
+@example({"a": "the token-abc hunter2"})
+def test_what_the_original_masks_is_masked(document: dict[str, Any]) -> None:
+    original = strutils.mask_dict_password(document, MASK)
+    assert uncovered(masking.mask(document), original) is None
+
+
+@settings(max_examples=250, deadline=None)
+@given(st.dictionaries(st.sampled_from(NAMES) | texts(), documents(), max_size=5))
+@example({"a": "password=hunter2"})
+@example({"a": [[{"PassWord": 1.50}]], "n": 10**30})
+def test_a_stored_text_is_masked_like_its_document(document: dict[str, Any]) -> None:
+    """However it is looked at: sooner, later, or not at all."""
+    text = dump_json(document)
+    expected = masking.mask(document)
+    assert json.loads(orjson.dumps(secrets.mask_text(text))) == json.loads(dump_json(expected))
+    assert json.loads(orjson.dumps(secrets.mask_json(text))) == json.loads(dump_json(expected))
+    if not masking.mentions_secret(text):
+        assert expected == document
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ({"a": [{"password": "x"}, "y"]}, {"a": [{"password": MASK}, "y"]}),
+        ({"kernel_append_params": "nofb password=x y"}, {"kernel_append_params": f"nofb password={MASK} y"}),
+        ({"snmp_auth_key": "a"}, {"snmp_auth_key": MASK}),
+        ({"b": [{"snmp_priv_key": "c"}]}, {"b": [{"snmp_priv_key": MASK}]}),
+        ({"sslkey": 1, "fernetkey": None, "configdrive": {}}, {"sslkey": MASK, "fernetkey": MASK, "configdrive": MASK}),
+        ({"password": {"a": 1}}, {"password": MASK}),
+        (
+            {"settings": [{"name": "AdminPassword", "value": "x"}, {"name": "Boot", "value": "y"}]},
+            {"settings": [{"name": "AdminPassword", "value": MASK}, {"name": "Boot", "value": "y"}]},
+        ),
+    ],
+)  # fmt: skip
+def test_documents(document: Any, expected: Any) -> None:
+    assert masking.mask(document) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("https://admin:hunter2@host/x", f"https://admin:{MASK}@host/x"),
+        ("https://admin:hun@ter/2@host/x", f"https://admin:{MASK}@host/x"),
+        ("postgresql://u:p@h1/d,mariadb://v:q@h2/e", f"postgresql://u:{MASK}@h1/d,mariadb://v:{MASK}@h2/e"),
+        ("redis://:hunter2@host", f"redis://:{MASK}@host"),
+        ("https://ghp_abc@host/x", f"https://{MASK}@host/x"),
+        ("ssh://git@host:22/x", "ssh://git@host:22/x"),
+        ("http://host:8080/a?b=c@d", "http://host:8080/a?b=c@d"),
+        ("http://[::1]:6385/a@b", "http://[::1]:6385/a@b"),
+        ("http://host/a:b@c", "http://host/a:b@c"),
+        ("http://host:80 is for me@example.com", "http://host:80 is for me@example.com"),
+        ("snmp_priv_key = hunter2 x", f"snmp_priv_key = {MASK} x"),
+        ("passwd='hunter2'", f"passwd='{MASK}'"),
+        ("the password is wrong", "the password is wrong"),
+    ],
+)
+def test_texts(text: str, expected: str) -> None:
+    assert masking.mask_text(text) == expected
+
+
+def test_other_containers() -> None:
+    """What a driver returns may have them, and goes out as JSON."""
+    assert masking.mask(OrderedDict(a=({"password": "x"}, "y"))) == {"a": [{"password": MASK}, "y"]}
+
+
+def test_every_name_is_found_by_a_hint() -> None:
+    assert len(masking._HINTS) < len(masking._PARTS)
+    for name in masking._NAMES:
+        assert masking.mentions_secret(f'{{"x_{name.upper()}":1}}')
+
+
+def test_a_text_that_takes_too_long_to_search_is_masked_as_a_whole() -> None:
+    hostile = " ".join(strutils._SANITIZE_KEYS) + "="
+    began = time.process_time()
+    masked = masking.mask({"a": [hostile * 10] * 200, "b": "user=x"})
+    assert time.process_time() - began < 2
+    assert masked["a"][-1] == MASK
+    assert masked["b"] == "user=x"
+
+
+def test_a_document_without_secrets_goes_out_as_it_is_kept() -> None:
+    text = '{"url":"http://host/a-b","n":1.50,"big":123456789012345678901234567890,"l":["x=y"]}'
+    assert orjson.dumps(secrets.mask_text(text)).decode() == text
+    assert orjson.dumps(secrets.mask_json(text)).decode() == text
+
+
+def test_names_that_clients_make_up_do_not_fill_the_memory() -> None:
+    tracemalloc.start()
+    try:
+        for number in range(20):
+            masking.mask_decoded({f"{number}-{'a' * 10**6}": 1, f"{'password' * 10**5}-{number}": 2}, "")
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 10**6
+    assert masking.mask({"password" * 100: 1, "a" * 800: 1}) == {"password" * 100: masking.MASK, "a" * 800: 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("{'snmp_community': 'hunter2', 'b': 1}", "{'snmp_community': '******', 'b': 1}"),
+        ('{"passwd": "hun\\"ter2"}', "{\"passwd\": '******'}"),
+        (
+            "[{'op': 'add', 'path': '/driver_info/ipmi_password', 'value': 'hunter2'}]",
+            "[{'op': 'add', 'path': '/driver_info/ipmi_password', 'value': '******'}]",
+        ),
+        (
+            "{'path': '/a/password', 'op': 'add', 'value': 'x'}",
+            "{'path': '/a/password', 'op': 'add', 'value': '******'}",
+        ),
+        ("{'value': 'hunter2', 'path': '/a/auth_token'}", "{'value': '******', 'path': '/a/auth_token'}"),
+        (
+            "{'path': '/extra/a', 'value': 'kept', 'token': 'x'}",
+            "{'path': '/extra/a', 'value': 'kept', 'token': '******'}",
+        ),
+    ],
+)
+def test_documents_within_texts(text: str, masked: str) -> None:
+    assert masking.mask_text(text) == masked

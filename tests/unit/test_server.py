@@ -1,0 +1,245 @@
+"""The HTTP server by itself, with limits that are soon reached and an application that does as it is told."""
+
+import errno
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from baremetal_sched import gunicorn_config
+from baremetal_sched.server.limits import Limits
+from baremetal_sched.server.loop import Server
+from baremetal_sched.settings import load
+from baremetal_sched.web.environ import ACCEPTED_AT, REFUSAL
+from tests.clients.sockets import Wire, exchange, wire, wires
+from tests.processes import wait_until
+
+GET = "GET /{} HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+class Application:
+    """Responds at once, or with many bytes, or after ``go``; remembers what it has seen."""
+
+    def __init__(self) -> None:
+        self.go = threading.Event()
+        self.environs: list[dict[str, Any]] = []
+        self.ended: list[str] = []
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        self.environs.append(environ)
+        if REFUSAL in environ:
+            start_response(f"{environ[REFUSAL].status} Refused", [("Content-Type", "text/plain")])
+            return [b"refused"]
+        body = environ["wsgi.input"].read()
+        path = environ["PATH_INFO"]
+        try:
+            if path == "/fails":
+                raise OSError("the application failed")
+            if path == "/waits":
+                self.go.wait(20)
+            if path == "/large":
+                start_response("200 OK", [("Content-Type", "text/plain")])
+                return self.many()
+            if path == "/empty":
+                start_response("204 No Content", [("Content-Length", "0")])
+                return []
+            start_response("200 OK", [("Content-Type", "text/plain")])
+            return [body or b"done"]
+        finally:
+            self.ended.append(path)
+
+    def many(self) -> Iterator[bytes]:
+        """20 MB in pieces."""
+        try:
+            for _ in range(200):
+                yield b"x" * 100_000
+        finally:
+            self.ended.append("large response")
+
+
+@contextmanager
+def serving(
+    threads: int = 2, tls: ssl.SSLContext | None = None, **limits: Any
+) -> Iterator[tuple[str, Application, Server]]:
+    """A server that runs; its URL and application."""
+    application = Application()
+    stop = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        values: dict[str, Any] = {"connections": 100, "body_size": 10_000, "keep_alive": 30} | limits
+        scheme = values["url_scheme"] = "https" if tls else "http"
+        server = Server(application, [listener], threads, Limits(**values), tls=tls)
+        server.accept_connections(True)
+
+        def loop() -> None:
+            while not stop.is_set():
+                server.poll(0.05)
+            server.close()
+
+        thread = threading.Thread(target=loop)
+        thread.start()
+        try:
+            yield f"{scheme}://127.0.0.1:{listener.getsockname()[1]}", application, server
+        finally:
+            application.go.set()
+            stop.set()
+            thread.join()
+
+
+def test_idle_connections_are_closed_after_a_while() -> None:
+    with serving(keep_alive=0.5) as (url, _, _), wire(url) as one:
+        one.send(GET.format(""))
+        assert one.response().status == 200
+        started = time.monotonic()
+        assert one.ends()
+        assert 0.4 < time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize("part", ["GET / HTTP", "POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n12345"])
+def test_a_request_has_to_arrive_in_time(part: str) -> None:
+    """However regularly something of it comes."""
+    with serving(receive_seconds=1) as (url, application, _), wire(url) as one:
+        one.send(part)
+        started = time.monotonic()
+        for _ in range(8):
+            time.sleep(0.1)
+            one.send("x" if part.startswith("GET") else "")
+        assert one.ends()
+        assert 0.9 < time.monotonic() - started < 10
+        assert application.environs == []
+
+
+def test_clients_that_do_not_read_do_not_keep_threads() -> None:
+    with serving(threads=2, outbuf_high_watermark=100_000, blocked_seconds=1) as (url, application, _):
+        with wires(url, 4, GET.format("large")):
+            wait_until(lambda: application.ended.count("large response") == 4, 10, "the threads to be free")
+        assert exchange(url, GET.format("")).status == 200
+
+
+def test_a_response_that_is_not_read_is_not_kept_for_ever() -> None:
+    with serving(send_seconds=1) as (url, application, server), wire(url) as one:
+        one.send(GET.format("large"))
+        wait_until(lambda: application.ended.count("large response") == 1, 10, "the response")
+        wait_until(lambda: not server.connections, 5, "the connection to be closed")
+
+
+def test_slow_readers_get_everything() -> None:
+    with serving(outbuf_high_watermark=1_000_000, blocked_seconds=20) as (url, _, _), wire(url) as one:
+        one.send(GET.format("large"))
+        time.sleep(1)
+        received = one.response()
+        assert received.headers["transfer-encoding"] == "chunked"
+        assert received.body == b"x" * 20_000_000
+        one.send(GET.format(""))  # the connection is kept
+        assert one.response().body == b"done"
+
+
+def test_a_client_that_goes_away_is_noticed() -> None:
+    with serving() as (url, application, _):
+        with wire(url) as one:
+            one.send(GET.format("waits"))
+            wait_until(lambda: application.environs, 5, "the request")
+        is_gone: Callable[[], bool] = application.environs[0]["waitress.client_disconnected"]
+        wait_until(is_gone, 5, "the server to notice")
+        application.go.set()
+        assert exchange(url, GET.format("")).status == 200
+
+
+def test_what_a_client_asked_before_it_went_away_is_not_begun() -> None:
+    with serving(threads=1) as (url, application, server):
+        with wire(url) as first, wire(url) as second:
+            first.send(GET.format("waits"))
+            wait_until(lambda: application.environs, 5, "the request")
+            second.send(GET.format("second"))
+            wait_until(lambda: server.received == 2, 5, "the second request")
+        wait_until(lambda: not server.connections, 5, "the server to notice")
+        application.go.set()
+        assert exchange(url, GET.format("")).status == 200
+        assert "/second" not in application.ended
+
+
+def test_the_time_of_acceptance_is_when_the_request_was_complete() -> None:
+    with serving(threads=1) as (url, application, _), wire(url) as first, wire(url) as second:
+        first.send(GET.format("waits"))
+        second.send("GET /second HTTP/1.1\r\n")
+        time.sleep(0.3)
+        complete = time.monotonic()
+        second.send("\r\n")
+        time.sleep(0.5)
+        application.go.set()
+        assert second.response().status == 200
+        assert complete <= application.environs[1][ACCEPTED_AT] < complete + 0.3
+
+
+def test_a_failure_of_the_application_is_500_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with serving() as (url, _, _):
+        answer = exchange(url, GET.format("fails"))
+    assert answer.status == 500
+    assert answer.json() == {"error": {"status": 500, "message": "An internal error occurred; see the log."}}
+    assert "the application failed" in caplog.text
+
+
+def test_responses_without_a_body_keep_the_connection() -> None:
+    with serving() as (url, _, _), wire(url) as one:
+        for _ in range(3):
+            one.send(GET.format("empty"))
+            received = one.response()
+            assert received.status == 204
+            assert received.headers.keys() == {"server", "date"}
+            one.send("HEAD / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert "transfer-encoding" in one.response(head=True).headers | {"transfer-encoding": ""}
+
+
+def test_bodies_of_any_size_that_is_allowed() -> None:
+    """Also those that go through a temporary file, that have no lines, and that come long after the headers."""
+    body = "0123456789" * 50_000
+    with serving(body_size=len(body), inbuf_overflow=10_000) as (url, _, _), wire(url) as one:
+        for pause in (0.0, 0.2):
+            one.send(f"POST / HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n")
+            time.sleep(pause)
+            one.send(body)
+            assert one.response().body == body.encode()
+        chunks = "".join(f"{size:x}\r\n{body[:size]}\r\n" for size in (1, 70_000, 3)) + "0\r\n\r\n"
+        answer = exchange(url, f"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}")
+        assert len(answer.body) == 70_004
+
+
+@pytest.mark.parametrize("framing", ["f" * 10_000, "5;" + "a" * 10_000, "0\r\nA: " + "b" * 40_000])
+def test_the_framing_of_chunks_is_bounded(framing: str) -> None:
+    with serving() as (url, _, _):
+        assert exchange(url, f"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n{framing}").status in (400, 413)
+
+
+@pytest.mark.parametrize("length", ["9" * 5000, "9" * 4300, str(2**64), "-1", "0x10", "1, 1"])
+def test_a_length_that_is_none_is_refused(length: str) -> None:
+    with serving() as (url, _, _):
+        answer = exchange(url, f"POST / HTTP/1.1\r\nContent-Length: {length}\r\n\r\nx")
+        assert answer.status in (400, 413)
+
+
+def test_no_more_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Idle connections make way for new ones."""
+    fails = threading.Event()
+    accept = socket.socket.accept
+
+    def limited(listener: socket.socket) -> Any:
+        if fails.is_set():
+            fails.clear()
+            raise OSError(errno.EMFILE, "Too many open files")
+        return accept(listener)
+
+    with serving() as (url, _, server), wires(url, 20) as idle:
+        wait_until(lambda: len(server.connections) == 20, 5, "the connections")
+        monkeypatch.setattr(socket.socket, "accept", limited)
+        fails.set()
+        assert exchange(url, GET.format("")).status == 200
+        assert sum(Wire.ends(one) for one in idle[:16]) == 16
+
+
+def test_a_stop_waits_longer_than_a_request_may_take() -> None:
+    assert gunicorn_config.patience(load(overrides={"api": {"request_timeout": 120.5}})) == 126
+    assert gunicorn_config.patience(load()) == gunicorn_config.graceful_timeout
