@@ -37,6 +37,13 @@ class OpenStack:
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout) if done.stdout else None
 
+    def refused(self, command: str) -> str:
+        """Run one command that fails, and return why."""
+        done = self.run(command.split())
+        assert done.returncode == 1, (done.stdout, done.stderr)
+        assert "Traceback" not in done.stderr, done.stderr
+        return done.stderr
+
     def batch(self, *commands: str) -> list[Any]:
         """Run commands in one process, which spares its start; returns the values of those that print JSON."""
         done = self.run([], "\n".join(commands))
@@ -45,14 +52,17 @@ class OpenStack:
         assert len(values) == sum("-f json" in command for command in commands), done.stdout
         return values
 
-    def run(self, arguments: list[str], lines: str | None = None) -> subprocess.CompletedProcess[str]:
-        """Run the command with ``arguments``, whatever comes of it; ``lines`` are commands for its standard input."""
+    def run(
+        self, arguments: list[str], lines: str | None = None, stdin: int = subprocess.DEVNULL
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the command with ``arguments``, whatever comes of it; ``lines`` are commands for its standard input,
+        which is ``stdin`` otherwise."""
         return subprocess.run(
             [sys.executable, "-c", _IMPATIENT, *self._options, *arguments],
             cwd=self._home,
             env=self._environment,
             input=lines,
-            stdin=subprocess.DEVNULL if lines is None else None,
+            stdin=stdin if lines is None else None,
             capture_output=True,
             text=True,
             timeout=120,

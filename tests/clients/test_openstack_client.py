@@ -163,15 +163,17 @@ def test_candidates_and_claims(openstack: OpenStack, fleet: dict[str, dict[str, 
 
 
 def test_clouds_yaml(printed: str, tmp_path: Path) -> None:
-    """The clouds.yaml that ``serve`` printed, saved as it is, configures the command for both APIs."""
+    """The clouds.yaml that ``serve`` printed, saved as it is, configures the command for every API."""
     block = re.search(r"^ +clouds:\n(?: +.*\n)+", printed, re.MULTILINE)
     assert block
     (tmp_path / "clouds.yaml").write_text(textwrap.dedent(block[0]))
     openstack = OpenStack(tmp_path, {}, "--os-cloud", "baremetal-sched")
-    conductors, providers = openstack.batch(
+    conductors, providers, _, flavors = openstack.batch(
         "baremetal conductor list -f json",
         "resource provider list -f json",
         "allocation candidate list -f json --resource VCPU=1 --required HW_CPU_X86_VMX",
-    )[:2]
+        "flavor list -f json",
+    )
     assert [row["alive"] for row in conductors] == [True, True]
     assert isinstance(providers, list)
+    assert flavors == []

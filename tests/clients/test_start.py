@@ -14,11 +14,12 @@ import pytest
 import requests
 import yaml
 from sqlalchemy import text
+from sqlalchemy.engine import make_url
 
 from baremetal_sched.db import schema
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.settings import load
-from tests.processes import BAREMETAL_SCHED, Client, free_port, program, run, serve, wait_until
+from tests.processes import BAREMETAL_SCHED, GUNICORN, OPEN, Client, free_port, program, run, serve, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -36,6 +37,25 @@ def query(database_url: str, statement: str) -> list[tuple[object, ...]]:
         database.dispose()
 
 
+#: ``baremetal-sched``, whose conductor takes two seconds to register.
+SLOWLY = """
+import time
+from baremetal_sched.cli import main
+from baremetal_sched.conductor.daemon import Conductor
+register = Conductor.register
+def register_slowly(conductor):
+    time.sleep(2)
+    register(conductor)
+Conductor.register = register_slowly
+main()
+"""
+
+
+def test_when_it_is_ready_nodes_can_be_enrolled(tmp_path: Path) -> None:
+    with serve(tmp_path, command=(sys.executable, "-c", SLOWLY)) as (_, url), Client(url) as client:
+        assert client.baremetal("POST", "/nodes", {"driver": "fake-hardware"}).status_code == 201
+
+
 def test_start_in_an_empty_folder(tmp_path: Path) -> None:
     """``serve`` and nothing else: it makes its database where it stands, is ready with one conductor, and prints how
     clients find it."""
@@ -51,7 +71,10 @@ def test_start_in_an_empty_folder(tmp_path: Path) -> None:
             "OS_ENDPOINT": f"{url}/placement",
             "OS_PLACEMENT_ENDPOINT_OVERRIDE": f"{url}/placement",
             "OS_BAREMETAL_ENDPOINT_OVERRIDE": f"{url}/baremetal",
+            "OS_COMPUTE_ENDPOINT_OVERRIDE": f"{url}/compute/v2.1",
+            "OS_IMAGE_ENDPOINT_OVERRIDE": f"{url}/image",
             "OS_PLACEMENT_API_VERSION": "1.39",
+            "OS_IDENTITY_API_VERSION": "3",
         }
         block = rest[rest.index("    clouds:") :]
         cloud = yaml.safe_load("\n".join(block))["clouds"]["baremetal-sched"]
@@ -60,7 +83,10 @@ def test_start_in_an_empty_folder(tmp_path: Path) -> None:
             "auth": {"endpoint": f"{url}/placement"},
             "placement_endpoint_override": f"{url}/placement",
             "baremetal_endpoint_override": f"{url}/baremetal",
+            "compute_endpoint_override": f"{url}/compute/v2.1",
+            "image_endpoint_override": f"{url}/image",
             "placement_api_version": "1.39",
+            "identity_api_version": "3",
         }
         conductors = wait_for_conductor(client)
         assert [(row["conductor_group"], row["alive"]) for row in conductors] == [("", True)]
@@ -118,6 +144,7 @@ def test_newer_schema_is_refused(tmp_path: Path, database_url: str) -> None:
         (("--workers", "0"), "--workers"),
         (("--group", "no group"), "'no group' cannot be a conductor group"),
         (("--auth-strategy", "magic"), "magic"),
+        (("--config-file", "/nosuch.conf"), "baremetal-sched: There is no configuration file /nosuch.conf.\n"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -144,11 +171,11 @@ def assert_refused(done: subprocess.CompletedProcess[str], *words: str) -> None:
 
 
 def test_gunicorn(tmp_path: Path, database_url: str) -> None:
-    """``gunicorn baremetal_sched.wsgi:app``, with settings from the environment, serves everything."""
+    """gunicorn as the README starts it, with settings from the environment, serves everything."""
     port = free_port()
-    command = (sys.executable, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "baremetal_sched.wsgi:app")
+    command = (*GUNICORN, "--bind", f"127.0.0.1:{port}")
     url = f"http://127.0.0.1:{port}"
-    with program(command, tmp_path, "gunicorn", {"database": {"connection": database_url}}) as running:
+    with program(command, tmp_path, "gunicorn", {**OPEN, "database": {"connection": database_url}}) as running:
         wait_until(lambda: answers(f"{url}/healthcheck/live"), 10, "gunicorn to answer")
         with Client(url) as client:
             assert client.healthcheck().json()["checks"] == {"database": "ok", "schema": "ok"}
@@ -214,3 +241,57 @@ def wait_for_conductor(client: Client) -> list[dict[str, object]]:
 def online(database_url: str) -> list[bool]:
     """Who of the conductors has not signed off, by what the database holds."""
     return [bool(row[0]) for row in query(database_url, "SELECT online FROM conductors ORDER BY hostname")]
+
+
+@pytest.mark.parametrize("command", ["serve", "conductor", "db upgrade", "db check"])
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"database": "no_such_database"}, "does not exist on the server. Correct the name, or create it"),
+        ({"username": "no_such_user", "password": "Passw0rd"}, "refused the login. Check user and password"),
+    ],
+    ids=["database", "user"],
+)
+def test_a_server_that_refuses(
+    tmp_path: Path, database_url: str, command: str, changes: dict[str, str], words: str
+) -> None:
+    """The command ends and says what to do; nothing of the password."""
+    if database_url.startswith("sqlite"):
+        pytest.skip("there is no server")
+    url = make_url(database_url).set(**changes).render_as_string(hide_password=False)
+    done = run(tmp_path, *command.split(), "--database", url)
+    assert_refused(done, words)
+    assert "Passw0rd" not in done.stderr + done.stdout
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.sqlite").write_text("This is a text, and not a database. " * 100)
+    for command in (("serve", "--port", "0"), ("conductor",), ("db", "upgrade")):
+        assert_refused(run(tmp_path, *command, "--database", "sqlite:///x.sqlite"), "is not an SQLite database")
+
+
+@pytest.mark.parametrize("command", [("serve", "--port", "0"), ("conductor",), ("db", "upgrade")])
+def test_a_slip_in_a_file_is_refused(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """No other database is made in silence."""
+    file = tmp_path / "slip.conf"
+    file.write_text(f"[databse]\nconnection = sqlite:///{tmp_path}/other.sqlite\n")
+    done = run(tmp_path, *command, "--config-file", str(file))
+    assert_refused(done, f"{file}, line 2: there is no group [databse]. Did you mean [database]?")
+    assert not list(tmp_path.glob("**/*.sqlite"))
+
+
+@pytest.mark.parametrize("options", [(), ("-c", "python:baremetal_sched.gunicorn_config")])
+def test_gunicorn_says_what_is_wrong_with_the_settings(tmp_path: Path, options: tuple[str, ...]) -> None:
+    """In a line, and does not try again."""
+    gunicorn = Path(sys.executable).with_name("gunicorn")
+    done = subprocess.run(
+        [gunicorn, *options, "--bind", "127.0.0.1:0", "baremetal_sched.wsgi:app"],
+        cwd=tmp_path,
+        env={**os.environ, "BAREMETAL_SCHED_CONFIG": "/nosuch/a.conf"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode > 0
+    assert "Traceback" not in done.stderr, done.stderr
+    assert "There is no configuration file /nosuch/a.conf." in done.stderr

@@ -13,7 +13,12 @@ from tests.processes import Client, Program, conductor, serve, wait_until
 
 pytestmark = pytest.mark.slow
 
-TIMEOUT = 1.5
+#: Seconds; a process that is alive may get no time on a busy machine for some of them.
+TIMEOUT = 4
+
+#: How late what is measured may be.
+LATE = 6
+
 SETTINGS = {"conductor": {"heartbeat_interval": 0.2, "heartbeat_timeout": TIMEOUT}}
 HOSTS = {"c1": "", "c2": "", "c3": "rack1"}
 NODES = 40
@@ -75,17 +80,17 @@ def test_owners_follow_the_living(site: Site) -> None:
 
     running["c3"].process.kill()
     died = time.monotonic()
-    wait_until(lambda: not site.alive()["c3"], TIMEOUT + 1, "c3 to be down")
-    assert time.monotonic() - died <= TIMEOUT + 1
+    wait_until(lambda: not site.alive()["c3"], TIMEOUT + LATE, "c3 to be down")
+    assert time.monotonic() - died >= TIMEOUT - 1
     orphans: dict[str, str | None] = dict.fromkeys(rack1)
     assert site.owners() == owned(loose, "c1", "c2") | orphans
     assert site.alive() == {"c1": True, "c2": True, "c3": False}
 
     asked = time.monotonic()
     running["c2"].process.terminate()
-    wait_until(lambda: not site.alive()["c2"], 1, "c2 to be down")
+    wait_until(lambda: not site.alive()["c2"], TIMEOUT - 1, "c2 to be down")
     assert site.owners() == owned(loose, "c1") | orphans
-    assert time.monotonic() - asked < 1, "that is as slow as a crash"
+    assert time.monotonic() - asked < TIMEOUT - 1, "that is as slow as a crash"
     assert running["c2"].process.wait(10) == 0
     assert site.alive() == {"c1": True, "c2": False, "c3": False}
 
@@ -95,13 +100,13 @@ def test_owners_follow_the_living(site: Site) -> None:
 
 def test_stop_while_working(site: Site) -> None:
     """Who is told to stop leaves the living at once, finishes the work that it has begun, and only then ends."""
-    leaving = site.start("c3", fake={"power_delay": 2})
+    leaving = site.start("c3", fake={"power_delay": TIMEOUT})
     node = f"/nodes/{site.create('rack1')}"
     assert site.client.baremetal("PUT", f"{node}/states/power", {"target": "power on"}).status_code == 202
-    time.sleep(0.5)  # it looks for work five times a second, and then works for two
+    time.sleep(0.5)  # it looks for work five times a second, and then works for four
 
     leaving.process.terminate()
-    wait_until(lambda: not site.alive()["c3"], 1, "c3 to be down")
+    wait_until(lambda: not site.alive()["c3"], TIMEOUT - 1, "c3 to be down")
     assert leaving.process.poll() is None
     assert leaving.process.wait(10) == 0
     shown = site.client.baremetal("GET", node).json()

@@ -1,4 +1,7 @@
-"""As much of Identity (Keystone v3) as a client needs to log in somewhere: it believes everybody."""
+"""As much of Identity (Keystone v3) as a client needs to log in somewhere: it believes everybody.
+
+It knows the users and projects of NAMES. Its tokens are such as ``[api] auth_strategy`` ``noauth2`` understands.
+"""
 
 import json
 import threading
@@ -7,24 +10,39 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from hashlib import md5
 from typing import Any
-from uuid import uuid4
 
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, NotFound
 from werkzeug.routing import Map, Rule
 from werkzeug.serving import WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
 REGION = "RegionOne"
 _DOMAIN = {"id": "default", "name": "Default"}
+NAMES = ("admin", "demo", "alt_demo")
 _PATHS = Map(
-    [Rule("/v3", methods=["GET"], endpoint="version"), Rule("/v3/auth/tokens", methods=["POST"], endpoint="log_in")]
+    [
+        Rule("/v3", methods=["GET"], endpoint="version"),
+        Rule("/v3/auth/tokens", methods=["POST"], endpoint="log_in"),
+        Rule("/v3/users", methods=["GET"], endpoint="users"),
+        Rule("/v3/projects", methods=["GET"], endpoint="projects"),
+        Rule("/v3/projects/<ident>", methods=["GET"], endpoint="project"),
+        Rule("/volume/v3", methods=["GET"], endpoint="volumes"),
+        Rule("/volume/v3/volumes/detail", methods=["GET"], endpoint="volume_list"),
+    ],
+    strict_slashes=False,
 )
 
 
 @contextmanager
 def identity(services: dict[str, str]) -> Iterator[str]:
-    """Identity on a free port, with a catalogue of ``services`` (URL by type); yields the address to log in at."""
-    server = make_server("127.0.0.1", 0, _Identity(services), threaded=True, request_handler=_Quiet)
+    """Identity on a free port, with a catalogue of ``services`` (URL by type); yields the address to log in at.
+
+    Its catalogue has volumes too, which there are none of: there are clients that do nothing without.
+    """
+    application = _Identity(dict(services))
+    server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=_Quiet)
+    own = f"http://127.0.0.1:{server.server_port}"
+    application.services |= {"identity": f"{own}/v3", "block-storage": f"{own}/volume/v3"}
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
@@ -51,13 +69,13 @@ class _Identity:
     """The WSGI application."""
 
     def __init__(self, services: dict[str, str]) -> None:
-        self._services = services
+        self.services = services
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         request = Request(environ)
         try:
-            endpoint, _ = _PATHS.bind_to_environ(environ).match()
-            response = getattr(self, f"_{endpoint}")(request)
+            endpoint, arguments = _PATHS.bind_to_environ(environ).match()
+            response = getattr(self, f"_{endpoint}")(request, **arguments)
         except HTTPException as error:
             response = _reply(
                 {"error": {"code": error.code, "title": error.name, "message": error.description}}, error.code
@@ -78,12 +96,40 @@ class _Identity:
             "issued_at": _time(now),
             "expires_at": _time(now + timedelta(hours=1)),
             "roles": [{"id": _id(role), "name": role} for role in ("admin", "member", "reader")],
-            "catalog": [_service(kind, url) for kind, url in self._services.items()],
+            "catalog": [_service(kind, url) for kind, url in self.services.items()],
             **_scope(asked.get("scope", {})),
         }
         response = _reply({"token": token}, 201)
-        response.headers["X-Subject-Token"] = uuid4().hex
+        project = token.get("project", {"id": ""})
+        response.headers["X-Subject-Token"] = f"{name}:{project['id']}".rstrip(":")
         return response
+
+    def _users(self, request: Request) -> Response:
+        users = [{"id": _id(name), "name": name, "domain_id": "default", "enabled": True} for name in NAMES]
+        return _reply({"users": users, "links": {"next": None}}, 200)
+
+    def _projects(self, request: Request) -> Response:
+        wanted = request.args.get("name")
+        projects = [_project(name) for name in NAMES if wanted in (None, name)]
+        return _reply({"projects": projects, "links": {"next": None}}, 200)
+
+    def _project(self, request: Request, ident: str) -> Response:
+        for name in NAMES:
+            if ident == _id(name):
+                return _reply({"project": _project(name)}, 200)
+        raise NotFound
+
+    def _volumes(self, request: Request) -> Response:
+        links = [{"rel": "self", "href": request.base_url}]
+        version = {"id": "v3.0", "status": "CURRENT", "version": "3.71", "min_version": "3.0", "links": links}
+        return _reply({"versions": [version]}, 200)
+
+    def _volume_list(self, request: Request) -> Response:
+        return _reply({"volumes": []}, 200)
+
+
+def _project(name: str) -> dict[str, Any]:
+    return {"id": _id(name), "name": name, "domain_id": "default", "enabled": True}
 
 
 def _scope(asked: dict[str, Any]) -> dict[str, Any]:

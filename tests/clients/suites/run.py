@@ -1,4 +1,6 @@
-"""Runs a package of unit tests in a process of its own, with whatever Python has the package: ``run.py OUT PACKAGE``.
+"""Runs unit tests in a process of their own, with whatever Python has them: ``run.py OUT NAME...``.
+
+NAME is a package, all of which is run, or a module, a class or a test.
 
 It writes a JSON object to OUT: ``passed``, a list of names of tests, ``failed``, by name with what was said, and
 ``skipped``, by name with the reason. Two things are otherwise than if the package were run by itself: nobody sleeps for
@@ -6,6 +8,7 @@ long, and the ``openstack`` command, where tempest is there to start it, is fork
 it already, and not started anew each time.
 """
 
+import importlib.util
 import json
 import os
 import shlex
@@ -72,6 +75,16 @@ def _execute(cmd, action, flags="", params="", fail_ok=False, merge_stderr=False
     return said + complaint if merge_stderr else said
 
 
+def _execute_anew(cmd, *, fail_ok=False):
+    """Stands in for ``execute`` of the tests of python-openstackclient, and has its arguments."""
+    from tempest.lib import exceptions
+
+    status, said, complaint = fork_openstack(shlex.split(cmd)[1:])
+    if status and not fail_ok:
+        raise exceptions.CommandFailed(status, cmd, said, complaint)
+    return said
+
+
 def _be_the_command(arguments, out, err):
     from openstackclient import shell
 
@@ -109,11 +122,13 @@ def wait_for_conductors(url):
 
 def load_openstack():
     """Load whatever the command loads when it is used."""
-    from ironicclient.v1 import client  # noqa: F401
+    with suppress(ImportError):
+        from ironicclient.v1 import client  # noqa: F401
     from openstackclient import shell
 
-    with redirect_stdout(StringIO()), suppress(SystemExit):
-        shell.main(["help", "baremetal"])
+    for topic in ("baremetal", "keypair create"):
+        with redirect_stdout(StringIO()), suppress(SystemExit):
+            shell.main(["help", *topic.split()])
 
 
 def hurry():
@@ -121,8 +136,19 @@ def hurry():
     time.sleep = lambda seconds: _sleep(min(seconds, LONGEST_SLEEP))
 
 
-def main(out, package):
-    """Run all tests of ``package``."""
+def tests_of(name):
+    """Return the tests of a package, or those that a module, a class or a test of that name is."""
+    loader = unittest.defaultTestLoader
+    try:
+        found = importlib.util.find_spec(name)
+    except ModuleNotFoundError:
+        found = None  # a class or a test
+    is_package = found is not None and found.submodule_search_locations is not None
+    return loader.discover(name) if is_package else loader.loadTestsFromName(name)
+
+
+def main(out, *names):
+    """Run all tests of ``names``."""
     hurry()
     try:
         from tempest.lib.cli import base
@@ -131,10 +157,15 @@ def main(out, package):
     else:
         load_openstack()
         base.execute = _execute
+        with suppress(ImportError):
+            from openstackclient.tests.functional import base as functional
+
+            functional.execute = _execute_anew
         # Who ran these tests upstream told them by this that their token is for a project.
         base.ClientTestBase.auth_ref = SimpleNamespace(project_scoped=True)
     outcomes = Outcomes()
-    unittest.defaultTestLoader.discover(package).run(outcomes)
+    for name in names:
+        tests_of(name).run(outcomes)
     Path(out).write_text(json.dumps(outcomes.document()))
 
 

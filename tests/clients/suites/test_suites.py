@@ -1,23 +1,18 @@
 """The functional tests that openstacksdk and python-ironicclient ship for bare metal, against ``serve``."""
 
-import json
-import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import yaml
 
-from tests.clients.suites.identity import cloud, identity
-from tests.processes import environment, serve
+from tests.clients.environments import python_with
+from tests.clients.suites.identity import identity
+from tests.clients.suites.outcomes import run
+from tests.clients.suites.small_cloud import write_clouds
+from tests.processes import serve
 
 pytestmark = pytest.mark.slow
-
-RUN = Path(__file__).with_name("run.py")
-SECONDS = 600
 
 #: The last release that ships its functional tests, and what these were written for: later clients call the columns of
 #: JSON by other names.
@@ -38,23 +33,6 @@ IRONICCLIENT_FAILS = {
 }
 
 
-@dataclass(frozen=True)
-class Outcomes:
-    """What became of the tests, see ``run.py``."""
-
-    passed: list[str]
-    failed: dict[str, str]
-    skipped: dict[str, str]
-
-    def check(self, number: int, may_fail: dict[str, str]) -> None:
-        """Assert that ``number`` tests were run, and all passed but those that may fail, which do."""
-        unexpected = {name: text for name, text in self.failed.items() if name.rpartition(".")[2] not in may_fail}
-        assert not unexpected, "\n".join(f"{name}\n{text}" for name, text in unexpected.items())
-        assert {name.rpartition(".")[2] for name in self.failed} == set(may_fail)
-        assert not self.skipped
-        assert len(self.passed) + len(self.failed) == number
-
-
 @pytest.fixture
 def url(tmp_path: Path) -> Iterator[str]:
     """Where the bare metal API of ``serve`` is."""
@@ -66,49 +44,15 @@ def url(tmp_path: Path) -> Iterator[str]:
 def ironicclient(pytestconfig: pytest.Config) -> Path:
     """A Python with IRONICCLIENT, made once and kept in pytest's cache: a client of its own does not get along with the
     one that is installed here."""
-    assert pytestconfig.cache
-    folder = pytestconfig.cache.mkdir("python-ironicclient")
-    complete = folder / "complete"
-    wanted = " ".join((sys.version, *IRONICCLIENT))
-    if not complete.exists() or complete.read_text() != wanted:
-        shutil.rmtree(folder)
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        subprocess.run(
-            [folder / "bin/python", "-m", "pip", "install", "--quiet", *IRONICCLIENT], check=True, timeout=SECONDS
-        )
-        complete.write_text(wanted)
-    return folder / "bin/python"
-
-
-def run(python: Path | str, package: str, folder: Path, variables: dict[str, str]) -> Outcomes:
-    """Run the tests of ``package`` in ``folder``."""
-    out = folder / "outcomes.json"
-    done = subprocess.run(
-        [python, RUN, out, package],
-        cwd=folder,
-        env={**environment(), "HOME": str(folder), "PYTHONWARNINGS": "ignore", **variables},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=SECONDS,
-    )
-    assert done.returncode == 0, done.stdout
-    return Outcomes(**json.loads(out.read_text()))
+    return python_with(pytestconfig, "python-ironicclient", *IRONICCLIENT)
 
 
 def test_openstacksdk(url: str, tmp_path: Path) -> None:
     """The library, as of the release that is installed here."""
     with identity({"baremetal": url}) as login:
-        clouds = {
-            "devstack-admin": cloud(login, "admin", project_name="admin"),
-            "devstack": cloud(login, "demo", project_name="demo"),
-            "devstack-alt": cloud(login, "alt_demo", project_name="alt_demo"),
-            "devstack-system-admin": cloud(login, "admin", system_scope="all"),
-        }
-        (tmp_path / "clouds.yaml").write_text(yaml.safe_dump({"clouds": clouds}))
+        write_clouds(tmp_path, login)
         variables = {"OS_TEST_TIMEOUT": "60", "OPENSTACKSDK_FUNC_TEST_TIMEOUT": "30"}
-        outcomes = run(sys.executable, "openstack.tests.functional.baremetal", tmp_path, variables)
+        outcomes = run(sys.executable, tmp_path, variables, "openstack.tests.functional.baremetal")
     outcomes.check(96, SDK_FAILS)
 
 
@@ -117,5 +61,5 @@ def test_ironicclient(url: str, tmp_path: Path, ironicclient: Path) -> None:
     configuration = tmp_path / "test.conf"
     configuration.write_text(f"[functional]\nauth_strategy = noauth\nironic_url = {url}\n")
     variables = {"IRONICCLIENT_TEST_CONFIG": str(configuration)}
-    outcomes = run(ironicclient, "ironicclient.tests.functional.osc", tmp_path, variables)
+    outcomes = run(ironicclient, tmp_path, variables, "ironicclient.tests.functional.osc")
     outcomes.check(109, IRONICCLIENT_FAILS)

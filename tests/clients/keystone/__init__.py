@@ -1,0 +1,1 @@
+"""A real Keystone, with people in it, and the service behind it."""

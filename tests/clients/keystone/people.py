@@ -1,0 +1,34 @@
+"""Who is in the Keystone of the tests: a user for every role and scope, named after both."""
+
+from dataclasses import dataclass
+
+#: Of two tenants, and of services.
+PROJECTS = ("red", "blue", "service")
+#: What ``keystone-manage bootstrap`` makes; admin implies manager, which implies member, which implies reader.
+ROLES = ("admin", "manager", "member", "reader")
+
+
+@dataclass(frozen=True)
+class Person:
+    """A user with one role, in the project ``scope``, or in "system" or "domain" (the default one)."""
+
+    name: str
+    role: str
+    scope: str
+
+    @property
+    def password(self) -> str:
+        """Made of the name, so that any process knows it."""
+        return f"password-of-{self.name}"
+
+
+#: By their names: ``system-admin``, ``domain-reader``, ``red-member`` and so on.
+PEOPLE = {
+    person.name: person
+    for person in (
+        *(Person(f"{scope}-{role}", role, scope) for scope in ("system", "domain", "red", "blue") for role in ROLES),
+        # What calls for users, as Nova does, and what the service under test calls itself.
+        Person("service", "service", "service"),
+        Person("baremetal-sched", "service", "service"),
+    )
+}

@@ -1,0 +1,106 @@
+"""The same requests with the same tokens to a real Ironic and to us, both asking one Keystone.
+
+``pytest -n 0 tests/conformance/policies/beside_ironic.py``, where ``IRONIC_PYTHON`` names a Python that has Ironic 39,
+unless the benchmarks have installed one. It is not collected otherwise: it takes about twenty minutes. Statuses, which
+things are in lists, and what is redacted have to be equal; ``ROUTES`` is a regular expression for some of the requests.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients.keystone.cloud import Keystone, keystone_in
+from tests.conformance.policies import differences, ours, theirs, world
+from tests.conformance.policies.callers import KINDS, NOT_ELEVATED, Caller
+from tests.conformance.policies.cases import cases
+from tests.originals import ironic_python
+
+KNOWN = world.known()
+ROUTES = re.compile(os.environ.get("ROUTES", ""))
+
+
+@pytest.fixture(scope="module")
+def keystone(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keystone]:
+    """The Keystone that both ask."""
+    with keystone_in(pytestconfig, tmp_path_factory.mktemp("identity") / "keystone") as running:
+        yield running
+
+
+@pytest.mark.parametrize("elevated", [False, True], ids=["plain", "elevated"])
+def test_beside_ironic(keystone: Keystone, elevated: bool, sqlite_template: Path, tmp_path: Path) -> None:
+    python = ironic_python()
+    assert python is not None, "IRONIC_PYTHON names no Python that has Ironic"
+
+    def headers(caller: Caller) -> Mapping[str, str]:
+        return {} if caller.is_anonymous else {"X-Auth-Token": keystone.token(caller.name)}
+
+    settings = keystone.settings()
+    template = tmp_path / "template.sqlite"
+    template.touch(mode=0o600)
+    template.write_bytes(sqlite_template.read_bytes())
+    ours.build(template, keystone.project_ids)
+    (tmp_path / "ironic").mkdir()
+    here = ours.Ours(template, tmp_path, headers, **settings, DEFAULT={"rbac_service_role_elevated_access": elevated})
+    ironic = theirs.served(
+        python,
+        tmp_path / "ironic",
+        headers,
+        elevated=elevated,
+        keystone={name: str(value) for name, value in settings["keystone_authtoken"].items()},
+        projects=keystone.project_ids,
+    )
+    with ironic as there:
+        wrong = list(_differences(here, there, elevated))
+    here.close()
+    assert not wrong, f"{len(wrong)} answers:\n" + "\n".join(wrong)
+
+
+def _differences(here: ours.Ours, there: theirs.Theirs, elevated: bool) -> Iterator[str]:
+    callers = [caller for caller in NOT_ELEVATED if caller.name == "service" or not elevated]
+    for case in cases():
+        if not ROUTES.search(case.name):
+            continue
+        for kind in case.kinds:
+            request = case.filled(KNOWN[kind])
+            for caller in callers:
+                expected, found = there.send(request, caller), here.send(request, caller)
+                if differences.is_defect(case, expected.status_code, expected.text):
+                    continue
+                mine = found.status_code, shown(found.text)
+                if mine != (expected.status_code, shown(expected.text)):
+                    said = (
+                        f"{expected.status_code} {expected.text[:300]}\n  here: {found.status_code} {found.text[:300]}"
+                    )
+                    yield f"{case.name} ({kind}) as {caller.name}\n  there: {said}"
+
+
+def shown(text: str) -> Any:
+    """Return which nodes and other things of the world an answer has, and which of their fields are redacted."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return None
+    things = {world.uuid_of(kind, thing): f"{kind} {thing}" for kind in KINDS for thing in _THINGS}
+    return sorted(_shown(document, things))
+
+
+_THINGS = ("node", "port", "portgroup", "connector", "target", "allocation", "runbook", "event")
+
+
+def _shown(document: Any, things: Mapping[str, str]) -> Iterator[str]:
+    if isinstance(document, list):
+        for each in document:
+            yield from _shown(each, things)
+    elif isinstance(document, dict):
+        thing = things.get(document.get("uuid", ""))
+        if thing is not None:
+            redacted = sorted(f"{name}={value}" for name, value in document.items() if "**" in str(value))
+            yield f"{thing} {redacted}"
+        for name, each in document.items():
+            if name not in ("links", "error_message"):
+                yield from _shown(each, things)

@@ -1,0 +1,92 @@
+"""Claims through both APIs, beside everything else that changes machines, and everything that goes wrong meanwhile.
+
+Clients claim the same few machines, whole and in parts, move their claims, change, replace and maintain machines, and
+hang providers below them. Workers of the API are killed, its database falls silent or crashes, other sessions hold
+locks, conductors are killed or started twice. No machine is ever held by two consumers, nothing that was confirmed is
+lost, and the audit finds nothing.
+
+FAULT_SECONDS says for how long (each trouble once by default), FAULT_CLAIMANTS how many clients (6). If it is said,
+PostgreSQL and MariaDB are servers of this test's own, which crash too.
+"""
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator
+from itertools import cycle
+from pathlib import Path
+
+import pytest
+
+from tests.fault.claim_journal import ClaimJournal
+from tests.fault.claimants import Claimant
+from tests.fault.fleet import Fleet
+from tests.fault.troubles import SECONDS, Stage, busy
+from tests.fault.watching import DOUBLY_HELD, watched
+from tests.processes import Client, run
+
+pytestmark = pytest.mark.slow
+
+CLAIMANTS = int(os.environ.get("FAULT_CLAIMANTS", "6"))
+
+#: Nodes of a bare metal allocation that another consumer holds.
+HELD_BY_ANOTHER = """
+SELECT n.uuid, n.allocation_uuid, c.uuid FROM nodes n JOIN resource_providers root ON root.uuid = n.uuid
+JOIN resource_providers p ON p.root_id = root.id JOIN allocations a ON a.provider_id = p.id
+JOIN consumers c ON c.id = a.consumer_id WHERE n.allocation_uuid IS NOT NULL AND n.allocation_uuid <> c.uuid
+"""
+
+
+def test_no_machine_is_held_twice_and_nothing_is_lost(stage: Stage, tmp_path: Path) -> None:
+    fleet = Fleet()
+    with Client(stage.url) as client:
+        fleet.enrol(client)
+    claimants = [Claimant(number, fleet, CLAIMANTS) for number in range(CLAIMANTS)]
+    until, troubles = time.monotonic() + SECONDS, stage.troubles() if SECONDS else stage.quick_troubles()
+    with watched(stage.database[1], DOUBLY_HELD, HELD_BY_ANOTHER) as watch, busy(claimants, [stage.url]):
+        for number, trouble in enumerate(cycle(troubles)):
+            if number >= len(troubles) and time.monotonic() > until:
+                break
+            time.sleep(0.5)
+            print(f"{until - time.monotonic():6.1f} s left: {trouble.__name__}", flush=True)
+            trouble()
+    journal = ClaimJournal([claimant.record for claimant in claimants])
+    findings = [*watch.findings, *journal.findings(), *journal.missing(), *lost(stage.url, claimants, journal)]
+    report(claimants, journal, stage.happened)
+    print(f"{watch.looks} looks, live in {stage.slowest_live:.2f} s, served again in {stage.slowest_recovery:.2f} s")
+    print(*findings, sep="\n")
+    assert findings == []
+    assert [failure for claimant in claimants for failure in claimant.failures] == []
+    audited = run(tmp_path, "db", "check", *stage.database)
+    assert (audited.returncode, audited.stdout) == (0, "ok\n"), audited.stdout
+    # That was not for nothing.
+    statuses = sum((claimant.statuses for claimant in claimants), Counter[tuple[str, int]]())
+    often, rarely = ("claim", "allocate", "release", "patch"), ("move", "maintenance", "remove", "re-parent", "cut off")
+    for name in often + (rarely if SECONDS >= 30 else ()):
+        assert sum(count for (each, status), count in statuses.items() if each == name and 200 <= status < 300), name
+
+
+def lost(url: str, claimants: list[Claimant], journal: ClaimJournal) -> Iterator[str]:
+    """What was confirmed and is not there in the end."""
+    with Client(url) as client:
+        for claimant in claimants:
+            claimant.removed_by_anyone = frozenset(journal.removals)
+            yield from claimant.check(client)
+        for consumer, amounts in journal.certain():
+            found = client.placement("GET", f"/allocations/{consumer}").json()["allocations"]
+            held = {uuid: part["resources"] for uuid, part in found.items()}
+            if held != amounts:
+                yield f"consumer {consumer}: {amounts} was confirmed, {held} is there"
+
+
+def report(claimants: list[Claimant], journal: ClaimJournal, happened: Counter[str]) -> None:
+    """Print the numbers."""
+    statuses = sum((claimant.statuses for claimant in claimants), Counter[tuple[str, int]]())
+    for (name, status), number in sorted(statuses.items()):
+        print(f"{number:8} {name} {status or 'lost'}")
+    grants = sum(len(record.grants) for record in journal.records)
+    acknowledged = sum(record.acknowledged for record in journal.records)
+    print(
+        f"{statuses.total()} requests, {acknowledged} writes confirmed, {grants} machines given out, "
+        f"{len(journal.given_up)} consumers given up, {len(journal.removals)} nodes removed; {dict(happened)}"
+    )

@@ -1,0 +1,151 @@
+"""Claims on a Galera cluster of three, each API process at a server of its own, while servers are killed and suspended.
+
+It runs if FAULT_GALERA=1, and for FAULT_SECONDS (each trouble once by default).
+"""
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from requests import RequestException
+from sqlalchemy import create_engine, text
+
+from baremetal_sched.db.models import Base
+from tests.conftest import make_empty
+from tests.fault import galera
+from tests.fault.claim_journal import ClaimJournal
+from tests.fault.claimants import Claimant
+from tests.fault.fleet import GROUPS, Fleet
+from tests.fault.test_claims import CLAIMANTS, HELD_BY_ANOTHER, lost, report
+from tests.fault.troubles import SECONDS, SETTINGS, busy
+from tests.fault.watching import DOUBLY_HELD, watched
+from tests.processes import Client, conductor, run, serve, wait_until
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.environ.get("FAULT_GALERA") != "1", reason="takes minutes; FAULT_GALERA=1 runs it"),
+]
+
+#: How long a server is gone, and how long all of them are there.
+_PAUSE = 8
+_AGREEING_SECONDS = 60
+_SERVING_SECONDS = 30
+
+
+@pytest.fixture
+def nodes() -> Iterator[list[galera.Node]]:
+    """A cluster with the schema."""
+    if missing := galera.missing():
+        pytest.skip(f"not installed: {missing}")
+    with galera.cluster() as made:
+        make_empty(made[0].url)
+        yield made
+
+
+@pytest.fixture
+def urls(nodes: list[galera.Node], tmp_path: Path) -> Iterator[list[str]]:
+    """URLs of API processes, one for each server; each of two conductors is at a server too."""
+    with ExitStack() as stack:
+        found = []
+        for node in nodes:
+            folder = tmp_path / f"api{node.number}"
+            folder.mkdir()
+            options = ("--without-conductor", "--database", node.url)
+            found.append(stack.enter_context(serve(folder, *options, settings=SETTINGS))[1])
+        for node, (host, group) in zip(nodes, GROUPS.items(), strict=False):
+            options = ("--group", group, "--database", node.url)
+            stack.enter_context(conductor(tmp_path, host, *options, settings=SETTINGS))
+        yield found
+
+
+def test_no_machine_is_held_twice_on_a_cluster(nodes: list[galera.Node], urls: list[str], tmp_path: Path) -> None:
+    fleet = Fleet()
+    with Client(urls[0]) as client:
+        fleet.enrol(client)
+    claimants = [Claimant(number, fleet, CLAIMANTS) for number in range(CLAIMANTS)]
+    happened: Counter[str] = Counter()
+    until = time.monotonic() + SECONDS
+    with watched(nodes[0].url, DOUBLY_HELD, HELD_BY_ANOTHER) as watch, busy(claimants, urls):
+        while not happened or time.monotonic() < until:
+            time.sleep(_PAUSE)
+            nodes[1].crash()
+            time.sleep(_PAUSE)
+            assert serves(urls[0])
+            nodes[1].start()
+            happened["server killed"] += 1
+            time.sleep(_PAUSE)
+            nodes[2].suspend()
+            time.sleep(_PAUSE)
+            assert serves(urls[0])
+            nodes[2].resume()
+            happened["server suspended"] += 1
+            for url in urls:
+                wait_until(lambda url=url: serves(url), _SERVING_SECONDS, "all API processes to serve again")
+    for node in nodes:
+        node.wait()
+    journal = ClaimJournal([claimant.record for claimant in claimants])
+    findings = [*watch.findings, *journal.findings(), *lost(urls[0], claimants, journal)]
+    report(claimants, journal, happened)
+    # A server that was suspended answers from what it knew, until it has learned what the others did meanwhile.
+    print(f"{watch.looks} looks; {len(journal.missing())} times a consumer was not found that was there")
+    print(*findings, sep="\n")
+    assert findings == []
+    assert [failure for claimant in claimants for failure in claimant.failures] == []
+    try:
+        wait_until(lambda: not differing(nodes), _AGREEING_SECONDS, "all servers to have the same rows")
+    except AssertionError:
+        pytest.fail(f"after {_AGREEING_SECONDS} seconds these tables differ: {differing(nodes)}")
+    for node in nodes:
+        audited = run(tmp_path, "db", "check", "--database", node.url)
+        assert (audited.returncode, audited.stdout) == (0, "ok\n"), audited.stdout
+
+
+def serves(url: str) -> bool:
+    """Whether an API process writes and reads."""
+    try:
+        with Client(url) as client:
+            changed = client.placement("PUT", "/resource_classes/CUSTOM_PROBE")
+            return changed.ok and client.baremetal("GET", "/nodes?limit=1").ok
+    except RequestException:
+        return False
+
+
+def differing(nodes: list[galera.Node]) -> dict[str, list[set[Any]]]:
+    """The tables that have not the same rows everywhere, and for each server the rows that not all have."""
+    first, *others = (contents(node.url) for node in nodes)
+    found = {}
+    for table, checksum in first.items():
+        if any(other[table] != checksum for other in others):
+            # A checksum of a table may differ although its rows do not.
+            rows = [rows_of(node.url, table) for node in nodes]
+            everywhere = set.intersection(*rows)
+            if any(found_rows - everywhere for found_rows in rows):
+                found[table] = [found_rows - everywhere for found_rows in rows]
+            else:
+                print(f"the checksums of {table} differ, its rows do not")
+    return found
+
+
+def contents(url: str) -> dict[str, int]:
+    """Checksums of all tables but that of heartbeats."""
+    tables = ", ".join(sorted(Base.metadata.tables.keys() - {"conductors"}))
+    return {row[0].split(".")[1]: int(row[1]) for row in ask(url, f"CHECKSUM TABLE {tables}")}
+
+
+def rows_of(url: str, table: str) -> set[tuple[Any, ...]]:
+    """The rows of a table."""
+    return {tuple(row) for row in ask(url, f"SELECT * FROM {table}")}
+
+
+def ask(url: str, statement: str) -> list[Any]:
+    """The rows that a statement brings."""
+    engine = create_engine(url)
+    with engine.connect() as connection:
+        rows = [*connection.execute(text(statement))]
+    engine.dispose()
+    return rows

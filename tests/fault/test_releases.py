@@ -1,0 +1,189 @@
+"""This release beside the next one: a copy of it that has one migration more, under load.
+
+FAULT_SECONDS says for how long there is load before and after the upgrade (3).
+"""
+
+import os
+import random
+import shutil
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from baremetal_sched.db import schema
+from baremetal_sched.db.engine import database_url as normal_url
+from tests.processes import BAREMETAL_SCHED, Client, program, serve, wait_until
+
+pytestmark = pytest.mark.slow
+
+SECONDS = float(os.environ.get("FAULT_SECONDS", "3"))
+WRITERS = 8
+NODES = 16
+ROOT = Path(__file__).parents[2]
+NEXT = f"{int(schema.head()) + 1:04}"
+
+#: It keeps something for speed of which this release knows nothing: how many traits each provider has.
+MIGRATION = f'''
+import sqlalchemy as sa
+from alembic import op
+
+revision = "{NEXT}"
+down_revision = "{schema.head()}"
+served_since = "SINCE"
+
+
+def upgrade() -> None:
+    op.add_column("resource_providers", sa.Column("trait_count", sa.Integer(), nullable=False, server_default="0"))
+    own = "SELECT COUNT(*) FROM provider_traits WHERE provider_id = resource_providers.id"
+    op.execute(f"UPDATE resource_providers SET trait_count = ({{own}})")
+
+
+def downgrade() -> None:
+    op.drop_column("resource_providers", "trait_count")
+'''
+
+#: Written by a release that does not keep that.
+STALE = """
+SELECT COUNT(*) FROM resource_providers WHERE trait_count <>
+    (SELECT COUNT(*) FROM provider_traits WHERE provider_id = resource_providers.id)
+"""
+
+
+class Load:
+    """Writers through one URL: the traits of nodes, and maintenance. ``answers`` are statuses with their times."""
+
+    def __init__(self, url: str) -> None:
+        self.answers: list[tuple[float, int]] = []
+        self.without_retry_after = 0
+        self._url = url
+        self._stop = threading.Event()
+
+    @contextmanager
+    def running(self) -> Iterator["Load"]:
+        """While it is running."""
+        with ThreadPoolExecutor(WRITERS) as pool:
+            writers: list[Future[None]] = [pool.submit(self._write, number) for number in range(WRITERS)]
+            try:
+                yield self
+            finally:
+                self._stop.set()
+        for writer in writers:
+            writer.result()
+
+    def statuses(self, since: float = 0.0) -> Counter[int]:
+        """Statuses of the requests that began at ``since`` (monotonic) or later."""
+        return Counter(status for began, status in self.answers if began >= since)
+
+    def _write(self, number: int) -> None:
+        dice = random.Random(number)
+        with Client(self._url) as client:
+            while not self._stop.is_set():
+                node = f"n{dice.randrange(NODES)}"
+                traits = dice.sample(["CUSTOM_A", "CUSTOM_B", "CUSTOM_C", "HW_CPU_X86_VMX"], dice.randint(0, 4))
+                began = time.monotonic()
+                if dice.random() < 0.8:
+                    response = client.baremetal("PUT", f"/nodes/{node}/traits", {"traits": traits})
+                else:
+                    response = client.baremetal(dice.choice(["PUT", "DELETE"]), f"/nodes/{node}/maintenance")
+                self.answers.append((began, response.status_code))
+                if response.status_code == 503:
+                    self.without_retry_after += "Retry-After" not in response.headers
+                    time.sleep(0.05)
+
+
+@pytest.fixture
+def ahead(tmp_path: Path) -> Path:
+    """A folder with a copy of this release; commands that are started there are the copy's."""
+    folder = tmp_path / "ahead"
+    for part in ("baremetal_sched", "migrations"):
+        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def add_migration(ahead: Path, since: str) -> None:
+    """Give the copy one migration more; ``since`` is the oldest release that can serve what comes of it."""
+    (ahead / "migrations" / "versions" / f"{NEXT}_next.py").write_text(MIGRATION.replace("SINCE", since))
+
+
+def db(folder: Path, *arguments: str) -> str:
+    """``baremetal-sched db`` of the release in ``folder``, which has to work; returns what it printed."""
+    with program((*BAREMETAL_SCHED, "db", *arguments), folder, f"db-{arguments[0]}") as running:
+        assert running.process.wait(90) == 0, running.output + running.log
+        return running.output
+
+
+def scalar(database_url: str, query: str) -> Any:
+    """What a query returns."""
+    engine = create_engine(normal_url(database_url))
+    with engine.connect() as connection:
+        found = connection.scalar(text(query))
+    engine.dispose()
+    return found
+
+
+def create_nodes(url: str) -> None:
+    """The nodes that are written."""
+    with Client(url) as client:
+        for number in range(NODES):
+            body = {"driver": "fake-hardware", "name": f"n{number}"}
+            response = wait_until(lambda body=body: created(client.baremetal("POST", "/nodes", body)), 20, "a node")
+            assert response.status_code == 201, response.text
+
+
+def created(response: Any) -> Any:
+    """The response, or None while there is no conductor yet."""
+    return None if response.status_code in (400, 503) else response
+
+
+def test_an_upgrade_that_needs_a_stop(database_url: str, tmp_path: Path, ahead: Path) -> None:
+    """The older release refuses from before the migration on, although nothing stops it, and writes nothing after."""
+    add_migration(ahead, NEXT)
+    with serve(tmp_path, "--workers", "2", "--database", database_url) as (older, url):
+        create_nodes(url)
+        with Load(url).running() as load:
+            time.sleep(SECONDS)
+            db(ahead, "upgrade", "--database", database_url)
+            upgraded = time.monotonic()
+            time.sleep(SECONDS)
+        before, after = load.statuses() - load.statuses(upgraded), load.statuses(upgraded)
+        assert before[204] > WRITERS
+        assert set(load.statuses()) <= {200, 202, 204, 409, 503}, load.statuses()
+        assert set(after) == {503}, after
+        assert load.without_retry_after == 0
+        assert scalar(database_url, STALE) == 0
+        with Client(url) as client:
+            assert client.healthcheck().json()["checks"]["schema"] == f"at {NEXT}, needs {schema.head()}"
+        with serve(ahead, "--database", database_url) as (_, newer_url), Client(newer_url) as client:
+            assert client.baremetal("GET", "/nodes").status_code == 200
+            assert db(ahead, "check", "--database", database_url) == "ok\n"
+        assert older.process.poll() is None, "it waits; it does not die"
+
+
+def test_an_upgrade_that_needs_no_stop(database_url: str, tmp_path: Path, ahead: Path) -> None:
+    """Both releases serve, before, during and after it, and what both keep stays right."""
+    add_migration(ahead, schema.head())
+    with serve(tmp_path, "--workers", "2", "--database", database_url) as (_, url):
+        create_nodes(url)
+        with Load(url).running() as load:
+            time.sleep(SECONDS)
+            db(ahead, "upgrade", "--database", database_url)
+            with (
+                serve(ahead, "--without-conductor", "--database", database_url) as (_, newer_url),
+                Load(newer_url).running() as newer_load,
+            ):
+                time.sleep(SECONDS)
+        assert set(load.statuses() + newer_load.statuses()) <= {200, 202, 204, 409}, load.statuses()
+        assert newer_load.statuses()[204] > WRITERS
+    assert db(tmp_path, "check", "--database", database_url) == "ok\n"
+    assert db(ahead, "check", "--database", database_url) == "ok\n"
+    assert scalar(database_url, "SELECT version_num FROM alembic_version") == NEXT
+    with serve(tmp_path, "--database", database_url):
+        pass  # the older release can be started again
