@@ -25,6 +25,13 @@ T = TypeVar("T")
 Values = Mapping[str, Mapping[str, Any]]
 
 BAREMETAL_SCHED = (sys.executable, "-m", "baremetal_sched")
+#: As the README starts it.
+GUNICORN = (
+    *(sys.executable, "-m", "gunicorn", "-c", "python:baremetal_sched.gunicorn_config"),
+    "baremetal_sched.wsgi:app",
+)
+#: gunicorn does not start without a strategy.
+OPEN: Values = {"api": {"auth_strategy": "none"}}
 _READY = "baremetal-sched is ready at "
 _START_SECONDS = 30
 _END_SECONDS = 15
@@ -104,11 +111,15 @@ class Program:
 
 
 class Client:
-    """Both APIs over HTTP, on one connection that is kept. Not to be shared between threads."""
+    """The APIs over HTTP, on one connection that is kept. Not to be shared between threads.
 
-    def __init__(self, url: str) -> None:
+    ``headers`` come with every request: a token, for example.
+    """
+
+    def __init__(self, url: str, headers: Mapping[str, str] | None = None) -> None:
         self._url = url
         self._session = requests.Session()
+        self._session.headers.update(headers or {})
         self._session.trust_env = False
 
     def __enter__(self) -> Self:
@@ -133,9 +144,24 @@ class Client:
             method, f"{self._url}/placement{path}", json=body, headers=headers, timeout=_START_SECONDS
         )
 
+    def compute(self, method: str, path: str, body: Any = None, version: str = "2.100") -> requests.Response:
+        """A request to ``/compute/v2.1<path>``."""
+        headers = {"OpenStack-API-Version": f"compute {version}"}
+        return self._session.request(
+            method, f"{self._url}/compute/v2.1{path}", json=body, headers=headers, timeout=_START_SECONDS
+        )
+
+    def image(self, method: str, path: str, body: Any = None) -> requests.Response:
+        """A request to ``/image/v2<path>``."""
+        return self._session.request(method, f"{self._url}/image/v2{path}", json=body, timeout=_START_SECONDS)
+
     def healthcheck(self) -> requests.Response:
         """GET /healthcheck"""
         return self._session.get(f"{self._url}/healthcheck", timeout=_START_SECONDS)
+
+    def live(self) -> requests.Response:
+        """GET /healthcheck/live"""
+        return self._session.get(f"{self._url}/healthcheck/live", timeout=_START_SECONDS)
 
 
 def environment(settings: Values | None = None) -> dict[str, str]:
@@ -160,9 +186,11 @@ def program(command: tuple[str, ...], folder: Path, name: str, settings: Values 
 
 
 @contextmanager
-def serve(folder: Path, *options: str, settings: Values | None = None) -> Iterator[tuple[Program, str]]:
+def serve(
+    folder: Path, *options: str, settings: Values | None = None, command: tuple[str, ...] = BAREMETAL_SCHED
+) -> Iterator[tuple[Program, str]]:
     """``baremetal-sched serve`` on a free port, ready; yields the program and the URL that it printed."""
-    with program((*BAREMETAL_SCHED, "serve", "--port", "0", *options), folder, "serve", settings) as running:
+    with program((*command, "serve", "--port", "0", *options), folder, "serve", settings) as running:
         running.wait_for(_READY, lambda: running.output)
         yield running, running.output.split(_READY)[1].split()[0]
 

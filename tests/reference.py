@@ -11,17 +11,26 @@ from typing import Any
 import yaml
 
 from baremetal_sched.baremetal.api.routes import ROUTES as BAREMETAL_ROUTES
+from baremetal_sched.compute.api.routes import ROUTES as COMPUTE_ROUTES
+from baremetal_sched.image.api.routes import ROUTES as IMAGE_ROUTES
 from baremetal_sched.placement.api.routes import ROUTES as PLACEMENT_ROUTES
-from baremetal_sched.web.application import Route
+from baremetal_sched.scheduling.api.routes import ROUTES as SCHEDULING_ROUTES
+from baremetal_sched.web.route import Route
 
 API_REF = Path(__file__).parents[1] / "api-ref"
 
 #: Every route, with the name of its API.
-ROUTES = [("baremetal", route) for route in BAREMETAL_ROUTES] + [("placement", route) for route in PLACEMENT_ROUTES]
+ROUTES = [
+    *(("baremetal", route) for route in BAREMETAL_ROUTES),
+    *(("placement", route) for route in PLACEMENT_ROUTES),
+    *(("compute", route) for route in COMPUTE_ROUTES),
+    *(("scheduling", route) for route in SCHEDULING_ROUTES),
+    *(("image", route) for route in IMAGE_ROUTES),
+]
 
 PARAMETERS = re.compile(r"^\.\. rest_parameters:: (\S+)\n\n((?:   - .+\n)+)", re.MULTILINE)
 STATUS_LINE = re.compile(r"^   - (\d{3})(?:: (\w+))?$", re.MULTILINE)
-_METHOD = re.compile(r"^\.\. rest_method:: (\S+) (\S+)(?:\n   min_version: 1\.(\d+))?", re.MULTILINE)
+_METHOD = re.compile(r"^\.\. rest_method:: (\S+) (\S+)(?:\n   min_version: \d\.(\d+))?", re.MULTILINE)
 
 Entries = dict[str, Mapping[str, Any]]
 

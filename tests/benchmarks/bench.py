@@ -23,15 +23,16 @@ from tests.benchmarks.measuring import Row, Timing, measure
 from tests.benchmarks.report import table
 from tests.benchmarks.servers import Client, Server
 from tests.benchmarks.stores import DEFAULT_URLS, Store
-
-_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "baremetal-sched" / "benchmarks"
+from tests.originals import CACHE
 
 
 class Bench(ABC):
     """One API of ours beside the original's. ``rows`` is what was measured so far."""
 
-    #: Of the command, and of the folder of the original's virtual environment.
+    #: Of the command.
     name: ClassVar[str]
+    #: The folder of the original's virtual environment: the name, unless it is another benchmark's too.
+    environment: ClassVar[str] = ""
     #: What pip installs the original by.
     original: ClassVar[str]
 
@@ -43,7 +44,7 @@ class Bench(ABC):
         self.us, self.theirs = self.store("us"), self.store("original")
         self.python = None
         if not options.us_alone:
-            self.python = servers.install(self.original, options.venv or _CACHE / self.name)
+            self.python = servers.install(self.original, options.venv or CACHE / (self.environment or self.name))
         self.console = Console(stderr=True)
 
     def store(self, name: str) -> Store:
@@ -115,13 +116,13 @@ class Bench(ABC):
         work()
         self.console.print(f"  {what}: {time.monotonic() - started:.1f} s", highlight=False)
 
-    def grown(self, row: Row, before: Timing | None, limit: float) -> None:
-        """Make ``row`` one that tells by how much it is slower than when small, ``limit`` times at most."""
+    def grown(self, row: Row, before: Timing | None, limit: float, what: str = "when small") -> None:
+        """Make ``row`` one that tells by how much it is slower than ``what``, ``limit`` times at most."""
         row.target, row.growth = (None if self.options.quick else limit), True
         now = row.timings.get("us")
         if now and before:
             row.ratio, row.ratio_of_best = now.median / before.median, now.best / before.best
-            row.notes.append(f"{before.median:.1f} ms when small")
+            row.notes.append(f"{before.median:.1f} ms {what}")
 
     def document(self) -> dict[str, Any]:
         """Everything, for a machine to read."""
@@ -150,7 +151,7 @@ def parser(name: str, about: str | None, sizes: str) -> argparse.ArgumentParser:
     result.add_argument("--us-alone", action="store_true", help="do not measure the original")
     result.add_argument("--quick", action="store_true", help="smoke run: small worlds, 3 repetitions")
     result.add_argument("--json", type=Path, metavar="FILE", help="write the results there too")
-    result.add_argument("--venv", type=Path, help=f"virtual environment of the original ({_CACHE / name})")
+    result.add_argument("--venv", type=Path, help=f"virtual environment of the original (in {CACHE})")
     result.add_argument("--keep", action="store_true", help="leave databases, settings and logs behind")
     return result
 

@@ -1,4 +1,4 @@
-"""Both services, each behind gunicorn with one sync worker, and the client that calls them."""
+"""Both services, each behind gunicorn with sync workers, and the client that calls them."""
 
 import http.client
 import json
@@ -39,12 +39,25 @@ class Client:
     """One HTTP client that keeps its connection for as long as the server does."""
 
     def __init__(self, port: int, mount: str, headers: dict[str, str]) -> None:
+        self._port = port
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_PATIENCE)
         self._mount = mount
         self._headers = {"Accept": "application/json", **headers}
 
+    def another(self) -> "Client":
+        """A client like this one, with a connection of its own."""
+        return Client(self._port, self._mount, self._headers)
+
     def call(self, method: str, path: str, body: Any = None, *, expect: int = 200) -> Answer:
-        """The answer, once all of it is here, and how long that took. Raises Failed for any other status."""
+        """Like ``ask``. Raises Failed for any other status."""
+        answer = self.ask(method, path, body)
+        if answer.status != expect:
+            said = " ".join(answer.body.decode(errors="replace").split())
+            raise Failed(f"{method} {path}: {answer.status} {said[:200]}")
+        return answer
+
+    def ask(self, method: str, path: str, body: Any = None) -> Answer:
+        """The answer, once all of it is here, and how long that took. Raises Failed if there is none."""
         data = None if body is None else json.dumps(body).encode()
         headers = self._headers | ({} if body is None else {"Content-Type": "application/json"})
         started = time.perf_counter()
@@ -55,9 +68,6 @@ class Client:
         except (OSError, http.client.HTTPException) as error:
             self._connection.close()
             raise Failed(f"{method} {path}: {error!r}") from error
-        if answer.status != expect:
-            said = " ".join(answer.body.decode(errors="replace").split())
-            raise Failed(f"{method} {path}: {answer.status} {said[:200]}")
         return answer
 
 
@@ -72,12 +82,22 @@ class Server:
     mount: str = ""
     headers: dict[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
+    workers: int = 1
 
     def __enter__(self) -> Self:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        command = [self.python, "-m", "gunicorn", "--workers", "1", "--worker-class", "sync", "--no-control-socket"]
+        command = [
+            self.python,
+            "-m",
+            "gunicorn",
+            "--workers",
+            self.workers,
+            "--worker-class",
+            "sync",
+            "--no-control-socket",
+        ]
         command += [
             "--timeout",
             str(_PATIENCE),
@@ -121,7 +141,11 @@ class Server:
 
 def ours(store: Store, folder: Path, mount: str, headers: dict[str, str]) -> Server:
     """Our service over a database that has its schema; the client calls the API at ``mount``."""
-    environment = {"OS_DATABASE__CONNECTION": store.url_of(), "OS_DEFAULT__LOG_LEVEL": "WARNING"}
+    environment = {
+        "OS_API__AUTH_STRATEGY": "none",
+        "OS_DATABASE__CONNECTION": store.url_of(),
+        "OS_DEFAULT__LOG_LEVEL": "WARNING",
+    }
     return Server("us", Path(sys.executable), "baremetal_sched.wsgi:app", folder, mount, headers, environment)
 
 

@@ -12,10 +12,11 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.db.models import ResourceProvider
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.placement.candidates import flat, response, search
+from baremetal_sched.placement.candidates import backtracking, flat, response, search
 from baremetal_sched.placement.candidates.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.candidates.resolve import TREES_SINCE, resolve
 from baremetal_sched.placement.candidates.search import Options
+from baremetal_sched.placement.candidates.time_limit import TimeLimit, TookTooLong
 from baremetal_sched.placement.candidates.trees import Found
 from baremetal_sched.placement.names import ensure_class, ensure_traits
 from baremetal_sched.placement.query_values import AggregateConditions, TraitConditions
@@ -314,6 +315,57 @@ def test_the_search_finds_what_there_is(
             assert one.roots == roots_of(session, one)
         assert_told(session, first, request, version, Options(breadth_first=breadth_first))
         request.limit = None
+
+    in_a_world(database, specs, check)
+
+
+class Checks(TimeLimit):
+    """The time is over after ``most`` checks."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.left = most
+
+    def check(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise TookTooLong
+
+
+@pytest.mark.parametrize("patience", [1, 50])
+@settings(PROPERTY, max_examples=120)
+@given(
+    specs=some_worlds(), request=some_requests(), version=st.sampled_from([39, 39, 28]), limit=st.integers(1, 5),
+    checks=st.sampled_from([10**9, 10**9, 5, 20, 100]),
+)  # fmt: skip
+def test_a_search_is_right_or_stopped(
+    database: Database,
+    monkeypatch: pytest.MonkeyPatch,
+    patience: int,
+    specs: list[Spec],
+    request: CandidateRequest,
+    version: int,
+    limit: int,
+    checks: int,
+) -> None:
+    """However soon it begins to learn from dead ends, and however little time it has."""
+    expected = Plain(specs).candidates(request, version)
+    monkeypatch.setattr(backtracking, "PATIENCE", patience)
+
+    def check(session: Session) -> None:
+        wanted = resolve(session.connection(), request, version)
+        if wanted is None:
+            assert not expected
+            return
+        for most in (None, limit):
+            try:
+                found = list(search.general(session.connection(), wanted, most, time_limit=Checks(checks)))
+            except TookTooLong:
+                assert checks < 10**9
+                continue
+            some = comparable(session, found)
+            assert len(some) == len(set(some)) == min(most or len(expected), len(expected))
+            assert set(some) <= expected
 
     in_a_world(database, specs, check)
 

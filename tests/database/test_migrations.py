@@ -1,24 +1,37 @@
 """Migrations: up and down, and that models and migrations agree."""
 
+import os
+import signal
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Engine, inspect, text
+from sqlalchemy import Engine, event, inspect, text
 
-from baremetal_sched.db import schema
+from baremetal_sched.baremetal.audit import audit
+from baremetal_sched.db import revisions, schema, schema_state
 from baremetal_sched.db.engine import make_engine
 from baremetal_sched.db.models import Base
-from baremetal_sched.errors import SchemaTooNew, SchemaTooOld
+from baremetal_sched.db.schema_state import SchemaState
+from baremetal_sched.errors import InvalidValue, SchemaBusy, SchemaChanging, SchemaTooNew, SchemaTooOld
 from baremetal_sched.settings import load
+from tests.processes import BAREMETAL_SCHED, program
+from tests.service import Service
 
 _TRAIT = "INSERT INTO traits (id, name, created_at) VALUES (:id, :name, CURRENT_TIMESTAMP)"
 _PROVIDER = "INSERT INTO resource_providers (id, uuid, name, created_at) VALUES (:id, :name, :name, CURRENT_TIMESTAMP)"
 _PROVIDER_TRAIT = "INSERT INTO provider_traits (provider_id, trait_id) VALUES (:provider, :trait)"
 
 # `database_url` has the newest schema; these tests leave it so.
+
+
+@pytest.fixture(autouse=True)
+def nobody_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema, "DRAIN_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -48,37 +61,219 @@ def test_down_and_up_again(engine: Engine) -> None:
     assert set(inspect(engine).get_table_names()) <= {"alembic_version"}
     assert schema.current(engine) is None
     with pytest.raises(SchemaTooOld, match="db upgrade"):
-        schema.require_current(engine)
+        schema.require_served(engine)
     schema.upgrade(engine)
     schema.upgrade(engine)
-    schema.require_current(engine)
+    schema.require_served(engine)
     assert set(Base.metadata.tables) <= set(inspect(engine).get_table_names())
 
 
 def test_providers_that_are_there_get_the_text_of_their_traits(engine: Engine) -> None:
     schema.downgrade(engine, "0007")
-    # As texts these two would be in the other order.
-    providers, traits = {"a": [100_000, 99_999], "b": [], "c": [99_999]}, (99_999, 100_000)
+    add_providers(engine)
+    schema.upgrade(engine)
+    assert take_trait_ids(engine) == TRAIT_IDS
+
+
+#: As texts these two would be in the other order.
+TRAITS = (99_999, 100_000)
+TRAIT_IDS = {"a": "99999,100000", "b": "", "c": "99999"}
+
+
+def add_providers(engine: Engine) -> None:
+    """Providers and their traits, as they were at 0007."""
     with engine.begin() as connection:
-        for row_id in traits:
+        for row_id in TRAITS:
             connection.execute(text(_TRAIT), {"id": row_id, "name": f"CUSTOM_{row_id}"})
-        for row_id, (name, own) in enumerate(providers.items(), 1):
+        for row_id, (name, own) in enumerate({"a": TRAITS[::-1], "b": (), "c": TRAITS[:1]}.items(), 1):
             connection.execute(text(_PROVIDER), {"id": row_id, "name": name})
             for trait in own:
                 connection.execute(text(_PROVIDER_TRAIT), {"provider": row_id, "trait": trait})
-    schema.upgrade(engine)
+
+
+def take_trait_ids(engine: Engine) -> dict[str, str]:
+    """The text of each provider's traits; the providers are deleted."""
     with engine.begin() as connection:
         found = dict(connection.execute(text("SELECT name, trait_ids FROM resource_providers")).all())
-        for statement in ("provider_traits", "resource_providers", f"traits WHERE id IN {traits}"):
+        for statement in ("provider_traits", "resource_providers", f"traits WHERE id IN {TRAITS}"):
             connection.execute(text(f"DELETE FROM {statement}"))
-    assert found == {"a": "99999,100000", "b": "", "c": "99999"}
+    return found
+
+
+@pytest.mark.slow
+def test_a_migrator_that_is_killed_can_be_run_again(engine: Engine, database_url: str) -> None:
+    """It is killed after each statement that changes something, in turn; up and down."""
+    # With transactions all is undone each time, so it takes longer to get where the next one is killed.
+    every = 1 if engine.dialect.name in {"mysql", "mariadb"} else 11
+    schema.downgrade(engine, "base")
+    kills = kill_again_and_again(engine, lambda own: schema.upgrade(own, "0007"), every)
+    add_providers(engine)
+    kills += kill_again_and_again(engine, schema.upgrade, every)
+    schema.require_served(engine)
+    test_models_and_migrations_agree(engine)
+    assert take_trait_ids(engine) == TRAIT_IDS
+    kills += kill_again_and_again(engine, lambda own: schema.downgrade(own, "base"), every)
+    assert set(inspect(engine).get_table_names()) <= {"alembic_version"}
+    schema.upgrade(engine)
+    assert kills * every > 100
+
+
+def kill_again_and_again(engine: Engine, action: Callable[[Engine], None], every: int) -> int:
+    """Run ``action`` in processes that are killed, each at another statement, until one is through. How many were."""
+    seen: set[str] = set()
+    kills = 0
+    while True:
+        engine.dispose()
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(reader)
+            _act_and_die(engine, action, seen, every, writer)
+        os.close(writer)
+        with os.fdopen(reader) as told:
+            statements = told.read().split("\0")[:-1]
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if status == 0:
+            return kills
+        assert status == -signal.SIGKILL, f"after {kills} kills, the last one at {sorted(seen)[-1:]}"
+        assert statements, "it made no progress"
+        seen.update(statements)
+        kills += 1
+
+
+def _act_and_die(engine: Engine, action: Callable[[Engine], None], seen: set[str], every: int, writer: int) -> None:
+    fresh = 0
+
+    def die(connection: Any, cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        nonlocal fresh
+        key = f"{statement} {parameters}"
+        if statement.split()[0] not in {"CREATE", "ALTER", "DROP", "INSERT", "UPDATE", "DELETE"} or key in seen:
+            return
+        os.write(writer, f"{key}\0".encode())
+        fresh += 1
+        if fresh == every:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    try:
+        event.listen(engine, "after_cursor_execute", die)
+        action(engine)
+        os._exit(0)
+    finally:
+        os._exit(1)
+
+
+@pytest.mark.slow
+def test_who_comes_second_waits(engine: Engine, database_url: str, tmp_path: Path) -> None:
+    schema.downgrade(engine, "base")
+    engine.dispose()
+    command = (*BAREMETAL_SCHED, "db", "upgrade", "--database", database_url)
+    running = []
+    try:
+        for number in range(3):
+            started = program(command, tmp_path, f"upgrade{number}")
+            running.append((started, started.__enter__()))
+        for _, upgrade in running:
+            assert upgrade.process.wait(60) == 0, upgrade.log
+            assert upgrade.output == f"schema {schema.head()}\n"
+            assert "Traceback" not in upgrade.log
+    finally:
+        for started, _ in running:
+            started.__exit__(None, None, None)
+    schema.require_served(engine)
+
+
+def test_a_lock_that_cannot_be_had_is_said_in_words(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    if engine.dialect.name == "sqlite":
+        pytest.skip("it waits until the writer is done")
+    monkeypatch.setattr("baremetal_sched.db.schema_lock.LOCK_TIMEOUT_SECONDS", 1)
+    with engine.connect() as other:
+        other.execute(text("SELECT * FROM schema_state"))
+        with pytest.raises(SchemaBusy, match="run the same command again"):
+            schema.downgrade(engine, "0008")
+        other.rollback()
+    schema.upgrade(engine)
+    schema.require_served(engine)
+
+
+def test_a_change_that_is_announced_is_served_by_who_can_serve_both(engine: Engine) -> None:
+    head, before = revisions.head(), revisions.chain()[-2]
+    assert schema_state.refusal(SchemaState(head, head, head)) is None
+    assert schema_state.refusal(SchemaState(head)) is None
+    assert schema_state.refusal(SchemaState("zzzz", "zzzz", head)) is None
+    for state, error in (
+        (SchemaState(None), SchemaTooOld),
+        (SchemaState(before, before, before), SchemaTooOld),
+        (SchemaState("zzzz"), SchemaTooNew),
+        (SchemaState("zzzz", "zzzz", "zzzz"), SchemaTooNew),
+        # What it says is of another revision.
+        (SchemaState("zzzz", head, head), SchemaTooNew),
+        (SchemaState(head, head, "zzzz", "zzzz"), SchemaChanging),
+        (SchemaState("zzzz", "zzzz", "none", head), SchemaChanging),
+    ):
+        assert type(schema_state.refusal(state)) is error, state
+
+
+def test_a_change_that_was_announced_and_not_made_is_taken_back(engine: Engine) -> None:
+    with engine.begin() as connection:
+        schema_state.announce(connection, revisions.head(), "0008")
+    with pytest.raises(SchemaChanging, match="run baremetal-sched db"):
+        schema.require_served(engine)
+    schema.upgrade(engine)
+    schema.require_served(engine)
+
+
+def test_what_a_migration_says_of_older_releases() -> None:
+    for revision in revisions.chain():
+        assert revisions.age(revisions.served_since(revision)) <= revisions.age(revision)
+        assert not revisions.needs_stop(revision, revision)
+    # Releases up to 7fe2d29 do not look whether they may go on.
+    assert revisions.needs_stop("0008", revisions.head())
+    assert revisions.find("head") == revisions.head()
+    with pytest.raises(InvalidValue, match="this release knows base, 0001"):
+        revisions.find("nonsense")
+
+
+def test_providers_of_nodes_and_their_trees_are_found(service: Service) -> None:
+    """Down and up again, everything is as the service has it: down, what 0009 keeps is lost."""
+    service.placement("PUT", "/resource_classes/CUSTOM_FPGA")
+    inventories = {"CUSTOM_FPGA": {"total": 4}}
+    for number, columns in enumerate(({}, {}, {}, {"maintenance": True}, {"resource_class": None}, {})):
+        node = service.add_node(f"n{number}", **columns)
+        if number == 5:
+            continue
+        body = {"name": f"child {number}", "parent_provider_uuid": node}
+        child = service.placement("POST", "/resource_providers", body).json["uuid"]
+        body = {"resource_provider_generation": 0, "inventories": inventories}
+        service.placement("PUT", f"/resource_providers/{child}/inventories", body)
+        consumer = f"{number:08}-0000-4000-8000-000000000000"
+        if number == 1:
+            service.claim(consumer, child, "CUSTOM_FPGA", status=204)
+        if number == 2:
+            service.claim(consumer, node, status=204)
+    service.placement("POST", "/resource_providers", {"name": "of no node"})
+
+    def kept() -> list[Any]:
+        with service.database.engine.connect() as connection:
+            providers = connection.execute(
+                text("SELECT id, mirrored_class_id, indivisible, withheld, holder FROM resource_providers ORDER BY id")
+            ).all()
+            inventories = connection.execute(
+                text("SELECT provider_id, resource_class_id, withheld, free, used FROM inventories ORDER BY 1, 2")
+            ).all()
+        return [tuple(row) for row in (*providers, *inventories)]
+
+    before = kept()
+    schema.downgrade(service.database.engine, "0008")
+    schema.upgrade(service.database.engine)
+    assert kept() == before
+    assert service.database.read(audit) == []
 
 
 def test_a_newer_schema_is_refused(engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = 'zzzz'"))
     try:
-        for action in (schema.upgrade, schema.require_current, lambda e: schema.downgrade(e, "base")):
+        for action in (schema.upgrade, schema.require_served, lambda e: schema.downgrade(e, "base")):
             with pytest.raises(SchemaTooNew, match="Run a newer release"):
                 action(engine)
     finally:

@@ -4,12 +4,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from pymysql.cursors import Cursor
+from pymysql.err import OperationalError
 from sqlalchemy import Connection, bindparam, func, insert, literal, literal_column, select, text
 
 from baremetal_sched.db import prepared
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import ResourceClass
 from baremetal_sched.db.transaction import Database
+from baremetal_sched.errors import DatabaseAway
 from baremetal_sched.settings import load
 
 OFTEN = 8
@@ -94,3 +97,56 @@ def test_who_forgot_what_was_prepared_is_left(database: Database, connection: Co
     assert database.read(ask) == 2
     with database.reading_engine.connect() as reading:
         assert reading.exec_driver_sql("SELECT @before").scalar() is None
+
+
+@pytest.mark.parametrize("command", ["PREPARE", "DEALLOCATE"])
+def test_a_transaction_that_is_aborted_while_a_statement_is_prepared_is_run_again(
+    database: Database, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """As on Galera, where another server's transaction wins: the half that is left must not be committed."""
+    monkeypatch.setattr(prepared, "_REMEMBERED", 3)
+    execute, aborted = Cursor.execute, []
+
+    def abort(cursor: Cursor, statement: str, arguments: Any = None) -> Any:
+        if statement.startswith(command) and not aborted:
+            aborted.append(statement)
+            cursor.connection.rollback()
+            raise OperationalError(1213, "Deadlock found when trying to get lock; try restarting transaction")
+        return execute(cursor, statement, arguments)
+
+    def write(session: Any) -> None:
+        session.execute(insert(ResourceClass), {"name": "CUSTOM_FIRST", "created_at": utcnow()})
+        for number in range(OFTEN):
+            session.execute(select(ResourceClass.id).where(ResourceClass.name == f"{number}"))
+        for number in range(OFTEN):  # these push out what was prepared
+            session.execute(text(f"SELECT {number}"))
+
+    monkeypatch.setattr(Cursor, "execute", abort)
+    database.write(write)
+    assert len(aborted) == 1
+    assert database.read(
+        lambda session: session.scalar(select(func.count()).where(ResourceClass.name == "CUSTOM_FIRST"))
+    )
+
+
+def test_a_connection_that_is_lost_while_a_statement_is_prepared(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the statement itself that says so, and the connection is given up."""
+    execute = Cursor.execute
+
+    def lose(cursor: Cursor, statement: str, arguments: Any = None) -> Any:
+        if statement.startswith("PREPARE"):
+            cursor.connection._force_close()
+            raise OperationalError(2013, "Lost connection to MySQL server during query")
+        return execute(cursor, statement, arguments)
+
+    def read(session: Any) -> None:
+        for number in range(OFTEN):
+            session.execute(select(ResourceClass.id).where(ResourceClass.name == f"{number}"))
+
+    monkeypatch.setattr(Cursor, "execute", lose)
+    with pytest.raises(DatabaseAway):
+        database.read(read)
+    monkeypatch.undo()
+    database.read(read)

@@ -11,10 +11,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import nodes, traits
-from baremetal_sched.baremetal.node_list import NodeFilters, Page, select_nodes
+from baremetal_sched.baremetal.node_list import NodeFilters, select_nodes
 from baremetal_sched.baremetal.ownership import Membership
-from baremetal_sched.baremetal.projection import is_reserved, resource_class_of
+from baremetal_sched.baremetal.projection import resource_class_of
 from baremetal_sched.db.models import Node, ResourceProvider
+from baremetal_sched.db.paging import Page, SortKey
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.placement import allocations
 from baremetal_sched.placement.candidates import search
@@ -44,7 +45,8 @@ class Machine:
 
     @property
     def offered(self) -> bool:
-        return not self.taken and not is_reserved(self.state, self.power_state, self.maintenance, None)
+        usable = self.state == "available" and self.power_state not in (None, "error") and not self.maintenance
+        return usable and not self.taken
 
 
 machines = st.builds(
@@ -89,6 +91,7 @@ def build(session: Session, machine: Machine) -> str:
     node = nodes.create(session, body, initial_state="available", membership=MEMBERS, settings=SETTINGS)
     node.power_state = "power on"
     traits.replace_traits(session, node, machine.traits)
+    session.flush()  # which brings it to its provider, that it can be claimed
     if machine.taken and machine.resource_class:
         claim = {node.uuid: {resource_class_of(machine.resource_class): 1}}
         allocations.write(session, [ConsumerWrite(node.uuid, claim, "p", "u")], "")
@@ -125,7 +128,7 @@ def test_node_lists_by_traits(
         filters = NodeFilters(
             traits=has, not_traits=lacks, traits_any=some, not_traits_any=none, maintenance=maintenance
         )
-        page = Page(limit, descending=descending)
+        page = Page(limit, sort=[SortKey("id", descending)])
         found = [row[0] for row in select_nodes(session, filters, page, select(Node.uuid), MEMBERS)]
         expected = [uuid for uuid, machine in world.items() if fits(machine)]
         assert found == (expected[::-1] if descending else expected)[:limit]

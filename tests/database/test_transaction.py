@@ -4,11 +4,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import insert, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import func, insert, select, update
+from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
@@ -102,7 +103,15 @@ def test_who_gives_up_does_not_wait_before(database: Database, monkeypatch: pyte
         raise StaleDataError
 
     pauses = []
-    monkeypatch.setattr("baremetal_sched.db.transaction.time.sleep", pauses.append)
+    sleep, this_thread = time.sleep, threading.get_ident()
+
+    def note(seconds: float) -> None:
+        if threading.get_ident() == this_thread:
+            pauses.append(seconds)
+        else:
+            sleep(seconds)
+
+    monkeypatch.setattr("baremetal_sched.db.transaction.time.sleep", note)
     with pytest.raises(TooManyConflicts):
         database.write(lose)
     assert len(pauses) == 4
@@ -225,3 +234,45 @@ def test_many_threads_write_at_once(database: Database) -> None:
     for thread in threads:
         thread.join()
     assert database.read(lambda session: session.scalar(select(Conductor.heartbeat_at))) == 80
+
+
+def test_a_snapshot_sees_one_moment(database: Database) -> None:
+    def look_twice(session: Session) -> list[int]:
+        count = select(func.count()).select_from(ResourceClass)
+        first = session.scalars(count).one()
+        database.write(lambda other: add(other, "CUSTOM_LATER"))
+        return [first, session.scalars(count).one()]
+
+    first, second = database.snapshot(look_twice)
+    assert first == second
+    assert names(database) == {"CUSTOM_LATER"}
+
+
+def test_a_snapshot_may_stand_still(database_url: str) -> None:
+    """While what it read is compared. Other transactions may not."""
+
+    def pause(session: Session) -> int:
+        session.execute(select(ResourceClass.id)).all()
+        time.sleep(1.5)
+        return len(session.execute(select(ResourceClass.id)).all())
+
+    with opened(database_url, attempts=1, idle_transaction_timeout=1) as database:
+        assert database.snapshot(pause)
+        if database.engine.dialect.name != "sqlite":
+            with pytest.raises(DatabaseAway):
+                database.write(pause)
+        assert database.read(lambda session: session.scalar(select(1))) == 1
+
+
+def test_a_snapshot_writes_nothing(database: Database) -> None:
+    if database.engine.dialect.name == "sqlite":
+        pytest.skip("it would be rolled back")
+    with pytest.raises((DBAPIError, DatabaseAway)):
+        database.snapshot(lambda session: add(session, "CUSTOM_A"))
+    assert names(database) == set()
+
+
+def test_sqlite_waits_for_the_disk_unless_told_not_to(tmp_path: Path) -> None:
+    for value, mode in ((True, 2), (False, 1)):
+        with opened(f"sqlite:///{tmp_path}/x.sqlite", attempts=1, sqlite_synchronous=value) as database:
+            assert database.engine.connect().exec_driver_sql("PRAGMA synchronous").scalar() == mode

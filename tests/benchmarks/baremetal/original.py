@@ -29,7 +29,7 @@ conductor.start()
 application = app.VersionSelectorApplication()
 '''
 #: What the conductor does by itself now and then would take time from the API: none of it is wanted here.
-_SETTINGS = """[DEFAULT]
+SETTINGS = """[DEFAULT]
 auth_strategy = noauth
 debug = false
 host = conductor-1
@@ -106,5 +106,5 @@ def _write(store: Store, folder: Path) -> Path:
     (folder / "original_wsgi.py").write_text(_WSGI)
     settings = folder / "ironic.conf"
     connection = store.url_of("psycopg2").replace("%", "%%").replace("$", "$$")
-    settings.write_text(_SETTINGS.format(connection=connection, folder=folder))
+    settings.write_text(SETTINGS.format(connection=connection, folder=folder))
     return settings

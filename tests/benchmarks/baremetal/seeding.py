@@ -78,11 +78,12 @@ def seed_ours(store: Store, fleet: Fleet) -> None:
     store.load("node_traits", "node_id, trait", pairs)
     store.load(
         "resource_providers",
-        "id, uuid, name, root_id, generation, created_at, trait_ids",
+        "id, uuid, name, root_id, generation, created_at, trait_ids, mirrored_class_id, withheld",
         (
-            (machine.row_id, machine.uuid, machine.uuid, machine.row_id, 1, NOW, text)
+            (machine.row_id, machine.uuid, machine.uuid, machine.row_id, 1, NOW, text, class_id, int(machine.taken))
             for machine in fleet.machines()
             for text in [id_texts.text_of([trait_ids[trait] for trait in machine.traits])]
+            for class_id in [class_ids[resource_class_of(machine.resource_class)]]
         ),
     )
     store.load("provider_traits", "provider_id, trait_id", ((row_id, trait_ids[trait]) for row_id, trait in pairs))

@@ -1,0 +1,326 @@
+"""No request waits for the database longer than it may, whatever holds it up; others are served meanwhile."""
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, create_engine, event, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.orm.exc import StaleDataError
+
+from baremetal_sched.db import deadline
+from baremetal_sched.db.engine import database_url as with_driver
+from baremetal_sched.db.limits import CONDUCTOR
+from baremetal_sched.db.transaction import Database
+from baremetal_sched.errors import DatabaseTimeout, TooManyConflicts
+from baremetal_sched.settings import load
+from baremetal_sched.web.environ import ACCEPTED_AT
+from tests.relay import Relay
+from tests.service import Service, fault
+
+#: Seconds that a request has here, and how late it may be: a tick, and a busy machine.
+TIMEOUT = 2
+LOCK = 2
+LATE = 10
+
+
+@contextmanager
+def timed(at_least: float, at_most: float) -> Iterator[None]:
+    began = time.monotonic()
+    yield
+    assert at_least <= time.monotonic() - began <= at_most
+
+
+@pytest.fixture
+def quick(database_url: str) -> Iterator[Service]:
+    """A service whose requests have little time, and wait for locks for less."""
+    with Service(database_url, api={"request_timeout": 6}, database={"lock_timeout": LOCK}) as service:
+        service.add_conductor("c1")
+        yield service
+
+
+@contextmanager
+def foreign(url: str) -> Iterator[Engine]:
+    """Another program's connections to the database."""
+    engine = create_engine(with_driver(url), connect_args={} if "sqlite" not in url else {"isolation_level": None})
+    yield engine
+    engine.dispose()
+
+
+def servers_only(url: str) -> None:
+    if url.startswith("sqlite"):
+        pytest.skip("there is no server")
+
+
+@contextmanager
+def relayed(database_url: str, **options: Any) -> Iterator[tuple[Service, Relay]]:
+    """A service that reaches its database through a relay."""
+    servers_only(database_url)
+    url = make_url(database_url)
+    port = url.port or (5432 if url.drivername.startswith("postgresql") else 3306)
+    with Relay(url.host or "127.0.0.1", port) as relay:
+        through = url.set(port=relay.port).render_as_string(hide_password=False)
+        with Service(through, api={"request_timeout": TIMEOUT}, database=options) as service:
+            yield service, relay
+
+
+def test_a_silent_database_frees_every_thread_in_time(database_url: str) -> None:
+    with relayed(database_url) as (service, relay):
+        service.add_conductor("c1")
+        service.add_node("n1")
+        with ThreadPoolExecutor(12) as pool:
+            list(pool.map(lambda _: service.baremetal("GET", "/nodes", status=200), range(12)))
+            relay.silence()
+
+            def ask(number: int) -> tuple[Any, float]:
+                began = time.monotonic()
+                method, path, body = (
+                    ("GET", "/nodes", None),
+                    ("GET", "/nodes/n1", None),
+                    ("PATCH", "/nodes/n1", [{"op": "add", "path": "/extra/a", "value": number}]),
+                )[number % 3]
+                return service.baremetal(method, path, body, status="*"), time.monotonic() - began
+
+            asked = [pool.submit(ask, number) for number in range(12)]
+            while not all(future.done() for future in asked):
+                with timed(0, TIMEOUT):
+                    service.http.get("/healthcheck/live", status=200)
+                time.sleep(0.1)
+            for future in asked:
+                response, seconds = future.result()
+                assert response.status_code == 503
+                assert response.headers["Retry-After"]
+                assert seconds < TIMEOUT + LATE
+        relay.resume()
+        service.baremetal("GET", "/nodes", status=200)
+        service.patch("n1", ("add", "/extra/b", 1), status=200)
+
+
+def test_more_requests_than_connections_wait_no_longer(database_url: str) -> None:
+    """Those that wait for a connection of the pool, too."""
+    with relayed(database_url, max_pool_size=1, max_overflow=0) as (service, relay):
+        service.baremetal("GET", "/nodes", status=200)
+        relay.silence()
+        with ThreadPoolExecutor(4) as pool, timed(0, TIMEOUT + LATE):
+            asked = pool.map(lambda _: service.baremetal("GET", "/nodes", status=503), range(4))
+            assert {response.headers["Retry-After"] for response in asked} == {"1"}
+
+
+def test_a_server_that_accepts_and_says_nothing(database_url: str) -> None:
+    """From the start, so that there is no connection yet."""
+    with relayed(database_url, connect_timeout=60) as (service, relay):
+        relay.silence()
+        with timed(0.5, TIMEOUT + LATE):
+            service.baremetal("GET", "/nodes", status=503)
+        with timed(0.5, TIMEOUT + LATE):
+            service.http.get("/healthcheck", status=503)
+
+
+def test_a_commit_whose_answer_does_not_come_is_unknown(database_url: str) -> None:
+    with relayed(database_url) as (service, relay):
+        service.add_conductor("c1")
+        service.add_node("n1")
+        engine = service.database.engine
+
+        def commits(*_: Any) -> None:
+            relay.silence()
+
+        event.listen(engine, "commit", commits)
+        response = service.patch("n1", ("add", "/extra/a", 1), status=503)
+        assert "Look whether it was made" in fault(response)
+        event.remove(engine, "commit", commits)
+        relay.resume()
+
+
+def test_a_statement_that_takes_too_long_is_ended(database_url: str) -> None:
+    overrides = {"database": {"connection": database_url}, "api": {"request_timeout": TIMEOUT}}
+    with Service(database_url, api=overrides["api"]) as service:
+        database = service.database
+        for run, engine in ((database.read, database.reading_engine), (database.write, database.engine)):
+            sleep = _longer_than_the_deadline(engine.dialect.name)
+            with timed(TIMEOUT - 0.5, TIMEOUT + LATE), pytest.raises(DatabaseTimeout):
+                run(lambda session, sleep=sleep: session.execute(text(sleep)).all())
+        assert database.read(lambda session: session.scalar(text("SELECT 1"))) == 1
+
+
+def _longer_than_the_deadline(dialect: str) -> str:
+    return {
+        "postgresql": "SELECT pg_sleep(30)",
+        "sqlite": "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000000) "
+        "SELECT max(i) FROM n",
+    }.get(dialect, "SELECT SLEEP(30) FROM DUAL")
+
+
+def test_the_server_knows_the_limits_too_once_per_connection(quick: Service) -> None:
+    name = quick.database.engine.dialect.name
+    if name == "sqlite":
+        pytest.skip("there is no server")
+    queries = {
+        "postgresql": ("SHOW statement_timeout", "SHOW lock_timeout"),
+        "mariadb": ("SELECT @@max_statement_time", "SELECT @@innodb_lock_wait_timeout"),
+    }[name]
+    expected = {"postgresql": ["6s", "2s"], "mariadb": [6.0, 2]}[name]
+    for run in (quick.database.read, quick.database.write):
+        assert [run(lambda session, query=query: session.scalar(text(query))) for query in queries] == expected
+    with quick.statements() as statements:
+        quick.baremetal("GET", "/conductors", status=200)
+    assert not [statement for statement in statements if "SET" in statement or "timeout" in statement]
+
+
+def test_commands_have_no_limits_and_conductors_their_own(database_url: str) -> None:
+    servers_only(database_url)
+    settings = load(overrides={"database": {"connection": database_url}})
+    query = "SHOW statement_timeout" if "postgres" in database_url else "SELECT @@max_statement_time"
+    for database in (Database(settings), Database(settings, CONDUCTOR)):
+        assert database.read(lambda session: session.scalar(text(query))) in ("0", 0)
+        database.dispose()
+    assert CONDUCTOR.transaction is not None
+
+
+@contextmanager
+def row_lock(url: str, name: str) -> Iterator[None]:
+    with foreign(url) as engine, engine.connect() as connection:
+        connection.execute(text("SELECT * FROM nodes WHERE name = :name FOR UPDATE"), {"name": name}).all()
+        yield
+
+
+def test_a_row_that_another_session_locked_costs_a_request_the_lock_timeout(quick: Service) -> None:
+    servers_only(quick.database_url)
+    quick.add_node("n1")
+    other = quick.add_node("n2")
+    with row_lock(quick.database_url, "n1"), timed(LOCK - 0.1, LOCK + LATE):
+        quick.patch("n1", ("add", "/extra/a", 1), status=503)
+    # Servers queue in two places, each with a time-out of its own, so the first of a queue may wait twice.
+    with row_lock(quick.database_url, "n1"), ThreadPoolExecutor(4) as pool, timed(LOCK - 0.1, 2 * LOCK + LATE):
+        held = [pool.submit(quick.patch, "n1", ("add", "/extra/a", 1), status=503) for _ in range(4)]
+        for number in range(5):
+            quick.patch(other, ("add", "/extra/a", number), status=200)
+            quick.baremetal("GET", "/nodes/n1", status=200)
+        assert not any(future.done() for future in held)
+        for future in held:
+            response = future.result()
+            assert response.headers["Retry-After"]
+            assert "Another session of the database held a lock" in fault(response)
+    quick.patch("n1", ("add", "/extra/a", 1), status=200)
+
+
+def test_a_claim_of_a_locked_provider_is_503_and_not_a_conflict(quick: Service) -> None:
+    servers_only(quick.database_url)
+    node = quick.add_node("n1")
+    with foreign(quick.database_url) as engine, engine.connect() as connection:
+        connection.execute(text("SELECT * FROM inventories FOR UPDATE")).all()
+        with timed(LOCK - 0.1, LOCK + LATE):
+            response = quick.claim("aaaaaaaa-0000-4000-8000-000000000001", node, status=503)
+        assert response.headers["Retry-After"]
+    quick.claim("aaaaaaaa-0000-4000-8000-000000000001", node, status=204)
+
+
+def test_a_foreign_write_transaction_of_sqlite(quick: Service) -> None:
+    if not quick.database_url.startswith("sqlite"):
+        pytest.skip("others lock rows")
+    quick.add_node("n1")
+    with foreign(quick.database_url) as engine, engine.connect() as connection:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        with ThreadPoolExecutor(4) as pool, timed(LOCK - 0.1, LOCK + LATE):
+            held = [pool.submit(quick.patch, "n1", ("add", "/extra/a", 1), status=503) for _ in range(4)]
+            for _ in range(5):
+                quick.baremetal("GET", "/nodes/n1", status=200)
+            assert not any(future.done() for future in held)
+            assert all(future.result().headers["Retry-After"] for future in held)
+        connection.rollback()
+    quick.patch("n1", ("add", "/extra/a", 1), status=200)
+
+
+def test_lost_races_end_with_the_deadline(database_url: str) -> None:
+    def lose(session: Any) -> None:
+        time.sleep(0.1)
+        raise StaleDataError
+
+    with (
+        Service(database_url, database={"transaction_retries": 20}) as service,
+        timed(0.4, 0.5 + LATE),
+        pytest.raises(DatabaseTimeout),
+    ):
+        service.database.write(lose, deadline=time.monotonic() + 0.5)
+    with Service(database_url, database={"transaction_retries": 2}) as service, pytest.raises(TooManyConflicts):
+        service.database.write(lose, deadline=time.monotonic() + 30)
+
+
+def test_the_deadline_counts_from_acceptance_where_the_server_knows_it(service: Service) -> None:
+    def ask(seconds: float, path: str) -> int:
+        environ = {ACCEPTED_AT: time.monotonic() + seconds - load().api.request_timeout}
+        status: int = service.http.get(path, extra_environ=environ, status="*").status_code
+        return status
+
+    for path in ("/baremetal/v1/nodes", "/placement/resource_providers"):
+        assert ask(-1, path) == 503
+        assert ask(5, path) == 200
+    assert ask(-1, "/healthcheck/live") == 200
+
+
+def test_waiting_for_a_locked_node_ends_with_the_deadline(database_url: str) -> None:
+    waits = {"node_locked_retry_attempts": 100, "node_locked_retry_interval": 0.2}
+    with Service(database_url, api={"request_timeout": 1}, conductor=waits) as service:
+        service.add_conductor("c1")
+        node = service.add_node("n1")
+        service.set_columns(node, reservation="c1")
+        with timed(0.5, 1 + LATE):
+            service.patch(node, ("add", "/extra/a", 1), status=409)
+
+
+def test_what_ended_in_time_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is a connection that went back to the pool, or is used where there is no deadline."""
+    lost: list[Any] = []
+    monkeypatch.setattr(deadline, "cut", lost.append)
+    late, released, free = object(), object(), object()
+    with deadline.until(time.monotonic() + 0.2):
+        deadline.watch(late)
+        deadline.watch(released)
+        deadline.unwatch(released)
+        with deadline.until(None):
+            deadline.watch(free)
+            assert deadline.remaining() is None
+        time.sleep(0.8)
+        assert deadline.remaining() == 0
+    assert set(map(id, lost)) == {id(late)}
+    lost.clear()
+    time.sleep(0.6)
+    assert lost == []
+
+
+def test_deadlines_of_many_threads(database_url: str) -> None:
+    """Each has its own; none ends another's work."""
+    with Service(database_url, database={"max_pool_size": 8}) as service:
+        sleeps = _longer_than_the_deadline(service.database.engine.dialect.name)
+
+        def work(number: int) -> str:
+            if number % 2:
+                try:
+                    service.database.read(
+                        lambda session: session.execute(text(sleeps)).all(), deadline=time.monotonic() + 0.5
+                    )
+                except DatabaseTimeout:
+                    return "late"
+                return "slept"
+            until = time.monotonic() + 2
+            while time.monotonic() < until:
+                service.database.read(lambda session: session.scalar(text("SELECT 1")))
+            return "done"
+
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(work, range(8))) == ["done", "late"] * 4
+
+
+def never(*_: Any) -> Callable[..., Any]:
+    raise AssertionError("the database was used")
+
+
+def test_live_uses_no_pool_and_no_database(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("read", "select", "write"):
+        monkeypatch.setattr(service.database, name, never)
+    for engine in (service.database.engine, service.database.reading_engine):
+        monkeypatch.setattr(engine.pool, "connect", never)
+    assert service.http.get("/healthcheck/live", status=200).json == {"live": True}

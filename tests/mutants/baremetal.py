@@ -1,0 +1,153 @@
+"""Mutants of nodes: reservations, versions of rows, allocations."""
+
+from tests.mutants.mutant import Mutant
+
+RACES = "functional/test_lost_races.py"
+LOCKED = "functional/baremetal/test_locked_nodes.py"
+ALLOCATIONS = "functional/baremetal/test_allocations.py"
+
+_REQUIRED = "    nodes.require_unlocked(node)\n"
+
+
+def _reservation(name: str, file: str, text: str, tests: str) -> Mutant:
+    """The check of the reservation is left out of ``text``."""
+    return Mutant(
+        f"reservation-{name}", f"baremetal/{file}.py", text, text.replace("nodes.require_unlocked(node)", "pass"), tests
+    )
+
+
+MUTANTS = (
+    Mutant(
+        "reservation",
+        "baremetal/nodes.py",
+        "    if node.reservation is not None:\n",
+        "    if False:\n",
+        "functional/baremetal/test_node_show.py::test_a_node_that_is_locked_cannot_be_changed",
+    ),
+    Mutant(
+        "reservation-changes-of-parts",
+        "baremetal/nodes.py",
+        "    require_unlocked(node)\n    return node",
+        "    return node",
+        "functional/baremetal/test_ports.py::test_a_locked_node_keeps_its_ports",
+    ),
+    _reservation(
+        "patch",
+        "node_update",
+        _REQUIRED,
+        "functional/baremetal/test_node_show.py::test_a_node_that_is_locked_cannot_be_changed",
+    ),
+    _reservation(
+        "power",
+        "power",
+        _REQUIRED,
+        "functional/baremetal/test_states.py::test_power_is_refused_while_cleaning_or_locked_or_forbidden",
+    ),
+    _reservation(
+        "provision",
+        "provision",
+        f"{_REQUIRED}    if node.maintenance and",
+        "functional/baremetal/test_provision_refusals.py::test_nodes_that_are_not_fit_for_it",
+    ),
+    _reservation(
+        "resume",
+        "provision",
+        f"{_REQUIRED}    work.request(session, node, owner, RESUME",
+        f"{LOCKED}::test_an_inspection_does_not_go_on",
+    ),
+    _reservation(
+        "agent-token",
+        "agents",
+        f"{_REQUIRED}    token =",
+        "functional/baremetal/test_agents.py::test_a_token_is_not_made_while_a_conductor_is_at_work",
+    ),
+    _reservation(
+        "first-heartbeat",
+        "agents",
+        f"{_REQUIRED}    waits",
+        "functional/baremetal/test_agents.py::test_heartbeats_while_a_conductor_is_at_work",
+    ),
+    _reservation("portgroup", "portgroups", _REQUIRED, f"{LOCKED}::test_nothing_is_moved_to_it"),
+    _reservation("port", "ports", _REQUIRED, f"{LOCKED}::test_nothing_is_moved_to_it"),
+    _reservation("volume", "volume", _REQUIRED, f"{LOCKED}::test_nothing_is_moved_to_it"),
+    _reservation("vendor", "vendor_passthru", _REQUIRED, f"{LOCKED}::test_no_method_of_its_vendor_is_called"),
+    _reservation("backfill", "allocation_claim", _REQUIRED, f"{LOCKED}::test_no_allocation_is_made_for_it"),
+    _reservation("deallocate", "allocations", _REQUIRED, f"{ALLOCATIONS}::test_when_an_allocation_may_be_deleted"),
+    _reservation(
+        "discovery",
+        "discovery",
+        _REQUIRED,
+        f"{LOCKED}::test_a_machine_that_was_enrolled_by_itself_is_not_looked_at_twice_at_once",
+    ),
+    # Allocations
+    Mutant(
+        "allocation-locked",
+        "baremetal/allocation_choice.py",
+        '{"lock": Node.reservation.is_(None)}',
+        '{"lock": true()}',
+        f"{ALLOCATIONS}::test_a_node_at_which_a_conductor_works_is_waited_for",
+    ),
+    Mutant(
+        "allocation-free",
+        "baremetal/allocation_choice.py",
+        "INVENTORIES.c.resource_class_id == class_id, INVENTORIES.c.free == 1, *conditions)",
+        "INVENTORIES.c.resource_class_id == class_id, *conditions)",
+        f"{ALLOCATIONS}::test_a_node_claimed_in_placement_is_not_allocated_by_its_name_either",
+    ),
+    Mutant(
+        "allocation-changed-meanwhile",
+        "baremetal/allocation_choice.py",
+        'raise StaleDataError("the nodes that fit are being changed by others")',
+        "remaining = 0",
+        f"{RACES}::test_nodes_that_others_are_just_taking_are_no_reason_to_fail",
+    ),
+    Mutant(
+        "allocation-of-a-consumer",
+        "baremetal/allocation_claim.py",
+        "        raise ConsumerHoldsOthers(uuid=uuid)",
+        "        pass",
+        f"{ALLOCATIONS}::test_a_consumer_of_that_uuid_that_holds_something_is_left_alone",
+    ),
+    Mutant(
+        "backfill-of-anothers-node",
+        "baremetal/allocation_claim.py",
+        '        raise NodeAllocated(node=node.uuid, consumer=", ".join(consumers))',
+        "        pass",
+        f"{ALLOCATIONS}::test_backfill_of_what_somebody_else_has",
+    ),
+    Mutant(
+        "backfill-of-an-instance",
+        "baremetal/allocation_claim.py",
+        "        raise NodeAssociated(node=node.uuid, instance=node.instance_uuid)",
+        "        pass",
+        f"{ALLOCATIONS}::test_backfill_of_a_node_with_another_instance",
+    ),
+    Mutant(
+        "deallocate-in-use",
+        "baremetal/allocations.py",
+        "        _require_idle(node, allocation)\n",
+        "        pass\n",
+        f"{ALLOCATIONS}::test_when_an_allocation_may_be_deleted",
+    ),
+    Mutant(
+        "instance-of-another-node",
+        "baremetal/nodes.py",
+        "        raise InstanceAssociated(instance=instance_uuid, node=node_uuid)",
+        "        pass",
+        "functional/baremetal/test_node_patch.py::test_names_and_instances_are_taken_once",
+    ),
+    Mutant(
+        "withdraw-allocated",
+        "baremetal/projection.py",
+        "    if consumers and not force:",
+        "    if False:",
+        "functional/baremetal/test_node_show.py::test_delete_is_refused_with_an_instance_or_an_allocation",
+    ),
+    Mutant(
+        "delete-in-use",
+        "baremetal/nodes.py",
+        "        if node.provision_state not in allowed:",
+        "        if False:",
+        "functional/baremetal/test_node_show.py::test_delete_is_refused_in_most_states",
+    ),
+)

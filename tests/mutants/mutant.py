@@ -1,0 +1,19 @@
+"""What a mutant is."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A fence that is taken away: ``text``, which is in ``file`` (below the package) once, becomes ``replacement``.
+
+    ``tests`` are what is to notice: arguments of pytest, below tests/. ``server`` is the dialect of the database that
+    it takes, if SQLite does not do.
+    """
+
+    name: str
+    file: str
+    text: str
+    replacement: str
+    tests: str
+    server: str | None = None
