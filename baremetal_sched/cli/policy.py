@@ -48,6 +48,8 @@ def list_(api: str | None) -> None:
         for rule in rules:
             scopes = f"  ({', '.join(rule.scope_types)})" if rule.scope_types else ""
             click.echo(f'"{rule.name}": "{rule.check_str}"{scopes}')
+        for optional in _APIS[name].optional_rules:
+            click.echo(f'#"{optional.form}": none, unless the file has one')
 
 
 @policy.command()
@@ -63,6 +65,8 @@ def sample(api: str | None) -> None:
             for route in routes.get(rule.name, ()):
                 click.echo(f"# {route}")
             click.echo(f'#"{rule.name}": "{rule.check_str}"\n')
+        for optional in _APIS[name].optional_rules:
+            click.echo(f'# {optional.description}\n# "{optional.form}": "role:admin"\n')
 
 
 @policy.command()
@@ -111,7 +115,7 @@ def _problems(settings: Settings) -> list[str]:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         return [f"The file {path} cannot be read: {error}"]
-    return policy_file.problems(text, checks)
+    return policy_file.problems(text, checks, {name: api.optional_rules for name, api in _APIS.items()})
 
 
 def _unowned(settings: Settings) -> list[str]:

@@ -90,6 +90,10 @@ class OperationNotPermitted(ForbiddenError):
     template = "Operation not permitted."
 
 
+class StepsNotAllowed(ForbiddenError):
+    template = "{message}"
+
+
 class NodeAlreadyExists(ConflictError):
     template = "A node with UUID {uuid} already exists."
 

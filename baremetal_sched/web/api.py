@@ -11,7 +11,7 @@ from baremetal_sched.settings import Settings
 from baremetal_sched.web.authentication import Strategy, make
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.microversions import Microversions
-from baremetal_sched.web.policy import Policy
+from baremetal_sched.web.policy import OptionalRules, Policy
 from baremetal_sched.web.problems import (
     MethodNotAllowed,
     NotAcceptable,
@@ -28,7 +28,7 @@ class Api(ABC):
     """One API, at a mount of its own. What it shares with others is here; what it does its own way, it overrides.
 
     ``versions``: its microversions, if it has any. ``statuses``: those of errors that differ from the other APIs'.
-    ``rules``: its policies.
+    ``rules``: its policies. ``optional_rules``: those that only the operator's file can have.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Api(ABC):
     call: type[Call] = Call
     statuses: Statuses = {}
     rules: Sequence[policy.RuleDefault] = ()
+    optional_rules: Sequence[OptionalRules] = ()
 
     def __init__(self, settings: Settings, strategy: Strategy | None = None) -> None:
         """``strategy``: how callers are authenticated; without it, one of its own as the settings say."""

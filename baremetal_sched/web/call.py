@@ -70,6 +70,10 @@ class Call:
         """Return whether ``rule`` lets the caller at ``target``; default: that of the request."""
         return self.policy.allows(self.caller, rule, self.target if target is None else target)
 
+    def allows_optional(self, rule: str, target: Target | None = None) -> bool:
+        """Return whether ``rule``, which there need not be, lets the caller at ``target``; default: as ``allows``."""
+        return self.policy.allows_optional(self.caller, rule, self.target if target is None else target)
+
     @cached_property
     def query(self) -> list[tuple[str, str]]:
         """Names and values of the query string, in order. Raises BadRequest if it is not UTF-8 or holds a NUL."""

@@ -1,7 +1,9 @@
 """Who may do what: oslo.policy, with the rules of an API and the operator's ``policy.yaml``."""
 
+import re
 import time
 from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from oslo_policy import policy
@@ -20,6 +22,18 @@ ALWAYS_EVALUATED = frozenset({"show_password", "show_instance_secrets"})
 #: from then on, are looked at that often; oslo.policy takes longer over one rule than the database over one row.
 _SECONDS = 1.0
 _MOST = 10_000
+
+
+@dataclass(frozen=True)
+class OptionalRules:
+    """Rules without defaults: there are those that the operator's file has.
+
+    ``pattern``: what their names are like; ``form``: the same for readers. ``description``: what they allow.
+    """
+
+    pattern: re.Pattern[str]
+    form: str
+    description: str
 
 
 class Policy:
@@ -43,6 +57,15 @@ class Policy:
     def allows(self, caller: Caller, rule: str, target: Target) -> bool:
         """Return whether ``rule`` lets the caller at ``target``."""
         return self._refusal(caller, rule, target) is None
+
+    def allows_optional(self, caller: Caller, rule: str, target: Target) -> bool:
+        """Return whether ``rule`` lets the caller at ``target``. Without a rule of this name, everyone is let."""
+        if caller.unrestricted:
+            return True
+        self._enforcer.load_rules()
+        if rule not in self._enforcer.rules:
+            return True
+        return bool(self._enforcer.enforce(rule, dict(target), caller.credentials()))
 
     def _refusal(self, caller: Caller, rule: str, target: Target) -> type[SchedulerError] | None:
         """Return the error that ``rule`` answers with; None if it lets the caller at ``target``."""

@@ -2,13 +2,14 @@
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from oslo_policy import policy
 
 from baremetal_sched.suggestions import did_you_mean
+from baremetal_sched.web.policy import OptionalRules
 
 _REFERENCE = re.compile(r"\brule:([^\s()]+)")
 
@@ -16,8 +17,11 @@ _REFERENCE = re.compile(r"\brule:([^\s()]+)")
 Checks = Mapping[str, str]
 
 
-def problems(text: str, apis: Mapping[str, Checks]) -> list[str]:
-    """Return what is wrong with a file that reads ``text``, a sentence each. ``apis``: the rules of each API."""
+def problems(
+    text: str, apis: Mapping[str, Checks], optional: Mapping[str, Sequence[OptionalRules]] | None = None
+) -> list[str]:
+    """Return what is wrong with a file that reads ``text``, a sentence each. ``apis``: the rules of each API;
+    ``optional``: those that it asks for if the file has them."""
     try:
         document: Any = policy.parse_file_contents(text)
     except ValueError as error:
@@ -27,12 +31,18 @@ def problems(text: str, apis: Mapping[str, Checks]) -> list[str]:
     with _quiet():
         unreadable = [name for name, check in document.items() if not _is_readable(check)]
     texts = {str(name): str(check) for name, check in document.items()}
+    apis = {api: {**rules, **_defined(texts, (optional or {}).get(api, ()))} for api, rules in apis.items()}
     return [
         *(f"The check of {name} cannot be understood, so it refuses everyone: {document[name]}" for name in unreadable),
         *_unknown(texts, apis),
         *_undefined(texts, apis),
         *_circular(texts, apis),
     ]
+
+
+def _defined(texts: Checks, optional: Iterable[OptionalRules]) -> Checks:
+    """The rules of the file that need no default."""
+    return {name: check for name, check in texts.items() if any(each.pattern.fullmatch(name) for each in optional)}
 
 
 @contextmanager

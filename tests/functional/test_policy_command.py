@@ -27,7 +27,7 @@ def configuration(service: Service, tmp_path: Path) -> Path:
 
 def test_list_shows_the_rules_of_all_apis() -> None:
     lines = _run("list").output.splitlines()
-    assert [line for line in lines if line.startswith("#")] == [
+    assert [line for line in lines if line.startswith("# ")] == [
         "# baremetal",
         "# placement",
         "# compute",
@@ -36,6 +36,7 @@ def test_list_shows_the_rules_of_all_apis() -> None:
         "# root",
     ]
     assert '"baremetal:node:delete": "role:admin and system_scope:all"  (system, project)' in lines
+    assert '#"baremetal:step:execute:<interface>.<step>": none, unless the file has one' in lines
 
 
 def test_sample_becomes_the_defaults_without_its_marks() -> None:
@@ -44,6 +45,7 @@ def test_sample_becomes_the_defaults_without_its_marks() -> None:
     rules = "\n".join(line.removeprefix("#") for line in sample.splitlines() if line.startswith('#"'))
     assert yaml.safe_load(rules) == {rule.name: rule.check_str for rule in RULES}
     assert "# Delete a node\n# DELETE /baremetal/v1/nodes\n# DELETE /baremetal/v1/nodes/<ident>\n" in sample
+    assert '# "baremetal:step:execute:<interface>.<step>": "role:admin"\n' in sample
 
 
 def test_check_says_what_is_wrong(configuration: Path) -> None:
@@ -53,6 +55,15 @@ def test_check_says_what_is_wrong(configuration: Path) -> None:
         1,
         "Nothing asks for the rule baremetal:node:gett. Did you mean 'baremetal:node:get'?\n",
     )
+
+
+def test_check_knows_rules_for_single_steps(configuration: Path) -> None:
+    file = configuration.parent / "policy.yaml"
+    file.write_text('"baremetal:step:execute:bios.factory_reset": "role:admin"\n')
+    assert _run("check", "--config-file", str(configuration)).output == "ok\n"
+    file.write_text('"baremetal:step:execute:bio.factory_reset": "role:admin"\n')
+    result = _run("check", "--config-file", str(configuration))
+    assert result.output.startswith("Nothing asks for the rule baremetal:step:execute:bio.factory_reset.")
 
 
 def test_check_misses_a_file_that_is_named(configuration: Path) -> None:

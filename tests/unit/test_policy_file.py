@@ -1,7 +1,10 @@
 """What is wrong with a file of policies."""
 
+import re
+
 import pytest
 
+from baremetal_sched.web.policy import OptionalRules
 from baremetal_sched.web.policy_file import problems
 
 APIS = {
@@ -23,6 +26,27 @@ APIS = {
 )
 def test_nothing_is_wrong(text: str) -> None:
     assert problems(text, APIS) == []
+
+
+OPTIONAL = {"baremetal": [OptionalRules(re.compile(r"step:(bios|raid)\..+"), "step:<interface>.<step>", "Steps")]}
+
+
+def test_rules_without_defaults_are_asked_for() -> None:
+    assert problems('"step:bios.reset": "rule:mine"\n"mine": "rule:admin"', APIS, OPTIONAL) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('"step:power.reset": "@"', "Nothing asks for the rule step:power.reset."),
+        ('"step:bios.reset": "role:admin andd more"', "The check of step:bios.reset cannot be understood"),
+        ('"step:bios.reset": "rule:nowhere"', "step:bios.reset of the baremetal API names the rule nowhere"),
+        ('"step:bios.reset": "rule:step:bios.reset"', "Rules name one another in a circle: step:bios.reset ->"),
+    ],
+)
+def test_rules_without_defaults_are_checked_like_others(text: str, found: str) -> None:
+    (problem,) = problems(text, APIS, OPTIONAL)
+    assert problem.startswith(found)
 
 
 @pytest.mark.parametrize(

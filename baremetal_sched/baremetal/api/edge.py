@@ -7,7 +7,7 @@ from flask import Request, Response
 
 from baremetal_sched.baremetal.api import errors, locked_nodes, paths
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.policies import RULES
+from baremetal_sched.baremetal.api.policies import OPTIONAL_RULES, RULES
 from baremetal_sched.baremetal.api.routes import ALTERNATIVES, ROUTES, SUB_COLLECTIONS
 from baremetal_sched.baremetal.api.versions import newest, versions_up_to
 from baremetal_sched.settings import Settings
@@ -26,6 +26,7 @@ class BaremetalApi(Api):
     routes = (*ROUTES, *ALTERNATIVES)
     statuses = {MicroversionMalformed: 406}
     rules = RULES
+    optional_rules = OPTIONAL_RULES
 
     def __init__(self, settings: Settings, strategy: Strategy | None = None) -> None:
         super().__init__(settings, strategy)

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import select
 
 from baremetal_sched.baremetal import states
-from baremetal_sched.baremetal.api import access, owners
+from baremetal_sched.baremetal.api import access, owners, step_rules
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.collection import parsed_patch
 from baremetal_sched.baremetal.api.nodes import uuid_to_find
@@ -102,14 +102,19 @@ def _is_false(value: Any) -> bool:
 
 
 def provisioned_node(call: BaremetalCall, reader: Reader, rule: str, ident: str) -> None:
-    """A node whose provision state is to be changed: steps that the request names need a rule more, those of a runbook
-    do not. Raises NodeNotFound, NotAllowed; InvalidValue for arguments that there are not."""
+    """A node whose provision state is to be changed: steps that the request names need rules more; those of a runbook
+    are left to the view. Raises NodeNotFound, NotAllowed, StepsNotAllowed; InvalidValue for arguments that there are
+    not."""
     target = access.seen_node(call, reader, ident)
     call.require(rule, target)
     given = call.arguments(KEYS)
-    for steps in ("clean_steps", "service_steps"):
-        if given.get(steps) and not given.get("runbook"):
-            call.require(f"{rule}:{steps}", target)
+    if given.get("runbook"):
+        return
+    for name in ("clean_steps", "service_steps"):
+        if given.get(name):
+            call.require(f"{rule}:{name}", target)
+    lists = [given.get(name) for name in ("deploy_steps", "clean_steps", "service_steps")]
+    step_rules.require(call, [step for steps in lists if isinstance(steps, list) for step in steps], target)
 
 
 def patched_runbook(call: BaremetalCall, reader: Reader, rule: str, ident: str) -> None:

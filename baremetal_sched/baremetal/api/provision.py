@@ -7,6 +7,7 @@ from flask import Response
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import nodes, provision, runbooks, states
+from baremetal_sched.baremetal.api import step_rules
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes import uuid_to_find
 from baremetal_sched.baremetal.provision import Order
@@ -138,6 +139,8 @@ def _runbook(call: BaremetalCall, session: Session, node: Node, verb: str, body:
         raise InvalidValue(message="A runbook can only be used when setting target provision state to clean or service")
     if body.get("clean_steps") or body.get("service_steps"):
         raise InvalidValue(message="Please provide either steps or a runbook, not both")
+    if runbook.owner is not None and not runbook.public:
+        step_rules.require(call, runbook.steps, call.target_of("node", owner=node.owner, lessee=node.lessee))
     return runbook
 
 

@@ -5,7 +5,7 @@ from sqlalchemy import ColumnElement, or_, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import records, runbooks
-from baremetal_sched.baremetal.api import collection
+from baremetal_sched.baremetal.api import collection, step_rules
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.traits import replaced
 from baremetal_sched.baremetal.api.view import View, resource, split_traits
@@ -13,6 +13,7 @@ from baremetal_sched.baremetal.schemas.runbooks import RUNBOOK_CREATE, RUNBOOK_C
 from baremetal_sched.baremetal.schemas.traits import check_trait, load_traits, refuse_traits
 from baremetal_sched.db.models import Runbook, RunbookTrait
 from baremetal_sched.db.packing import joined
+from baremetal_sched.documents.patch import root
 from baremetal_sched.web import listing
 from baremetal_sched.web.responses import empty_response, json_response
 from baremetal_sched.web.view import Column, Resource
@@ -62,6 +63,7 @@ def create_runbook(call: BaremetalCall, session: Session) -> Response:
     """POST /v1/runbooks"""
     schema = RUNBOOK_CREATE if _has_traits(call) else RUNBOOK_CREATE_1_92
     values = collection.load_creation(call, RUNBOOKS, schema, "runbook")
+    step_rules.require(call, values["steps"])
     if call.caller.system_scope != "all":
         values["owner"] = runbooks.owner_of_new(values, call.caller.project_id)
     runbook = runbooks.create(session, values)
@@ -75,7 +77,9 @@ def update_runbook(call: BaremetalCall, session: Session, ident: str) -> Respons
         call, runbooks.FIELDS, lambda: _uuid_of(call, session, ident), newer_is_unknown=True
     )
     uuid = _uuid_of(call, session, ident)
-    runbooks.update(session, uuid, operations, free_names=_has_traits(call))
+    runbook = runbooks.update(session, uuid, operations, free_names=_has_traits(call))
+    if any(root(operation) == "steps" for operation in operations):
+        step_rules.require(call, runbook.steps)
     return collection.updated(call, session, RUNBOOKS, uuid)
 
 
