@@ -30,5 +30,7 @@ PEOPLE = {
         # What calls for users, as Nova does, and what the service under test calls itself.
         Person("service", "service", "service"),
         Person("baremetal-sched", "service", "service"),
+        # A service in the project of a tenant.
+        Person("red-service", "service", "red"),
     )
 }

@@ -16,8 +16,9 @@ import pytest
 
 from tests.clients.keystone.cloud import Keystone, keystone_in
 from tests.conformance.policies import differences, ours, theirs, world
-from tests.conformance.policies.callers import KINDS, NOT_ELEVATED, Caller
+from tests.conformance.policies.callers import CALLERS, KINDS
 from tests.conformance.policies.cases import cases
+from tests.conformance.policies.matrix import tokens
 from tests.originals import ironic_python
 
 KNOWN = world.known()
@@ -36,14 +37,8 @@ def test_beside_ironic(keystone: Keystone, elevated: bool, sqlite_template: Path
     python = ironic_python()
     assert python is not None, "IRONIC_PYTHON names no Python that has Ironic"
 
-    def headers(caller: Caller) -> Mapping[str, str]:
-        return {} if caller.is_anonymous else {"X-Auth-Token": keystone.token(caller.name)}
-
-    settings = keystone.settings()
-    template = tmp_path / "template.sqlite"
-    template.touch(mode=0o600)
-    template.write_bytes(sqlite_template.read_bytes())
-    ours.build(template, keystone.project_ids)
+    headers, settings = tokens(keystone), keystone.settings()
+    template = ours.build(sqlite_template, tmp_path / "template.sqlite", keystone.project_ids)
     (tmp_path / "ironic").mkdir()
     here = ours.Ours(template, tmp_path, headers, **settings, DEFAULT={"rbac_service_role_elevated_access": elevated})
     ironic = theirs.served(
@@ -61,7 +56,8 @@ def test_beside_ironic(keystone: Keystone, elevated: bool, sqlite_template: Path
 
 
 def _differences(here: ours.Ours, there: theirs.Theirs, elevated: bool) -> Iterator[str]:
-    callers = [caller for caller in NOT_ELEVATED if caller.name == "service" or not elevated]
+    # Elevated access is for services alone.
+    callers = [caller for caller in CALLERS if caller.elevated == elevated or caller.name == "red-service"]
     for case in cases():
         if not ROUTES.search(case.name):
             continue

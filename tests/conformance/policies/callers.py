@@ -26,6 +26,11 @@ class Caller:
         """Return whether the caller has no token."""
         return not self.roles
 
+    @property
+    def person(self) -> str:
+        """Return who calls, of the people in the Keystone of the tests."""
+        return self.name.removeprefix("elevated-")
+
     def context(self) -> dict[str, Any]:
         """Return what Ironic's request context is made from."""
         return {

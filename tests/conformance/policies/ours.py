@@ -20,14 +20,20 @@ from tests.service import Service
 _DAY = 24 * 3600
 
 
-def build(path: Path, projects: Mapping[str, str] | None = None) -> None:
-    """Make the world in the SQLite file, which has schema and standard names. ``projects``: see ``world.build``."""
+def build(empty: Path, path: Path, projects: Mapping[str, str] | None = None) -> Path:
+    """Make the world in a new SQLite file at ``path``, which is returned.
+
+    ``empty``: a file that has schema and standard names; ``projects``: see ``world.build``.
+    """
+    path.touch(mode=0o600)
+    path.write_bytes(empty.read_bytes())
     with Service(f"sqlite:///{path}") as service:
         service.add_conductor(world.CONDUCTOR)
         world.build(_sender(service), service.work, projects)
         service.database.write(_add_rows)
         with service.database.engine.connect() as connection:
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    return path
 
 
 def _sender(service: Service) -> world.Send:
