@@ -83,6 +83,9 @@ from baremetal_sched.web.health import RootApi
 from baremetal_sched.web.route import Route
 from tests.reference import API_REF, PARAMETERS, ROUTES, STATUS_LINE, Method, Page, entries, page, page_of, shape
 
+#: The lists of what a request may be answered that goes wrong.
+ERRORS = re.compile(r"^\.\. rest_status_code:: error status\.yaml\n\n((?:   - .+\n)+)", re.MULTILINE)
+
 FIRST = {
     "baremetal": baremetal_versions.MINIMUM,
     "placement": placement_versions.MINIMUM,
@@ -140,6 +143,22 @@ def test_all_tables_and_statuses_are_defined() -> None:
         for code, reason in STATUS_LINE.findall(text):
             statuses = entries(path.parent / "status.yaml")
             assert (reason or "default") in statuses[int(code)], (path, code, reason)
+
+
+def test_where_callers_log_in_they_may_fail_too_often() -> None:
+    lists = [(path, lines) for path in API_REF.rglob("*.rst") for lines in ERRORS.findall(path.read_text())]
+    statuses = [(path, [int(code) for code, _ in STATUS_LINE.findall(lines)]) for path, lines in lists]
+    asking = [(path, codes) for path, codes in statuses if 401 in codes]
+    assert len(asking) > 100
+    for path, codes in asking:
+        assert 429 in codes, path
+        assert codes == sorted(codes), path
+
+
+def test_bare_metal_says_once_what_every_request_may_be_answered() -> None:
+    text = (API_REF / "baremetal" / "index.rst").read_text()
+    for status in ("401", "403", "429", "503"):
+        assert re.search(rf"^{status}  ", text, re.MULTILINE), status
 
 
 @pytest.mark.parametrize("name", [*sorted(FIRST), "."])
@@ -440,7 +459,7 @@ def test_words_of_the_compute_api() -> None:
         assert f"``{name}``" in described["description"]
     text = page("compute", "index").text
     for status, name in (*compute_errors.NAMES.items(), ("others", compute_errors.FAULT)):
-        assert name in text, status
+        assert f"   * - {status}\n     - ``{name}``\n" in text
     assert set(method("compute", "flavor_access", "POST", "/v2.1/flavors/{}/action").body) == {
         *flavor_forms.ACTION.schema["properties"],
         "flavor_access",
