@@ -135,3 +135,14 @@ def test_linters_are_the_same_everywhere() -> None:
 def test_the_version_is_in_the_changelog() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_settings_are_in_one_folder_everywhere() -> None:
+    samples = ROOT / "api-ref" / "guides" / "samples"
+    files = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "api-ref").rglob("*.rst"), *samples.iterdir()]
+    named = [
+        (file.name, path) for file in files for path in re.findall(r"/etc/baremetal-sched[\w./-]*", file.read_text())
+    ]
+    assert {file for file, _ in named} >= {"README.md", "production.rst", "Containerfile"}
+    for file, path in named:
+        assert re.fullmatch(r"/etc/baremetal-sched(/(baremetal-sched\.conf|htpasswd|roles\.yaml))?", path), (file, path)
