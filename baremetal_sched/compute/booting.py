@@ -21,6 +21,7 @@ from baremetal_sched.compute.instance_info import Owner
 from baremetal_sched.compute.no_valid_host import explain
 from baremetal_sched.compute.node_changes import moving, set_fault
 from baremetal_sched.compute.own_copies import flavor_spec, host_request, image_spec
+from baremetal_sched.compute.reasons import Reason
 from baremetal_sched.compute.server_history import Requester
 from baremetal_sched.db.models import Node, Server
 from baremetal_sched.errors import InvalidValue
@@ -82,12 +83,12 @@ def boot(context: Context, servers: Sequence[Server], drive: Drive, requester: R
         for node, failure in failures[server.uuid]:
             server_history.add_attempt(entry, f"The deployment on node {node} could not begin: {failure}")
         if reason is not None:
-            server_history.end(entry, error=reason)
+            server_history.end(entry, error=reason.in_full)
 
 
 def _place_all(
     context: Context, servers: Sequence[Server], drive: Drive, failures: Mapping[str, _Failures]
-) -> str | None:
+) -> Reason | None:
     if len(servers) == 1:
         return place(context, servers[0], drive, failures[servers[0].uuid])
     savepoint = context.session.begin_nested()
@@ -95,12 +96,14 @@ def _place_all(
         reason = place(context, server, drive, failures[server.uuid])
         if reason is not None:
             savepoint.rollback()
-            return f"{reason} None of the {len(servers)} servers was built, since all of them were asked for together."
+            return reason.continued(
+                f"None of the {len(servers)} servers was built, since all of them were asked for together."
+            )
     savepoint.commit()
     return None
 
 
-def place(context: Context, server: Server, drive: Drive, failures: _Failures) -> str | None:
+def place(context: Context, server: Server, drive: Drive, failures: _Failures) -> Reason | None:
     """Give the server a machine. Returns why it has none, and then nothing is claimed.
 
     ``failures`` gets the nodes that were tried in vain. Raises like ``boot``.
@@ -110,9 +113,10 @@ def place(context: Context, server: Server, drive: Drive, failures: _Failures) -
         try:
             host = choose(context.session, wanted, context.membership, context.settings)
         except _HOPELESS as error:
-            return explain(context.session, wanted, context.membership, error)
+            return Reason(explain(context.session, wanted, context.membership, error))
         if host is None:
-            return _with_last(explain(context.session, wanted, context.membership), failures)
+            why = explain(context.session, wanted, context.membership)
+            return _with_last(f"{why}{_tried_before(server)}", failures)
         failure = _begin(context, server, host, drive)
         if failure is None:
             return None
@@ -122,16 +126,24 @@ def place(context: Context, server: Server, drive: Drive, failures: _Failures) -
 
 
 def _gave_up(server: Server) -> str:
+    return f"No valid host was found. The deployment failed on {_tried(server)}, which is as many as are tried."
+
+
+def _tried_before(server: Server) -> str:
+    return f" The deployment failed on {_tried(server)}." if server.tried_nodes else ""
+
+
+def _tried(server: Server) -> str:
     count = len(server.tried_nodes)
-    nodes = "1 node" if count == 1 else f"{count} nodes"
-    return f"No valid host was found. The deployment failed on {nodes}, which is as many as are tried."
+    return "1 node" if count == 1 else f"{count} nodes"
 
 
-def _with_last(reason: str, failures: _Failures) -> str:
+def _with_last(message: str, failures: _Failures) -> Reason:
+    """``message``; administrators are told of the last failure, too."""
     if not failures:
-        return reason
+        return Reason(message)
     node, failure = failures[-1]
-    return f"{reason} The last failure, on node {node}: {failure}"
+    return Reason(message, f"{message} The last failure, on node {node}: {failure}")
 
 
 def _begin(context: Context, server: Server, host: Host, drive: Drive) -> str | None:

@@ -130,7 +130,7 @@ def _try_next(context: Context, server: Server, failed: Node, reason: str) -> No
     for node, failure in failures[1:]:
         server_history.try_again(session, server, f"On node {node}: {failure}", node)
     if why is not None:
-        server_history.finish(session, server, error=why)
+        server_history.finish(session, server, error=why.in_full)
         set_fault(server, why)
 
 

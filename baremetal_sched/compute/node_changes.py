@@ -17,7 +17,8 @@ from sqlalchemy import event, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import states
-from baremetal_sched.compute import adopted_instances, server_history, server_states
+from baremetal_sched.compute import adopted_instances, reasons, server_history, server_states
+from baremetal_sched.compute.reasons import Reason
 from baremetal_sched.db.changes import history_of
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Server
@@ -59,7 +60,7 @@ def _forget(session: Session, transaction: Any) -> None:
 def _follow_node(session: Session, node: Node) -> None:
     if node in session.deleted:
         if node.instance_uuid is not None:
-            _lose_machine(session, node, node.instance_uuid, f"Node {node.uuid}, its machine, was deleted.")
+            _lose_machine(session, node, node.instance_uuid, "was deleted.")
         return
     instance = history_of(node, "instance_uuid")
     if instance.has_changes():
@@ -82,10 +83,10 @@ def _follow_instance(session: Session, node: Node, before: str | None) -> None:
             return
         if server.task != server_states.DELETING and node.provision_state not in _UNDEPLOYED:
             raise ServerHasMachine(server=before)
-        _lose_machine(session, node, before, f"Node {node.uuid}, its machine, was undeployed in the bare metal API.")
+        _lose_machine(session, node, before, "was undeployed in the bare metal API.")
 
 
-def _lose_machine(session: Session, node: Node, server_uuid: str, reason: str) -> None:
+def _lose_machine(session: Session, node: Node, server_uuid: str, how: str) -> None:
     server = _find(session, server_uuid)
     if server is None or server_uuid in session.info.get(_MOVING, ()):
         return
@@ -93,7 +94,8 @@ def _lose_machine(session: Session, node: Node, server_uuid: str, reason: str) -
     if server.task == server_states.DELETING:
         session.delete(server)
         return
-    server_history.finish(session, server, error=reason)
+    reason = Reason(f"The server's machine {how}", f"Node {node.uuid}, its machine, {how}")
+    server_history.finish(session, server, error=reason.in_full)
     set_fault(server, reason)
 
 
@@ -103,10 +105,10 @@ def release_claim(session: Session, server: Server) -> None:
         claims.release(session, server.uuid)
 
 
-def set_fault(server: Server, message: str, *, code: int = 500, details: str | None = None) -> None:
+def set_fault(server: Server, reason: Reason) -> None:
     """Note why the server is in error. Whatever was asked of it is over."""
     created = utcnow().isoformat() + "Z"
-    server.fault = {"code": code, "created": created, "message": message, "details": details or message}
+    server.fault = {"code": 500, "created": created, "message": reason.message, "details": reason.in_full}
     server.task = server.power_after_task = None
     server.updated_at = utcnow()
 
@@ -146,9 +148,9 @@ def _end(session: Session, server: Server, error: str | None = None) -> None:
 
 
 def _fail(session: Session, server: Server, node: Node) -> None:
-    reason = node.last_error or f"Node {node.uuid} is in provision state '{node.provision_state}'."
     waits = server.task in (server_states.SPAWNING, server_states.DELETING)
     if waits and node.provision_state == states.DEPLOYFAIL:
         return  # ``follow_up`` goes on: with the next machine, or with taking this one away
-    server_history.finish(session, server, error=reason)
+    reason = reasons.of_state(node.uuid, node.provision_state, node.last_error)
+    server_history.finish(session, server, error=reason.in_full)
     set_fault(server, reason)

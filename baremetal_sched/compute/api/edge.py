@@ -11,6 +11,7 @@ from baremetal_sched.compute.api.routes import ROUTES
 from baremetal_sched.compute.api.versions import VERSIONS
 from baremetal_sched.web.api import Api
 from baremetal_sched.web.call import Call
+from baremetal_sched.web.problems import message_of
 
 
 class ComputeApi(Api):
@@ -26,7 +27,9 @@ class ComputeApi(Api):
         return locked_nodes.retried(call, transaction)
 
     def error_body(self, call: Call, error: Exception, status: int) -> Response:
-        return errors.render(error, status)
+        if errors.is_of_machine(error) and not (isinstance(call, ComputeCall) and call.is_admin):
+            return errors.render(errors.without_machine(error), status)
+        return errors.render(message_of(error), status)
 
     def finish(self, call: Call, response: Response) -> None:
         super().finish(call, response)

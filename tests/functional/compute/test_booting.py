@@ -300,7 +300,9 @@ def test_the_next_machine_is_tried(service: Service, broken: set[str]) -> None:
     # It may be on no other node: it is in error, and the machine is free again once it is clean.
     server = show(service, server["uuid"])
     assert server["status"] == "ERROR"
-    assert "The disk is broken." in server["fault"]
+    assert server["fault"].endswith(" The deployment failed on 1 node.")
+    assert f"The last failure, on node {first}: " in server["details"]
+    assert "The disk is broken." in server["details"]
     assert held(service, server["uuid"]) == {}
     service.work()
     assert service.candidates("resources=CUSTOM_GOLD:1") == {first, second}
@@ -331,8 +333,10 @@ def test_no_more_machines_are_tried_than_the_setting_says(service: Service, brok
         service.work()
     server = show(service, server["uuid"])
     assert (server["status"], len(set(server["tried"]))) == ("ERROR", 3)
-    assert server["fault"].startswith("No valid host was found. The deployment failed on 3 nodes")
-    assert "The disk is broken." in server["fault"]
+    assert server["fault"] == (
+        "No valid host was found. The deployment failed on 3 nodes, which is as many as are tried."
+    )
+    assert "The disk is broken." in server["details"]
     assert service.candidates("resources=CUSTOM_GOLD:1") == set(nodes)
     assert service.database.read(audit) == []
 
@@ -344,7 +348,7 @@ def test_a_machine_that_is_not_fit_for_it_is_not_claimed(service: Service) -> No
     wanted = flavor(resources1__CUSTOM_NIC="1", trait1__CUSTOM_FAST="required")
     server = boot(service, flavor=wanted)
     assert server["status"] == "ERROR"
-    assert "missing traits CUSTOM_FAST" in server["fault"]
+    assert "missing traits CUSTOM_FAST" in server["details"]
     assert service.candidates("resources=CUSTOM_GOLD:1") == {node}
     assert service.node(node)["instance_info"] == {}
     assert service.database.read(audit) == []

@@ -148,7 +148,8 @@ def test_a_rebuild_that_fails_is_an_error_and_keeps_the_machine(
     monkeypatch.setattr(BOOT_INTERFACES["fake"], "prepare_instance", fail)
     service.work()
     server = show(service, uuid)
-    assert (server["status"], server["node"], server["fault"]) == ("ERROR", node, "It does not boot.")
+    assert (server["status"], server["node"], server["details"]) == ("ERROR", node, "It does not boot.")
+    assert server["fault"] == "The deployment of the server failed. An administrator can see why."
     assert server["actions"][0] == ("rebuild", [("Error", "It does not boot.")])
     assert held(service, uuid) == {node: {"CUSTOM_GOLD": 1}}
     monkeypatch.undo()

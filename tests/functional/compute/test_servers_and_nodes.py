@@ -82,7 +82,8 @@ def test_a_teardown_that_fails_is_an_error_and_keeps_the_claim(
     service.work()
     server = show(service, uuid)
     assert (server["status"], server["task_state"], server["node"]) == ("ERROR", None, node)
-    assert "The machine does not answer." in server["fault"]
+    assert server["fault"] == "The server could not be taken off its machine. An administrator can see why."
+    assert "The machine does not answer." in server["details"]
     assert held(service, uuid) == {node: {"CUSTOM_GOLD": 1}}
     chore(service)
     service.work()
@@ -164,7 +165,8 @@ def test_undeploying_in_the_bare_metal_api_leaves_an_error_and_no_claim(service:
     service.work()
     server = show(service, uuid)
     assert (server["status"], server["node"]) == ("ERROR", None)
-    assert server["fault"] == f"Node {node}, its machine, was undeployed in the bare metal API."
+    assert server["fault"] == "The server's machine was undeployed in the bare metal API."
+    assert server["details"] == f"Node {node}, its machine, was undeployed in the bare metal API."
     assert held(service, uuid) == {}
     assert service.candidates(GOLD) == {node}
     assert service.database.read(audit) == []
@@ -176,7 +178,8 @@ def test_a_node_that_is_deleted_leaves_an_error(service: Service) -> None:
     service.baremetal("PUT", f"/nodes/{node}/maintenance", {}, status=202)
     service.baremetal("DELETE", f"/nodes/{node}", status=204)
     server = show(service, uuid)
-    assert (server["status"], server["fault"]) == ("ERROR", f"Node {node}, its machine, was deleted.")
+    assert (server["status"], server["fault"]) == ("ERROR", "The server's machine was deleted.")
+    assert server["details"] == f"Node {node}, its machine, was deleted."
     assert held(service, uuid) == {}
     delete(service, uuid)
     assert show(service, uuid) == {}

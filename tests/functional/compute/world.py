@@ -80,6 +80,7 @@ def show(service: Service, uuid: str) -> dict[str, Any]:
             "status": state.status,
             "task_state": state.task_state,
             "fault": (server.fault or {}).get("message"),
+            "details": (server.fault or {}).get("details"),
             "node": None if node is None else node.uuid,
             "tried": server.tried_nodes,
             "actions": [
