@@ -205,6 +205,8 @@ def find_for_change(session: Session, uuid: str, project: str | None) -> Locked:
     The node comes first, as everywhere.
     """
     canonical = canonical_uuid(uuid) or ""
+    if project is not None:
+        find(session, canonical, project)  # without a lock: nobody waits for what belongs to others
     node = session.scalars(select(Node).where(Node.instance_uuid == canonical).with_for_update()).first()
     query = select(Server).where(Server.uuid == canonical).with_for_update()
     server = session.scalars(query).first()

@@ -242,3 +242,47 @@ def test_servers_and_their_allocations_belong_to_who_asked(tenants: tuple[Servic
     assert usages["INSTANCE"]["CUSTOM_GOLD"] == 1
     everything = service.compute("GET", "/servers/detail?all_tenants=1", headers=ADMIN).json["servers"]
     assert {server["tenant_id"] for server in everything} == {"anna-project", "bert-project"}
+
+
+#: Where it cannot be hidden that something is there: ids of images are free for clients to choose, and unique.
+TAKEN_IDS = {("POST", "/v2/images", f'{{"id":"{{{kind}}}"}}') for kind in ("ident", "shared")}
+
+
+def test_what_the_other_has_is_answered_like_what_is_not_there(tenants: tuple[Service, Tenant, Tenant]) -> None:
+    service, anna, bert = tenants
+    nobody = Tenant("nobo", ids={kind: unknown(ident) for kind, ident in bert.ids.items()})
+    asked, differing = 0, []
+    for api, route in ROUTES:
+        if api not in APIS:
+            continue
+        takes = route.takes[0] if route.takes else "application/json"
+        pairs = zip(requests_of(api, route, anna, bert), requests_of(api, route, anna, nobody), strict=True)
+        for there, missing in pairs:
+            body = nameless(orjson.dumps(there[1]).decode(), bert)
+            if there == missing or (route.method, route.path, body) in TAKEN_IDS:
+                continue
+            answers = []
+            for tenant, (path, sent) in ((bert, there), (nobody, missing)):
+                answer = send(service, anna, route.method, path, sent, takes)
+                answers.append((answer.status_int, nameless(answer.text, tenant)))
+            asked += 1
+            differing += [(route.method, *there, *answers)] if answers[0] != answers[1] else []
+    assert differing == []
+    assert asked > 100
+
+
+def unknown(ident: str) -> str:
+    """An id like this one that nothing has."""
+    if re.fullmatch(r"[0-9a-f-]{36}", ident):
+        return ident[::-1].replace("-", "")[:8] + ident[8:]
+    if ident.startswith("req-"):
+        return f"req-{unknown(ident[4:])}"
+    return ident.replace("bert", "nobo")
+
+
+def nameless(text: str, tenant: Tenant) -> str:
+    """``text`` with the tenant's ids replaced by what they are ids of."""
+    for kind, ident in sorted(tenant.ids.items(), key=lambda pair: -len(pair[1])):
+        if len(ident) > len("note"):
+            text = text.replace(ident, f"{{{kind}}}")
+    return text.replace(tenant.name, "{tenant}")

@@ -8,7 +8,9 @@ from typing import Any
 import bcrypt
 import orjson
 import pytest
+from sqlalchemy import select
 
+from baremetal_sched.db.models import Node, Server
 from tests.functional.compute.test_servers import add_image
 from tests.functional.compute.world import ZEROS
 from tests.service import Service
@@ -235,6 +237,22 @@ def test_markers_of_others_are_not_known(service: Service, image: str) -> None:
     for path in (f"/servers?marker={server}", "/flavors?marker=private"):
         service.compute("GET", path, headers=BERT, status=400)
     service.compute("GET", f"/servers?marker={server}", headers=ANNA)
+
+
+def test_requests_for_servers_of_others_wait_for_no_lock(service: Service, image: str) -> None:
+    if service.database.engine.dialect.name == "sqlite":
+        pytest.skip("one transaction at a time writes there")
+    service.add_node("n1")
+    uuid = create(service, image)["id"]
+    with service.database.engine.begin() as connection:
+        connection.execute(select(Node.id).where(Node.instance_uuid == uuid).with_for_update())
+        connection.execute(select(Server.id).where(Server.uuid == uuid).with_for_update())
+        for method, path, body in (
+            ("POST", "/action", {"os-stop": None}),
+            ("DELETE", "", None),
+            ("DELETE", "/tags", None),
+        ):
+            service.compute(method, f"/servers/{uuid}{path}", body, headers=BERT, status=404)
 
 
 def test_a_list_of_servers_takes_no_more_statements_for_a_tenant(service: Service, image: str) -> None:
