@@ -25,6 +25,7 @@ from baremetal_sched.db.models import Base, ResourceClass, Trait
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.placement.names import STANDARD_CLASSES, STANDARD_TRAITS, sync_standard_names
 from baremetal_sched.settings import load
+from tests import leaks
 from tests.service import Service
 
 SERVERS = os.environ.get("TEST_DATABASE_URLS", "").split()
@@ -149,6 +150,26 @@ def service(database_url: str) -> Iterator[Service]:
     with Service(database_url) as running:
         running.add_conductor("c1")
         yield running
+
+
+@pytest.fixture(scope="session", autouse=True)
+def watched() -> Iterator[None]:
+    """Logs are as they are in production, and watched, as requests are."""
+    logs.configure(load())
+    logging.getLogger().handlers.clear()
+    with leaks.watched():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def no_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
+    """No secret that a test sends is said again."""
+    leaks.WATCH.begin(answers_may=request.node.get_closest_marker("shows_secrets") is not None)
+    root = logging.getLogger()
+    root.addHandler(leaks.WATCH)
+    yield
+    root.removeHandler(leaks.WATCH)
+    assert leaks.WATCH.found == []
 
 
 @pytest.fixture

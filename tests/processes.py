@@ -19,6 +19,8 @@ from typing import Any, Self, TypeVar
 
 import requests
 
+from tests.leaks import WATCH
+
 T = TypeVar("T")
 
 #: Values of options by group: ``{"conductor": {"heartbeat_interval": 0.2}}``.
@@ -48,6 +50,7 @@ class Program:
 
     def __init__(self, command: tuple[str, ...], folder: Path, name: str, settings: Values | None = None) -> None:
         self.name = name
+        WATCH.told(settings or {})
         self._out = folder / f"{name}.out"
         self._log = folder / f"{name}.log"
         with self._out.open("w") as out, self._log.open("w") as log:
@@ -108,6 +111,7 @@ class Program:
         for kind, text in (("output", self.output), ("log", self.log)):
             lines = [line for line in text.splitlines() if '"status": 2' not in line]
             print(f"--- {self.name}: {kind} ---", *lines[-_LINES_SHOWN:], sep="\n")
+        WATCH.assert_silent(f"log of {self.name}", self.log)
 
 
 class Client:

@@ -23,6 +23,8 @@ from baremetal_sched.web.health import METRICS
 from tests.reference import ROUTES
 from tests.service import Service
 
+pytestmark = pytest.mark.shows_secrets  # lists of images begin with the query; ``Ears`` knows that
+
 #: Nothing else has this in it.
 SECRET = "Zy7plantedZy7"
 BASIC = base64.b64encode(f"ann:{SECRET}".encode()).decode()

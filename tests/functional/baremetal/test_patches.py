@@ -17,6 +17,8 @@ from baremetal_sched.db.models import Node
 from baremetal_sched.documents import patch
 from tests.service import Service, fault
 
+pytestmark = pytest.mark.shows_secrets  # the document "extra" has no secrets for anyone
+
 MARK = "k33p-1t"
 SECRETS = {
     "password": MARK,
