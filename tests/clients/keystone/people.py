@@ -27,8 +27,11 @@ PEOPLE = {
     person.name: person
     for person in (
         *(Person(f"{scope}-{role}", role, scope) for scope in ("system", "domain", "red", "blue") for role in ROLES),
-        # What calls for users, as Nova does, and what the service under test calls itself.
+        # What calls for users, as Nova does: for a project or for the system, or as an administrator of its project.
         Person("service", "service", "service"),
+        Person("system-service", "service", "system"),
+        Person("service-admin", "admin", "service"),
+        # What the service under test calls itself.
         Person("baremetal-sched", "service", "service"),
         # A service in the project of a tenant.
         Person("red-service", "service", "red"),

@@ -1,8 +1,9 @@
-"""nova-compute and as much of the scheduler as comes before it, in a process of its own: ``compute.py FOLDER URL``.
+"""nova-compute and as much of the scheduler as comes before it, in a process of its own: ``compute.py FOLDER ACCESS``.
 
 It runs in whatever Python has Nova. What it runs is Nova's own compute manager, with its Ironic driver, its resource
-tracker and its report client, on a database of Nova's in FOLDER (SQLite, made from Nova's models). Networks and images
-belong to other services and are left out; nothing else is replaced.
+tracker and its report client, on a database of Nova's in FOLDER (SQLite, made from Nova's models). ACCESS is a file of
+options: how it finds the services, and who it is there. Networks and images belong to other services and are left out;
+nothing else is replaced.
 
 It reads a JSON object a line: ``{"do": NAME, …arguments}``, the name of a method of ``Compute``, and answers with a
 line: ``result`` (null if it failed), ``errors`` (what was raised, and what Nova logged as an error) and ``exchanges``
@@ -235,11 +236,11 @@ class Compute:
         return objects.Instance.get_by_uuid(self.context, server, expected_attrs=expected)
 
 
-def main(folder, url):
+def main(folder, access):
     """Answer until there are no more lines."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # whatever else is printed
-    prepare(folder, url)
+    prepare(folder, access)
     errors, exchanges = Errors(), Exchanges()
     logging.getLogger("nova").addHandler(errors)
     compute = None

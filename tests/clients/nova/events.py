@@ -151,12 +151,12 @@ def child(machine: Machine) -> Callable[[], None]:
     amounts = {"CUSTOM_CARD": {"total": 4}}
     body = {"resource_provider_generation": 0, "inventories": amounts}
     machine.site.placement("PUT", f"{PLACE}/{uuid}/inventories", body)
-    machine.children = [uuid]
+    machine.others = [uuid]
 
     def removed() -> None:
         machine.site.placement("DELETE", f"{PLACE}/{uuid}", status=204)
         machine.site.placement("DELETE", "/resource_classes/CUSTOM_CARD", status=204)
-        machine.children = []
+        machine.others = []
 
     return removed
 

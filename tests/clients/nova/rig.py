@@ -3,13 +3,13 @@
 import json
 import subprocess
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from tests.processes import Client, Program, environment, serve, wait_until
+from tests.processes import Client, Program, Values, environment, serve, wait_until
 
 #: How often the conductor compares providers with nodes, in seconds: some time between any two steps of a sequence.
 RECONCILIATION = 0.2
@@ -25,16 +25,24 @@ NOVA_TRAITS = frozenset(
 #: What an answer says, and Nova logs, if Nova has to read something again.
 CONFLICT = "generation"
 _WRITES = ("PUT", "POST", "PATCH", "DELETE")
+#: Options of Nova by group: ``ironic`` and ``placement``.
+Access = Mapping[str, Mapping[str, str]]
+
+
+def _lines(options: Mapping[str, str]) -> str:
+    return "\n".join(f"{name} = {value}" for name, value in options.items())
 
 
 class Nova:
     """nova-compute, see ``compute.py``."""
 
-    def __init__(self, python: Path, folder: Path, url: str) -> None:
+    def __init__(self, python: Path, folder: Path, access: Access) -> None:
         folder.mkdir()
+        file = folder / "access.conf"
+        file.write_text("".join(f"[{group}]\n{_lines(options)}\n" for group, options in access.items()))
         self._log = (folder / "nova.err").open("w")
         self._process = subprocess.Popen(
-            [python, Path(__file__).with_name("compute.py"), folder, url],
+            [python, Path(__file__).with_name("compute.py"), folder, file],
             cwd=folder,
             env={**environment(), "HOME": str(folder), "PYTHONWARNINGS": "ignore"},
             stdin=subprocess.PIPE,
@@ -96,15 +104,29 @@ def _is_absent(exchange: list[Any]) -> bool:
 
 
 class Site:
-    """The service and Nova."""
+    """The service and Nova, which ask nobody who they are."""
+
+    #: Of the service.
+    settings: Values = SETTINGS
 
     def __init__(self, python: Path, folder: Path, *options: str) -> None:
         self._python, self._folder, self._options = python, folder, options
         self._serving: Any = None
         self._log = ""
         self.url = self._start("0")
-        self.client = Client(self.url)
-        self.nova = Nova(python, folder / "nova", self.url)
+        self.client = self._operator()
+        self.nova = Nova(python, folder / "nova", self._access())
+
+    def _operator(self) -> Client:
+        """Who runs the machines."""
+        return Client(self.url)
+
+    def _access(self) -> Access:
+        """How Nova gets at the service."""
+        return {
+            group: {"auth_type": "none", "endpoint_override": f"{self.url}/{api}"}
+            for group, api in (("ironic", "baremetal"), ("placement", "placement"))
+        }
 
     def close(self) -> None:
         """End both."""
@@ -114,7 +136,7 @@ class Site:
     def replace_nova(self) -> None:
         """Another Nova, which knows nothing."""
         self.nova.close()
-        self.nova = Nova(self._python, self._folder / f"nova-{uuid4().hex[:8]}", self.url)
+        self.nova = Nova(self._python, self._folder / f"nova-{uuid4().hex[:8]}", self._access())
 
     def restart(self) -> None:
         """Stop the service, and start it again at the same address."""
@@ -129,7 +151,7 @@ class Site:
         return self._log + self.service.log
 
     def _start(self, port: str) -> str:
-        self._serving = serve(self._folder, "--port", port, *self._options, settings=SETTINGS)
+        self._serving = serve(self._folder, "--port", port, *self._options, settings=self.settings)
         self.service: Program
         self.service, url = self._serving.__enter__()
         return url
@@ -150,19 +172,21 @@ class Site:
 class Machine:
     """A node, what it should be in Nova's eyes, and what befalls it."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, owner: str | None = None) -> None:
         self.site = site
         self.resource_class = f"bm-{uuid4().hex[:8]}"
         self.traits = {"CUSTOM_NVME"}
         #: May it be given out, as far as what befell it goes?
         self.is_offered = True
-        #: Providers that another client put below its own.
-        self.children: list[str] = []
+        #: Other providers that there are, which Nova knows nothing of.
+        self.others: list[str] = []
         #: Who holds it.
         self.server: str | None = None
         body = {"driver": "fake-hardware", "properties": {"cpu_arch": "x86_64", "cpus": 4}}
         self.uuid: str = site.baremetal("POST", "/nodes", body, "1.10", 201)["uuid"]
         self.patch("resource_class", self.resource_class)
+        if owner is not None:
+            self.patch("owner", owner)
         self.site.baremetal("PUT", f"/nodes/{self.uuid}/traits/CUSTOM_NVME", status=204)
         self.power("power off")
 
@@ -212,7 +236,7 @@ class Machine:
         site, place = self.site, f"/resource_providers/{self.uuid}"
         is_free = self.is_offered and self.server is None
         providers = [each["uuid"] for each in site.placement("GET", "/resource_providers")["resource_providers"]]
-        assert sorted(providers) == sorted([self.uuid, *self.children])
+        assert sorted(providers) == sorted([self.uuid, *self.others])
         assert (
             site.placement("GET", f"/resource_providers?name={self.uuid}")["resource_providers"][0]["uuid"] == self.uuid
         )
@@ -296,9 +320,9 @@ def claim_of(provider: str, resource_class: str) -> dict[str, Any]:
 
 
 @contextmanager
-def machine(site: Site) -> Iterator[Machine]:
+def machine(site: Site, owner: str | None = None) -> Iterator[Machine]:
     """A machine that Nova has not seen yet, and that is gone at the end, whatever became of it."""
-    made = Machine(site)
+    made = Machine(site, owner)
     try:
         yield made
         made.withdraw()
