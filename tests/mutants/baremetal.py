@@ -5,6 +5,7 @@ from tests.mutants.mutant import Mutant
 RACES = "functional/test_lost_races.py"
 LOCKED = "functional/baremetal/test_locked_nodes.py"
 ALLOCATIONS = "functional/baremetal/test_allocations.py"
+STEPS = "functional/baremetal/test_step_rules.py"
 
 _REQUIRED = "    nodes.require_unlocked(node)\n"
 
@@ -142,6 +143,20 @@ MUTANTS = (
         "    if consumers and not force:",
         "    if False:",
         "functional/baremetal/test_node_show.py::test_delete_is_refused_with_an_instance_or_an_allocation",
+    ),
+    Mutant(
+        "step-rule",
+        "baremetal/api/step_rules.py",
+        "    if refused:\n",
+        "    if False:\n",
+        f"{STEPS}::test_every_refused_step_is_named_once",
+    ),
+    Mutant(
+        "step-rule-of-runbook",
+        "baremetal/api/provision.py",
+        "    if runbook.owner is not None and not runbook.public:\n",
+        "    if False:\n",
+        f"{STEPS}::test_runbooks_of_a_project_are_asked_about_when_they_are_used",
     ),
     Mutant(
         "delete-in-use",

@@ -116,6 +116,13 @@ MUTANTS = (
         f"{REBUILDING}::test_only_providers_that_the_server_holds_count",
     ),
     Mutant(
+        "server-names-its-machine",
+        "compute/api/edge.py",
+        "        if errors.is_of_machine(error) and ",
+        "        if False and ",
+        "functional/compute/test_unnamed_machines.py::test_a_refusal_still_says_what_is_wrong",
+    ),
+    Mutant(
         "server-lock",
         "compute/server_operations.py",
         "    if server.locked and not is_admin:\n",
