@@ -60,7 +60,8 @@ def alternatives(routes: Iterable[Route]) -> Iterator[Route]:
         if argument := _ARGUMENTS.get((route.method, route.path)):
             collection, _, parameter = route.path.rpartition("/")
             view = named(parameter.strip("<>"), argument, route.view)
-            yield replace(route, path=collection, view=view, ident_is_argument=True)
+            # Agents name the node in the path: to Ironic, a heartbeat at this address is not public.
+            yield replace(route, path=collection, view=view, ident_is_argument=True, public=False)
         elif match := _BELOW_NODES.fullmatch(route.path):
             yield from _of_node(route, match[1], match[2] or "")
         elif match := _BELOW_DRIVERS.fullmatch(route.path):

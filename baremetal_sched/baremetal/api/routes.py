@@ -230,7 +230,6 @@ ALTERNATIVES = (
         "/v1/heartbeat",
         named("ident", "node_ident", agents.refuse_beat),
         "node:ipa_heartbeat",
-        public=True,
         until=21,
     ),
 )

@@ -87,6 +87,8 @@ def _visibility(case: Case) -> str | None:
     """Return the rule that decides whether the caller may know of what is named. Without it the answer is 404."""
     if case.route.method == "POST" and case.route.path in _PARTS:
         return None  # what is made for a node: the rule of the new thing alone
+    if case.route.path == "/v1/heartbeat":
+        return None  # whoever may send heartbeats at all: only the agent's token is looked at
     if case.about == "node" or case.about in _OF_NODES:
         return "baremetal:node:get"
     return "baremetal:allocation:get" if case.about == "allocation" else None

@@ -70,6 +70,17 @@ def state(service: Service) -> str:
     return str(service.node("n1")["provision_state"])
 
 
+def test_a_heartbeat_without_the_node_in_its_path_needs_credentials(secured: Service, node: str) -> None:
+    """As with Ironic, for whom it is no heartbeat of an agent: agents have the node in the path."""
+    body = {"callback_url": URL, "agent_version": "11.0", "node_ident": node}
+    for version in ("1.115", "1.21"):
+        sent = {"X-OpenStack-Ironic-API-Version": version}
+        ask(secured, "POST", "/heartbeat", body, status=401, **sent)
+        ask(secured, "POST", f"/heartbeat?node_ident={node}", body, status=401, **sent)
+    ask(secured, "GET", "/heartbeat", status=401)
+    assert "token" in fault(ask(secured, "POST", "/heartbeat", body, status=400, **TENANT))
+
+
 def test_an_agent_deploys_without_credentials(secured: Service, node: str) -> None:
     do(secured, "active")
     token = look_up(secured).json["config"]["agent_token"]
