@@ -59,7 +59,7 @@ ALLOCATIONS = resource(
 def list_allocations(call: BaremetalCall, session: Session) -> Response:
     """GET /v1/allocations"""
     visible = call.listed("allocation", "owner")
-    return collection.list_all(
+    answer = collection.list_all(
         call,
         session,
         ALLOCATIONS,
@@ -67,6 +67,12 @@ def list_allocations(call: BaremetalCall, session: Session) -> Response:
         narrow=lambda query: _conditions(call, session, query),
         within=visible.conditions_on(NodeAllocation.owner),
     )
+    if not visible.everything:
+        # Whoever may list their project's may still see none of them: a service, by default.
+        whose = call.target_of("allocation", owner=visible.project)
+        if not call.allows("baremetal:allocation:get", whose) and answer.get_json()["allocations"]:
+            call.require("baremetal:allocation:get", whose)
+    return answer
 
 
 def _conditions(call: BaremetalCall, session: Session, query: Query) -> Sequence[ColumnElement[bool]]:

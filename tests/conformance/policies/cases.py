@@ -12,7 +12,7 @@ from baremetal_sched.baremetal.api.alternatives import alternatives
 from baremetal_sched.baremetal.api.route import Route
 from baremetal_sched.baremetal.api.routes import ALTERNATIVES, ROUTES
 from tests.conformance.policies import bodies
-from tests.conformance.policies.callers import KINDS, NOTHING, Caller
+from tests.conformance.policies.callers import KINDS, MINE, NOTHING, Caller
 from tests.conformance.policies.facts import rules
 
 LATEST = 115
@@ -80,6 +80,9 @@ class Case:
         seen = _visibility(self)
         if seen is not None and not _met(seen, caller, kind):
             return UNSEEN
+        if (self.route.method, self.route.path) == ("GET", "/v1/allocations") and caller.project == MINE:
+            # Whoever lists their own has to be allowed to see each of them.
+            return ALLOWED if _met("baremetal:allocation:get", caller, "owned") else FORBIDDEN
         return ALLOWED if all(_met(rule, caller, kind) for rule in self.rules) else FORBIDDEN
 
 

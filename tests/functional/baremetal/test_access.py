@@ -63,6 +63,17 @@ def test_foreign_node_is_answered_like_an_unknown_one(secured: Service, node: st
     assert fault(foreign).replace(node, "unknown") == fault(unknown)
 
 
+def test_a_list_has_no_allocation_that_the_caller_may_not_see(secured: Service) -> None:
+    """As with Ironic: a service in a project may list its allocations, but see none of them."""
+    as_project(secured, "owners", "service", "GET", "/allocations")
+    secured.baremetal("POST", "/allocations", {"resource_class": "gold", "owner": "owners"})
+    secured.baremetal("POST", "/allocations", {"resource_class": "gold", "owner": "others"})
+    refused = as_project(secured, "owners", "service", "GET", "/allocations", status=403)
+    assert "baremetal:allocation:get" in fault(refused)
+    assert as_project(secured, "owners", "service", "GET", "/allocations?state=error").json["allocations"] == []
+    assert len(as_project(secured, "owners", "reader", "GET", "/allocations").json["allocations"]) == 1
+
+
 def test_foreign_node_is_at_no_address(secured: Service) -> None:
     """Whatever the route, and wherever it takes the name of the node from: the path, the query string or the body."""
     asked = 0
