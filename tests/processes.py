@@ -74,7 +74,7 @@ class Program:
         """What it has logged so far."""
         return self._log.read_text()
 
-    def wait_for(self, text: str, read: Callable[[], str]) -> None:
+    def wait_for(self, text: str, read: Callable[[], str], seconds: float = _START_SECONDS) -> None:
         """Wait until ``text`` is in what ``read`` returns; fails if the program ends before."""
 
         def said() -> bool:
@@ -84,7 +84,7 @@ class Program:
             assert not ended, f"{self.name} ended with status {self.process.returncode}:\n{self.output}{self.log}"
             return False
 
-        wait_until(said, _START_SECONDS, f"{self.name} to say {text!r}")
+        wait_until(said, seconds, f"{self.name} to say {text!r}")
 
     def end(self, number: signal.Signals = signal.SIGTERM, seconds: float = _END_SECONDS) -> int:
         """Send a signal to the process (not to its group) and wait for its end; returns the exit status."""

@@ -9,9 +9,11 @@ back, once nothing is being done.
 """
 
 import json
+import sqlite3
 import sys
 import time
 import warnings
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,9 @@ oslo_service.backend.init_backend(oslo_service.backend.BackendType.THREADING)
 
 from ironic.common import service  # noqa: E402
 from keystonemiddleware import auth_token  # noqa: E402
+
+#: Seconds for which a lock of the database is waited for.
+_PATIENCE = 60
 
 
 class BelievingHeaders:
@@ -65,8 +70,8 @@ class Ironic:
         self._conductor.start()
         self.application = app.VersionSelectorApplication()
         self._engines = {enginefacade.writer.get_engine(), enginefacade.reader.get_engine()}
-        self._path = Path(CONF.database.connection.removeprefix("sqlite:///"))
-        self._saved = b""
+        self._path = CONF.database.connection.removeprefix("sqlite:///")
+        self._saved = sqlite3.connect(":memory:")
 
     def add_rows(self, rows: list[dict[str, Any]]) -> None:
         """Add a row to a table: ``{"table", "node", values…}``."""
@@ -83,16 +88,17 @@ class Ironic:
     def save(self) -> None:
         """Remember the database."""
         self._settle()
-        self._saved = self._path.read_bytes()
+        self._copy(self._saved)
 
     def restore(self) -> None:
-        """Put the database back."""
+        """Put the database back, as one transaction: whatever still has it open sees that."""
         self._settle()
-        for engine in self._engines:
-            engine.dispose()
-        for rest in self._path.parent.glob(f"{self._path.name}-*"):
-            rest.unlink()
-        self._path.write_bytes(self._saved)
+        self._copy(self._saved, back=True)
+
+    def _copy(self, memory: sqlite3.Connection, *, back: bool = False) -> None:
+        with closing(sqlite3.connect(self._path, timeout=_PATIENCE)) as file:
+            source, target = (memory, file) if back else (file, memory)
+            source.backup(target)
 
     def _settle(self) -> None:
         """Wait until no node is reserved."""
