@@ -45,6 +45,8 @@ def test_the_openstack_command(url: str, keystone: Keystone, tmp_path: Path) -> 
     providers = tenant("resource provider list -f json")
     assert made["uuid"] in {provider["uuid"] for provider in providers}
     assert tenant("flavor create --ram 1024 --vcpus 1 --disk 1 cli-flavor -f json")["name"] == "cli-flavor"
+    # Without a catalogue it would look for volumes, whether there are any or not.
+    assert {"Name": "max_total_instances", "Value": -1} in tenant("limits show --absolute -f json")
     reader = OpenStack(tmp_path, keystone.variables("red-reader"))
     assert "cli-flavor" in {flavor["Name"] for flavor in reader("flavor list -f json")}
     assert reader("image list -f json") == []
