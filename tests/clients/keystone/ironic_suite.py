@@ -1,0 +1,69 @@
+"""The same tests as in ``test_suites.py``, with the same users, against a real Ironic: they all pass there, too.
+
+``pytest -n 0 tests/clients/keystone/ironic_suite.py``, where ``IRONIC_PYTHON`` names a Python that has Ironic 39,
+unless the benchmarks have installed one. It is not collected otherwise.
+"""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks.baremetal.original import SETTINGS
+from tests.clients.keystone.cloud import Keystone
+from tests.clients.keystone.suite import run_openstacksdk
+from tests.conformance import policies
+from tests.originals import ironic_python
+
+#: API and conductor in one process.
+_SCRIPT = Path(policies.__file__).with_name("ironic_served.py")
+#: What is otherwise than in the benchmarks.
+_OTHERWISE = {
+    "auth_strategy = noauth": "auth_strategy = keystone",
+    # A test creates a node with it.
+    "enabled_firmware_interfaces = fake": "enabled_firmware_interfaces = fake, no-firmware",
+    # A busy machine.
+    "[conductor]": "[conductor]\nheartbeat_timeout = 600",
+}
+
+
+@pytest.fixture
+def ironic(keystone: Keystone, tmp_path: Path) -> Iterator[str]:
+    """Where an Ironic is that asks the Keystone, and has hardware that is not there."""
+    python = ironic_python()
+    assert python is not None, "IRONIC_PYTHON names no Python that has Ironic"
+    settings = tmp_path / "ironic.conf"
+    settings.write_text(_settings(keystone, tmp_path))
+    dbsync = Path(python).with_name("ironic-dbsync")
+    subprocess.run([dbsync, "--config-file", settings, "create_schema"], check=True, capture_output=True)
+    log = tmp_path / "served.log"
+    with (
+        log.open("w") as errors,
+        subprocess.Popen(
+            [python, _SCRIPT, settings], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
+        ) as process,
+    ):
+        try:
+            assert process.stdout
+            said = process.stdout.readline()
+            assert said.startswith("ready "), log.read_text()[-3000:]
+            yield f"http://127.0.0.1:{said.split()[1]}"
+        finally:
+            process.kill()
+
+
+def _settings(keystone: Keystone, folder: Path) -> str:
+    """API and conductor share a SQLite file: they have to be patient with each other."""
+    told = SETTINGS.format(folder=folder, connection=f"sqlite:///{folder}/ironic.sqlite?timeout=60")
+    for one, other in _OTHERWISE.items():
+        assert one in told
+        told = told.replace(one, other)
+    options = keystone.settings()["keystone_authtoken"].items()
+    return f"{told}\n[keystone_authtoken]\n" + "".join(f"{name} = {value}\n" for name, value in options)
+
+
+def test_openstacksdk(keystone: Keystone, ironic: str, tmp_path: Path) -> None:
+    keystone.offer({"baremetal": ironic})
+    outcomes = run_openstacksdk(keystone, tmp_path)
+    outcomes.check(96, {})
