@@ -98,7 +98,7 @@ def _parts(send: Send, kind: str, number: int) -> None:
     connector = {"uuid": uuid_of(kind, "connector"), "type": "iqn", "connector_id": f"iqn:{word(kind)}"}
     send("POST", "/v1/volume/connectors", {**whose, **connector})
     target = {"uuid": uuid_of(kind, "target"), "volume_type": "iscsi", "boot_index": 0, "volume_id": word(kind)}
-    send("POST", "/v1/volume/targets", {**whose, **target, "properties": {"secret": word(kind)}})
+    send("POST", "/v1/volume/targets", {**whose, **target, "properties": {"secret": f"{word(kind)}-secret"}})
 
 
 def _claims(send: Send, kind: str, owner: str | None) -> None:
