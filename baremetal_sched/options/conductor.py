@@ -15,6 +15,19 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         ),
         cfg.FloatOpt("work_interval", default=0.1, min=0.01, help="Seconds between two looks for requested work."),
         cfg.IntOpt("workers_pool_size", default=16, min=1, help="Pieces of work done at the same time."),
+        cfg.FloatOpt(
+            "answer_timeout",
+            default=30,
+            min=0.1,
+            help="Seconds for which a request waits until a conductor has called a driver for it.",
+        ),
+        cfg.FloatOpt(
+            "driver_call_interval",
+            default=0.01,
+            min=0.001,
+            help="Seconds between two looks for such calls, on databases that do not tell of them.",
+        ),
+        cfg.IntOpt("driver_calls_at_once", default=64, min=1, help="Such calls that are made at the same time."),
         *(
             cfg.FloatOpt(name, default=default, min=0, help=f"Seconds between two times of {what}; 0: never.")
             for name, default, what in (
@@ -36,6 +49,13 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
                 ("rescue_callback_timeout", "rescue wait"),
                 ("service_callback_timeout", "service wait"),
             )
+        ),
+        cfg.FloatOpt("driver_call_timeout", default=600, min=0.1, help="Seconds that one call of a driver may take."),
+        cfg.FloatOpt(
+            "polled_step_timeout",
+            default=10800,
+            min=0,
+            help="Seconds that a machine may be busy with a step whose progress its driver is asked for; 0: for ever.",
         ),
         cfg.BoolOpt(
             "force_power_state_during_sync",

@@ -5,17 +5,14 @@ import socket
 from oslo_config import cfg
 
 from baremetal_sched import auth_settings
+from baremetal_sched.options import drivers
 from baremetal_sched.releases import RELEASES
 
 OPTIONS: dict[str, list[cfg.Opt]] = {
     "DEFAULT": [
         *auth_settings.DEFAULT,
         cfg.StrOpt("host", default=socket.gethostname(), help="Name under which this conductor registers."),
-        cfg.ListOpt(
-            "enabled_hardware_types",
-            default=["fake-hardware", "manual-management"],
-            help="Hardware types that this conductor serves.",
-        ),
+        *drivers.ENABLED,
         cfg.StrOpt("default_resource_class", help="Resource class of a node that is created without one."),
         cfg.StrOpt(
             "default_conductor_group", default="", help="Conductor group of a node that is created without one."
@@ -53,6 +50,18 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default=45,
             min=1,
             help="Seconds from its acceptance until a request that waits for the database is answered with 503.",
+        ),
+        cfg.IntOpt(
+            "max_requests_at_work",
+            default=8,
+            min=1,
+            help="Requests that a process works on at the same time; others wait for their turn.",
+        ),
+        cfg.IntOpt(
+            "max_requests_waiting",
+            default=48,
+            min=0,
+            help="Requests of a process that may wait for machines and locked nodes at the same time.",
         ),
         cfg.IntOpt("max_limit", default=1000, min=1, help="Most items in one page of a list."),
         cfg.StrOpt("public_endpoint", help="Scheme and host to put into links instead of the request's own."),

@@ -1,0 +1,128 @@
+"""A node as its driver sees it, and what the driver has to say afterwards."""
+
+import time
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from baremetal_sched.baremetal.interface_types import INTERFACE_TYPES
+from baremetal_sched.db.models import Node
+from baremetal_sched.errors.baremetal import UnsupportedByDriver
+from baremetal_sched.settings import Settings
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A copy of what drivers look at. They write nothing themselves: what is to be written they return as an Effect.
+
+    ``interfaces`` has the name of the node's interface by type; ``wants_cleaning``: is it to be cleaned before it is
+    available?
+    """
+
+    uuid: str
+    driver: str
+    interfaces: Mapping[str, str]
+    provision_state: str
+    target_provision_state: str | None
+    retired: bool
+    wants_cleaning: bool
+    clean_step: Mapping[str, Any]
+    power_state: str | None
+    boot_mode: str | None
+    secure_boot: bool | None
+    console_enabled: bool
+    disable_power_off: bool
+    properties: Mapping[str, Any]
+    driver_info: Mapping[str, Any]
+    driver_internal_info: Mapping[str, Any]
+    instance_info: Mapping[str, Any]
+    target_raid_config: Mapping[str, Any]
+    settings: Settings
+
+    @classmethod
+    def of(cls, node: Node, settings: Settings) -> Self:
+        """The machine that ``node`` stands for, as it is now."""
+        return cls(
+            uuid=node.uuid,
+            driver=node.driver,
+            interfaces={kind: getattr(node, f"{kind}_interface") or "" for kind in INTERFACE_TYPES},
+            provision_state=node.provision_state,
+            target_provision_state=node.target_provision_state,
+            retired=node.retired,
+            wants_cleaning=settings.conductor.automated_clean if node.automated_clean is None else node.automated_clean,
+            clean_step=deepcopy(node.clean_step or {}),
+            power_state=node.power_state,
+            boot_mode=node.boot_mode,
+            secure_boot=node.secure_boot,
+            console_enabled=node.console_enabled,
+            disable_power_off=node.disable_power_off,
+            properties=deepcopy(node.properties or {}),
+            driver_info=deepcopy(node.driver_info or {}),
+            driver_internal_info=deepcopy(node.driver_internal_info or {}),
+            instance_info=deepcopy(node.instance_info or {}),
+            target_raid_config=deepcopy(node.target_raid_config or {}),
+            settings=settings,
+        )
+
+    def unsupported(self, what: str) -> UnsupportedByDriver:
+        """The error to raise for something that an interface of this machine cannot do."""
+        return UnsupportedByDriver(driver=self.driver, extension=what)
+
+    def pause(self, kind: str) -> None:
+        """Take as long as ``[fake] <kind>_delay`` says. Only where a conductor is at work, never in a request."""
+        seconds: float = getattr(self.settings.fake, f"{kind}_delay")
+        if seconds:
+            time.sleep(seconds)
+
+
+@dataclass(frozen=True)
+class Flashed:
+    """New firmware in a component: its version before and ``now``, and what the component is."""
+
+    before: str
+    now: str
+    vendor: str | None = None
+    model: str | None = None
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What an interface has done: new values of columns of the node, and of keys of its ``driver_internal_info``.
+
+    ``waits``: the machine goes on by itself, and an agent on it will report. Of steps only: ``bios`` has all settings
+    of the BIOS as they are now, None if they are what they were; ``firmware`` has the components that were updated.
+    ``poll_after``: the machine is still busy; the interface's ``poll`` is called after so many seconds, with what
+    ``remember`` has (JSON), by whichever conductor owns the node then.
+    """
+
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    internal: Mapping[str, Any] = field(default_factory=dict)
+    waits: bool = False
+    bios: Mapping[str, str | None] | None = None
+    firmware: Mapping[str, Flashed] = field(default_factory=dict)
+    poll_after: float | None = None
+    remember: Mapping[str, Any] = field(default_factory=dict)
+
+    def write(self, node: Node) -> None:
+        """Write it down."""
+        for name, value in self.fields.items():
+            setattr(node, name, value)
+        if self.internal:
+            set_internal(node, **self.internal)
+
+
+NOTHING = Effect()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What an inspection found. ``inventory`` is as Ironic's agent reports it: cpu, memory, disks, interfaces, …."""
+
+    inventory: dict[str, Any] = field(default_factory=dict)
+    plugin_data: dict[str, Any] = field(default_factory=dict)
+
+
+def set_internal(node: Node, **values: Any) -> None:
+    """Set keys of the node's ``driver_internal_info``."""
+    node.driver_internal_info = {**(node.driver_internal_info or {}), **values}

@@ -1,0 +1,1 @@
+"""Drivers: hardware types, and the interfaces by which machines are reached. A folder for each vendor."""

@@ -1,0 +1,1 @@
+"""Interfaces that have an agent on the machine do the work."""

@@ -1,0 +1,1 @@
+"""``fake-hardware``: machines that exist in the database only."""

@@ -1,0 +1,17 @@
+"""Booting, of which nothing comes."""
+
+from baremetal_sched.baremetal.machine import Machine
+from baremetal_sched.drivers.interfaces.boot import BootInterface
+
+
+class FakeBoot(BootInterface):
+    """Takes its time, ``[fake] boot_delay`` seconds."""
+
+    def validate(self, machine: Machine) -> None:
+        pass
+
+    def prepare_ramdisk(self, machine: Machine) -> None:
+        machine.pause("boot")
+
+    def prepare_instance(self, machine: Machine) -> None:
+        machine.pause("boot")

@@ -1,0 +1,62 @@
+"""Inspections that find what the node says."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from baremetal_sched.baremetal.machine import Effect, Finding, Machine
+from baremetal_sched.drivers.interfaces.inspect import InspectInterface
+from baremetal_sched.errors import InvalidValue
+
+#: Where a fake machine says what is in it, beyond its ``properties``.
+FAKE_INVENTORY = "fake_inventory"
+
+
+class FakeInspect(InspectInterface):
+    """Takes its time, ``[fake] inspect_delay`` seconds, and finds what the node's ``properties`` say, and over that
+    what ``fake_inventory`` in its ``driver_info`` says."""
+
+    def validate(self, machine: Machine) -> None:
+        if not isinstance(machine.driver_info.get(FAKE_INVENTORY, {}), dict):
+            raise InvalidValue(message=f"driver_info/{FAKE_INVENTORY} has to be an object, like an inventory.")
+
+    def inspect_hardware(self, machine: Machine) -> Finding | Effect:
+        self.validate(machine)
+        machine.pause("inspect")
+        return Finding(_merged(_inventory(machine), machine.driver_info.get(FAKE_INVENTORY, {})))
+
+
+def _inventory(machine: Machine) -> dict[str, Any]:
+    """A small server, as large as the node's properties say, with a disk and an interface of its own."""
+    properties = machine.properties
+    memory, serial = _count(properties.get("memory_mb"), 16384), machine.uuid.replace("-", "")
+    mac_address = ":".join(("52", "54", "00", serial[-6:-4], serial[-4:-2], serial[-2:]))
+    size = _count(properties.get("local_gb"), 100) * 2**30
+    return {
+        "hostname": f"fake-{serial[:12]}",
+        "cpu": {
+            "count": _count(properties.get("cpus"), 8),
+            "architecture": properties.get("cpu_arch") or "x86_64",
+            "model_name": "Fake CPU",
+            "frequency": "2000.0",
+            "flags": [],
+        },
+        "memory": {"physical_mb": memory, "total": memory * 2**20},
+        "disks": [{"name": "/dev/fake", "size": size, "model": "Fake disk", "rotational": False, "serial": serial}],
+        "interfaces": [{"name": "eth0", "mac_address": mac_address, "has_carrier": True, "speed_mbps": 10000}],
+        "system_vendor": {"manufacturer": "Fake", "product_name": machine.driver, "serial_number": machine.uuid},
+        "boot": {"current_boot_mode": machine.boot_mode or "bios", "pxe_interface": mac_address},
+    }
+
+
+def _merged(found: dict[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    """Objects are merged, everything else is replaced."""
+    merged = dict(found)
+    for name, value in said.items():
+        present = merged.get(name)
+        merged[name] = _merged(present, value) if isinstance(present, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _count(value: Any, default: int) -> int:
+    """The number that ``value`` is or says."""
+    return int(value) if str(value).strip().isdecimal() else default

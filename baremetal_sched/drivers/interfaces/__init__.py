@@ -1,0 +1,1 @@
+"""What drivers have to offer: a protocol for each kind of interface."""

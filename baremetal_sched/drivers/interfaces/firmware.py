@@ -1,0 +1,18 @@
+"""Firmware interfaces: updates of firmware."""
+
+from typing import Any, Protocol
+
+from baremetal_sched.baremetal.machine import Effect, Machine
+from baremetal_sched.drivers.interfaces.polled import PolledInterface
+
+
+class FirmwareInterface(PolledInterface, Protocol):
+    """Updates firmware, by steps of cleaning."""
+
+    def validate(self, machine: Machine) -> None:
+        """Raise a SchedulerError unless firmware can be updated."""
+        raise machine.unsupported("firmware")
+
+    def update(self, machine: Machine, settings: list[dict[str, Any]]) -> Effect:
+        """Update some components."""
+        raise machine.unsupported("update")

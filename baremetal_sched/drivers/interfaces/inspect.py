@@ -1,0 +1,20 @@
+"""Inspect interfaces: what is in a machine."""
+
+from typing import Protocol
+
+from baremetal_sched.baremetal.machine import Effect, Finding, Machine
+
+
+class InspectInterface(Protocol):
+    """Finds out what is in a machine."""
+
+    #: Does an agent do that, for which the node has to be known by its ports?
+    uses_agent: bool = False
+
+    def validate(self, machine: Machine) -> None:
+        """Raise a SchedulerError unless the machine can be inspected."""
+        raise machine.unsupported("inspect")
+
+    def inspect_hardware(self, machine: Machine) -> Finding | Effect:
+        """What is in the machine; or, if an agent on it will report that, what has been done meanwhile."""
+        raise machine.unsupported("inspect")

@@ -1,0 +1,31 @@
+"""Power interfaces: how the power of a machine is switched."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from baremetal_sched.baremetal.machine import Machine
+from baremetal_sched.baremetal.states import POWER_TARGETS
+from baremetal_sched.drivers.interfaces.polled import PolledInterface
+
+
+class PowerInterface(PolledInterface, Protocol):
+    """Switches the power of a machine."""
+
+    #: Is the power state whatever the node says, so that there is nothing to compare it with?
+    only_remembers: bool = False
+
+    def validate(self, machine: Machine) -> None:
+        """Raise a SchedulerError, in words for people, unless the power can be switched."""
+
+    def get_supported_power_states(self, machine: Machine) -> Sequence[str]:
+        """The keys of POWER_TARGETS to which the machine can be brought."""
+        return tuple(POWER_TARGETS)
+
+    def get_power_state(self, machine: Machine) -> str | None:
+        """The state that the machine is in: on, off, or None if nobody knows. Raises a SchedulerError."""
+
+    def set_power_state(self, machine: Machine, target: str, timeout: int | None = None) -> str:
+        """Bring the machine to ``target`` (a key of POWER_TARGETS); returns the state that it is in afterwards.
+
+        ``timeout`` is in seconds. Raises a SchedulerError, in words for ``last_error``, if that does not work.
+        """

@@ -1,0 +1,28 @@
+"""Vendor interfaces: methods that only some hardware has, which the API passes through."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from baremetal_sched.baremetal.machine import Machine
+from baremetal_sched.baremetal.vendor_method import VendorMethod
+from baremetal_sched.drivers.interfaces.polled import PolledInterface
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.settings import Settings
+
+
+class VendorInterface(PolledInterface, Protocol):
+    """Has methods of its own: ``call`` does one of ``methods``."""
+
+    methods: Mapping[str, VendorMethod]
+    #: Methods that need no machine. Those of a hardware type are those of its default vendor interface.
+    driver_methods: Mapping[str, VendorMethod] = {}
+
+    def validate_call(self, machine: Machine, method: str, arguments: Mapping[str, Any]) -> None:
+        """Raise InvalidValue unless the method takes these arguments."""
+
+    def call(self, machine: Machine, method: str, arguments: Mapping[str, Any]) -> Any:
+        """Do one of the methods; returns what it says, which has to be JSON."""
+
+    def call_driver(self, method: str, arguments: Mapping[str, Any], settings: Settings) -> Any:
+        """Do one of ``driver_methods``; returns what it says. Raises InvalidValue unless it takes these arguments."""
+        raise InvalidValue(message=f"No handler for method {method}")

@@ -1,0 +1,1 @@
+"""``manual-management``: machines whose power somebody switches by hand."""

@@ -1,0 +1,1 @@
+"""Interfaces of machines that lack something, or for which somebody else does it."""

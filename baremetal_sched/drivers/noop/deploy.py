@@ -1,0 +1,17 @@
+"""Deployments that somebody else makes."""
+
+from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine
+from baremetal_sched.drivers.interfaces.deploy import DeployInterface
+from baremetal_sched.drivers.steps import deploy_step
+
+
+class NoopDeploy(DeployInterface):
+    """Somebody else puts the instance on the machine."""
+
+    def validate(self, machine: Machine) -> None:
+        pass
+
+    @deploy_step(100)
+    def deploy(self, machine: Machine) -> Effect:
+        """Nothing is to be done."""
+        return NOTHING

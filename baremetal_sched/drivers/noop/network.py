@@ -1,0 +1,23 @@
+"""Networks that are none of our business."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine
+from baremetal_sched.drivers.interfaces.network import NetworkInterface
+
+
+class NoopNetwork(NetworkInterface):
+    """The network is none of our business: whatever is attached, nothing is noted."""
+
+    def validate(self, machine: Machine) -> None:
+        pass
+
+    def vif_list(self, machine: Machine) -> list[dict[str, str]]:
+        return []
+
+    def vif_attach(self, machine: Machine, vif: Mapping[str, Any]) -> Effect:
+        return NOTHING
+
+    def vif_detach(self, machine: Machine, vif_id: str) -> Effect:
+        return NOTHING

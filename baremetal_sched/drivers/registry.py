@@ -1,0 +1,77 @@
+"""Hardware types and interfaces, found by name among the entry points of all installed packages.
+
+An entry of the group ``baremetal_sched.hardware_types`` has the name of a hardware type and leads to a HardwareType.
+One of ``baremetal_sched.hardware_interfaces`` is called ``<interface type>.<name>`` and leads to a class, which is
+called without arguments. What an entry leads to is imported when it is needed for the first time.
+"""
+
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Any
+
+from baremetal_sched.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from baremetal_sched.drivers.hardware_type import HardwareType
+
+HARDWARE_TYPES, INTERFACES = "baremetal_sched.hardware_types", "baremetal_sched.hardware_interfaces"
+
+#: The interfaces that are in use, by type and name: one object each, for all machines.
+LOADED: dict[tuple[str, str], Any] = {}
+
+
+def hardware_type_names() -> list[str]:
+    """The names of all hardware types that are installed, sorted."""
+    return sorted(_found(HARDWARE_TYPES))
+
+
+@cache
+def hardware_type(name: str) -> "HardwareType":
+    """The hardware type of this name. Raises InvalidValue if it is not installed or cannot be loaded."""
+    found: HardwareType = _load(HARDWARE_TYPES, name, f"hardware type '{name}'")
+    return found
+
+
+def loaded(interface_type: str) -> dict[str, Any]:
+    """The interfaces of this type that are in use, by name: a conductor loads those that are enabled when it starts."""
+    return {name: interface for (kind, name), interface in LOADED.copy().items() if kind == interface_type}
+
+
+def interface(interface_type: str, name: str) -> Any:
+    """The interface of this type and name. Raises InvalidValue if it is not installed or cannot be loaded."""
+    found = LOADED.get((interface_type, name))
+    if found is None:
+        made = _load(INTERFACES, f"{interface_type}.{name}", f"{interface_type} interface '{name}'")
+        found = LOADED.setdefault((interface_type, name), made())
+    return found
+
+
+@cache
+def _found(group: str) -> dict[str, EntryPoint]:
+    found: dict[str, EntryPoint] = {}
+    for entry in entry_points(group=group):
+        if found.setdefault(entry.name, entry).value != entry.value:
+            raise InvalidValue(
+                message=f"Two installed packages have the entry point '{entry.name}' of {group}: "
+                f"{_package(found[entry.name])} and {_package(entry)}. Remove one of them."
+            )
+    return found
+
+
+def _load(group: str, name: str, what: str) -> Any:
+    entry = _found(group).get(name)
+    if entry is None:
+        raise InvalidValue(message=f"There is no {what} in the packages that are installed.")
+    try:
+        return entry.load()
+    except Exception as error:  # a package of somebody else may fail in any way
+        raise InvalidValue(message=f"The {what} cannot be loaded: {error!r}.{_remedy(entry)}") from error
+
+
+def _remedy(entry: EntryPoint) -> str:
+    """What to install, if the entry point names extras of its package."""
+    return f" Install '{_package(entry)}[{','.join(entry.extras)}]', which has what it needs." if entry.extras else ""
+
+
+def _package(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist else entry.value

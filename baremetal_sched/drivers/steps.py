@@ -1,0 +1,55 @@
+"""Decorators that make methods of interfaces steps of cleaning, deploying and servicing.
+
+A method is a step of some kind if a decorator says so. Steps with a priority above 0 are done without being asked for,
+the highest first; the others when a client names them.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from baremetal_sched.baremetal.steps import Argument, Kind, Step
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+_MARKS = "_steps"
+
+
+def _mark(kind: Kind, priority: int, abortable: bool, arguments: Mapping[str, Argument]) -> Callable[[Method], Method]:
+    def decorate(method: Method) -> Method:
+        marks = method.__dict__.setdefault(_MARKS, {})
+        marks[kind] = (priority, abortable, dict(arguments))
+        return method
+
+    return decorate
+
+
+def clean_step(
+    priority: int = 0, *, abortable: bool = False, arguments: Mapping[str, Argument] | None = None
+) -> Callable[[Method], Method]:
+    """The method, ``method(machine, **arguments) -> Effect``, is a step of cleaning."""
+    return _mark("clean", priority, abortable, arguments or {})
+
+
+def deploy_step(
+    priority: int, *, abortable: bool = True, arguments: Mapping[str, Argument] | None = None
+) -> Callable[[Method], Method]:
+    """The method is a step of deploying."""
+    return _mark("deploy", priority, abortable, arguments or {})
+
+
+def service_step(
+    *, abortable: bool = False, arguments: Mapping[str, Argument] | None = None
+) -> Callable[[Method], Method]:
+    """The method is a step of servicing: done only when a client names it."""
+    return _mark("service", 0, abortable, arguments or {})
+
+
+def steps_of(interface: object, interface_type: str, kind: Kind) -> list[Step]:
+    """The steps of this kind that ``interface`` has."""
+    found = []
+    for name in sorted(dir(type(interface))):
+        mark = getattr(getattr(type(interface), name), _MARKS, {}).get(kind)
+        if mark:
+            priority, abortable, arguments = mark
+            found.append(Step(interface_type, name, priority, abortable, arguments))
+    return found
