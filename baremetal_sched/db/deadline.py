@@ -63,8 +63,9 @@ def unwatch(connection: Any) -> None:
     """Undo ``watch``: this thread has no use for the connection any more."""
     current = _current.get()
     if current is not None and current.connections:
-        with _cutter.lock, suppress(ValueError):
-            current.connections.remove(connection)
+        with _cutter.lock:
+            if connection in current.connections:
+                current.connections.remove(connection)
 
 
 class _Cutter:

@@ -167,8 +167,12 @@ def _sqlite_connect(is_durable: bool, connection: sqlite3.Connection, record: An
 
 
 def _sqlite_begin(connection: Connection) -> None:
-    writes = connection.get_execution_options().get(WRITES)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    if connection.get_execution_options().get(WRITES):
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    else:
+        # It locks nothing, so it cannot fail in a way that SQLAlchemy would have to put into words.
+        driver: sqlite3.Connection = connection.connection.dbapi_connection  # type: ignore[assignment]
+        driver.execute("BEGIN").close()
 
 
 def _seconds_to_connect(options: Any) -> int:

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Table, insert
+from sqlalchemy import Connection, Table, insert
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
+from baremetal_sched.db import kept
 from baremetal_sched.db.results import new_id, rows_changed
 from baremetal_sched.db.types import Query
 
@@ -18,12 +19,11 @@ def insert_missing(session: Session, table: Table, rows: Sequence[dict[str, Any]
         session.execute(_insert(table, session.get_bind().dialect.name), rows)
 
 
-def insert_if_missing(session: Session, table: Table, row: dict[str, Any]) -> int | None:
+def insert_if_missing(connection: Connection, table: Table, row: dict[str, Any]) -> int | None:
     """Insert ``row`` and return its id; None, and nothing is changed, if it violates a unique key."""
-    connection = session.connection()
     dialect = connection.dialect.name
     if dialect in ("sqlite", "postgresql"):
-        new: int | None = connection.scalar(_insert(table, dialect, returning=True), row)
+        new: int | None = kept.change(connection, _insert(table, dialect, returning=True), row).scalar()
         return new
     result = connection.execute(_insert(table, dialect), row)
     return new_id(result) if rows_changed(result) else None

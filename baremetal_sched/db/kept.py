@@ -4,11 +4,12 @@ To look a statement up among the compiled ones, by all of its parts, takes longe
 A statement that is kept as an object is known by that object.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import ColumnClause, Connection, Dialect, literal_column
+from sqlalchemy.sql.base import Executable
 
 from baremetal_sched.db.types import Query
 
@@ -44,6 +45,21 @@ def run(
     return connection.exec_driver_sql(text, parameters, options)
 
 
+def change(connection: Connection, statement: Executable, given: Mapping[str, Any]) -> Any:
+    """The result (a CursorResult) of an INSERT, UPDATE or DELETE, an object that is the same each time.
+
+    ``given`` are the values of its parameters, of any type but lists; those that it does not have are left out.
+    """
+    found = _compiled_change(statement, connection.dialect, tuple(given))
+    if found is None:
+        return connection.execute(statement, given)
+    text, values, processors, order = found
+    values = {**values, **given}
+    for name, process in processors:
+        values[name] = process(values[name])
+    return connection.exec_driver_sql(text, values if order is None else tuple([values[name] for name in order]))
+
+
 def _can_stream(connection: Connection) -> bool:
     return connection.dialect.name in ("mysql", "mariadb")
 
@@ -59,3 +75,22 @@ def _compiled(query: Query, dialect: Dialect) -> tuple[str, dict[str, Any], list
         return None
     compiled = query.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
     return str(compiled), dict(compiled.params), compiled.positiontup
+
+
+@lru_cache(maxsize=1000)
+def _compiled_change(
+    statement: Any, dialect: Dialect, names: tuple[str, ...]
+) -> tuple[str, dict[str, Any], list[tuple[str, Callable[[Any], Any]]], list[str] | None] | None:
+    """The text, the parameters that have a value already, what makes of values what the driver takes, and the order.
+
+    None if columns have defaults that are made for each row: then SQLAlchemy has to make them.
+    """
+    compiled = statement.compile(dialect=dialect, column_keys=list(names))
+    if compiled.insert_prefetch or compiled.update_prefetch:
+        return None
+    processors = [
+        (name, process)
+        for name, parameter in compiled.binds.items()
+        if (process := parameter.type.dialect_impl(dialect).bind_processor(dialect)) is not None
+    ]
+    return str(compiled), dict(compiled.params), processors, compiled.positiontup

@@ -37,6 +37,9 @@ T = TypeVar("T")
 Reader = Session | Connection
 _Reader = TypeVar("_Reader", Session, Connection)
 
+#: What executes statements that write, where there are no entities.
+Writer = Session | Connection
+
 _REMEMBERED = "remembered"
 
 _FIRST_PAUSE = 0.005
@@ -46,7 +49,7 @@ _LONGEST_PAUSE = 0.5
 _LONGEST_SNAPSHOT = 3600
 
 
-def connection_of(reader: Reader) -> Connection:
+def connection_of(reader: Reader | Writer) -> Connection:
     """The connection that ``reader`` is or uses."""
     return reader if isinstance(reader, Connection) else reader.connection()
 
@@ -74,12 +77,12 @@ def _notes(reader: Reader) -> Mapping[Any, Any]:
 
 
 class Database:
-    """The database of the settings, and the four ways to use it.
+    """The database of the settings, and the five ways to use it.
 
-    ``read``, ``snapshot`` and ``write`` run ``work(session)``, ``select`` runs ``work(connection)``, in one
-    transaction, and return what it returns. ``work`` may be run several times, so it must have no effect outside its
-    session. An error that it raises rolls everything back and is passed on; a loser of a deadlock, a serialization or
-    a race on a key is run again.
+    ``read``, ``snapshot`` and ``write`` run ``work(session)``, ``select`` and ``change`` run ``work(connection)``, in
+    one transaction, and return what it returns. ``work`` may be run several times, so it must have no effect outside
+    that. An error that it raises rolls everything back and is passed on; a loser of a deadlock, a serialization or a
+    race on a key is run again.
 
     ``deadline``, by ``time.monotonic()``, is when each of them gives up; without it, ``limits`` say how long it may
     take. Raises DatabaseAway if the database cannot serve: its subclasses say why (CommitUnknown: it failed while it
@@ -105,6 +108,7 @@ class Database:
         )
         event.listen(self._writers, "before_flush", check_flush)
         self._selecting = self.reading_engine.execution_options(**info)
+        self._changing = self.engine.execution_options(**{WRITES: True}, **info)
 
     def read(self, work: Callable[[Session], T], *, deadline: float | None = None) -> T:
         """Run ``work``, which writes nothing."""
@@ -130,8 +134,23 @@ class Database:
             session.flush()
             return result
 
+        return self._write(self._writers, flushed, deadline)
+
+    def change(self, work: Callable[[Connection], T], *, deadline: float | None = None) -> T:
+        """Run ``work``, which executes statements and has no entities, and commit what it wrote, all or nothing.
+
+        Nothing follows from it as from a change of entities: of nodes, above all.
+        """
+        return self._write(self._changing.connect, work, deadline)
+
+    def _write(
+        self,
+        opened: Callable[[], AbstractContextManager[_Reader]],
+        work: Callable[[_Reader], T],
+        deadline: float | None,
+    ) -> T:
         try:
-            result = self._run(self._writers, flushed, deadline, commit=True)
+            result = self._run(opened, work, deadline, commit=True)
         except (DatabaseFull, DatabaseReadOnly, DatabaseDenied) as error:
             self.writes.failed(error)
             raise

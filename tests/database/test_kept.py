@@ -3,16 +3,23 @@
 from contextlib import closing
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, select
+import pytest
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from baremetal_sched.db import kept
-from baremetal_sched.db.models import Trait
+from baremetal_sched.db.models import Trait, table_of
+from baremetal_sched.db.results import rows_changed
 from baremetal_sched.placement.names import ids_of_traits
 from tests.service import Service
 
 _IDS = select(Trait.id).where(Trait.name == bindparam("name"))
 _NAMES = select(Trait.name).where(Trait.id.in_([kept.IDS])).order_by(Trait.name)
 _TIMES = select(Trait.name, Trait.created_at).where(Trait.name.in_((bindparam("one"), bindparam("other"))))
+
+_TRAITS = table_of(Trait)
+_ADD = insert(_TRAITS)
+_RENAME = update(_TRAITS).where(_TRAITS.c.name == bindparam("before")).values(name=bindparam("after"))
+_REMOVE = delete(_TRAITS).where(_TRAITS.c.name == bindparam("name"))
 
 #: In no order.
 NAMES = ["HW_CPU_X86_VMX", "HW_CPU_X86_AVX", "COMPUTE_NODE"]
@@ -57,3 +64,33 @@ def test_rows_that_come_one_by_one_may_be_left_unread(service: Service) -> None:
     assert first == names[0]
     assert len(names) > 100
     assert names == sorted(names)
+
+
+def test_what_changes_rows_has_its_own_values_of_any_type(service: Service) -> None:
+    moment = datetime(2026, 1, 2, 3, 4, 5)
+
+    def change(connection: Connection) -> list[int]:
+        for name in ("CUSTOM_100%", "CUSTOM_B"):
+            kept.change(connection, _ADD, {"name": name, "created_at": moment})
+        given = [{"before": "CUSTOM_B", "after": "CUSTOM_C"}, {"before": "CUSTOM_NONE", "after": "CUSTOM_D"}]
+        return [rows_changed(kept.change(connection, _RENAME, each)) for each in given]
+
+    assert service.database.change(change) == [1, 0]
+    traits = select(_TRAITS.c.name, _TRAITS.c.created_at).where(_TRAITS.c.name.like("CUSTOM%"))
+    found = service.database.select(lambda connection: connection.execute(traits).all())
+    assert dict(map(tuple, found)) == {"CUSTOM_100%": moment, "CUSTOM_C": moment}
+
+
+def test_a_parameter_that_a_change_does_not_have_is_left_out(service: Service) -> None:
+    given = {"name": "CUSTOM_NONE", "another": 1}
+    assert service.database.change(lambda connection: rows_changed(kept.change(connection, _REMOVE, given))) == 0
+
+
+def test_a_change_is_all_or_nothing(service: Service) -> None:
+    def fail(connection: Connection) -> None:
+        assert rows_changed(kept.change(connection, _REMOVE, {"name": NAMES[0]})) == 1
+        raise ValueError("not today")
+
+    with pytest.raises(ValueError, match="not today"):
+        service.database.change(fail)
+    assert service.database.read(lambda session: ids_of_traits(session, NAMES[:1])).keys() == {NAMES[0]}

@@ -10,13 +10,15 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import nodes, traits
+from baremetal_sched.baremetal import conductors, nodes, traits
 from baremetal_sched.baremetal.node_list import NodeFilters, select_nodes
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.baremetal.projection import resource_class_of
 from baremetal_sched.db.models import Node, ResourceProvider
 from baremetal_sched.db.paging import Page, SortKey
 from baremetal_sched.db.transaction import Database
+from baremetal_sched.drivers.enabled import EnabledDrivers
+from baremetal_sched.drivers.facts import served_types
 from baremetal_sched.placement import allocations
 from baremetal_sched.placement.candidates import search
 from baremetal_sched.placement.candidates.query import CandidateRequest, RequestGroup
@@ -29,6 +31,7 @@ TRAITS = [f"CUSTOM_{letter}" for letter in "ABCD"]
 CLASSES = ["gold", "silver"]
 MEMBERS = Membership({("", "fake-hardware"): frozenset({"c1"})}, 5)
 SETTINGS = load()
+SERVED = served_types(EnabledDrivers.of(SETTINGS))
 
 some_traits = st.frozensets(st.sampled_from(TRAITS))
 few_traits = st.lists(st.sampled_from(TRAITS), max_size=2, unique=True)
@@ -76,6 +79,7 @@ def in_a_world(database: Database, fleet: list[Machine], check: Callable[[Sessio
     """Build the fleet, run ``check``, and undo everything."""
 
     def work(session: Session) -> None:
+        conductors.register(session, "c1", "", SERVED)
         ensure_traits(session, TRAITS)
         for resource_class in CLASSES:
             ensure_class(session, resource_class_of(resource_class))

@@ -1,7 +1,8 @@
 """The whole schema."""
 
 from baremetal_sched.db.models.base import Base, table_of
-from baremetal_sched.db.models.conductors import Conductor, ConductorInterface
+from baremetal_sched.db.models.conductors import Conductor, ConductorHardwareType, ConductorInterface
+from baremetal_sched.db.models.driver_calls import DriverCall
 from baremetal_sched.db.models.findings import BiosSetting, FirmwareComponent, NodeInventory
 from baremetal_sched.db.models.flavors import Flavor, FlavorProject
 from baremetal_sched.db.models.history import NodeHistory
@@ -34,9 +35,11 @@ __all__ = [
     "BiosSetting",
     "Chassis",
     "Conductor",
+    "ConductorHardwareType",
     "ConductorInterface",
     "Consumer",
     "DeployTemplate",
+    "DriverCall",
     "FirmwareComponent",
     "Flavor",
     "FlavorProject",

@@ -1,11 +1,13 @@
 """Conductors: rows with heartbeats."""
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import DateTime, Double, ForeignKey, Index, String, false
 from sqlalchemy.orm import Mapped, mapped_column
 
 from baremetal_sched.db.models.base import Base, table_args
+from baremetal_sched.db.types import Json
 
 
 class Conductor(Base):
@@ -27,6 +29,22 @@ class Conductor(Base):
     pin_release_version: Mapped[str | None] = mapped_column(String(32))
     #: How often it found a provider changed behind its node's back, and undid that.
     undone_changes: Mapped[int] = mapped_column(server_default="0")
+    #: How many calls of drivers it has given up, since the machine did not answer.
+    given_up_calls: Mapped[int] = mapped_column(server_default="0")
+
+
+class ConductorHardwareType(Base):
+    """What a conductor says about a hardware type that it serves: see ``baremetal.driver_facts``.
+
+    ``offers``: the interfaces that nodes may have. ``facts``: driver properties, steps, methods of vendors, RAID.
+    """
+
+    __tablename__ = "conductor_hardware_types"
+
+    conductor_id: Mapped[int] = mapped_column(ForeignKey("conductors.id", ondelete="CASCADE"), primary_key=True)
+    hardware_type: Mapped[str] = mapped_column(String(64), primary_key=True)
+    offers: Mapped[dict[str, Any]] = mapped_column(Json)
+    facts: Mapped[dict[str, Any]] = mapped_column(Json)
 
 
 class ConductorInterface(Base):

@@ -139,8 +139,9 @@ class NodeWork(Base):
 
     Its id is the fence of the reservation: what a conductor writes counts only while the row is there. Only one process
     ever works on a row, the one that claimed it; ``writes`` says how often it has written, so that it can find out
-    whether it did when the answer to a commit was lost. The last three columns say who asked for the work, if that is
-    known.
+    whether it did when the answer to a commit was lost. ``request_id``, ``user_id`` and ``project_id`` say who asked
+    for the work, if that is known. ``not_before``, by the database's clock, is set while the machine is busy with a
+    step by itself, and is when its driver is asked again how far that is.
     """
 
     __tablename__ = "node_work"
@@ -158,6 +159,7 @@ class NodeWork(Base):
     requested_at: Mapped[float] = mapped_column(Double)
     claimed_by: Mapped[str | None] = mapped_column(String(36))
     writes: Mapped[int] = mapped_column(server_default="0")
+    not_before: Mapped[float | None] = mapped_column(Double)
     request_id: Mapped[str | None] = mapped_column(String(64))
     user_id: Mapped[str | None] = mapped_column(String(255))
     project_id: Mapped[str | None] = mapped_column(String(255))
