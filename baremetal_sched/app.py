@@ -14,6 +14,8 @@ import baremetal_sched.compute.node_changes  # noqa: F401 - it follows nodes
 from baremetal_sched import auth_settings, start_warnings
 from baremetal_sched import settings as settings_module
 from baremetal_sched.baremetal.api.edge import BaremetalApi
+from baremetal_sched.baremetal.api.waiting import WaitingApi
+from baremetal_sched.baremetal.driver_client import DriverClient
 from baremetal_sched.baremetal.metrics import figures
 from baremetal_sched.compute.api.edge import ComputeApi
 from baremetal_sched.db import limits
@@ -22,13 +24,14 @@ from baremetal_sched.image.api.edge import ImageApi
 from baremetal_sched.placement.api.edge import PlacementApi
 from baremetal_sched.scheduling.api.edge import SchedulingApi
 from baremetal_sched.settings import Settings
-from baremetal_sched.web import authentication
+from baremetal_sched.web import authentication, slots
 from baremetal_sched.web.api import Api
 from baremetal_sched.web.application import build
 from baremetal_sched.web.forwarding import WSGI, behind_proxy, with_checked_host
 from baremetal_sched.web.health import RootApi
 from baremetal_sched.web.listener import on_loopback_only
 from baremetal_sched.web.route import largest_body
+from baremetal_sched.web.slots import with_slots
 
 log = structlog.get_logger(__name__)
 
@@ -54,12 +57,18 @@ def create_app(settings: Settings | Mapping[str, Mapping[str, Any]] | None = Non
     database = Database(settings, limits.for_requests(settings))
     strategy = authentication.make(settings)
     apis = [api(settings, strategy) for api in APIS]
+    drivers = DriverClient(database, settings, slots)
+    for api in apis:
+        if isinstance(api, WaitingApi):
+            api.drivers, api.database = drivers, database
     root = RootApi(settings, strategy, database, partial(figures, settings=settings), [api.name for api in apis])
     app = build(root, database)
     mounts = {f"/{api.name}": _rooted(build(api, database)) for api in apis}
-    app.wsgi_app = with_middleware(DispatcherMiddleware(app.wsgi_app, mounts), settings)  # type: ignore[method-assign, assignment]
+    at_work = with_slots(DispatcherMiddleware(app.wsgi_app, mounts), settings)
+    app.wsgi_app = with_middleware(at_work, settings)  # type: ignore[method-assign, assignment]
     app.extensions["database"] = database
     app.extensions["settings"] = settings
+    app.extensions["drivers"] = drivers
     app.extensions["largest_body"] = max(settings.api.max_json_body_size, *(largest_body(api.routes) for api in apis))
     return app
 

@@ -7,13 +7,18 @@ import math
 from contextlib import suppress
 from typing import Any
 
+import structlog
 from oslo_config import cfg
 
 from baremetal_sched import logs, settings
 
-#: Threads that see complete requests only.
+log = structlog.get_logger(__name__)
+
+#: Its threads see complete requests only.
 worker_class = "baremetal_sched.server.worker.Worker"
-threads = 8
+
+#: ``[api] max_requests_at_work`` says how many requests are worked on; there are threads for those that wait, too.
+threads = 64
 
 #: Connections of a worker. When there are more, those that have been silent for longest are closed.
 worker_connections = 4000
@@ -56,8 +61,21 @@ def on_reload(arbiter: Any) -> None:
 def _follow_settings(arbiter: Any) -> None:
     loaded = settings.load(settings.files_from_environment())
     logs.configure(loaded)
+    warn_of_few_threads(arbiter.cfg.threads, loaded)
     if arbiter.cfg.graceful_timeout == graceful_timeout:  # the command line names no other
         arbiter.cfg.set("graceful_timeout", patience(loaded))
+
+
+def warn_of_few_threads(count: int, loaded: settings.Settings) -> None:
+    """Warn if requests that wait could take all ``count`` threads of a process."""
+    api = loaded.api
+    if count < api.max_requests_at_work + api.max_requests_waiting:
+        log.warning(
+            "requests that wait may take all threads: have more of them, or lower [api] max_requests_waiting",
+            threads=count,
+            max_requests_at_work=api.max_requests_at_work,
+            max_requests_waiting=api.max_requests_waiting,
+        )
 
 
 def patience(loaded: settings.Settings) -> int:

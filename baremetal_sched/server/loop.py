@@ -19,12 +19,9 @@ from baremetal_sched.server.connection import Connection
 from baremetal_sched.server.limits import Limits
 from baremetal_sched.server.secure_connection import SecureConnection
 from baremetal_sched.server.threads import RequestThreads
+from baremetal_sched.web.environ import IMMEDIATE
 
 log = structlog.get_logger(__name__)
-
-#: Paths that are served in the thread of the loop, and so whatever the request threads do. They must not wait for
-#: anything.
-IMMEDIATE = frozenset({"/healthcheck/live"})
 
 _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 _OUT_OF_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -42,7 +39,7 @@ class Server:
         self,
         application: Callable[..., Iterable[bytes]],
         listeners: Iterable[socket.socket],
-        threads: int,
+        threads: RequestThreads,
         limits: Limits,
         is_one_of_many: bool = False,
         tls: ssl.SSLContext | None = None,
@@ -55,13 +52,13 @@ class Server:
         #: Requests that were received.
         self.received = 0
         self.connections: dict[int, Connection] = {}
+        self.threads = threads
         # What waitress's channels expect of a server.
         self.active_channels: dict[int, Connection] = {}
         self.server_name, self.effective_port = "localhost", 0
         self._listeners = list(listeners)
         self._is_accepting = False
         self._tls = tls
-        self._threads = RequestThreads(threads)
         self._selector = selectors.DefaultSelector()
         self._interest: dict[int, int] = {}
         self._touched: deque[Connection] = deque()
@@ -78,11 +75,11 @@ class Server:
     def add_task(self, connection: Connection) -> None:
         """``connection`` has a complete request."""
         self.received += 1
-        if connection.requests[0].path in IMMEDIATE:
+        if connection.requests[0].path in IMMEDIATE:  # in the thread of the loop
             self._immediate.append(connection)
             self._wake()
         else:
-            self._threads.add(connection)
+            self.threads.add(connection)
 
     def pull_trigger(self) -> None:
         """Do nothing: a connection touches the loop if it has to."""

@@ -9,7 +9,7 @@ from waitress.task import WSGITask
 from waitress.utilities import build_http_date
 
 from baremetal_sched.server.limits import Limits
-from baremetal_sched.web.environ import ACCEPTED_AT, REFUSAL
+from baremetal_sched.web.environ import ACCEPTED_AT, IDLE, REFUSAL
 from baremetal_sched.web.problems import RefusedRequest
 
 log = structlog.get_logger(__name__)
@@ -36,6 +36,7 @@ class Response(WSGITask):  # type: ignore[misc]
             "SERVER_PORT": str(port),
             "wsgi.multiprocess": self.channel.server.is_one_of_many,
             ACCEPTED_AT: self.request.accepted_at,
+            IDLE: self.channel.server.threads.idle,
         }
         return environ
 

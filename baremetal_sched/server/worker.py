@@ -19,6 +19,7 @@ from baremetal_sched import logs
 from baremetal_sched.memory import limit_memory
 from baremetal_sched.server.limits import Limits
 from baremetal_sched.server.loop import Server
+from baremetal_sched.server.threads import RequestThreads
 from baremetal_sched.server.tls import UnusableCertificate, make_context
 
 #: Files beside connections: of databases, logs, modules, temporary ones.
@@ -95,7 +96,8 @@ class Worker(BaseWorker):  # type: ignore[misc]
             url_scheme="https" if self.cfg.is_ssl else "http",
         )
         listeners: list[socket.socket] = [listener.sock for listener in self.sockets]
-        return Server(self.wsgi, listeners, self.cfg.threads, limits, self.cfg.workers > 1, tls=_make_context(self.cfg))
+        threads = RequestThreads(self.cfg.threads, self.wsgi.extensions["settings"].api.max_requests_at_work)
+        return Server(self.wsgi, listeners, threads, limits, self.cfg.workers > 1, tls=_make_context(self.cfg))
 
     def _stop(self, server: Server) -> None:
         """Accept no more; let requests finish, and idle connections wait a moment for one that is on its way."""

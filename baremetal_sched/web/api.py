@@ -2,10 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NoReturn
 
 from flask import Request, Response
 from oslo_policy import policy
+from werkzeug.datastructures import MIMEAccept
+from werkzeug.http import parse_accept_header
 
 from baremetal_sched.settings import Settings
 from baremetal_sched.web.authentication import Strategy, make
@@ -22,6 +25,13 @@ from baremetal_sched.web.problems import (
 )
 from baremetal_sched.web.responses import JSON
 from baremetal_sched.web.route import Methods, Route
+
+
+@lru_cache(maxsize=200)
+def _takes_json(accept: str) -> bool:
+    """Return whether a client whose header Accept is this takes JSON. Clients hardly ever have another."""
+    accepted = parse_accept_header(accept, MIMEAccept)
+    return not accepted or bool(accepted.best_match([JSON]))
 
 
 class Api(ABC):
@@ -92,7 +102,8 @@ class Api(ABC):
 
     def accepts_json(self, call: Call) -> bool:
         """Return whether the client takes JSON for an answer."""
-        return not call.http.accept_mimetypes or bool(call.http.accept_mimetypes.best_match([JSON]))
+        accept = call.http.environ.get("HTTP_ACCEPT")
+        return accept is None or _takes_json(accept)
 
     def run(self, call: Call, transaction: Callable[[], Response]) -> Response:
         """Run the transaction of a view."""

@@ -113,11 +113,15 @@ def _dispatcher(api: Api, methods: Methods, database: Database) -> Callable[...,
         view, deadline = route.view, call.deadline
 
         def work(reader: Any) -> Response:
+            if call.attach is not None and isinstance(reader, Session):
+                call.attach(reader)
             return view(call, reader, **parameters)
 
         match route.transaction:
             case "write":
                 return api.run(call, lambda: _write(route, call, database, parameters, deadline))
+            case "change":
+                return api.run(call, lambda: database.change(work, deadline=deadline))
             case "read":
                 return api.run(call, lambda: database.read(work, deadline=deadline))
             case "select":
@@ -135,6 +139,8 @@ def _write(
 
     def change(session: Session) -> Response:
         requester.attach(session, asked)
+        if call.attach is not None:
+            call.attach(session)
         return view(call, session, **parameters)
 
     if prepare is not None:

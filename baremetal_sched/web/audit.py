@@ -30,7 +30,7 @@ def changes_something(route: Route | None, method: str) -> bool:
     """Return whether a request is one that changes something if it is let. ``route``: None if there is none."""
     if route is None or route.transaction is None:
         return method not in _SAFE
-    return route.transaction == "write"
+    return route.writes
 
 
 def record(api: str, call: Call, response: Response, seconds: float) -> None:

@@ -1,13 +1,14 @@
 """A request as the views see it."""
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qsl
 
 from flask import Request
 from marshmallow import Schema
+from sqlalchemy.orm import Session
 from werkzeug.utils import cached_property
 
 from baremetal_sched.documents import schema
@@ -42,6 +43,8 @@ class Call:
     methods: Methods = _NOTHING
     #: Who calls, set before a view runs.
     caller: Caller = Caller()
+    #: Gives the session of a view what belongs to the request.
+    attach: Callable[[Session], None] | None = None
     #: The rules of the API, set when the request begins.
     policy: Policy
 

@@ -1,6 +1,7 @@
 """Who is calling."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 
@@ -28,6 +29,14 @@ class Caller:
     service_project_id: str | None = field(default=None, kw_only=True)
     service_project_name: str | None = field(default=None, kw_only=True)
     service_roles: tuple[str, ...] = field(default=(), kw_only=True)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        # Decisions of policies are looked up by the caller, several times in a request.
+        return hash((self.user_id, self.project_id, self.roles, self.system_scope, self.service_user_id))
 
     def credentials(self) -> dict[str, Any]:
         """Return what rules of oslo.policy are checked against, under the names that it and OpenStack's rules use."""

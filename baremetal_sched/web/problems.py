@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 
 from baremetal_sched.errors import (
+    AnswerTimeout,
     ConflictError,
+    DriverFailed,
     ForbiddenError,
     InvalidError,
     NotAuthenticated,
@@ -107,6 +109,8 @@ _STATUSES: Statuses = {
     ForbiddenError: 403,
     NotAuthenticated: 401,
     UnavailableError: 503,
+    DriverFailed: 502,
+    AnswerTimeout: 504,
 }
 
 

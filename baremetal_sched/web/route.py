@@ -33,9 +33,10 @@ class Route:
     have several routes of one method, of which a request gets the one of its microversion. ``absent`` makes the error
     for other microversions; with ``hides_path`` also that for other methods, if they have no route of the path at all.
 
-    ``transaction``: "read" and "write" are sessions, "select" is a connection, for views that select columns only; with
-    None the view needs no database, and its session is None. ``prepare`` is called before a view that writes, with the
-    view and its arguments, in a transaction of its own that writes nothing: for what takes long and needs no lock.
+    ``transaction``: "read" and "write" are sessions. "select" and "change" are connections, for views that select
+    columns only, or that write rows which no entity follows. With None the view needs no database, and its session is
+    None. ``prepare`` is called before a view whose transaction is "write", with the view and its arguments, in a
+    transaction of its own that writes nothing: for what takes long and needs no lock.
 
     ``policy``: the rule that the caller has to meet; None: none. ``checks_policy``: its view asks whether they do, as
     that depends on what the request is about. ``public``: callers are not authenticated. ``takes``: the media types
@@ -49,7 +50,7 @@ class Route:
     path: str
     view: View
     since: int = 0
-    transaction: Literal["read", "select", "write"] | None = "read"
+    transaction: Literal["read", "select", "write", "change"] | None = "read"
     until: int | None = field(default=None, kw_only=True)
     absent: Absence = field(default=path_not_found, kw_only=True)
     hides_path: bool = field(default=False, kw_only=True)
@@ -62,6 +63,11 @@ class Route:
     statuses: Statuses = field(default_factory=dict, kw_only=True)
     is_routine: bool = field(default=False, kw_only=True)
     prepare: Callable[..., None] | None = field(default=None, kw_only=True)
+
+    @property
+    def writes(self) -> bool:
+        """Return whether the view may change something in the database."""
+        return self.transaction in ("write", "change")
 
     def serves(self, version: int) -> bool:
         """Return whether the microversion has the route."""

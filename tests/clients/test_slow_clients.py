@@ -16,7 +16,7 @@ import requests
 
 from tests.clients.sockets import Wire, exchange, wire, wires
 from tests.clients.test_start import DEFAULT_FILE
-from tests.processes import GUNICORN, OPEN, Client, Program, conductor, free_port, program, serve, wait_until
+from tests.processes import GUNICORN, OPEN, Client, Program, Values, conductor, free_port, program, serve, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -27,11 +27,11 @@ HALF_A_BODY = f"{POST}Content-Length: 500\r\n\r\n{NODE}"
 
 
 @contextmanager
-def gunicorn(folder: Path, *options: str) -> Iterator[tuple[Program, str]]:
+def gunicorn(folder: Path, *options: str, settings: Values | None = None) -> Iterator[tuple[Program, str]]:
     """gunicorn on a free port, with the database that ``serve`` would have."""
     port = free_port()
-    settings = {**OPEN, "database": {"connection": f"sqlite:///{folder / DEFAULT_FILE}"}}
-    with program((*GUNICORN, "--bind", f"127.0.0.1:{port}", *options), folder, "gunicorn", settings) as running:
+    values = {**OPEN, "database": {"connection": f"sqlite:///{folder / DEFAULT_FILE}"}, **(settings or {})}
+    with program((*GUNICORN, "--bind", f"127.0.0.1:{port}", *options), folder, "gunicorn", values) as running:
         url = f"http://127.0.0.1:{port}"
         wait_until(lambda: "Booting worker" in running.log and is_live(url), 30, "gunicorn to answer")
         yield running, url
@@ -48,7 +48,7 @@ def is_live(url: str) -> bool:
 
 @pytest.fixture(scope="module", params=["serve", "gunicorn"])
 def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """URL of a service with eight threads, and its database."""
+    """URL of a service, and its database."""
     folder = tmp_path_factory.mktemp(request.param)
     with serve(folder) as (running, url):
         if request.param == "serve":
@@ -103,8 +103,8 @@ def test_dripping(url: str) -> None:
         assert one.response().status == 200
 
 
-def test_live_while_all_threads_hang(service: tuple[str, Path]) -> None:
-    """A lock that is held elsewhere keeps every thread waiting, and more requests than there are threads."""
+def test_live_while_all_slots_are_taken(service: tuple[str, Path]) -> None:
+    """A lock that is held elsewhere keeps every request at work waiting, and more come than may be at work."""
     url, file = service
     with ThreadPoolExecutor(20) as pool, sqlite3.connect(file, isolation_level=None) as other:
         other.execute("BEGIN IMMEDIATE")

@@ -14,6 +14,7 @@ import pytest
 from baremetal_sched import gunicorn_config
 from baremetal_sched.server.limits import Limits
 from baremetal_sched.server.loop import Server
+from baremetal_sched.server.threads import RequestThreads
 from baremetal_sched.settings import load
 from baremetal_sched.web.environ import ACCEPTED_AT, REFUSAL
 from tests.clients.sockets import Wire, exchange, wire, wires
@@ -72,7 +73,7 @@ def serving(
     with socket.create_server(("127.0.0.1", 0)) as listener:
         values: dict[str, Any] = {"connections": 100, "body_size": 10_000, "keep_alive": 30} | limits
         scheme = values["url_scheme"] = "https" if tls else "http"
-        server = Server(application, [listener], threads, Limits(**values), tls=tls)
+        server = Server(application, [listener], RequestThreads(threads), Limits(**values), tls=tls)
         server.accept_connections(True)
 
         def loop() -> None:
@@ -160,6 +161,63 @@ def test_what_a_client_asked_before_it_went_away_is_not_begun() -> None:
         application.go.set()
         assert exchange(url, GET.format("")).status == 200
         assert "/second" not in application.ended
+
+
+def test_threads_are_started_when_they_are_needed() -> None:
+    """One after the other takes one thread; no more are started than there may be, and what is too much waits."""
+    threads, released = RequestThreads(3), threading.Event()
+    names: list[str] = []
+
+    class Request:
+        def __init__(self, waits: bool) -> None:
+            self.waits = waits
+
+        def service(self) -> None:
+            names.append(threading.current_thread().name)
+            if self.waits:
+                released.wait(10)
+
+    for number in range(1, 6):
+        threads.add(Request(waits=False))
+        wait_until(lambda: len(names) == number, 5, "the request")  # noqa: B023
+        time.sleep(0.05)
+    assert set(names) == {"request-1"}
+    for _ in range(5):
+        threads.add(Request(waits=True))
+    wait_until(lambda: len(names) == 8, 5, "three requests")
+    time.sleep(0.1)
+    assert len(names) == 8
+    assert len(set(names)) == 3
+    released.set()
+    wait_until(lambda: len(names) == 10, 5, "all requests")
+
+
+def test_another_thread_serves_while_a_request_is_idle() -> None:
+    threads, released, log = RequestThreads(3, at_work=1), threading.Event(), list[str]()
+
+    class Patient:
+        def service(self) -> None:
+            log.append("waits")
+            with threads.idle():
+                released.wait(10)
+            log.append("goes on")
+
+    class Quick:
+        def service(self) -> None:
+            log.append("begins")
+            time.sleep(0.05)
+            log.append("ends")
+
+    for request in (Patient(), Patient(), Quick(), Quick(), Quick()):
+        threads.add(request)
+    wait_until(lambda: len(log) == 8, 5, "the quick ones")
+    assert log == ["waits"] * 2 + ["begins", "ends"] * 3
+    released.set()
+    wait_until(lambda: log.count("goes on") == 2, 5, "the patient ones")
+    for _ in range(2):
+        threads.add(Quick())
+    wait_until(lambda: len(log) == 14, 5, "two more")
+    assert log[10:] == ["begins", "ends"] * 2
 
 
 def test_the_time_of_acceptance_is_when_the_request_was_complete() -> None:

@@ -11,7 +11,7 @@ from baremetal_sched.errors import AuthenticationUnavailable
 from baremetal_sched.web.authentication.login_limits import LoginLimits
 from baremetal_sched.web.authentication.password_file import LONGEST_PASSWORD, Users
 
-#: Checks that run at one time: half of the threads that serve requests by default.
+#: Checks that run at one time: half of the requests that are at work by default.
 AT_ONCE = 4
 
 #: Outcomes that are remembered, of each kind.

@@ -1,0 +1,165 @@
+"""Slots: how many requests of a process are at work at one time, and how many may wait, whatever starts its threads.
+
+A server has many threads, so that requests which wait for something outside, such as a machine or a locked node, keep
+no others from being served. But there are connections to the database, memory and processors for a few only. So a
+request has a slot while it is at work, and gives it back while it waits.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from typing import Any
+
+from baremetal_sched.errors import TooManyWaiting
+from baremetal_sched.settings import Settings
+from baremetal_sched.web.environ import ACCEPTED_AT, IDLE, IMMEDIATE, REFUSAL
+from baremetal_sched.web.problems import RefusedRequest
+
+WSGI = Callable[[dict[str, Any], Any], Iterable[bytes]]
+Idle = Callable[[], AbstractContextManager[None]]
+
+_BUSY = (
+    "The service was busy with other requests for as long as this one may take; nothing of it was done. Try again in a "
+    "moment."
+)
+
+
+class Slots:
+    """``at_work`` slots, which are taken in the order of arrival, and places for ``waiting`` requests."""
+
+    def __init__(self, at_work: int, waiting: int) -> None:
+        self._lock = threading.Lock()
+        self._free = at_work
+        self._queue: deque[threading.Event] = deque()
+        self._most_waiting = waiting
+        self._waiting = 0
+
+    def take(self, deadline: float) -> bool:
+        """Take a slot, and return whether there was one before ``deadline`` (``time.monotonic()``)."""
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                return True
+            turn = threading.Event()
+            self._queue.append(turn)
+        if turn.wait(max(0.0, deadline - time.monotonic())):
+            return True
+        with self._lock:
+            if not turn.is_set():
+                self._queue.remove(turn)
+            return turn.is_set()
+
+    def give_back(self) -> None:
+        """Give a slot back, to the request that has been in the queue for longest."""
+        with self._lock:
+            if self._queue:
+                self._queue.popleft().set()
+            else:
+                self._free += 1
+
+    def reserve(self) -> None:
+        """Take a place among those that wait. Raises TooManyWaiting if there is none."""
+        with self._lock:
+            if self._waiting >= self._most_waiting:
+                raise TooManyWaiting(limit=self._most_waiting)
+            self._waiting += 1
+
+    def leave(self) -> None:
+        """Give a place back."""
+        with self._lock:
+            self._waiting -= 1
+
+
+class _Request:
+    """A request, which has a slot at first."""
+
+    def __init__(self, slots: Slots, deadline: float, idle: Idle) -> None:
+        #: As the server has it in the environment.
+        self.idle = idle
+        self._slots = slots
+        self._deadline = deadline
+        self._has_slot = True
+        self._has_place = False
+
+    def reserve(self) -> None:
+        if not self._has_place:
+            self._slots.reserve()
+            self._has_place = True
+
+    def give_back(self) -> None:
+        if self._has_slot:
+            self._has_slot = False
+            self._slots.give_back()
+
+    def go_on(self) -> None:
+        self._has_slot = self._has_slot or self._slots.take(self._deadline)
+
+    def end(self) -> None:
+        self.give_back()
+        if self._has_place:
+            self._slots.leave()
+
+
+_current: ContextVar[_Request | None] = ContextVar("request_with_slot", default=None)
+
+
+def reserve() -> None:
+    """Make sure that the current request may wait, from now on until its end: call before anything is written that has
+    to be waited for. Raises TooManyWaiting.
+    """
+    request = _current.get()
+    if request is not None:
+        request.reserve()
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """Within this the current request waits, without a slot. It must have no transaction open.
+
+    Raises TooManyWaiting, and then nothing has been waited for, unless the request has reserved its place. The request
+    has a slot when it goes on; but if its deadline has passed it goes on without, to say what came of it: no
+    transaction begins after that. Outside any request nothing happens.
+    """
+    request = _current.get()
+    if request is None:
+        yield
+        return
+    request.reserve()
+    request.give_back()
+    try:
+        with request.idle():
+            yield
+    finally:
+        request.go_on()
+
+
+def with_slots(wsgi: WSGI, settings: Settings) -> WSGI:
+    """Return ``wsgi``, which is called with a slot; 503 if there is none until the deadline of the request.
+
+    The slot is given back as soon as there is a response, which is complete then: no API streams. Sending it is up to
+    the server, so that a client which reads slowly keeps no slot, whatever the server: it keeps a thread, of our own
+    server for ``Limits.blocked_seconds`` at most. Neither refusals nor ``/healthcheck/live`` need a slot.
+    """
+    options = settings.api
+    slots = Slots(options.max_requests_at_work, options.max_requests_waiting)
+
+    def called(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        accepted_at = environ.setdefault(ACCEPTED_AT, time.monotonic())
+        if environ.get("PATH_INFO") in IMMEDIATE or REFUSAL in environ:
+            return wsgi(environ, start_response)
+        deadline = accepted_at + options.request_timeout
+        if not slots.take(deadline):
+            environ[REFUSAL] = RefusedRequest(503, _BUSY)
+            return wsgi(environ, start_response)
+        request = _Request(slots, deadline, environ.get(IDLE, nullcontext))
+        token = _current.set(request)
+        try:
+            return wsgi(environ, start_response)
+        finally:
+            _current.reset(token)
+            request.end()
+
+    return called
