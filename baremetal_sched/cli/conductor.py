@@ -18,6 +18,7 @@ from baremetal_sched.cli.options import common_options, make_settings
 from baremetal_sched.conductor.daemon import Conductor
 from baremetal_sched.db import limits, schema
 from baremetal_sched.db.transaction import Database
+from baremetal_sched.drivers.enabled import EnabledDrivers
 from baremetal_sched.errors import (
     DatabaseAway,
     DatabaseCorrupt,
@@ -47,7 +48,8 @@ def conductor(
 
 def check_registration(settings: Settings) -> None:
     """Raise InvalidValue if a conductor could not register, or work, with these settings."""
-    conductors.check_registration(settings.host, settings.conductor.conductor_group, settings.enabled_hardware_types)
+    conductors.check_registration(settings.host, settings.conductor.conductor_group)
+    EnabledDrivers.of(settings)
     built_in.load_file(settings.inspection_rules.built_in_rules)
     allowed_hosts(settings)
     hooks.check(settings)

@@ -51,7 +51,13 @@ CONDUCTOR_STOP_SECONDS = 10
 @click.option(
     "--workers", default=1, show_default=True, type=click.IntRange(min=1), help="Processes that serve the API."
 )
-@click.option("--threads", default=8, show_default=True, type=click.IntRange(min=1), help="Threads in each of them.")
+@click.option(
+    "--threads",
+    default=gunicorn_config.threads,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Threads in each of them.",
+)
 @click.option("--auth-strategy", help="How callers are authenticated.")
 @click.option("--insecure", is_flag=True, help="Serve without authentication on any address.")
 @click.option("--tls-cert", metavar="FILE", help="Serve HTTPS, with this certificate (PEM).")
@@ -89,6 +95,7 @@ def serve(
     secured = tls.check(tls_cert, tls_key)
     access.choose_strategy(settings, host)
     logs.log_settings(settings)
+    gunicorn_config.warn_of_few_threads(threads, settings)
     if not without_conductor:
         check_registration(settings)
     opened = Database(settings)

@@ -3,7 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from baremetal_sched.conductor import housekeeping, local_state, orphans, power_sync, providers, servers, waiting
+from baremetal_sched.conductor import (
+    answering,
+    housekeeping,
+    local_state,
+    orphans,
+    power_sync,
+    providers,
+    servers,
+    waiting,
+)
 from baremetal_sched.conductor.host import Host
 
 
@@ -23,6 +32,7 @@ class Chore:
 
 CHORES = (
     Chore("orphans", "check_provision_state_interval", orphans.release, trusts_heartbeats=True),
+    Chore("calls", "check_provision_state_interval", answering.settle_abandoned, trusts_heartbeats=True),
     Chore("waiting", "check_provision_state_interval", waiting.fail_late),
     Chore("local state", "sync_local_state_interval", local_state.take_over),
     Chore("power", "sync_power_state_interval", power_sync.synchronize),

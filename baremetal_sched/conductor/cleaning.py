@@ -4,13 +4,12 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import step_plans
-from baremetal_sched.baremetal.drivers.machine import NOTHING, Effect, set_internal
-from baremetal_sched.baremetal.drivers.steps import Kind
+from baremetal_sched.baremetal.machine import NOTHING, Effect, set_internal
 from baremetal_sched.baremetal.state_machine import DONE, KEEP, WAIT
 from baremetal_sched.baremetal.states import MANAGEABLE
-from baremetal_sched.baremetal.step_plans import Planned
-from baremetal_sched.conductor import stepping
+from baremetal_sched.baremetal.steps import Kind
+from baremetal_sched.conductor import step_plans, stepping
+from baremetal_sched.conductor.step_plans import Planned
 from baremetal_sched.conductor.task import Task
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue

@@ -5,23 +5,33 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from functools import cached_property
 
 import structlog
 
 from baremetal_sched.baremetal import conductors
-from baremetal_sched.conductor import host_name, job, listening, orphans, work
+from baremetal_sched.baremetal.driver_facts import ServedType
+from baremetal_sched.conductor import answering, host_name, job, listening, orphans
+from baremetal_sched.conductor.answering import Answering
+from baremetal_sched.conductor.call_watch import CallWatch
 from baremetal_sched.conductor.chores import CHORES, Chore
 from baremetal_sched.conductor.flavor_migration import migrate_own
 from baremetal_sched.conductor.handing_over import hand_over
 from baremetal_sched.conductor.heart import Heart
 from baremetal_sched.conductor.host import Host
+from baremetal_sched.conductor.workers import Workers
 from baremetal_sched.db.transaction import Database
+from baremetal_sched.drivers.enabled import EnabledDrivers
+from baremetal_sched.drivers.facts import served_types
 from baremetal_sched.errors import UnavailableError
 from baremetal_sched.errors.baremetal import HostNameTaken
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
+
+#: How long a conductor that has finished waits for what looks for calls, in seconds.
+_END_SECONDS = 2.0
 
 
 class Conductor:
@@ -40,10 +50,9 @@ class Conductor:
         self._is_registered = False
         #: This very process: what it claims, no other under the same name finds.
         self._process = str(uuid.uuid4())
-        self._workers: int = settings.conductor.workers_pool_size
-        self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix="conductor-work")
-        self._doing: dict[int, Future[None]] = {}
-        self._wake = threading.Event()
+        self._workers = Workers(settings.conductor.workers_pool_size)
+        self._wake, self._called = threading.Event(), threading.Event()
+        self.answering = Answering(self._host, self._process)
         self._heart = Heart(
             lambda: self._tolerate(self.beat),
             interval=settings.conductor.heartbeat_interval,
@@ -51,10 +60,18 @@ class Conductor:
             timeout=settings.conductor.heartbeat_timeout,
         )
 
+    @cached_property
+    def _served(self) -> list[ServedType]:
+        """What this conductor serves; what cannot be loaded is logged."""
+        enabled = EnabledDrivers.of(self._settings)
+        for name, reason in enabled.left_out.items():
+            log.info("interface left out", conductor=self._hostname, interface=name, reason=reason)
+        return served_types(enabled)
+
     @property
     def is_idle(self) -> bool:
         """Is no work being done?"""
-        return all(future.done() for future in self._doing.values())
+        return self._workers.is_idle
 
     def start(self, stop: threading.Event | None = None) -> None:
         """Clear away what was left under this name, and enter the registry; not if ``stop`` is set meanwhile.
@@ -64,18 +81,19 @@ class Conductor:
         if not host_name.take_over(self._host, stop or threading.Event()):
             return
         orphans.release_before_start(self._host)
+        answering.give_up_before_start(self._host)
         self.register()
         orphans.fail_unfinished(self._host)
 
     def register(self) -> None:
-        """Enter the registry. Raises InvalidValue for a group or a hardware type that cannot be."""
-        options = self._settings
+        """Enter the registry. Raises InvalidValue for a group, or hardware types and interfaces, that cannot be."""
+        options, served = self._settings, self._served
         self._database.write(
             lambda session: conductors.register(
                 session,
                 self._hostname,
                 options.conductor.conductor_group,
-                options.enabled_hardware_types,
+                served,
                 options.pin_release_version,
             )
         )
@@ -94,15 +112,13 @@ class Conductor:
 
     def work_once(self) -> list[Future[None]]:
         """Start on the work that is pending, as far as there are workers; returns what is being done."""
-        self._doing = {work_id: future for work_id, future in self._doing.items() if not future.done()}
-        free = self._workers - len(self._doing)
+        self._workers.give_up_hung()
+        free = self._workers.free
         if free > 0:
-            for item in job.take(
-                self._database, self._settings, self._hostname, self._process, most=free, doing=self._doing
-            ):
-                future = self._doing[item.id] = self._pool.submit(work.do, item)
-                future.add_done_callback(lambda _: self._wake.set())
-        return list(self._doing.values())
+            doing = self._workers.doing()
+            for item in job.take(self._database, self._settings, self._hostname, self._process, most=free, doing=doing):
+                self._workers.begin(item, self._wake.set)
+        return self._workers.futures()
 
     def do_chore(self, chore: Chore) -> None:
         """Do a chore, unless this is no time for it."""
@@ -122,14 +138,15 @@ class Conductor:
         until = time.monotonic() + self._settings.graceful_shutdown_timeout
         self._tolerate(lambda: hand_over(self._host))
         while (remaining := until - time.monotonic()) > 0:
-            if self._tolerate(self.work_once) and not self._doing:
+            if self._tolerate(self.work_once) and not self._workers.doing() and not self.answering.is_busy:
                 break
             if self._database.schema.is_refused:  # another release goes on with it; this one cannot write any more
                 break
-            wait(list(self._doing.values()), remaining, FIRST_COMPLETED)
+            wait(self._workers.futures(), remaining, FIRST_COMPLETED)
             if self.is_idle:  # and the database is away, or has more: not too fast
                 time.sleep(min(remaining, self._settings.conductor.work_interval))
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._tolerate(self.answering.give_up_all)
+        self._tolerate(lambda: hand_over(self._host, with_polls=True))  # what has been polled since
         self._tolerate(lambda: orphans.release_after_stop(self._host, self._process))
         log.info("conductor stopped", conductor=self._hostname)
 
@@ -145,10 +162,12 @@ class Conductor:
             return
         started()
         over = threading.Event()
+        answering = threading.Thread(target=self._answer, args=(over,), name="conductor-calls", daemon=True)
         threads = [
+            answering,
             threading.Thread(target=self._heart.run, args=(over,), name="conductor-heart", daemon=True),
             threading.Thread(target=self._migrate, args=(stop,), name="conductor-migration", daemon=True),
-            threading.Thread(target=listening.listen, args=(self._host, self._wake.set, stop), daemon=True),
+            threading.Thread(target=listening.listen, args=(self._host, self._hear, over), daemon=True),
             *(threading.Thread(target=self._do_again, args=(chore, stop), daemon=True) for chore in CHORES),
         ]
         for thread in threads:
@@ -160,6 +179,21 @@ class Conductor:
         self._tolerate(self.sign_off)
         self.finish()
         over.set()
+        answering.join(_END_SECONDS)
+
+    def _hear(self) -> None:
+        """There may be work, or a call to make."""
+        self._called.set()
+        self._wake.set()
+
+    def _answer(self, stop: threading.Event) -> None:
+        """Make the calls that requests wait for, until the conductor has finished."""
+        watch = CallWatch(self._host)
+        while not stop.is_set():
+            watch.wait(self._called)
+            if not self._tolerate(self.answering.begin_all):
+                stop.wait(self._settings.conductor.work_interval)
+        watch.close()
 
     def _migrate(self, stop: threading.Event) -> None:
         """Migrate old servers once, however often that takes."""

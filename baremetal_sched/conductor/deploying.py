@@ -4,16 +4,17 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import states, step_plans
-from baremetal_sched.baremetal.drivers.machine import NOTHING, Effect
-from baremetal_sched.baremetal.drivers.steps import Kind
+from baremetal_sched.baremetal import states
+from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine
 from baremetal_sched.baremetal.state_machine import DONE
-from baremetal_sched.baremetal.step_plans import Planned
+from baremetal_sched.baremetal.steps import Kind
 from baremetal_sched.compute import deployed_power
-from baremetal_sched.conductor import power, stepping
+from baremetal_sched.conductor import power, step_plans, stepping
+from baremetal_sched.conductor.step_plans import Planned
 from baremetal_sched.conductor.task import Task
 from baremetal_sched.db.models import Node
-from baremetal_sched.errors import InvalidValue
+from baremetal_sched.drivers.driver import Driver
+from baremetal_sched.errors import InvalidValue, SchedulerError
 
 _KIND: Kind = "deploy"
 
@@ -22,6 +23,7 @@ def deploy(task: Task) -> None:
     """Deploy by the machine's own steps, with those of templates, and over both those that the client named."""
     driver, machine = task.driver, task.machine
     arguments = task.job.arguments
+    _require_fit(driver, machine)
     steps = step_plans.deployment(driver, arguments.get("templates", ()), arguments.get("steps", ()))
     if not any(step["interface"] == "deploy" for step in steps):
         raise InvalidValue(message=f"Cannot deploy node {machine.uuid}: no step of the deploy interface is left.")
@@ -32,6 +34,17 @@ def deploy(task: Task) -> None:
 
     task.write(note)
     carry_on(task, steps)
+
+
+def _require_fit(driver: Driver, machine: Machine) -> None:
+    """Raise InvalidValue unless the machine can be deployed: not everybody who asks for that has had it checked."""
+    try:
+        driver.power.validate(machine)
+        driver.deploy.validate(machine)
+    except SchedulerError as error:
+        raise InvalidValue(
+            message=f"Failed to validate deploy or power info for node {machine.uuid}: {error}"
+        ) from error
 
 
 def carry_on(task: Task, steps: Sequence[Planned]) -> None:

@@ -14,14 +14,18 @@ from baremetal_sched.db.types import Rows
 log = structlog.get_logger(__name__)
 
 
-def hand_over(host: Host) -> None:
-    """Give the work that has not been begun to whoever owns the nodes, now that this conductor does not."""
+def hand_over(host: Host, *, with_polls: bool = False) -> None:
+    """Give the work that is nobody's at this moment to the owners of the nodes, now that this is none.
+
+    ``with_polls``: also what a worker here is asking a driver about, and does not come back from.
+    """
+    condition = work.CAN_BE_HANDED_OVER if with_polls else NodeWork.claimed_by.is_(None)
 
     def select_work(session: Session) -> Rows:
         return session.execute(
             select(NodeWork.id, Node.uuid, Node.conductor_group, Node.driver)
             .join(Node, Node.id == NodeWork.node_id)
-            .where(NodeWork.conductor == host.name, NodeWork.claimed_by.is_(None))
+            .where(NodeWork.conductor == host.name, condition)
             .order_by(NodeWork.id)
         ).all()
 

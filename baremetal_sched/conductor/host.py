@@ -1,11 +1,13 @@
 """Where a conductor works: under which name, with which settings, and which nodes are its own."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.ownership import Membership, live_members
+from baremetal_sched.conductor.back_off import BackOff
+from baremetal_sched.conductor.questions import Questions
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.settings import Settings
@@ -13,11 +15,13 @@ from baremetal_sched.settings import Settings
 
 @dataclass(frozen=True)
 class Host:
-    """A conductor's host name, its database and its settings."""
+    """A conductor's host name, its database and its settings; and what it is asking machines, and which were silent."""
 
     name: str
     database: Database
     settings: Settings
+    questions: Questions = field(default_factory=Questions, compare=False)
+    back_off: BackOff = field(default_factory=BackOff, compare=False)
 
     def membership(self) -> Membership:
         """The live conductors, now."""

@@ -6,12 +6,11 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import inspection, inventory, nodes
+from baremetal_sched.baremetal import agent_info, inspection, inventory, nodes
 from baremetal_sched.baremetal.addresses import allowed_hosts
-from baremetal_sched.baremetal.drivers import agent, power
-from baremetal_sched.baremetal.drivers.inspect import Finding
 from baremetal_sched.baremetal.hooks import registry
 from baremetal_sched.baremetal.inspection import Verdict
+from baremetal_sched.baremetal.machine import Finding
 from baremetal_sched.baremetal.ownership import live_members
 from baremetal_sched.baremetal.state_machine import DONE, WAIT
 from baremetal_sched.baremetal.states import POWER_OFF, REBOOT
@@ -73,10 +72,10 @@ def _keep(task: Task, finding: Finding) -> dict[str, Any] | None:
 def _leave(task: Task) -> None:
     """Switch the machine off, if that is wanted; one that must not be off at least leaves the agent behind."""
     settings = task.job.settings
-    if not settings.inspector.power_off or agent.is_on_fast_track(task.machine.driver_info, settings):
+    if not settings.inspector.power_off or agent_info.is_on_fast_track(task.machine.driver_info, settings):
         return
     target = REBOOT if task.machine.disable_power_off else POWER_OFF
-    switched = power.switch(task.machine, target)
+    switched = task.job.switch(task.machine, target)
     task.write(lambda session, node: switched.write(node))
 
 

@@ -1,7 +1,7 @@
 """A piece of work as the conductor that does it sees it."""
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeVar
 
@@ -11,10 +11,15 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import work
+from baremetal_sched.baremetal.machine import Effect, Machine
+from baremetal_sched.conductor.noted_calls import NotedCalls, NotedDriver
 from baremetal_sched.db import requester
+from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.db.requester import UNKNOWN, Requester
 from baremetal_sched.db.transaction import Database
+from baremetal_sched.drivers import power
+from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.errors import CommitUnknown, DatabaseAway, LastingConflict, SchemaNotServed, TooManyConflicts
 from baremetal_sched.settings import Settings
 
@@ -39,6 +44,15 @@ class Job:
     settings: Settings
     log: Any = field(compare=False)
     requester: Requester = UNKNOWN
+    calls: NotedCalls = field(default_factory=NotedCalls, compare=False)
+
+    def driver(self, machine: Machine) -> Driver:
+        """The interfaces of a machine; what is called is noted in ``calls``."""
+        return NotedDriver(machine, self.calls)
+
+    def switch(self, machine: Machine, target: str, timeout: int | None = None) -> Effect:
+        """``drivers.power.switch``, and the call is noted in ``calls``."""
+        return power.switch(machine, target, timeout, power=self.driver(machine).power)
 
     def read(self, query: Callable[[Session], T]) -> T:
         """``Database.read``, repeated until the database is there, with a schema that this release can serve."""
@@ -66,6 +80,21 @@ class Job:
         """Like ``hold``, and with this the work is done."""
         return self._fenced(work.finish, change, gives_up=gives_up)
 
+    def postpone(
+        self,
+        seconds: float,
+        arguments: Mapping[str, Any],
+        change: Callable[[Session, Node], T],
+        *,
+        gives_up: bool = False,
+    ) -> T | None:
+        """Like ``hold``, and the work is taken again ``seconds`` from now: see ``baremetal.work.postpone``."""
+
+        def give_back(session: Session, work_id: int, conductor: str) -> Node | None:
+            return work.postpone(session, work_id, conductor, seconds, arguments)
+
+        return self._fenced(give_back, change, gives_up=gives_up)
+
     def lead(self, node_id: int, check: Callable[[Node], None]) -> Self | None:
         """Work on another node, which is reserved for this conductor until that work is finished.
 
@@ -85,6 +114,7 @@ class Job:
         if reserved is None:
             return None
         led_id, uuid = reserved
+        self.calls.reserved[led_id] = node_id
         log = self.log.bind(node=uuid, work=led_id, led_by=self.id)
         return replace(self, id=led_id, node_id=node_id, node_uuid=uuid, kind=work.LED, arguments={}, log=log)
 
@@ -104,7 +134,7 @@ class Job:
     def write(self, transaction: Callable[[Session], T], *, gives_up: bool = False) -> T:
         """``Database.write``, repeated until it is through: what was done to a machine has to be written down.
 
-        ``transaction`` begins with ``work.hold``, ``work.finish`` or ``work.lead``. It is not repeated if it was
+        ``transaction`` begins with ``work.hold``, ``finish``, ``postpone`` or ``lead``. It is not repeated if it was
         committed and only the answer to that was lost. With ``gives_up``, for work of which can still be said that it
         failed, LastingConflict is raised if it met violated keys, and nothing else, for ``MOST_CLASHES`` rounds in a
         row.
@@ -149,7 +179,8 @@ def take(
     most: int | None = None,
     doing: Collection[int] = (),
 ) -> list[Job]:
-    """Work that ``conductor`` (a host name) has been asked to do, claimed for ``process``, oldest first.
+    """Work that ``conductor`` (a host name) has been asked to do and whose time has come, claimed for ``process``,
+    oldest first.
 
     At most ``most`` pieces, and none of those in ``doing``. What a process claimed stays its own: another one under the
     same host name does not find it.
@@ -157,17 +188,19 @@ def take(
 
     def select_work(session: Session) -> list[Any]:
         # SELECT … FROM node_work JOIN nodes … WHERE conductor = … AND (claimed_by IS NULL OR claimed_by = …)
+        # AND (not_before IS NULL OR not_before <= now)
         return list(
             session.execute(
                 select(
-                    *(NodeWork.id, Node.id.label("node_id"), Node.uuid, NodeWork.kind, NodeWork.arguments),
+                    *(NodeWork.id, Node.id.label("node_id"), Node.uuid),
                     *(NodeWork.request_id, NodeWork.user_id, NodeWork.project_id),
                 )
                 .join(Node, Node.id == NodeWork.node_id)
                 .where(
                     NodeWork.conductor == conductor,
                     or_(NodeWork.claimed_by.is_(None), NodeWork.claimed_by == process),
-                    NodeWork.kind != work.LED,
+                    or_(NodeWork.not_before.is_(None), NodeWork.not_before <= epoch()),
+                    NodeWork.kind.not_in((work.LED, work.CALL)),
                     NodeWork.id.not_in(list(doing)),
                 )
                 .order_by(NodeWork.id)
@@ -175,14 +208,17 @@ def take(
             )
         )
 
-    def claim(session: Session) -> set[int]:
+    def claim(session: Session) -> dict[int, Any]:
         ids = [row.id for row in rows]
         session.execute(
             update(NodeWork)
             .where(NodeWork.id.in_(ids), NodeWork.conductor == conductor, NodeWork.claimed_by.is_(None))
             .values(claimed_by=process)
         )
-        return set(session.scalars(select(NodeWork.id).where(NodeWork.id.in_(ids), NodeWork.claimed_by == process)))
+        # What is to be done is read again: it may have been begun by another process, and be polled, since.
+        columns = (NodeWork.id, NodeWork.kind, NodeWork.arguments)
+        mine = session.execute(select(*columns).where(NodeWork.id.in_(ids), NodeWork.claimed_by == process))
+        return {row.id: row for row in mine}
 
     rows = database.read(select_work)
     if not rows:
@@ -190,8 +226,9 @@ def take(
     claimed = database.write(claim)
     log = structlog.get_logger(__name__)
     jobs = []
-    for id_, node_id, uuid, kind, arguments, *asked in rows:
+    for id_, node_id, uuid, *asked in rows:
         if id_ in claimed:
+            _, kind, arguments = claimed[id_]
             by = Requester(*asked)
             bound = log.bind(node=uuid, work=id_, **by.known())
             jobs.append(Job(id_, node_id, uuid, kind, arguments, conductor, database, settings, bound, by))

@@ -1,6 +1,7 @@
 """Nodes that somebody was working on who does no more: they are freed, and what was going on has failed.
 
-Work that was requested and that nobody has begun is as good as new: it is done all the same.
+Work that was requested and that nobody has begun is as good as new: it is done all the same. So is work that is polled:
+the machine is at its step by itself, and any conductor can ask it how far it is.
 """
 
 from collections.abc import Callable, Iterable
@@ -29,38 +30,42 @@ _TAKE_OVER = Why(
     event_type="takeover",
 )
 
-_UNBEGUN = select(NodeWork.id).where(NodeWork.node_id == Node.id, NodeWork.claimed_by.is_(None))
+_CAN_GO_ON = select(NodeWork.id).where(NodeWork.node_id == Node.id, work.CAN_BE_HANDED_OVER)
 
 
 def release(host: Host) -> None:
     """Free the nodes of this conductor that are reserved for one that is dead, be they in maintenance or not; what that
-    one has not begun this one does."""
+    one has not begun, and what is polled, this one does."""
     orphan = releasing.is_orphan(host.settings.conductor.heartbeat_timeout)
-    begun = and_(orphan, ~_UNBEGUN.exists())
+    begun = and_(orphan, ~_CAN_GO_ON.exists())
     _release(host, host.own(begun), begun, _TAKE_OVER)
-    _take_over_work(host, host.own(and_(orphan, _UNBEGUN.exists())))
+    _take_over_work(host, host.own(and_(orphan, _CAN_GO_ON.exists())))
 
 
 def release_before_start(host: Host) -> None:
-    """Free all nodes that somebody works on under this conductor's name: he does no more."""
+    """Release reservations left by a previous process with this conductor's host name. What that one polled goes on."""
     why = Why(
         power="Pending power operation was aborted due to conductor restart",
         provisioning=_CAN_NOT_BE_RESUMED % host.name,
         event_type="conductor",
     )
-    _release_reserved(host, and_(Node.reservation == host.name, ~_UNBEGUN.exists()), why)
+    _release_reserved(host, and_(Node.reservation == host.name, ~_CAN_GO_ON.exists()), why)
+    polled = select(NodeWork.id).where(NodeWork.node_id == Node.id, NodeWork.not_before.is_not(None))
+    _take_over_work(host, _select(host, and_(Node.reservation == host.name, polled.exists())))
 
 
 def release_after_stop(host: Host, process: str) -> None:
     """Free the nodes that this conductor, which is ``process``, leaves unfinished; not those of one that has been
-    started under the same name already."""
+    started under the same name already, and not those that are polled: somebody will go on with them."""
     of_another = select(NodeWork.id).where(NodeWork.node_id == Node.id, NodeWork.claimed_by != process)
     why = Why(
         power="Pending power operation was aborted because the conductor was stopped",
         provisioning="Operation was aborted because the conductor was stopped",
         event_type="conductor",
     )
-    _release_reserved(host, and_(Node.reservation == host.name, ~of_another.exists()), why)
+    polled = select(NodeWork.id).where(NodeWork.node_id == Node.id, NodeWork.not_before.is_not(None))
+    unfinished = and_(Node.reservation == host.name, ~of_another.exists(), ~polled.exists())
+    _release_reserved(host, unfinished, why)
 
 
 def _take_over_work(host: Host, node_ids: list[int]) -> None:
@@ -75,11 +80,12 @@ def _take_over_work(host: Host, node_ids: list[int]) -> None:
     _for_each(node_ids, take_over)
 
 
-def _release_reserved(host: Host, reserved: ColumnElement[bool], why: Why) -> None:
-    def select_reserved(session: Session) -> list[int]:
-        return list(session.scalars(select(Node.id).where(reserved).order_by(Node.id)))
+def _select(host: Host, condition: ColumnElement[bool]) -> list[int]:
+    return host.database.read(lambda session: list(session.scalars(select(Node.id).where(condition).order_by(Node.id))))
 
-    _release(host, host.database.read(select_reserved), reserved, why)
+
+def _release_reserved(host: Host, reserved: ColumnElement[bool], why: Why) -> None:
+    _release(host, _select(host, reserved), reserved, why)
 
 
 def _release(host: Host, node_ids: list[int], condition: ColumnElement[bool], why: Why) -> None:

@@ -3,8 +3,7 @@
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import power
-from baremetal_sched.baremetal.drivers.machine import Effect, Machine
-from baremetal_sched.baremetal.drivers.power import switch
+from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.baremetal.states import POWER_TARGETS
 from baremetal_sched.conductor import relatives
 from baremetal_sched.conductor.job import Job
@@ -50,7 +49,8 @@ def _act(job: Job, target: str, timeout: int | None) -> Effect:
     job.log.info("work begins", kind=job.kind)
     if relatives.bring_first(job, machine, target, lambda led: bring(led, target, timeout)):
         machine = _hold(job, target)  # that may have taken long
-    return switch(machine, target, timeout)
+    job.calls.extra_seconds = timeout or 0
+    return job.switch(machine, target, timeout)
 
 
 def reach(job: Job, machine: Machine, target: str) -> Effect:
@@ -59,7 +59,7 @@ def reach(job: Job, machine: Machine, target: str) -> Effect:
     Raises WorkLost, and what relatives and drivers raise.
     """
     relatives.bring_first(job, machine, target, lambda led: bring(led, target, None))
-    return switch(machine, target)
+    return job.switch(machine, target)
 
 
 def _hold(job: Job, target: str) -> Machine:

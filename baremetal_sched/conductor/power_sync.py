@@ -1,20 +1,33 @@
-"""Comparing the power states of nodes with their machines."""
+"""Comparing the power states of nodes with their machines.
 
+No round waits for machines that are slow. One that does not answer at all has failed when the next round begins, and
+its address is left alone for a while.
+"""
+
+import math
+import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import structlog
 from sqlalchemy import ColumnElement, and_, false, select, true
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import power_sync, states
-from baremetal_sched.baremetal.drivers.machine import Machine
-from baremetal_sched.baremetal.drivers.power import POWER_INTERFACES
+from baremetal_sched.baremetal import conductors, power_sync, states
+from baremetal_sched.baremetal.machine import Machine
+from baremetal_sched.conductor.back_off import addresses_of
 from baremetal_sched.conductor.host import Host
+from baremetal_sched.conductor.questions import Question
 from baremetal_sched.db.models import Node
-from baremetal_sched.errors import SchedulerError, UnavailableError
+from baremetal_sched.drivers import registry
+from baremetal_sched.drivers.driver import Driver
+from baremetal_sched.errors import SchedulerError
+from baremetal_sched.errors.baremetal import MachineUnreachable
 
 log = structlog.get_logger(__name__)
+
+#: How long an address is left alone at first, in intervals between rounds: for the next one.
+_PAUSE_IN_INTERVALS = 1.5
 
 #: What to do about the state that was found (None: unknown), with the node locked.
 React = Callable[[Session, Node, str | None], None]
@@ -46,43 +59,81 @@ def recover(host: Host) -> None:
 
 
 def _ask_all(host: Host, condition: ColumnElement[bool], react: React) -> None:
-    askable = sorted(name for name, interface in POWER_INTERFACES.items() if not interface.only_remembers)
+    askable = sorted(name for name, each in registry.loaded("power").items() if not each.only_remembers)
     if not askable:
         return
     condition = and_(condition, Node.reservation.is_(None), Node.power_interface.in_(askable))
-    with ThreadPoolExecutor(host.settings.conductor.sync_power_state_workers) as workers:
-        for done in workers.map(lambda node_id: _ask(host, node_id, condition, react), host.own(condition)):
-            if isinstance(done, UnavailableError):
-                raise done
+    options = host.settings.conductor
+    host.questions.give_up(min(options.driver_call_timeout, options.sync_power_state_interval or math.inf))
+    for node_id in host.own(condition):
+        inquiry = _Inquiry(host, node_id, condition, react)
+        host.questions.ask(node_id, inquiry.ask, inquiry.give_up, most=options.sync_power_state_workers)
+    host.questions.finish()
 
 
-def _ask(host: Host, node_id: int, condition: ColumnElement[bool], react: React) -> UnavailableError | None:
-    """Ask one machine, without any lock, and react if its node is still as it was."""
+class _Inquiry:
+    """Asks one machine, without any lock, and reacts if its node is still as it was."""
 
-    def machine_of(session: Session) -> tuple[Machine, int] | None:
-        node = session.scalars(select(Node).where(Node.id == node_id, condition)).first()
-        return None if node is None else (Machine.of(node, host.settings), node.revision)
+    def __init__(self, host: Host, node_id: int, condition: ColumnElement[bool], react: React) -> None:
+        self._host = host
+        self._node_id = node_id
+        self._condition = condition
+        self._react = react
+        self._machine: Machine | None = None
+        self._revision = 0
 
-    def write(session: Session, revision: int, found: str | None) -> None:
-        unchanged = select(Node).where(Node.id == node_id, Node.revision == revision, condition)
-        node = session.scalars(unchanged.with_for_update()).first()
-        if node is not None:
-            react(session, node, found)
-
-    try:
-        asked = host.database.read(machine_of)
-        if asked is not None:
-            machine, revision = asked
+    def ask(self, question: Question) -> None:
+        """Ask, unless the machine is left alone for now."""
+        machine = self._machine = self._host.database.read(self._find)
+        if machine is None or not self._host.back_off.is_due(addresses_of(machine)):
+            return
+        question.begun = time.monotonic()
+        try:
             found = _power_state(machine)
-            host.database.write(lambda session: write(session, revision, found))
-    except UnavailableError as error:
-        return error
-    return None
+        except (OSError, MachineUnreachable) as error:
+            log.warning("cannot reach a machine", node=machine.uuid, reason=str(error))
+            found = None
+            self._note_silence(machine)
+        else:
+            self._host.back_off.note_answer(addresses_of(machine))
+        if not question.is_given_up:
+            self._write(found)
+
+    def give_up(self) -> None:
+        """Nobody knows the machine's power: its driver does not come back."""
+        if self._machine is not None:
+            log.warning("a machine does not answer", node=self._machine.uuid)
+            self._note_silence(self._machine)
+            self._write(None)
+            self._host.database.write(partial(conductors.count_given_up_call, hostname=self._host.name))
+
+    def _note_silence(self, machine: Machine) -> None:
+        interval = self._host.settings.conductor.sync_power_state_interval
+        self._host.back_off.note_silence(addresses_of(machine), _PAUSE_IN_INTERVALS * interval)
+
+    def _find(self, session: Session) -> Machine | None:
+        node = session.scalars(select(Node).where(Node.id == self._node_id, self._condition)).first()
+        if node is None:
+            return None
+        self._revision = node.revision
+        return Machine.of(node, self._host.settings)
+
+    def _write(self, found: str | None) -> None:
+        def write(session: Session) -> None:
+            unchanged = select(Node).where(Node.id == self._node_id, Node.revision == self._revision, self._condition)
+            node = session.scalars(unchanged.with_for_update()).first()
+            if node is not None:
+                self._react(session, node, found)
+
+        self._host.database.write(write)
 
 
 def _power_state(machine: Machine) -> str | None:
+    """Return the state; None if the driver cannot say. Raises OSError, MachineUnreachable."""
     try:
-        return POWER_INTERFACES[machine.interfaces["power"]].get_power_state(machine)
+        return Driver(machine).power.get_power_state(machine)
+    except (OSError, MachineUnreachable):
+        raise
     except SchedulerError as error:
         log.warning("cannot read a power state", node=machine.uuid, reason=str(error))
     except Exception:  # a driver may fail in any way

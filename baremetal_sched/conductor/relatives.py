@@ -11,8 +11,7 @@ from collections.abc import Callable
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import power
-from baremetal_sched.baremetal.drivers.machine import Machine
-from baremetal_sched.baremetal.drivers.power import POWER_INTERFACES
+from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.baremetal.states import POWER_OFF, POWER_ON
 from baremetal_sched.conductor.job import Job
 from baremetal_sched.conductor.task import WorkLost
@@ -39,7 +38,7 @@ def bring_first(job: Job, machine: Machine, target: str, bring: Bring) -> bool:
     and what drivers raise.
     """
     relatives = job.read(lambda session: power.find_relatives(session, job.node_id, target))
-    if not relatives or _power_state(machine) == target:
+    if not relatives or _power_state(job, machine) == target:
         return False
     led: list[Job] = []
     try:
@@ -73,7 +72,7 @@ def _reserve(job: Job, node_id: int, target: str) -> Job | None:
         relative = job.read(lambda session: Machine.of(_find(session, node_id), job.settings))
         if relative.driver not in job.settings.enabled_hardware_types:
             raise DriverNotFound(driver=relative.driver)
-        if _power_state(relative) == target:
+        if _power_state(job, relative) == target:
             return None
         try:
             led = job.lead(node_id, lambda node: _require_allowed(node, target))
@@ -103,5 +102,5 @@ def _locked(job: Job, relative: str, target: str) -> SchedulerError:
     return ChildLocked(node=job.node_uuid, child=relative)
 
 
-def _power_state(machine: Machine) -> str | None:
-    return POWER_INTERFACES[machine.interfaces["power"]].get_power_state(machine)
+def _power_state(job: Job, machine: Machine) -> str | None:
+    return job.driver(machine).power.get_power_state(machine)

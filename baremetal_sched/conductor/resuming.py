@@ -1,4 +1,4 @@
-"""Going on where a machine waited for an agent, or was held."""
+"""Going on where a machine waited for an agent, was held, or was busy with a step that is polled."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,43 +1,53 @@
-"""Going through steps, one after the other: each begins with a fenced write, so whoever lost the work begins none."""
+"""Going through steps, one after the other: each begins with a fenced write, so whoever lost the work begins none.
+
+A step that the machine is busy with by itself is polled, and holds no worker: see ``polling``.
+"""
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import bios, firmware, state_machine, step_plans
-from baremetal_sched.baremetal.drivers.machine import NOTHING, Effect, Machine, set_internal
-from baremetal_sched.baremetal.drivers.power import switch
-from baremetal_sched.baremetal.drivers.steps import Kind
+from baremetal_sched.baremetal import bios, firmware, state_machine, work
+from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine, set_internal
 from baremetal_sched.baremetal.outcomes import clear_steps
-from baremetal_sched.baremetal.step_plans import POWER_STEPS, Planned
+from baremetal_sched.baremetal.steps import Kind
+from baremetal_sched.conductor import polling, step_plans
+from baremetal_sched.conductor.polling import Done
+from baremetal_sched.conductor.step_plans import POWER_STEPS, Planned, name_of
 from baremetal_sched.conductor.task import Change, Task
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue, SchedulerError, UnavailableError
 
 
-@dataclass(frozen=True)
-class _Done:
-    """A step that has been done, and is to be written down."""
-
-    step: Planned
-    effect: Effect
-    seconds: float
-
-
 def run(task: Task, kind: Kind, steps: Sequence[Planned]) -> bool:
-    """Do ``steps``. False if the machine now waits, or is held, with some of them left: then the work is over."""
-    done: _Done | None = None
-    for index, step in enumerate(steps):
+    """Do ``steps``, after the one that is polled, if this is the time to ask how far that is.
+
+    False if the machine now waits, is busy by itself, or is held: then there is nothing more to do for now.
+    """
+    left = list(steps)
+    done = polling.ask(task) if task.job.kind == work.POLL else None
+    while done is None or not _pauses(task, kind, done, left):
+        if not left:
+            task.write(_ending(task, kind, done))
+            return True
+        step = left.pop(0)
         task.write(_beginning(task, kind, step, done))
         done = _do_logged(task, step)
-        effect = done.effect
-        if effect.waits or step["step"] == step_plans.HOLD:
-            event = state_machine.HOLD if step["step"] == step_plans.HOLD else state_machine.WAIT
-            task.end(event, _pausing(task, kind, done, list(steps[index + 1 :])))
-            return False
-    task.write(_ending(task, kind, done))
+    return False
+
+
+def _pauses(task: Task, kind: Kind, done: Done, left: Sequence[Planned]) -> bool:
+    """Leave the machine to itself, or held, after a step, if that is what the step leads to."""
+    pausing = _pausing(task, kind, done, left)
+    if done.effect.poll_after is not None:
+        polling.postpone(task, done, done.effect.poll_after, pausing)
+    elif done.step["step"] == step_plans.HOLD:
+        task.end(state_machine.HOLD, pausing)
+    elif done.effect.waits:
+        task.end(state_machine.WAIT, pausing)
+    else:
+        return False
     return True
 
 
@@ -59,17 +69,12 @@ def left_over(task: Task, kind: Kind) -> list[Planned]:
     return steps
 
 
-def name_of(step: Planned) -> str:
-    """A step as people call it."""
-    return f"{step['interface']}.{step['step']}"
-
-
 def names_of(steps: Sequence[Planned]) -> str:
     """Some steps as people call them."""
     return ", ".join(name_of(step) for step in steps) or "none"
 
 
-def _beginning(task: Task, kind: Kind, step: Planned, done: _Done | None) -> Change:
+def _beginning(task: Task, kind: Kind, step: Planned, done: Done | None) -> Change:
     def change(session: Session, node: Node) -> None:
         _write_down(task, kind, session, node, done)
         setattr(node, f"{kind}_step", step)
@@ -78,7 +83,7 @@ def _beginning(task: Task, kind: Kind, step: Planned, done: _Done | None) -> Cha
     return change
 
 
-def _pausing(task: Task, kind: Kind, done: _Done, left: Sequence[Planned]) -> Change:
+def _pausing(task: Task, kind: Kind, done: Done, left: Sequence[Planned]) -> Change:
     def change(session: Session, node: Node) -> None:
         _write_down(task, kind, session, node, done)
         set_internal(node, **{f"{kind}_steps": left})
@@ -86,7 +91,7 @@ def _pausing(task: Task, kind: Kind, done: _Done, left: Sequence[Planned]) -> Ch
     return change
 
 
-def _ending(task: Task, kind: Kind, done: _Done | None) -> Change:
+def _ending(task: Task, kind: Kind, done: Done | None) -> Change:
     def change(session: Session, node: Node) -> None:
         _write_down(task, kind, session, node, done)
         set_internal(node, **{f"{kind}_steps": None})
@@ -95,24 +100,28 @@ def _ending(task: Task, kind: Kind, done: _Done | None) -> Change:
     return change
 
 
-def _write_down(task: Task, kind: Kind, session: Session, node: Node, done: _Done | None) -> None:
-    if done is not None:
-        effect = done.effect
-        effect.write(node)
-        if effect.bios is not None:
-            bios.keep(session, node, effect.bios)
-        firmware.keep(session, node, effect.firmware)
+def _write_down(task: Task, kind: Kind, session: Session, node: Node, done: Done | None) -> None:
+    if done is None:
+        return
+    effect = done.effect
+    effect.write(node)
+    if effect.bios is not None:
+        bios.keep(session, node, effect.bios)
+    firmware.keep(session, node, effect.firmware)
+    if effect.poll_after is None:
+        if done.since is not None:
+            work.stop_polling(session, task.job.id)
         said = f"Step {name_of(done.step)} " + ("waits" if effect.waits else "is done")
         task.note(session, node, said, f"{kind}_step_end", duration=done.seconds)
 
 
-def _do_logged(task: Task, step: Planned) -> _Done:
+def _do_logged(task: Task, step: Planned) -> Done:
     """Do a step. Its log lines are written while the work is held: steps of two conductors that overlap show there."""
     log = task.job.log.bind(step=name_of(step))
     log.info("step begins")
     begun = time.monotonic()
     try:
-        return _Done(step, _do(task, step), time.monotonic() - begun)
+        return Done(step, _do(task, step), time.monotonic() - begun)
     finally:
         log.info("step ends")
 
@@ -122,11 +131,11 @@ def _do(task: Task, step: Planned) -> Effect:
     if name == step_plans.HOLD:
         return NOTHING
     if name == step_plans.WAIT:
-        time.sleep(arguments.get("seconds", 0))
-        return Effect(waits="seconds" not in arguments)
+        seconds = arguments.get("seconds")
+        return Effect(waits=seconds is None, poll_after=seconds or None)
     try:
         if name in POWER_STEPS:
-            return switch(task.machine, POWER_STEPS[name])
+            return task.job.switch(task.machine, POWER_STEPS[name])
         effect: Effect = getattr(getattr(task.driver, step["interface"]), name)(task.machine, **arguments)
     except UnavailableError:
         raise

@@ -1,17 +1,17 @@
 """A piece of provisioning work while it is done: the machine, and fenced writes to its node."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import explanation, history, outcomes, state_machine
-from baremetal_sched.baremetal.drivers import agent
-from baremetal_sched.baremetal.drivers.interfaces import Driver
-from baremetal_sched.baremetal.drivers.machine import Machine
+from baremetal_sched.baremetal import agent_info, explanation, history, outcomes, state_machine
 from baremetal_sched.baremetal.explanation import Finding
+from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.baremetal.states import AVAILABLE
 from baremetal_sched.conductor.job import Job
 from baremetal_sched.db.models import Node
+from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.errors import SchedulerError, UnavailableError
 
 #: A change of a node, made in a transaction of its own.
@@ -35,7 +35,7 @@ class Task:
     @property
     def driver(self) -> Driver:
         """The machine's interfaces."""
-        return Driver(self.machine)
+        return self.job.driver(self.machine)
 
     @property
     def state(self) -> str:
@@ -46,6 +46,14 @@ class Task:
         """Change the node, and what scheduling sees of it. Raises WorkLost; LastingConflict if it cannot be written."""
         self._keep(self.job.hold(self._write(change), gives_up=True))
 
+    def postpone(self, seconds: float, arguments: Mapping[str, Any], change: Change) -> None:
+        """Change the node, and give the work back until it is polled, ``seconds`` from now, with these arguments.
+
+        Raises WorkLost; LastingConflict if that cannot be written.
+        """
+        self._keep(self.job.postpone(seconds, arguments, self._write(change), gives_up=True))
+        self.job.log.info("work is to be polled", seconds=seconds)
+
     def end(self, event: str | None, change: Change | None = None) -> None:
         """Change the node, move it on by ``event``, if there is one, and free it: the work is done.
 
@@ -55,7 +63,7 @@ class Task:
 
         def finish(session: Session, node: Node) -> None:
             if event not in (state_machine.WAIT, state_machine.HOLD):
-                agent.leave(node)
+                agent_info.leave(node)
             if change is not None:
                 change(session, node)
             if event is not None:

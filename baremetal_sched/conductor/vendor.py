@@ -1,8 +1,7 @@
 """Asynchronous methods of vendors."""
 
 from baremetal_sched.baremetal import vendor_passthru
-from baremetal_sched.baremetal.drivers.interfaces import Driver
-from baremetal_sched.baremetal.drivers.machine import Machine
+from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.conductor.job import Job
 from baremetal_sched.errors import SchedulerError
 
@@ -17,7 +16,7 @@ def do(job: Job) -> None:
         return
     job.log.info("work begins", kind=job.kind)
     try:
-        Driver(machine).vendor.call(machine, method, arguments)
+        job.driver(machine).vendor.call(machine, method, arguments)
     except SchedulerError as failure:
         error = f"Vendor method {method} failed: {failure}"
     except Exception as failure:  # a driver may fail in any way; the node has to say so and be freed

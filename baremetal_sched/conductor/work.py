@@ -4,15 +4,17 @@ from collections.abc import Callable
 
 from sqlalchemy import exists
 
-from baremetal_sched.baremetal import discovery, releasing, states, vendor_passthru
+from baremetal_sched.baremetal import discovery, driver_work, releasing, states, vendor_passthru
 from baremetal_sched.baremetal.power import KIND as POWER
 from baremetal_sched.baremetal.releasing import Why
 from baremetal_sched.baremetal.state_machine import RESUME
+from baremetal_sched.baremetal.work import POLL
 from baremetal_sched.conductor import (
     adopting,
     cleaning,
     deleting,
     deploying,
+    driver_calls,
     inspecting,
     power,
     rescuing,
@@ -32,7 +34,9 @@ from baremetal_sched.errors import UnavailableError
 HANDLERS: dict[str, Callable[[Job], None]] = {
     POWER: power.do,
     vendor_passthru.KIND: vendor.do,
+    driver_work.KIND: driver_calls.do,
     RESUME: handler(resuming.resume),
+    POLL: handler(resuming.resume),
     discovery.KIND: handler(inspecting.discover),
     states.VERIFYING: handler(verifying.verify),
     states.CLEANING: handler(cleaning.clean),

@@ -40,8 +40,9 @@ _BODIES: Mapping[str, dict[str, Any]] = {
     "service": {"service_steps": _STEPS[:1]},
     "rescue": {"rescue_password": "secret"},
 }
-#: What may be answered besides 2xx: nobody serves the group (400, 404), somebody is at the node (409), not now (503).
-_PATIENCE = (400, 404, 409, 503)
+#: What may be answered besides 2xx: nobody serves the group (400, 404), somebody is at the node (409), not now (503), a
+#: conductor that was asked is gone (504).
+_PATIENCE = (400, 404, 409, 503, 504)
 
 
 @dataclass

@@ -195,8 +195,9 @@ def lost(client: Client, booters: list[Booter]) -> Iterator[str]:
             if server not in servers:
                 yield f"server {server} was confirmed, and is not there"
         for server in booter.deleted:
-            # It is in error if its conductor was killed at the undeployment.
-            if server in servers and servers[server]["status"] != "ERROR":
+            # It is in error if its conductor was killed at the undeployment, and is deleted now if that is repaired.
+            left = servers.get(server)
+            if left and left["status"] != "ERROR" and left["OS-EXT-STS:task_state"] != "deleting":
                 yield f"server {server} was deleted, and is {servers[server]['status']}"
     for consumer, amounts in ClaimJournal([booter.record for booter in booters]).certain():
         found = client.placement("GET", f"/allocations/{consumer}").json()["allocations"]

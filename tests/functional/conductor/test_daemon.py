@@ -75,7 +75,7 @@ def test_what_a_stop_does_not_wait_for_has_failed(database_url: str, what: str) 
     """The node is free at once; what is still going on in a thread writes nothing any more."""
     options: dict[str, dict[str, Any]] = {
         "DEFAULT": {"graceful_shutdown_timeout": 0.3},
-        "fake": {"power_delay": 2, "deploy_delay": 2},
+        "fake": {"power_delay": 2, "boot_delay": 2},
     }
     with Service(database_url, **options) as service:
         service.add_conductor("c1")

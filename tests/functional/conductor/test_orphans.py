@@ -11,7 +11,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import history, nodes, work
-from baremetal_sched.baremetal.drivers.machine import Machine
+from baremetal_sched.baremetal.machine import NOTHING
 from baremetal_sched.conductor import job, orphans
 from baremetal_sched.conductor import work as conductor_work
 from baremetal_sched.conductor.chores import CHORES
@@ -20,6 +20,7 @@ from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Conductor as ConductorRow
 from baremetal_sched.db.models import Node, NodeHistory, NodeWork
 from baremetal_sched.db.transaction import Database
+from baremetal_sched.drivers import registry
 from baremetal_sched.errors import CommitUnknown
 from tests.service import Service
 
@@ -163,7 +164,8 @@ def test_who_was_suspended_before_a_step_looks_again_whether_the_work_is_his(
         service.add_conductor("c1")
         uuid = service.add_node("n1")
         c1 = survivor(service)
-        monkeypatch.setattr(Machine, "pause", lambda machine, kind: begun.append(kind))
+        vendor = registry.interface("vendor", "fake")
+        monkeypatch.setattr(vendor, "log_passthrough", lambda machine: begun.append("vendor") or NOTHING)
         service.set_columns(uuid, provision_state="cleaning", target_provision_state="available")
         service.database.write(
             lambda session: work.request(session, nodes.find_for_change(session, uuid), "c2", "cleaning", {})

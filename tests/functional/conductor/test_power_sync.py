@@ -1,16 +1,22 @@
 """Power states: what follows when a machine is not in the state that its node says."""
 
-from typing import Any
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Self
 
 import pytest
 
 from baremetal_sched.baremetal import nodes
-from baremetal_sched.baremetal.drivers.machine import Machine
-from baremetal_sched.baremetal.drivers.power import POWER_INTERFACES, PowerInterface
+from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.baremetal.states import POWER_TARGETS
 from baremetal_sched.conductor.chores import CHORES
 from baremetal_sched.conductor.host import Host
+from baremetal_sched.drivers import registry
+from baremetal_sched.drivers.interfaces.power import PowerInterface
 from baremetal_sched.errors import InvalidValue
+from tests.processes import wait_until
 from tests.service import Service
 
 CHORE = next(chore for chore in CHORES if chore.name == "power")
@@ -40,7 +46,7 @@ class Real(PowerInterface):
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Real:
     real = Real()
-    monkeypatch.setitem(POWER_INTERFACES, "real", real)
+    monkeypatch.setitem(registry.LOADED, ("power", "real"), real)
     return real
 
 
@@ -163,3 +169,91 @@ def test_a_node_that_was_reserved_meanwhile_is_not_asked(
     service.set_columns(uuid, reservation="c9")
     service.conductors["c1"].do_chore(CHORE)
     assert asked == []
+
+
+class Silent(Real):
+    """Machines of which those whose addresses are in ``silent`` never answer, until the test is over."""
+
+    def __init__(self) -> None:
+        self.silent: set[str] = set()
+        self.unreachable: set[str] = set()
+        self.asked: list[str] = []
+        self.over = threading.Event()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let those that never answer go on while there is a database."""
+        self.over.set()
+
+    def get_power_state(self, machine: Machine) -> str | None:
+        address = machine.driver_info["redfish_address"]
+        self.asked.append(address)
+        if address in self.silent:
+            self.over.wait(60)
+        if address in self.unreachable:
+            raise ConnectionRefusedError(address)
+        return self.state
+
+
+@pytest.fixture
+def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Silent]:
+    interface = Silent()
+    monkeypatch.setitem(registry.LOADED, ("power", "real"), interface)
+    yield interface
+    interface.over.set()
+
+
+@contextmanager
+def fleet(database_url: str, size: int, **conductor: Any) -> Iterator[Service]:
+    """``size`` active nodes, n0 to …, that say that their power is on, at addresses of the same names."""
+    with Service(database_url, conductor=conductor) as service:
+        service.add_conductor("c1")
+        for number in range(size):
+            node = service.add_node(f"n{number}", driver_info={"redfish_address": f"n{number}"})
+            service.set_columns(node, power_interface="real", provision_state="active")
+        yield service
+
+
+def test_machines_that_do_not_answer_delay_no_others(database_url: str, silent: Silent) -> None:
+    with fleet(database_url, 9, sync_power_state_workers=2, force_power_state_during_sync=False) as service, silent:
+        silent.state, silent.silent = "power off", {"n0", "n1", "n2", "n3"}
+        begun = time.monotonic()
+        service.conductors["c1"].do_chore(CHORE)
+        assert time.monotonic() - begun < 15
+        states = {f"n{number}": service.node(f"n{number}")["power_state"] for number in range(9)}
+        assert states == {name: "power on" if name in silent.silent else "power off" for name in states}
+        silent.asked.clear()
+        service.conductors["c1"].do_chore(CHORE)
+        assert sorted(silent.asked) == ["n4", "n5", "n6", "n7", "n8"]
+
+
+def test_a_machine_that_does_not_answer_until_the_next_round_has_failed(database_url: str, silent: Silent) -> None:
+    """Its address is left alone for the next one; and if the machine answers some day, that does not count."""
+    with fleet(database_url, 2, driver_call_timeout=0.2) as service, silent:
+        silent.silent = {"n0"}
+        conductor = service.conductors["c1"]
+        conductor.do_chore(CHORE)
+        assert "power_sync_failures" not in service.node("n0")["driver_internal_info"]
+        time.sleep(0.2)
+        conductor.do_chore(CHORE)
+        assert service.node("n0")["driver_internal_info"]["power_sync_failures"] == 1
+        assert "power_sync_failures" not in service.node("n1")["driver_internal_info"]
+        assert sorted(silent.asked) == ["n0", "n1", "n1"]
+        before = service.node("n0")
+        silent.silent.clear()
+        silent.over.set()
+        wait_until(lambda: conductor._host.back_off.is_due({"n0"}), 5, "the answer")
+        assert service.node("n0") == before
+        conductor.do_chore(CHORE)
+        assert service.node("n0")["driver_internal_info"]["power_sync_failures"] == 0
+
+
+def test_an_address_that_cannot_be_reached_is_left_alone_for_a_round(database_url: str, silent: Silent) -> None:
+    with fleet(database_url, 2) as service:
+        silent.unreachable = {"n0"}
+        for _ in range(2):
+            service.conductors["c1"].do_chore(CHORE)
+        assert sorted(silent.asked) == ["n0", "n1", "n1"]
+        assert service.node("n0")["driver_internal_info"]["power_sync_failures"] == 1

@@ -1,0 +1,88 @@
+"""How a conductor notices at once that a call of a driver may be waiting, and does next to nothing while none is."""
+
+import threading
+import time
+from contextlib import suppress
+from typing import Any
+
+import structlog
+
+from baremetal_sched.conductor.host import Host
+
+log = structlog.get_logger(__name__)
+
+#: Seconds after which calls are looked for in any case.
+_LONGEST = 0.5
+
+#: Without calls for so many seconds, MariaDB is asked less often.
+_QUIET_AFTER = 5.0
+_QUIET_FACTOR = 3
+
+_IS_WAITING = "SELECT 1 FROM driver_calls WHERE conductor = %s AND claimed_by IS NULL LIMIT 1"
+
+
+class CallWatch:
+    """Watches the database with a connection of its own, in one thread.
+
+    PostgreSQL tells (see ``listening``). SQLite knows without reading anything whether another connection has written.
+    MariaDB is asked by one small statement.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._dialect: str = host.database.engine.dialect.name
+        self._interval: float = host.settings.conductor.driver_call_interval
+        self._connection: Any = None
+        self._seen: Any = None
+        self._noticed = time.monotonic()
+
+    def wait(self, told: threading.Event) -> None:
+        """Return when calls may be waiting, when somebody has ``told``, or after a while."""
+        until = time.monotonic() + _LONGEST
+        while time.monotonic() < until:
+            if told.wait(_LONGEST if self._dialect == "postgresql" else self._pause()):
+                told.clear()
+                return
+            if self._dialect != "postgresql" and self._has_news():
+                self._noticed = time.monotonic()
+                return
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            with suppress(Exception):  # it is not needed any more, whatever state it is in
+                self._connection.close()
+            self._connection = None
+
+    def _pause(self) -> float:
+        is_quiet = self._dialect != "sqlite" and time.monotonic() - self._noticed > _QUIET_AFTER
+        return self._interval * (_QUIET_FACTOR if is_quiet else 1)
+
+    def _has_news(self) -> bool:
+        try:
+            if self._connection is None:
+                self._connection = self._connect()
+            return self._has_been_written() if self._dialect == "sqlite" else self._is_waiting()
+        except Exception as error:  # each driver of a database has its own
+            log.info("cannot watch for calls of drivers", conductor=self._host.name, reason=str(error).split("\n")[0])
+            self.close()
+            return True  # whoever looks in the usual way finds out what is wrong
+
+    def _connect(self) -> Any:
+        """A connection that the pool does not know any more, with no transaction open."""
+        pooled = self._host.database.engine.raw_connection()
+        connection: Any = pooled.driver_connection
+        pooled.detach()
+        if self._dialect != "sqlite":
+            connection.autocommit(True)
+        return connection
+
+    def _has_been_written(self) -> bool:
+        seen = self._connection.execute("PRAGMA data_version").fetchone()
+        changed, self._seen = seen != self._seen, seen
+        return bool(changed)
+
+    def _is_waiting(self) -> bool:
+        with self._connection.cursor() as cursor:
+            cursor.execute(_IS_WAITING, (self._host.name,))
+            return cursor.fetchone() is not None

@@ -1,0 +1,38 @@
+"""Calls of drivers that nobody waits for."""
+
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import work
+from baremetal_sched.baremetal.machine import Machine
+from baremetal_sched.conductor.driver_methods import METHODS, Outcome
+from baremetal_sched.conductor.job import Job
+from baremetal_sched.errors import SchedulerError
+
+
+def do(job: Job) -> None:
+    """Make the call, and write down what it did; what went wrong becomes the node's last error."""
+    machine = job.hold(lambda session, node: Machine.of(node, job.settings))
+    if machine is None:
+        job.log.warning("work was taken away; nothing done")
+        return
+    method = job.arguments["method"]
+    job.log.info("work begins", kind=job.kind, method=method)
+    outcome, error = Outcome(), None
+    try:
+        outcome = METHODS[method](job.driver(machine), machine, job.arguments["arguments"])
+    except SchedulerError as failure:
+        error = f"{job.arguments['failure']}: {failure}"
+    except Exception as failure:  # a driver may fail in any way; the node has to say so and be freed
+        job.log.exception("driver failed")
+        error = f"{job.arguments['failure']}: unexpected {failure!r}"
+
+    def finish(session: Session) -> bool:
+        node = work.finish(session, job.id, job.conductor)
+        if node is None:
+            return False
+        outcome.effect.write(node)
+        node.last_error = error
+        return True
+
+    kept = job.write(finish)
+    job.log.info("work done" if kept else "work was taken away; nothing written", method=method, error=error)

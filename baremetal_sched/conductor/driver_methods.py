@@ -1,0 +1,166 @@
+"""What requests may have called of a driver, by the names that ``baremetal.driver_calls`` uses.
+
+Each is given the machine, its driver and the arguments, and returns what it has to say, as JSON, with what is to be
+written down of the machine.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine
+from baremetal_sched.conductor import step_plans
+from baremetal_sched.drivers import registry
+from baremetal_sched.drivers.driver import Driver
+from baremetal_sched.drivers.enabled import EnabledDrivers
+from baremetal_sched.drivers.interfaces.vendor import VendorInterface
+from baremetal_sched.errors import InvalidValue, SchedulerError
+from baremetal_sched.settings import Settings
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a method said, and what is to be written down; that is done of calls for which the node is reserved only."""
+
+    value: Any = None
+    effect: Effect = NOTHING
+
+
+Method = Callable[[Driver, Machine, Mapping[str, Any]], Outcome]
+
+
+def _validate(driver: Driver, machine: Machine, arguments: Mapping[str, Any]) -> Outcome:
+    """``validate`` of some interfaces, in order."""
+    for kind in arguments["interfaces"]:
+        getattr(driver, kind).validate(machine)
+    return Outcome()
+
+
+def _report(driver: Driver, machine: Machine, arguments: Mapping[str, Any]) -> Outcome:
+    """What is wrong by interface, of those with which something is; with the steps of deploy templates."""
+    found = {}
+    for kind in arguments["interfaces"]:
+        try:
+            getattr(driver, kind).validate(machine)
+            if kind == "deploy":
+                step_plans.deployment(driver, arguments["templates"])
+        except SchedulerError as error:
+            found[kind] = str(error)
+    return Outcome(found)
+
+
+def _validate_power(driver: Driver, machine: Machine, arguments: Mapping[str, Any]) -> Outcome:
+    """Whether the machine can be brought to ``target``."""
+    driver.power.validate(machine)
+    target, supported = arguments["target"], driver.power.get_supported_power_states(machine)
+    if target not in supported:
+        raise InvalidValue(
+            message=f"The power interface of node {machine.uuid} does not support '{target}'. "
+            f"It supports: {', '.join(supported)}."
+        )
+    return Outcome()
+
+
+def _validate_deploy(driver: Driver, machine: Machine, arguments: Mapping[str, Any]) -> Outcome:
+    """Whether the machine can be deployed by these steps."""
+    driver.power.validate(machine)
+    driver.deploy.validate(machine)
+    step_plans.deployment(driver, arguments["templates"], arguments["steps"])
+    return Outcome()
+
+
+def _vendor_methods(driver: Driver, machine: Machine, arguments: Mapping[str, Any]) -> Outcome:
+    return Outcome({name: asdict(method) for name, method in driver.vendor.methods.items()})
+
+
+def _validate_vendor(driver: Driver, machine: Machine, arguments: Mapping[str, Any]) -> Outcome:
+    """What kind of method it is that takes this HTTP method and these arguments."""
+    name, http_method = arguments["method"], arguments["http_method"]
+    known = driver.vendor.methods.get(name)
+    if known is None:
+        raise InvalidValue(message=f"No handler for method {name}")
+    if http_method not in known.http_methods:
+        raise InvalidValue(message=f"The method {name} does not support HTTP {http_method}")
+    driver.vendor.validate_call(machine, name, arguments["arguments"])
+    return Outcome(asdict(known))
+
+
+def _call_vendor(driver: Driver, machine: Machine, arguments: Mapping[str, Any]) -> Outcome:
+    return Outcome(driver.vendor.call(machine, arguments["method"], arguments["arguments"]))
+
+
+def _start_console(driver: Driver, machine: Machine, arguments: Mapping[str, Any]) -> Outcome:
+    driver.console.start_console(machine)
+    return Outcome(effect=Effect(fields={"console_enabled": True}))
+
+
+def _stop_console(driver: Driver, machine: Machine, arguments: Mapping[str, Any]) -> Outcome:
+    driver.console.stop_console(machine)
+    return Outcome(effect=Effect(fields={"console_enabled": False}))
+
+
+def _plain(interface: str, name: str) -> Method:
+    """The method of an interface, whose value is what it says, or what it did."""
+
+    def call(driver: Driver, machine: Machine, arguments: Mapping[str, Any]) -> Outcome:
+        value = getattr(getattr(driver, interface), name)(machine, **arguments)
+        return Outcome(effect=value) if isinstance(value, Effect) else Outcome(value)
+
+    return call
+
+
+METHODS: Mapping[str, Method] = {
+    "validate": _validate,
+    "report": _report,
+    "validate_power": _validate_power,
+    "validate_deploy": _validate_deploy,
+    "vendor.methods": _vendor_methods,
+    "vendor.validate_call": _validate_vendor,
+    "vendor.call": _call_vendor,
+    "console.start": _start_console,
+    "console.stop": _stop_console,
+    **{
+        f"{interface}.{name}": _plain(interface, name)
+        for interface, names in {
+            "console": ("get_console",),
+            "management": (
+                "get_boot_device",
+                "set_boot_device",
+                "set_boot_mode",
+                "set_secure_boot",
+                "get_supported_boot_devices",
+                "inject_nmi",
+                "get_supported_indicators",
+                "get_indicator_state",
+                "set_indicator_state",
+                "get_virtual_media",
+                "attach_virtual_media",
+                "detach_virtual_media",
+            ),
+            "network": ("vif_list", "vif_attach", "vif_detach", "port_changed", "portgroup_changed"),
+        }.items()
+        for name in names
+    },
+}
+
+
+def call_node(method: str, machine: Machine, arguments: Mapping[str, Any]) -> Outcome:
+    """Call a method of a machine's driver. Raises what that raises, InvalidValue if there is no such method."""
+    known = METHODS.get(method)
+    if known is None:
+        raise _unknown(method)
+    return known(Driver(machine), machine, arguments)
+
+
+def call_type(method: str, hardware_type: str, arguments: Mapping[str, Any], settings: Settings) -> Outcome:
+    """Call a method of a hardware type: one of its default vendor interface, which is all that there is."""
+    if method != "vendor.call_driver":
+        raise _unknown(method)
+    enabled = EnabledDrivers.of(settings)
+    name = enabled.default(next(each for each in enabled.hardware_types if each.name == hardware_type), "vendor")
+    interface: VendorInterface = registry.interface("vendor", name)
+    return Outcome(interface.call_driver(arguments["method"], arguments["arguments"], settings))
+
+
+def _unknown(method: str) -> InvalidValue:
+    return InvalidValue(message=f"The conductor's release has no method {method} of drivers. Upgrade it.")

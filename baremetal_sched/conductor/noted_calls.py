@@ -1,0 +1,95 @@
+"""Which call of a driver a piece of work waits for, and since when: a machine may be slow, or never answer."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from baremetal_sched.baremetal.machine import Machine
+from baremetal_sched.baremetal.steps import Kind, Step
+from baremetal_sched.drivers.driver import Driver
+
+
+@dataclass(frozen=True)
+class NotedCall:
+    """A call that goes on: its name, such as ``power.set_power_state``, and when it began (monotonic)."""
+
+    name: str
+    begun: float
+
+
+class NotedCalls:
+    """The calls of one piece of work, one after the other.
+
+    ``extra_seconds`` is what the work may take longer than others, by request. ``reserved`` has the other nodes that
+    were reserved for it, by the ids of the work on them.
+    """
+
+    def __init__(self) -> None:
+        self.extra_seconds = 0.0
+        self.reserved: dict[int, int] = {}
+        self._lock = threading.Lock()
+        self._current: NotedCall | None = None
+
+    @property
+    def current(self) -> NotedCall | None:
+        """The call that the work waits for; None if it waits for none."""
+        with self._lock:
+            return self._current
+
+    def takes_longer_than(self, seconds: float) -> bool:
+        """Return whether the work has been waiting for one call for so long."""
+        call = self.current
+        return call is not None and time.monotonic() - call.begun > seconds
+
+    @contextmanager
+    def calling(self, name: str) -> Iterator[None]:
+        """Note that a driver is being called."""
+        with self._lock:
+            self._current = NotedCall(name, time.monotonic())
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._current = None
+
+
+class NotedDriver(Driver):
+    """The interfaces of a machine, whose calls are noted."""
+
+    def __init__(self, machine: Machine, calls: NotedCalls) -> None:
+        super().__init__(machine)
+        self._plain = Driver(machine)
+        self._calls = calls
+
+    def __getattr__(self, interface_type: str) -> Any:
+        """See ``Driver``."""
+        found = _NotedInterface(getattr(self._plain, interface_type), interface_type, self._calls)
+        self.__dict__[interface_type] = found
+        return found
+
+    def steps(self, kind: Kind) -> list[Step]:
+        """See ``Driver``."""
+        return self._plain.steps(kind)
+
+
+class _NotedInterface:
+    """Stands for an interface; what is called is noted."""
+
+    def __init__(self, interface: Any, kind: str, calls: NotedCalls) -> None:
+        self._interface = interface
+        self._kind = kind
+        self._calls = calls
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._interface, name)
+        return self._noted(name, value) if callable(value) else value
+
+    def _noted(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **named: Any) -> Any:
+            with self._calls.calling(f"{self._kind}.{name}"):
+                return method(*arguments, **named)
+
+        return call

@@ -1,0 +1,101 @@
+"""Which steps cleaning, deploying or servicing a machine is made of, and in which order.
+
+A planned step is a JSON object, for it is kept with the node and shown: ``interface``, ``step``, ``args``, ``priority``
+and ``abortable``.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from baremetal_sched.baremetal.steps import Argument, Kind, Step
+from baremetal_sched.drivers.driver import Driver
+from baremetal_sched.errors import InvalidValue
+
+Planned = dict[str, Any]
+
+HOLD = "hold"
+WAIT = "wait"
+#: Steps that any machine has, whatever the interface that a client names with them.
+POWER_STEPS = {"power_on": "power on", "power_off": "power off", "reboot": "rebooting"}
+RESERVED = (HOLD, WAIT, *POWER_STEPS)
+
+#: In seconds.
+_LONGEST_WAIT = 3600
+_WAIT_ARGUMENTS = {"seconds": Argument("Seconds to wait; without it, until an agent reports.")}
+
+
+def automated(driver: Driver, kind: Kind) -> list[Planned]:
+    """The steps that are done without being asked for."""
+    return [_planned(step, {}, step.priority) for step in driver.steps(kind) if step.priority > 0]
+
+
+def requested(driver: Driver, kind: Kind, wanted: Sequence[Mapping[str, Any]]) -> list[Planned]:
+    """The steps that a client named, in the order in which he named them; ``order``, where given, comes first.
+
+    Raises InvalidValue if the machine lacks one of them, or if one does not take its arguments.
+    """
+    return [_find(driver, kind, each) for each in sorted(wanted, key=lambda each: int(each.get("order", 0)))]
+
+
+def deployment(driver: Driver, *layers: Iterable[Mapping[str, Any]]) -> list[Planned]:
+    """The machine's own steps of a deployment, overridden and completed by ``layers``, the last one the strongest.
+
+    A priority of 0 leaves a step out. What the machine lacks is left out too, as Ironic does it. Raises InvalidValue if
+    a step does not take its arguments.
+    """
+    known = {(step.interface, step.step): step for step in driver.steps("deploy")}
+    plan = {key: _planned(step, {}, step.priority) for key, step in known.items()}
+    for layer in layers:
+        for each in layer:
+            key = (each["interface"], each["step"])
+            step = known.get(key)
+            if step is None and each["step"] in RESERVED:
+                step = Step(*key)
+            if step is not None:
+                arguments = each.get("args") or {}
+                _check_arguments("deploy", step, arguments)
+                plan[key] = _planned(step, arguments, int(each["priority"]))
+    return sorted((each for each in plan.values() if each["priority"] > 0), key=lambda each: -each["priority"])
+
+
+def name_of(step: Planned) -> str:
+    """A step as people call it."""
+    return f"{step['interface']}.{step['step']}"
+
+
+def _planned(step: Step, arguments: Mapping[str, Any], priority: int) -> Planned:
+    return {
+        "interface": step.interface,
+        "step": step.step,
+        "args": dict(arguments),
+        "priority": priority,
+        "abortable": step.abortable,
+    }
+
+
+def _find(driver: Driver, kind: Kind, wanted: Mapping[str, Any]) -> Planned:
+    arguments = wanted.get("args") or {}
+    known = {(step.interface, step.step): step for step in driver.steps(kind)}
+    step = known.get((wanted["interface"], wanted["step"]))
+    if wanted["step"] in RESERVED:
+        step = Step(wanted["interface"], wanted["step"], abortable=True)
+    if step is None:
+        raise InvalidValue(message=f"node does not support this {kind} step: {dict(wanted)}")
+    _check_arguments(kind, step, arguments)
+    return _planned(step, arguments, 0)
+
+
+def _check_arguments(kind: Kind, step: Step, arguments: Mapping[str, Any]) -> None:
+    accepted = _WAIT_ARGUMENTS if step.step == WAIT else step.arguments
+    surplus = sorted(set(arguments) - set(accepted))
+    missing = sorted(name for name, argument in accepted.items() if argument.required and name not in arguments)
+    if surplus:
+        raise InvalidValue(message=f"{kind} step {step.step} has these unexpected arguments: {', '.join(surplus)}")
+    if missing:
+        raise InvalidValue(message=f"{kind} step {step.step} is missing these required arguments: {', '.join(missing)}")
+    if step.step == WAIT and not _is_duration(arguments.get("seconds", 0)):
+        raise InvalidValue(message=f"{kind} step wait: seconds has to be a number from 0 to {_LONGEST_WAIT}")
+
+
+def _is_duration(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _LONGEST_WAIT

@@ -1,0 +1,59 @@
+"""How soon a conductor notices that a call of a driver is waiting."""
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from baremetal_sched.conductor.call_watch import CallWatch
+from baremetal_sched.conductor.host import Host
+from tests.functional.conductor.test_driver_calls import write_down
+from tests.service import Service
+
+
+@pytest.fixture
+def told() -> threading.Event:
+    return threading.Event()
+
+
+@pytest.fixture
+def watch(service: Service, told: threading.Event) -> Iterator[CallWatch]:
+    service.add_node("n1")
+    watching = CallWatch(Host("c1", service.database, service.app.extensions["settings"]))
+    watching.wait(told)  # SQLite has something new for it at first
+    yield watching
+    watching.close()
+
+
+def waited(watch: CallWatch, told: threading.Event) -> float:
+    begun = time.monotonic()
+    watch.wait(told)
+    return time.monotonic() - begun
+
+
+def test_a_call_is_noticed_at_once(service: Service, watch: CallWatch, told: threading.Event) -> None:
+    """PostgreSQL tells of it, which is not the watch's business."""
+    if watch._dialect == "postgresql":
+        pytest.skip("there is a listener for that")
+    threading.Timer(0.1, lambda: write_down(service)).start()
+    assert 0.1 <= waited(watch, told) < 0.35
+
+
+def test_nothing_is_looked_for_while_nothing_happens(watch: CallWatch, told: threading.Event) -> None:
+    assert waited(watch, told) >= 0.45
+
+
+def test_somebody_tells(watch: CallWatch, told: threading.Event) -> None:
+    told.set()
+    assert waited(watch, told) < 0.2
+    assert not told.is_set()
+
+
+def test_a_connection_that_is_lost_is_made_again(service: Service, watch: CallWatch, told: threading.Event) -> None:
+    if watch._dialect == "postgresql":
+        pytest.skip("it has no connection")
+    watch._connection.close()
+    assert waited(watch, told) < 0.2
+    waited(watch, told)
+    assert waited(watch, told) >= 0.45
