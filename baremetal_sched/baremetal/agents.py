@@ -10,10 +10,9 @@ from urllib.parse import urlsplit
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import nodes, provision, states
+from baremetal_sched.baremetal import agent_info, nodes, provision, states
 from baremetal_sched.baremetal.addresses import AddressRefused, allowed_hosts
-from baremetal_sched.baremetal.drivers import agent
-from baremetal_sched.baremetal.drivers.machine import set_internal
+from baremetal_sched.baremetal.machine import set_internal
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.baremetal.secrets import MASK
 from baremetal_sched.db.clock import utcnow
@@ -72,7 +71,7 @@ def look_up(session: Session, node_uuid: str | None, addresses: Collection[str],
 
 def _more_states(node: Node, settings: Settings) -> frozenset[str]:
     """Where else an agent may be on the machine of ``node``."""
-    return agent.FAST_TRACK if agent.is_on_fast_track(node.driver_info or {}, settings) else frozenset()
+    return agent_info.FAST_TRACK if agent_info.is_on_fast_track(node.driver_info or {}, settings) else frozenset()
 
 
 def _ids(session: Session, condition: ColumnElement[bool]) -> set[int]:
@@ -105,7 +104,7 @@ def give_token(node: Node, settings: Settings) -> str:
 
 
 def _track(node: Node, settings: Settings) -> dict[str, bool]:
-    return {agent.FAST: True} if agent.is_on_fast_track(node.driver_info or {}, settings) else {}
+    return {agent_info.FAST: True} if agent_info.is_on_fast_track(node.driver_info or {}, settings) else {}
 
 
 def note_report(node: Node, settings: Settings) -> None:
@@ -114,7 +113,7 @@ def note_report(node: Node, settings: Settings) -> None:
 
 
 def _heard_of(node: Node, settings: Settings) -> dict[str, Any]:
-    return {agent.LAST_HEARTBEAT: utcnow().isoformat(), **_track(node, settings)}
+    return {agent_info.LAST_HEARTBEAT: utcnow().isoformat(), **_track(node, settings)}
 
 
 def beat(session: Session, node: Node, heartbeat: Heartbeat, membership: Membership, settings: Settings) -> None:
@@ -126,7 +125,7 @@ def beat(session: Session, node: Node, heartbeat: Heartbeat, membership: Members
     membership.require(node.conductor_group, node.driver)
     known = node.driver_internal_info or {}
     _authenticate(known, heartbeat)
-    if not known.get(agent.URL):
+    if not known.get(agent_info.URL):
         # The first heartbeat is to be tried again soon; later ones come anyway.
         nodes.require_unlocked(node)
     waits = node.provision_state in _RESUMED_STATES
@@ -134,7 +133,7 @@ def beat(session: Session, node: Node, heartbeat: Heartbeat, membership: Members
     if node.reservation is not None or not (waits or node.provision_state in noted):
         return
     said = {name: value for name in _KEPT if (value := getattr(heartbeat, name))}
-    said |= {agent.URL: heartbeat.callback_url, **_heard_of(node, settings)}
+    said |= {agent_info.URL: heartbeat.callback_url, **_heard_of(node, settings)}
     set_internal(node, **said)
     node.touch()
     if waits and not node.maintenance:
@@ -147,7 +146,7 @@ def _check(node: Node, heartbeat: Heartbeat, settings: Settings) -> None:
     url = heartbeat.callback_url
     if url:
         _check_address(url, settings)
-    known = (node.driver_internal_info or {}).get(agent.URL)
+    known = (node.driver_internal_info or {}).get(agent_info.URL)
     if known is not None and known != url:
         raise InvalidValue(message='Detected change in ramdisk provided "callback_url"')
     if heartbeat.agent_token is None:

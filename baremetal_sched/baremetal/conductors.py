@@ -1,17 +1,17 @@
 """The registry of conductors: who is there, which group and hardware types each serves, and who is alive."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import RowMapping, delete, insert, select, update
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.drivers import HARDWARE_TYPES
+from baremetal_sched.baremetal.driver_facts import ServedType
 from baremetal_sched.baremetal.identifiers import is_conductor_group
 from baremetal_sched.baremetal.ownership import alive
 from baremetal_sched.db.clock import epoch, utcnow
-from baremetal_sched.db.models import Conductor, ConductorInterface, Node
+from baremetal_sched.db.models import Conductor, ConductorHardwareType, ConductorInterface, Node
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import ConductorNotFound
@@ -19,8 +19,8 @@ from baremetal_sched.errors.baremetal import ConductorNotFound
 _HOST_NAME = re.compile(r"[^\s/]{1,255}")
 
 
-def check_registration(hostname: str, group: str, hardware_types: Iterable[str]) -> None:
-    """Raise InvalidValue for a host name, a group or hardware types that cannot be a conductor's."""
+def check_registration(hostname: str, group: str) -> None:
+    """Raise InvalidValue for a host name or a group that cannot be a conductor's."""
     if not _HOST_NAME.fullmatch(hostname):
         raise InvalidValue(
             message=f"{hostname!r} cannot be the host name of a conductor: 1 to 255 characters, no blanks."
@@ -29,25 +29,17 @@ def check_registration(hostname: str, group: str, hardware_types: Iterable[str])
         raise InvalidValue(
             message=f"{group!r} cannot be a conductor group: use letters, digits, '_', '-' and '.', at most 255."
         )
-    types = list(hardware_types)
-    unknown = sorted(set(types) - set(HARDWARE_TYPES))
-    if unknown or not types:
-        raise InvalidValue(
-            message=f"Unknown hardware types: {', '.join(unknown) or '(none given)'}. "
-            f"This release has: {', '.join(HARDWARE_TYPES)}."
-        )
 
 
 def register(
-    session: Session, hostname: str, group: str, hardware_types: Iterable[str], pin_release_version: str | None = None
+    session: Session, hostname: str, group: str, served: Sequence[ServedType], pin_release_version: str | None = None
 ) -> int:
-    """Enter a conductor, or take up its old entry, as online from now on. Returns its id.
+    """Enter a conductor with what it serves, or take up its old entry, as online from now on. Returns its id.
 
     ``pin_release_version`` is one of ``releases.RELEASES`` while it is to behave like that release.
     Raises InvalidValue like ``check_registration``.
     """
-    types = list(hardware_types)
-    check_registration(hostname, group, types)
+    check_registration(hostname, group)
     values: dict[str, Any] = {
         "conductor_group": group.lower(),
         "online": True,
@@ -61,22 +53,36 @@ def register(
     else:
         session.execute(update(Conductor).where(Conductor.id == conductor_id).values(**values))
         session.execute(delete(ConductorInterface).where(ConductorInterface.conductor_id == conductor_id))
-    session.execute(insert(ConductorInterface), _interface_rows(conductor_id, types))
+        session.execute(delete(ConductorHardwareType).where(ConductorHardwareType.conductor_id == conductor_id))
+    session.execute(insert(ConductorInterface), _interface_rows(conductor_id, served))
+    session.execute(insert(ConductorHardwareType), _hardware_type_rows(conductor_id, served))
     return conductor_id
 
 
-def _interface_rows(conductor_id: int, hardware_types: Iterable[str]) -> list[dict[str, Any]]:
+def _interface_rows(conductor_id: int, served: Iterable[ServedType]) -> list[dict[str, Any]]:
     return [
         {
             "conductor_id": conductor_id,
-            "hardware_type": hardware_type,
+            "hardware_type": hardware_type.name,
             "interface_type": interface_type,
             "interface_name": name,
             "is_default": name == names[0],
         }
-        for hardware_type in hardware_types
-        for interface_type, names in HARDWARE_TYPES[hardware_type].interfaces.items()
+        for hardware_type in served
+        for interface_type, names in hardware_type.listed.items()
         for name in names
+    ]
+
+
+def _hardware_type_rows(conductor_id: int, served: Iterable[ServedType]) -> list[dict[str, Any]]:
+    return [
+        {
+            "conductor_id": conductor_id,
+            "hardware_type": hardware_type.name,
+            "offers": hardware_type.offers_document(),
+            "facts": hardware_type.facts,
+        }
+        for hardware_type in served
     ]
 
 
@@ -135,8 +141,16 @@ def forget_gone(session: Session, after: float) -> list[str]:
     ).all()
     ids = [conductor_id for conductor_id, _ in rows]
     session.execute(delete(ConductorInterface).where(ConductorInterface.conductor_id.in_(ids)))
+    session.execute(delete(ConductorHardwareType).where(ConductorHardwareType.conductor_id.in_(ids)))
     session.execute(delete(Conductor).where(Conductor.id.in_(ids)))
     return [hostname for _, hostname in rows]
+
+
+def count_given_up_call(session: Session, hostname: str) -> None:
+    """Count a call of a driver that the conductor has given up, since the machine did not answer."""
+    session.execute(
+        update(Conductor).where(Conductor.hostname == hostname).values(given_up_calls=Conductor.given_up_calls + 1)
+    )
 
 
 def sign_off(session: Session, hostname: str) -> None:

@@ -1,30 +1,30 @@
-"""The console of a node, switched by its console interface in the request's own transaction."""
+"""The console of a node."""
 
 from typing import Any
 
-from baremetal_sched.baremetal.drivers.interfaces import Driver
-from baremetal_sched.baremetal.drivers.machine import Machine
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import driver_calls, driver_work
+from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.db.models import Node
-from baremetal_sched.settings import Settings
 
 
-def show(node: Node, settings: Settings) -> dict[str, Any]:
-    """``console_enabled``, and ``console_info``: how it is reached, null while it is off."""
-    machine = Machine.of(node, settings)
-    interface = Driver(machine).console
-    info = interface.get_console(machine) if node.console_enabled else None
+def show(session: Session, node: Node, membership: Membership) -> dict[str, Any]:
+    """``console_enabled``, and ``console_info``: how it is reached, null while it is off. Raises Unanswered."""
+    info = driver_calls.answer(session, node, membership, "console.get_console") if node.console_enabled else None
     return {"console_enabled": node.console_enabled, "console_info": info}
 
 
-def switch(node: Node, *, enabled: bool, settings: Settings) -> None:
-    """Switch the console of the node (its row locked) on or off. Raises UnsupportedByDriver."""
-    machine = Machine.of(node, settings)
-    interface = Driver(machine).console
-    interface.validate(machine)
-    if enabled:
-        interface.start_console(machine)
-    else:
-        interface.stop_console(machine)
-    node.console_enabled = enabled
-    node.last_error = None
-    node.touch()
+def switch(session: Session, node: Node, membership: Membership, *, enabled: bool) -> None:
+    """Have the console of the node (its row locked) switched on or off; if that fails, ``last_error`` says so.
+
+    Raises Unanswered, and UnsupportedByDriver if there is no console.
+    """
+    method, failure = ("start", "Error enabling console") if enabled else ("stop", "Error disabling console")
+    driver_work.request(session, node, membership, "console", method, failure)
+
+
+def stop(session: Session, node: Node, membership: Membership) -> None:
+    """Have the console switched off, if it is on: the node is to be deleted. Raises Unanswered until it is."""
+    if node.console_enabled:
+        driver_calls.answer(session, node, membership, "console.stop", reserves=True)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.drivers.machine import Flashed
+from baremetal_sched.baremetal.machine import Flashed
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import FirmwareComponent, Node
 from baremetal_sched.documents.fields import COMMON, Field, Fields

@@ -11,9 +11,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import inspection_rules, inventory, node_update, ports, traits
-from baremetal_sched.baremetal.drivers.inspect import Finding
 from baremetal_sched.baremetal.hooks import registry
 from baremetal_sched.baremetal.identifiers import canonical_mac
+from baremetal_sched.baremetal.machine import Finding
 from baremetal_sched.baremetal.node_fields import FIELDS
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.baremetal.rules import built_in, engine

@@ -1,51 +1,45 @@
 """Managing a machine: boot device, boot mode, secure boot, interrupts, indicators.
 
-Interfaces answer at once, in the request's own transaction.
+What reads something raises Unanswered if the driver has not been asked yet.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NoReturn
 
-from baremetal_sched.baremetal import state_machine
-from baremetal_sched.baremetal.drivers.interfaces import Driver
-from baremetal_sched.baremetal.drivers.machine import Effect, Machine
-from baremetal_sched.baremetal.drivers.management import BOOT_MODES, Indicators, ManagementInterface
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import driver_calls, driver_work, state_machine
+from baremetal_sched.baremetal.boot import BOOT_MODES
+from baremetal_sched.baremetal.driver_calls import Then
+from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.errors.baremetal import InvalidNodeState, UnsupportedByDriver
-from baremetal_sched.settings import Settings
+from baremetal_sched.errors.baremetal import InvalidNodeState
+
+#: What is known of each indicator, by component and name.
+Indicators = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
-def _interface(node: Node, settings: Settings) -> tuple[ManagementInterface, Machine]:
-    machine = Machine.of(node, settings)
-    return Driver(machine).management, machine
+def boot_device(session: Session, node: Node, membership: Membership) -> dict[str, Any]:
+    """``{"boot_device": …, "persistent": …}``. The node is reserved meanwhile."""
+    method = "management.get_boot_device"
+    found: dict[str, Any] = driver_calls.answer(session, node, membership, method, reserves=True)
+    return found
 
 
-def _change(node: Node, settings: Settings, action: Callable[[ManagementInterface, Machine], Effect]) -> None:
-    effect = action(*_interface(node, settings))
-    effect.write(node)
-    node.touch()
-
-
-def boot_device(node: Node, settings: Settings) -> dict[str, Any]:
-    """``{"boot_device": …, "persistent": …}``"""
-    management, machine = _interface(node, settings)
-    return management.get_boot_device(machine)
-
-
-def supported_boot_devices(node: Node, settings: Settings) -> list[str]:
+def supported_boot_devices(session: Session, node: Node, membership: Membership) -> list[str]:
     """What the machine can be told to boot from."""
-    management, machine = _interface(node, settings)
-    return management.get_supported_boot_devices(machine)
+    found: list[str] = driver_calls.answer(session, node, membership, "management.get_supported_boot_devices")
+    return found
 
 
-def set_boot_device(node: Node, device: str, *, persistent: bool, settings: Settings) -> None:
-    """Boot from ``device`` the next time, or always. Raises InvalidValue for one that the machine lacks."""
-    _change(node, settings, lambda each, machine: each.set_boot_device(machine, device, persistent=persistent))
+def set_boot_device(node: Node, membership: Membership, device: str, *, persistent: bool, then: Then) -> NoReturn:
+    """Boot from ``device`` the next time, or always; the driver raises InvalidValue for one that the machine lacks."""
+    asked = {"device": device, "persistent": persistent}
+    driver_calls.order(node, membership, "management.set_boot_device", asked, then)
 
 
-def set_boot_mode(node: Node, mode: str, settings: Settings) -> None:
+def set_boot_mode(session: Session, node: Node, membership: Membership, mode: str) -> None:
     """Boot in this mode; if the machine cannot, ``last_error`` says so.
 
     Raises InvalidValue for what is no mode, InvalidNodeState while the node is worked on.
@@ -55,29 +49,18 @@ def set_boot_mode(node: Node, mode: str, settings: Settings) -> None:
             message=f"Invalid boot mode {mode} requested for node. Allowed boot modes are: {', '.join(BOOT_MODES)}"
         )
     _require_stable(node, "boot mode")
-    with saying(node, f"Failed to change boot mode to '{mode}'"):
-        _change(node, settings, lambda each, machine: each.set_boot_mode(machine, mode))
+    failure = f"Failed to change boot mode to '{mode}'"
+    driver_work.request(session, node, membership, "management", "set_boot_mode", failure, mode=mode)
 
 
-def set_secure_boot(node: Node, *, enabled: bool, settings: Settings) -> None:
+def set_secure_boot(session: Session, node: Node, membership: Membership, *, enabled: bool) -> None:
     """Switch secure boot; if the machine cannot, ``last_error`` says so.
 
     Raises InvalidNodeState while the node is worked on.
     """
     _require_stable(node, "secure boot")
-    with saying(node, f"Failed to change secure_boot state to '{enabled}'"):
-        _change(node, settings, lambda each, machine: each.set_secure_boot(machine, enabled))
-
-
-@contextmanager
-def saying(node: Node, failed: str) -> Iterator[None]:
-    """What fails is said in ``last_error``, and not to the client: his request has been accepted, as Ironic does."""
-    node.last_error = None
-    try:
-        yield
-    except UnsupportedByDriver as error:
-        node.last_error = f"{failed}: {error}"
-        node.touch()
+    failure = f"Failed to change secure_boot state to '{enabled}'"
+    driver_work.request(session, node, membership, "management", "set_secure_boot", failure, enabled=enabled)
 
 
 def _require_stable(node: Node, what: str) -> None:
@@ -87,24 +70,28 @@ def _require_stable(node: Node, what: str) -> None:
         )
 
 
-def inject_nmi(node: Node, settings: Settings) -> None:
+def inject_nmi(node: Node, membership: Membership, then: Then) -> NoReturn:
     """Send a non-maskable interrupt."""
-    management, machine = _interface(node, settings)
-    management.inject_nmi(machine)
+    driver_calls.order(node, membership, "management.inject_nmi", {}, then)
 
 
-def indicators(node: Node, settings: Settings) -> Indicators:
+def indicators(session: Session, node: Node, membership: Membership) -> Indicators:
     """The machine's indicators, by component and name."""
-    management, machine = _interface(node, settings)
-    return management.get_supported_indicators(machine)
+    found: Indicators = driver_calls.answer(session, node, membership, "management.get_supported_indicators")
+    return found
 
 
-def indicator_state(node: Node, component: str, name: str, settings: Settings) -> str:
-    """The state of an indicator. Raises InvalidValue if there is none of that name."""
-    management, machine = _interface(node, settings)
-    return management.get_indicator_state(machine, component, name)
+def indicator_state(session: Session, node: Node, membership: Membership, component: str, name: str) -> str:
+    """The state of an indicator; the driver raises InvalidValue if there is none of that name. The node is reserved
+    meanwhile."""
+    method, asked = "management.get_indicator_state", {"component": component, "indicator": name}
+    found: str = driver_calls.answer(session, node, membership, method, asked, reserves=True)
+    return found
 
 
-def set_indicator_state(node: Node, component: str, name: str, state: str, settings: Settings) -> None:
+def set_indicator_state(
+    node: Node, membership: Membership, component: str, name: str, state: str, then: Then
+) -> NoReturn:
     """Switch an indicator."""
-    _change(node, settings, lambda each, machine: each.set_indicator_state(machine, component, name, state))
+    asked = {"component": component, "indicator": name, "state": state}
+    driver_calls.order(node, membership, "management.set_indicator_state", asked, then)

@@ -39,12 +39,17 @@ def figures(session: Session, settings: Settings) -> list[Metric]:
         "Changes of nodes' resource providers that a conductor undid.",
         labels=["conductor"],
     )
+    given_up = CounterMetricFamily(
+        "baremetal_sched_given_up_driver_calls",
+        "Calls of drivers that a conductor gave up, since the machine did not answer.",
+        labels=["conductor"],
+    )
     alive_by_group: dict[str, int] = {}
     is_alive = alive(settings.conductor.heartbeat_timeout)
-    for hostname, group, changes, lives in session.execute(
-        select(Conductor.hostname, Conductor.conductor_group, Conductor.undone_changes, is_alive)
-    ):
+    columns = (Conductor.hostname, Conductor.conductor_group, Conductor.undone_changes, Conductor.given_up_calls)
+    for hostname, group, changes, calls, lives in session.execute(select(*columns, is_alive)):
         undone.add_metric([hostname], changes)
+        given_up.add_metric([hostname], calls)
         alive_by_group[group] = alive_by_group.get(group, 0) + bool(lives)
     for group, count in alive_by_group.items():
         living.add_metric([group], count)
@@ -54,4 +59,4 @@ def figures(session: Session, settings: Settings) -> list[Metric]:
     )
     for kind, count in session.execute(select(NodeWork.kind, func.count()).group_by(NodeWork.kind)):
         pending.add_metric([kind], count)
-    return [nodes, not_offered, without, living, undone, pending]
+    return [nodes, not_offered, without, living, undone, given_up, pending]

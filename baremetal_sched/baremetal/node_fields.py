@@ -1,6 +1,6 @@
 """The fields of a node."""
 
-from baremetal_sched.baremetal.drivers import INTERFACE_TYPES
+from baremetal_sched.baremetal.interface_types import INTERFACE_TYPES
 from baremetal_sched.documents.fields import Field, Fields, Kind
 
 

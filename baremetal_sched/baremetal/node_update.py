@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import allocations, chassis, nodes, resource_class_names, states
-from baremetal_sched.baremetal.drivers import INTERFACE_TYPES
+from baremetal_sched.baremetal import allocations, chassis, driver_facts, nodes, resource_class_names, states
+from baremetal_sched.baremetal.interface_types import INTERFACE_TYPES
 from baremetal_sched.baremetal.node_fields import FIELDS
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.baremetal.schemas.nodes import NODE_UPDATE
@@ -49,7 +49,7 @@ def update(
     changed = _changes(before, after, membership)
     nodes.require_unlocked(node)
     named = {patch.root(operation) for operation in operations}
-    _apply(session, node, before, after, changed, named, reset_interfaces, access)
+    _apply(session, node, before, after, changed, named, membership, reset_interfaces, access)
     return node
 
 
@@ -63,7 +63,7 @@ def set_fields(session: Session, node: Node, values: Mapping[str, Any], membersh
     if after["name"] is not None:
         nodes.check_name(after["name"], hostname_only=False, refusal="Cannot give the node the invalid name")
     changed = _changes(before, after, membership)
-    _apply(session, node, before, after, changed, set(values), reset_interfaces=False)
+    _apply(session, node, before, after, changed, set(values), membership)
 
 
 def document_of(session: Session, node: Node) -> dict[str, Any]:
@@ -85,13 +85,14 @@ def _apply(
     after: dict[str, Any],
     changed: dict[str, Any],
     named: set[str],
-    reset_interfaces: bool,
+    membership: Membership,
+    reset_interfaces: bool = False,
     access: Access = UNRESTRICTED,
 ) -> None:
     _check_flags(node, after, changed)
     _check_states(node, changed, reset_interfaces)
     _check_values(session, node, after, changed, access)
-    _settle_interfaces(after, changed, before, named, reset_interfaces)
+    _settle_interfaces(session, after, changed, before, named, membership, reset_interfaces)
     if changed:
         _store(session, node, changed)
 
@@ -184,10 +185,12 @@ def _is_name(value: Any) -> bool:
 
 
 def _settle_interfaces(
+    session: Session,
     after: Mapping[str, Any],
     changed: dict[str, Any],
     before: Mapping[str, Any],
     named: set[str],
+    membership: Membership,
     reset_interfaces: bool,
 ) -> None:
     """Fill interfaces that were removed with defaults; on a change of driver, keep or reset them all."""
@@ -196,7 +199,8 @@ def _settle_interfaces(
     if "driver" not in changed and not any(name in changed for name in _INTERFACES):
         return
     chosen = {name: after[name] for name in _INTERFACES if name in named or not reset_interfaces}
-    for name, value in nodes.interfaces(after["driver"], chosen).items():
+    offers = driver_facts.offers(session, after["driver"], after["conductor_group"], membership)
+    for name, value in nodes.interfaces(after["driver"], chosen, offers).items():
         if value != before[name]:
             changed[name] = value
         else:

@@ -8,9 +8,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, bindparam, delete, select
 from sqlalchemy.orm import Session, load_only
 
-from baremetal_sched.baremetal import chassis, projection, resource_class_names, states
-from baremetal_sched.baremetal.drivers import HARDWARE_TYPES, INTERFACE_TYPES
+from baremetal_sched.baremetal import chassis, console, driver_facts, projection, resource_class_names, states
+from baremetal_sched.baremetal.driver_facts import Offer
 from baremetal_sched.baremetal.identifiers import RESERVED_NODE_NAMES, is_conductor_group, is_logical_name
+from baremetal_sched.baremetal.interface_types import INTERFACE_TYPES
 from baremetal_sched.baremetal.ownership import LiveMembers, Membership
 from baremetal_sched.baremetal.visibility import EVERYTHING, UNRESTRICTED, Access, Visibility
 from baremetal_sched.db.clock import utcnow
@@ -155,7 +156,7 @@ def create(
     chassis_id = chassis.id_of(session, fields.pop("chassis_uuid", None))
     parent = find_parent(session, fields.pop("parent_node", None), fields.get("owner"), visible)
     fields["resource_class"] = fields.get("resource_class") or settings.default_resource_class
-    fields |= interfaces(driver, fields)
+    fields |= interfaces(driver, fields, driver_facts.offers(session, driver, group, membership))
     _require_free(session, uuid, fields)
     node = Node(
         uuid=uuid,
@@ -249,19 +250,18 @@ def find_parent(session: Session, ident: str | None, owner: str | None, visible:
     return parent.uuid
 
 
-def interfaces(driver: str, chosen: Mapping[str, Any]) -> dict[str, str]:
-    """All interfaces of a node with ``driver``: the chosen ones, and the hardware type's defaults.
+def interfaces(driver: str, chosen: Mapping[str, Any], offers: Mapping[str, Offer]) -> dict[str, str]:
+    """All interfaces of a node with ``driver``: the chosen ones, and the defaults of what is offered.
 
     Raises InvalidValue if one of the chosen does not exist or does not suit the hardware type.
     """
-    hardware = HARDWARE_TYPES[driver]
     result = {}
     for kind in INTERFACE_TYPES:
         name = chosen.get(f"{kind}_interface")
         if name is None:
-            name = hardware.default(kind)
+            name = offers[kind].default
         else:
-            hardware.check(kind, name)
+            offers[kind].check(driver, kind, name)
         result[f"{kind}_interface"] = name
     return result
 
@@ -287,6 +287,7 @@ def destroy(session: Session, ident: str, membership: Membership, settings: Sett
                 f'Valid provision states to perform deletion are: "{allowed}", '
                 "or set the node into maintenance mode"
             )
+    console.stop(session, node, membership)
     projection.withdraw(session, node, force=node.maintenance)
     # The rest goes with the node's row. Not on MariaDB with portgroups, which their ports still name.
     session.execute(delete(Port).where(Port.node_id == node.id))

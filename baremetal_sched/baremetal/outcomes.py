@@ -4,9 +4,8 @@ from collections.abc import Mapping
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import history, instances, state_machine, states
-from baremetal_sched.baremetal.drivers import agent
-from baremetal_sched.baremetal.drivers.machine import set_internal
+from baremetal_sched.baremetal import agent_info, history, instances, state_machine, states
+from baremetal_sched.baremetal.machine import set_internal
 from baremetal_sched.db.models import Node
 
 #: By state: where the step that is going on is noted, and the fault of a node that fails at it.
@@ -42,7 +41,7 @@ def event_type_of(state: str) -> str:
 def settle(node: Node) -> None:
     """No step is going on, none is left, and nobody waits for an agent."""
     clear_steps(node)
-    agent.leave(node)
+    agent_info.leave(node)
 
 
 def clear_steps(node: Node) -> None:

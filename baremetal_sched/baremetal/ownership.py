@@ -40,6 +40,11 @@ class Membership:
         if self._key(group, driver) not in self.members:
             raise NoValidHost(driver=driver, group=group, known=self._known(driver))
 
+    def hosts(self, group: str, driver: str) -> frozenset[str]:
+        """The conductors that serve group and driver; raises like ``require``."""
+        self.require(group, driver)
+        return self.members[self._key(group, driver)]
+
     def require_owner(self, node_uuid: str, group: str, driver: str) -> str:
         """The owner; raises like ``require``."""
         self.require(group, driver)

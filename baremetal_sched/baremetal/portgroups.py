@@ -7,7 +7,7 @@ from sqlalchemy import exists, select
 from sqlalchemy import update as update_rows
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import nodes, records, states
+from baremetal_sched.baremetal import nodes, records, states, vifs
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.baremetal.schemas.portgroups import PORTGROUP_UPDATE
 from baremetal_sched.baremetal.visibility import UNRESTRICTED, Access
@@ -74,20 +74,23 @@ def update(
 
     ``hides_inspect_wait``: the client is older than that state, so to it an inspected node may be changed. ``access``
     has to cover the node, and the other one if the group moves.
-    Raises PortgroupNotFound, NotAllowed, NodeLocked, InvalidValue, InvalidNodeState, PortgroupAlreadyExists,
-    PortgroupNotEmpty, NoValidHost.
+    Raises Unanswered, PortgroupNotFound, NotAllowed, NodeLocked, InvalidValue, InvalidNodeState,
+    PortgroupAlreadyExists, PortgroupNotEmpty, NoValidHost.
     """
     group = records.find_for_change(session, Portgroup, ident, missing)
     node = nodes.find_owner_to_change(session, group.node_id, membership)
     access.check(node)
     before = FIELDS.values_of(group, node_uuid=node.uuid)
-    changed = FIELDS.changes(before, FIELDS.patched(before, operations, PORTGROUP_UPDATE))
+    after = FIELDS.patched(before, operations, PORTGROUP_UPDATE)
+    changed = FIELDS.changes(before, after)
     _check_settled(group, node, hides_inspect_wait)
     if "node_uuid" in changed:
         node = nodes.find_named_in_body(session, changed.pop("node_uuid"), access)
         _check_move(session, group, node)
         changed["node_id"] = node.id
     _require_free(session, changed)
+    if changed:
+        vifs.follow_portgroup(session, node, membership, group.uuid, before, after)
     if "physical_network" in changed:
         session.execute(
             update_rows(Port)

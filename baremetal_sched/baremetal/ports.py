@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import nodes, portgroups, records, states
+from baremetal_sched.baremetal import nodes, portgroups, records, states, vifs
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.baremetal.schemas.ports import PORT_UPDATE
 from baremetal_sched.baremetal.visibility import UNRESTRICTED, Access, Visibility
@@ -89,8 +89,8 @@ def update(
     ``hides_inspect_wait``: the client is older than that state, so to it an inspected node may be changed.
     ``group_has_network``: the client knows that the physical network is the portgroup's. ``access`` has to cover the
     node, and the other one if the port moves.
-    Raises PortNotFound, NotAllowed, NodeLocked, InvalidValue, InvalidNodeState, PortAlreadyExists, PortgroupRefused,
-    NoValidHost.
+    Raises Unanswered, PortNotFound, NotAllowed, NodeLocked, InvalidValue, InvalidNodeState, PortAlreadyExists,
+    PortgroupRefused, NoValidHost.
     """
     port = records.find_for_change(session, Port, ident, missing)
     node = nodes.find_owner_to_change(session, port.node_id, membership)
@@ -119,6 +119,8 @@ def update(
         del changed["portgroup_uuid"]
         changed["portgroup_id"] = group.id if group else None
     _require_free(session, changed)
+    if changed:
+        vifs.follow_port(session, node, membership, port.uuid, before, after)
     records.change(port, changed)
     return port
 

@@ -6,27 +6,22 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import history, nodes, states, work
-from baremetal_sched.baremetal.drivers import agent
-from baremetal_sched.baremetal.drivers.interfaces import Driver
-from baremetal_sched.baremetal.drivers.machine import Effect, Machine
+from baremetal_sched.baremetal import agent_info, driver_calls, history, nodes, states, work
+from baremetal_sched.baremetal.machine import Effect
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import InvalidPowerTarget, NodeNotFound, PowerRefused
-from baremetal_sched.settings import Settings
 
 #: The kind of work that this is.
 KIND = "power"
 
 
-def request(
-    session: Session, ident: str, target: str, timeout: int | None, membership: Membership, settings: Settings
-) -> Node:
+def request(session: Session, ident: str, target: str, timeout: int | None, membership: Membership) -> Node:
     """Ask the node's conductor to bring its power to ``target``: the node is reserved for it until that is done.
 
-    Raises InvalidPowerTarget, PowerRefused (power off is disabled for the node), InvalidValue (it is being cleaned, or
-    its driver cannot switch it), NodeLocked, NoValidHost, NodeNotFound.
+    Raises Unanswered, InvalidPowerTarget, PowerRefused (power off is disabled for the node), InvalidValue (it is being
+    cleaned, or its driver cannot bring it there), NodeLocked, NoValidHost, NodeNotFound.
     """
     node = nodes.find_for_change(session, ident)
     if target not in states.POWER_TARGETS:
@@ -40,8 +35,7 @@ def request(
         )
     owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
     nodes.require_unlocked(node)
-    machine = Machine.of(node, settings)
-    Driver(machine).power.validate(machine)
+    driver_calls.answer(session, node, membership, "validate_power", {"target": target})
     if node.disable_power_off and states.POWER_TARGETS[target] == states.POWER_OFF:
         raise PowerRefused(target="power off")
     begin(node, target)
@@ -93,7 +87,7 @@ def finish(session: Session, work_id: int, conductor: str, outcome: Effect | str
     if isinstance(outcome, Effect):
         outcome.write(node)
         node.last_error = None
-        agent.forget(node)
+        agent_info.forget(node)
     else:
         node.last_error = outcome
         history.record(session, node, outcome, event_type=KIND, severity="ERROR", conductor=conductor)

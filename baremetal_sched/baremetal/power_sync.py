@@ -3,7 +3,7 @@
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import history, nodes, power, states, work
-from baremetal_sched.baremetal.drivers.machine import set_internal
+from baremetal_sched.baremetal.machine import set_internal
 from baremetal_sched.db.models import Node
 from baremetal_sched.settings import Settings
 

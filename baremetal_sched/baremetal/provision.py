@@ -12,6 +12,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import (
+    driver_calls,
     history,
     instances,
     nodes,
@@ -21,8 +22,6 @@ from baremetal_sched.baremetal import (
     validation,
     work,
 )
-from baremetal_sched.baremetal.drivers.interfaces import Driver
-from baremetal_sched.baremetal.drivers.machine import Machine
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.baremetal.state_machine import RESUME, VERBS
 from baremetal_sched.db.models import Node
@@ -46,7 +45,8 @@ class Order:
     """What is asked for: a verb, and what goes with it. ``project``: the one for which the node is deployed; None:
     for none.
 
-    ``steps`` are those of cleaning, deploying or servicing that the client named.
+    ``steps`` are those of cleaning, deploying or servicing that the client named. ``checked``: the driver is asked
+    before whether the machine is fit for it; otherwise that shows when the work begins.
     """
 
     verb: str
@@ -56,11 +56,23 @@ class Order:
     hashed_rescue_password: str | None = None
     disable_ramdisk: bool = False
     project: str | None = None
+    checked: bool = True
 
     @property
     def event(self) -> str:
         """The event that the verb is."""
         return VERBS[self.verb].event
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """An order for a node, with what it takes to check it."""
+
+    session: Session
+    node: Node
+    order: Order
+    membership: Membership
+    settings: Settings
 
 
 #: Besides deploying: events that are refused in maintenance, and what that is called. The others are done.
@@ -96,8 +108,8 @@ def request(session: Session, node: Node, order: Order, membership: Membership, 
     """Do what ``order`` asks of ``node`` (its row locked), as far as that goes at once, and ask its conductor for the
     rest.
 
-    Raises what ``require_accepted`` raises, NoValidHost, NoConductors, NodeLocked, NodeInMaintenance, NodeProtected,
-    NodeIsRetired, TooManyAtOnce, and InvalidValue if the node is not fit for it.
+    Raises Unanswered; what ``require_accepted`` raises, NoValidHost, NoConductors, NodeLocked, NodeInMaintenance,
+    NodeProtected, NodeIsRetired, TooManyAtOnce, and InvalidValue if the node is not fit for it.
     """
     require_accepted(node, order.verb)
     owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
@@ -111,7 +123,7 @@ def request(session: Session, node: Node, order: Order, membership: Membership, 
     prepare = _PREPARE.get(order.event)
     arguments: Arguments = {"steps": list(order.steps), "disable_ramdisk": order.disable_ramdisk}
     if prepare is not None:
-        arguments |= prepare(session, node, order, settings) or {}
+        arguments |= prepare(_Asked(session, node, order, membership, settings)) or {}
     if order.event == "abort" and _is_to_finish(node):
         node.clean_step = {**(node.clean_step or {}), "abort_after": True}
         node.touch()
@@ -175,19 +187,24 @@ def _is_to_finish(node: Node) -> bool:
     return node.provision_state == states.CLEANWAIT and step.get("abortable") is False
 
 
-def _validate(node: Node, settings: Settings, doing: str, *interfaces: str) -> None:
-    machine = Machine.of(node, settings)
-    driver = Driver(machine)
+def _validate(asked: _Asked, doing: str, *interfaces: str) -> None:
+    """Have the driver validate these interfaces, unless that is up to the conductor that does the work."""
+    if not asked.order.checked:
+        return
+    node = asked.node
     try:
-        for interface in interfaces:
-            getattr(driver, interface).validate(machine)
+        driver_calls.answer(asked.session, node, asked.membership, "validate", {"interfaces": list(interfaces)})
     except SchedulerError as error:
         raise InvalidValue(message=f"Validation failed. Cannot {doing} node {node.uuid}. Error: {error}") from error
 
 
-def _prepare_deploy(session: Session, node: Node, order: Order, settings: Settings) -> Arguments:
-    _limit(session, settings.conductor.max_concurrent_deploy, states.DEPLOYING, states.DEPLOYWAIT)
-    templates = validation.require_deployable(session, node, settings, order.steps)
+def _prepare_deploy(asked: _Asked) -> Arguments:
+    _limit(asked.session, asked.settings.conductor.max_concurrent_deploy, states.DEPLOYING, states.DEPLOYWAIT)
+    node, order, settings = asked.node, asked.order, asked.settings
+    if order.checked:
+        templates = validation.require_deployable(asked.session, node, asked.membership, order.steps)
+    else:
+        templates = validation.require_traits(asked.session, node)
     if order.configdrive:
         node.instance_info = {**(node.instance_info or {}), "configdrive": order.configdrive}
     leases = settings.conductor.automatic_lessee and order.event == "deploy"
@@ -197,26 +214,27 @@ def _prepare_deploy(session: Session, node: Node, order: Order, settings: Settin
     return {"templates": templates}
 
 
-def _prepare_delete(session: Session, node: Node, order: Order, settings: Settings) -> None:
-    _limit(session, settings.conductor.max_concurrent_clean, states.CLEANING, states.CLEANWAIT)
-    _validate(node, settings, "undeploy", "power")
+def _prepare_delete(asked: _Asked) -> None:
+    _limit(asked.session, asked.settings.conductor.max_concurrent_clean, states.CLEANING, states.CLEANWAIT)
+    _validate(asked, "undeploy", "power")
 
 
-def _prepare_clean(session: Session, node: Node, order: Order, settings: Settings) -> None:
-    _limit(session, settings.conductor.max_concurrent_clean, states.CLEANING, states.CLEANWAIT)
-    _validate(node, settings, "clean", "power", "network")
+def _prepare_clean(asked: _Asked) -> None:
+    _limit(asked.session, asked.settings.conductor.max_concurrent_clean, states.CLEANING, states.CLEANWAIT)
+    _validate(asked, "clean", "power", "network")
 
 
-def _prepare_provide(session: Session, node: Node, order: Order, settings: Settings) -> None:
-    _limit(session, settings.conductor.max_concurrent_clean, states.CLEANING, states.CLEANWAIT)
+def _prepare_provide(asked: _Asked) -> None:
+    _limit(asked.session, asked.settings.conductor.max_concurrent_clean, states.CLEANING, states.CLEANWAIT)
 
 
-def _prepare_inspect(session: Session, node: Node, order: Order, settings: Settings) -> None:
-    _validate(node, settings, "inspect", "power", "inspect")
+def _prepare_inspect(asked: _Asked) -> None:
+    _validate(asked, "inspect", "power", "inspect")
 
 
-def _prepare_rescue(session: Session, node: Node, order: Order, settings: Settings) -> None:
-    _validate(node, settings, "rescue", "power", "rescue", "network")
+def _prepare_rescue(asked: _Asked) -> None:
+    _validate(asked, "rescue", "power", "rescue", "network")
+    node, order = asked.node, asked.order
     passwords = {
         "rescue_password": order.rescue_password,
         "hashed_rescue_password": order.hashed_rescue_password,
@@ -224,15 +242,15 @@ def _prepare_rescue(session: Session, node: Node, order: Order, settings: Settin
     node.instance_info = {**(node.instance_info or {}), **passwords}
 
 
-def _prepare_unrescue(session: Session, node: Node, order: Order, settings: Settings) -> None:
-    _validate(node, settings, "unrescue", "power")
+def _prepare_unrescue(asked: _Asked) -> None:
+    _validate(asked, "unrescue", "power")
 
 
-def _prepare_service(session: Session, node: Node, order: Order, settings: Settings) -> None:
-    _validate(node, settings, "service", "power", "network")
+def _prepare_service(asked: _Asked) -> None:
+    _validate(asked, "service", "power", "network")
 
 
-_PREPARE: Mapping[str, Callable[[Session, Node, Order, Settings], Arguments | None]] = {
+_PREPARE: Mapping[str, Callable[[_Asked], Arguments | None]] = {
     "deploy": _prepare_deploy,
     "rebuild": _prepare_deploy,
     "delete": _prepare_delete,

@@ -1,40 +1,25 @@
-"""Logical disks: which ones a node is to have, and what can be said about them."""
+"""Logical disks: which ones a node is to have."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from baremetal_sched.baremetal.drivers.base import HardwareType
-from baremetal_sched.baremetal.drivers.interfaces import Driver
-from baremetal_sched.baremetal.drivers.machine import Machine
-from baremetal_sched.baremetal.drivers.raid import RAID_INTERFACES
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import driver_facts, raid_config
+from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.db.models import Node
-from baremetal_sched.errors.baremetal import RaidNotSupported, UnsupportedByDriver
-from baremetal_sched.settings import Settings
+from baremetal_sched.errors.baremetal import RaidNotSupported
 
 
-def set_target(node: Node, config: Mapping[str, Any], settings: Settings) -> None:
+def set_target(session: Session, node: Node, config: Mapping[str, Any], membership: Membership) -> None:
     """The node (its row locked) is to have these logical disks; ``{}`` means that nothing is wanted any more.
 
     Raises RaidNotSupported, InvalidValue.
     """
-    machine = Machine.of(node, settings)
-    interface = Driver(machine).raid
-    try:
-        if config:
-            interface.validate_raid_config(machine, config)
-    except UnsupportedByDriver as error:
-        raise RaidNotSupported(driver=node.driver) from error
+    if config:
+        facts = driver_facts.interface_facts(session, node, "raid", membership)
+        if not facts.get("schema"):
+            raise RaidNotSupported(driver=node.driver)
+        raid_config.check(config, facts["schema"])
     node.target_raid_config = dict(config)
     node.touch()
-
-
-def logical_disk_properties(hardware_type: HardwareType) -> dict[str, str]:
-    """What can be said about a logical disk of a machine of this type, with a description each.
-
-    Raises RaidNotSupported.
-    """
-    for name in hardware_type.interfaces["raid"]:
-        properties = RAID_INTERFACES[name].get_logical_disk_properties()
-        if properties:
-            return properties
-    raise RaidNotSupported(driver=hardware_type.name)

@@ -6,59 +6,62 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import deploy_templates, step_plans
-from baremetal_sched.baremetal.drivers.base import INTERFACE_TYPES
-from baremetal_sched.baremetal.drivers.interfaces import Driver
-from baremetal_sched.baremetal.drivers.machine import Machine
+from baremetal_sched.baremetal import deploy_templates, driver_calls
+from baremetal_sched.baremetal.interface_types import INTERFACE_TYPES
+from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.db.models import Node, NodeTrait
 from baremetal_sched.errors import InvalidValue, SchedulerError
 from baremetal_sched.masking import mask_text
-from baremetal_sched.settings import Settings
 
 #: Vendors' methods validate what they are called with, and nothing before.
 VALIDATED = tuple(kind for kind in INTERFACE_TYPES if kind != "vendor")
 
 
-def report(session: Session, node: Node, settings: Settings) -> dict[str, dict[str, Any]]:
-    """By interface type: ``{"result": true}``, or false with the ``reason``."""
-    machine = Machine.of(node, settings)
-    driver = Driver(machine)
-    found: dict[str, dict[str, Any]] = {}
-    for kind in VALIDATED:
-        try:
-            getattr(driver, kind).validate(machine)
-            if kind == "deploy":
-                _require_plan(session, node, driver)
-        except SchedulerError as error:
-            found[kind] = {"result": False, "reason": mask_text(str(error))}
-        else:
-            found[kind] = {"result": True}
-    return found
+def report(session: Session, node: Node, membership: Membership) -> dict[str, dict[str, Any]]:
+    """By interface type: ``{"result": true}``, or false with the ``reason``. Raises Unanswered."""
+    try:
+        templates, refused = _templates(session, node), {}
+    except InvalidValue as error:
+        templates, refused = [], {"deploy": str(error)}
+    asked = {"interfaces": list(VALIDATED), "templates": templates}
+    said = driver_calls.answer(session, node, membership, "report", asked)
+    reasons = {**refused, **said}
+    return {
+        kind: {"result": False, "reason": mask_text(reasons[kind])} if kind in reasons else {"result": True}
+        for kind in VALIDATED
+    }
 
 
 def require_deployable(
-    session: Session, node: Node, settings: Settings, steps: Sequence[Mapping[str, Any]]
+    session: Session, node: Node, membership: Membership, steps: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """The steps of the deploy templates that the node's instance asks for.
 
-    Raises InvalidValue unless the node, with its ``instance_info``, can be deployed by these and ``steps``.
+    Raises Unanswered; InvalidValue unless the node, with its ``instance_info``, can be deployed by these and ``steps``.
     """
-    machine = Machine.of(node, settings)
-    driver = Driver(machine)
     try:
-        driver.power.validate(machine)
-        driver.deploy.validate(machine)
-        return _require_plan(session, node, driver, steps)
+        templates = _templates(session, node)
+        asked = {"templates": templates, "steps": [dict(step) for step in steps]}
+        driver_calls.answer(session, node, membership, "validate_deploy", asked)
     except SchedulerError as error:
-        raise InvalidValue(message=f"Failed to validate deploy or power info for node {node.uuid}: {error}") from error
-
-
-def _require_plan(
-    session: Session, node: Node, driver: Driver, steps: Sequence[Mapping[str, Any]] = ()
-) -> list[dict[str, Any]]:
-    templates = deploy_templates.steps_for(session, _require_traits(session, node))
-    step_plans.deployment(driver, templates, steps)
+        raise _not_deployable(node, error) from error
     return templates
+
+
+def require_traits(session: Session, node: Node) -> list[dict[str, Any]]:
+    """Like ``require_deployable``, of what needs no driver: that is up to the conductor that deploys the node."""
+    try:
+        return _templates(session, node)
+    except SchedulerError as error:
+        raise _not_deployable(node, error) from error
+
+
+def _not_deployable(node: Node, error: SchedulerError) -> InvalidValue:
+    return InvalidValue(message=f"Failed to validate deploy or power info for node {node.uuid}: {error}")
+
+
+def _templates(session: Session, node: Node) -> list[dict[str, Any]]:
+    return deploy_templates.steps_for(session, _require_traits(session, node))
 
 
 def _require_traits(session: Session, node: Node) -> list[str]:

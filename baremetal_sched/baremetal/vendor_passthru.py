@@ -5,22 +5,19 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import nodes, work
-from baremetal_sched.baremetal.drivers.interfaces import Driver
-from baremetal_sched.baremetal.drivers.machine import Machine
-from baremetal_sched.baremetal.drivers.vendor import VendorMethod
+from baremetal_sched.baremetal import driver_calls, nodes, work
+from baremetal_sched.baremetal.driver_calls import Then
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.db.models import Node
-from baremetal_sched.errors import InvalidValue
-from baremetal_sched.settings import Settings
 
 #: The kind of work that an asynchronous call is.
 KIND = "vendor"
 
 
-def methods(node: Node, settings: Settings) -> Mapping[str, VendorMethod]:
-    """The methods of the node's vendor interface, by name."""
-    return Driver(Machine.of(node, settings)).vendor.methods
+def methods(session: Session, node: Node, membership: Membership) -> Mapping[str, Mapping[str, Any]]:
+    """The methods of the node's vendor interface, by name: the fields of ``VendorMethod``. Raises Unanswered."""
+    found: Mapping[str, Mapping[str, Any]] = driver_calls.answer(session, node, membership, "vendor.methods")
+    return found
 
 
 def call(
@@ -30,27 +27,23 @@ def call(
     http_method: str,
     arguments: Mapping[str, Any],
     membership: Membership,
-    settings: Settings,
-) -> tuple[bool, Any]:
-    """Call a method of the node (its row locked): is it done later, and what does it say if not?
+    then: Then,
+) -> None:
+    """Call a method of the node (its row locked): later, if it is asynchronous; else ``then`` makes the response.
 
-    Raises NoValidHost, NoConductors, NodeLocked, InvalidValue if there is no such method or if it does not take this.
+    Raises Unanswered, NoValidHost, NoConductors, NodeLocked, and what the driver raises: InvalidValue if there is no
+    such method, or if it does not take this.
     """
-    owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
-    machine = Machine.of(node, settings)
-    vendor = Driver(machine).vendor
-    known = vendor.methods.get(method)
-    if known is None:
-        raise InvalidValue(message=f"No handler for method {method}")
-    if http_method not in known.http_methods:
-        raise InvalidValue(message=f"The method {method} does not support HTTP {http_method}")
-    vendor.validate_call(machine, method, arguments)
-    if known.asynchronous or known.require_exclusive_lock:
+    asked = {"method": method, "arguments": dict(arguments)}
+    checked = {**asked, "http_method": http_method}
+    known = driver_calls.answer(session, node, membership, "vendor.validate_call", checked)
+    exclusive = known["asynchronous"] or known["require_exclusive_lock"]
+    if exclusive:
         nodes.require_unlocked(node)
-    if not known.asynchronous:
-        return False, vendor.call(machine, method, arguments)
-    work.request(session, node, owner, KIND, {"method": method, "arguments": dict(arguments)})
-    return True, None
+    if not known["asynchronous"]:
+        driver_calls.order(node, membership, "vendor.call", asked, then, reserves=exclusive)
+    owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
+    work.request(session, node, owner, KIND, asked)
 
 
 def finish(session: Session, work_id: int, conductor: str, error: str | None) -> bool:

@@ -1,29 +1,61 @@
-"""Virtual interfaces of a node's ports, answered by its network interface in the request's own transaction."""
+"""Virtual interfaces of a node's ports, which its network interface attaches."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
-from baremetal_sched.baremetal.drivers.interfaces import Driver
-from baremetal_sched.baremetal.drivers.machine import Machine
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import driver_calls
+from baremetal_sched.baremetal.driver_calls import Then
+from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.db.models import Node
-from baremetal_sched.settings import Settings
+
+#: The network interface that takes no notice of anything.
+_NOOP = "noop"
 
 
-def list_vifs(node: Node, settings: Settings) -> list[dict[str, str]]:
-    """What is attached, each ``{"id": …}``."""
-    machine = Machine.of(node, settings)
-    return Driver(machine).network.vif_list(machine)
+def list_vifs(session: Session, node: Node, membership: Membership) -> list[dict[str, str]]:
+    """What is attached, each ``{"id": …}``. Raises Unanswered."""
+    found: list[dict[str, str]] = driver_calls.answer(session, node, membership, "network.vif_list")
+    return found
 
 
-def attach(node: Node, vif: Mapping[str, Any], settings: Settings) -> None:
-    """Attach a virtual interface to a free port of the node (its row locked)."""
-    machine = Machine.of(node, settings)
-    Driver(machine).network.vif_attach(machine, vif).write(node)
-    node.touch()
+def attach(node: Node, membership: Membership, vif: Mapping[str, Any], then: Then) -> NoReturn:
+    """Attach a virtual interface to a free port of the node."""
+    driver_calls.order(node, membership, "network.vif_attach", {"vif": dict(vif)}, then)
 
 
-def detach(node: Node, vif_id: str, settings: Settings) -> None:
-    """Detach a virtual interface from the node (its row locked)."""
-    machine = Machine.of(node, settings)
-    Driver(machine).network.vif_detach(machine, vif_id).write(node)
-    node.touch()
+def detach(node: Node, membership: Membership, vif_id: str, then: Then) -> NoReturn:
+    """Detach a virtual interface from the node."""
+    driver_calls.order(node, membership, "network.vif_detach", {"vif_id": vif_id}, then)
+
+
+def follow_port(
+    session: Session, node: Node, membership: Membership, uuid: str, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> None:
+    """Have the network interface of the node follow a change of a port before that is written.
+
+    Raises Unanswered until it has, and what the driver raises.
+    """
+    _follow(session, node, membership, "port", uuid, before, after)
+
+
+def follow_portgroup(
+    session: Session, node: Node, membership: Membership, uuid: str, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> None:
+    """The same of a portgroup."""
+    _follow(session, node, membership, "portgroup", uuid, before, after)
+
+
+def _follow(
+    session: Session,
+    node: Node,
+    membership: Membership,
+    kind: str,
+    uuid: str,
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+) -> None:
+    if node.network_interface != _NOOP:
+        asked = {kind: uuid, "before": dict(before), "after": dict(after)}
+        driver_calls.answer(session, node, membership, f"network.{kind}_changed", asked, reserves=True)

@@ -1,33 +1,36 @@
-"""Virtual media of a node, inserted and ejected by its management interface in the request's own transaction."""
+"""Virtual media of a node, inserted and ejected by its management interface."""
 
 from collections.abc import Collection
 from typing import Any
 
-from baremetal_sched.baremetal.drivers.interfaces import Driver
-from baremetal_sched.baremetal.drivers.machine import Machine
-from baremetal_sched.baremetal.management import saying
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import driver_calls, driver_work
+from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.db.models import Node
-from baremetal_sched.settings import Settings
 
 
-def attach(node: Node, device_type: str, image_url: str, settings: Settings) -> None:
-    """Insert an image into a virtual device of the node (its row locked); if there is none, ``last_error`` says so."""
-    machine = Machine.of(node, settings)
-    with saying(node, f"Could not attach device {device_type} to node {node.uuid}"):
-        Driver(machine).management.attach_virtual_media(machine, device_type, image_url).write(node)
-        node.touch()
+def attach(session: Session, node: Node, membership: Membership, device_type: str, image_url: str) -> None:
+    """Have an image inserted into a virtual device of the node (its row locked); if that fails, ``last_error`` says
+    so."""
+    failure = f"Could not attach device {device_type} to node {node.uuid}"
+    driver_work.request(
+        *(session, node, membership, "management", "attach_virtual_media", failure),
+        device_type=device_type,
+        image_url=image_url,
+    )
 
 
-def detach(node: Node, device_types: Collection[str], settings: Settings) -> None:
-    """Eject what is in these devices of the node (its row locked), or in all of them; if there are no such devices,
+def detach(session: Session, node: Node, membership: Membership, device_types: Collection[str]) -> None:
+    """Have what is in these devices of the node (its row locked) ejected, or in all of them; if that fails,
     ``last_error`` says so."""
-    machine = Machine.of(node, settings)
-    with saying(node, f"Could not detach device(s) {', '.join(device_types) or 'of any type'} from node {node.uuid}"):
-        Driver(machine).management.detach_virtual_media(machine, device_types).write(node)
-        node.touch()
+    failure = f"Could not detach device(s) {', '.join(device_types) or 'of any type'} from node {node.uuid}"
+    driver_work.request(
+        session, node, membership, "management", "detach_virtual_media", failure, device_types=list(device_types)
+    )
 
 
-def show(node: Node, settings: Settings) -> list[dict[str, Any]]:
-    """The virtual devices, and what is in them."""
-    machine = Machine.of(node, settings)
-    return Driver(machine).management.get_virtual_media(machine)
+def show(session: Session, node: Node, membership: Membership) -> list[dict[str, Any]]:
+    """The virtual devices, and what is in them. Raises Unanswered."""
+    found: list[dict[str, Any]] = driver_calls.answer(session, node, membership, "management.get_virtual_media")
+    return found

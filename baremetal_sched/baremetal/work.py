@@ -8,12 +8,13 @@ transaction; so one that lost its work, however late it wakes up, writes nothing
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, delete, func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db import requester
 from baremetal_sched.db.clock import epoch
-from baremetal_sched.db.models import Node, NodeWork
+from baremetal_sched.db.models import DriverCall, Node, NodeWork
+from baremetal_sched.db.results import new_id
 from baremetal_sched.errors.baremetal import NodeLocked, NodeNotFound
 
 #: Where conductors hear of work at once, on PostgreSQL: what is said there is the host name of who has to do it.
@@ -24,17 +25,26 @@ WRITES = "work_writes"
 
 #: The kind of work on one node that is done along with a piece of work on another; no process takes it by itself.
 LED = "led"
+#: The kind of work that a call of the node's driver is, which a request waits for: see ``driver_calls``.
+CALL = "call"
+
+#: The kind of work whose machine is busy with a step by itself: its driver is to be asked how far that is.
+POLL = "poll"
+
+#: SQL condition: the work has not been begun, or it is polled, which any conductor can do.
+CAN_BE_HANDED_OVER = or_(NodeWork.claimed_by.is_(None), NodeWork.not_before.is_not(None))
 
 
-def request(session: Session, node: Node, conductor: str, kind: str, arguments: Mapping[str, Any]) -> None:
+def request(session: Session, node: Node, conductor: str, kind: str, arguments: Mapping[str, Any]) -> int:
     """Reserve ``node`` (its row locked, nobody at work on it) for ``conductor`` and ask that for work.
 
     ``kind`` says what is to be done (a key of ``conductor.work.HANDLERS``), ``arguments``, which have to be JSON, how.
+    Returns the id of the work.
     """
     node.reservation = conductor
     node.touch()
     session.flush()
-    session.execute(
+    result = session.execute(
         insert(NodeWork).values(
             node_id=node.id,
             conductor=conductor,
@@ -44,22 +54,39 @@ def request(session: Session, node: Node, conductor: str, kind: str, arguments: 
             **requester.of(session).known(),
         )
     )
-    _tell(session, conductor)
+    tell(session, conductor)
+    return new_id(result)
 
 
 def hand_over(session: Session, work_id: int, conductor: str) -> bool:
-    """Give work that nobody has begun to another conductor. False if somebody has, or it is gone."""
-    node_id = session.scalar(
-        select(NodeWork.node_id).where(NodeWork.id == work_id, NodeWork.claimed_by.is_(None)).with_for_update()
-    )
-    if node_id is None:
+    """Give work that has not been begun, or that is polled, to another conductor. False if it is neither, or gone.
+
+    Polled work gets a new id: the old one is of those who did some of it, and may still be asking a driver.
+    """
+    found = session.scalars(
+        select(NodeWork).where(NodeWork.id == work_id, CAN_BE_HANDED_OVER).with_for_update()
+    ).first()
+    if found is None:
         return False
-    session.execute(update(NodeWork).where(NodeWork.id == work_id).values(conductor=conductor))
+    node_id = found.node_id
+    if found.not_before is None:
+        found.conductor = conductor
+        session.execute(update(DriverCall).where(DriverCall.work_id == work_id).values(conductor=conductor))
+    else:
+        _renew(session, found, conductor)
     node = session.get_one(Node, node_id, with_for_update=True)
     node.reservation = conductor
     node.touch()
-    _tell(session, conductor)
+    tell(session, conductor)
     return True
+
+
+def _renew(session: Session, old: NodeWork, conductor: str) -> None:
+    """Replace the row by one that nobody has claimed."""
+    names = [column.key for column in NodeWork.__table__.columns if column.key not in ("id", "claimed_by", "writes")]
+    values = {name: getattr(old, name) for name in names} | {"conductor": conductor}
+    session.execute(delete(NodeWork).where(NodeWork.id == old.id))
+    session.execute(insert(NodeWork).values(**values))
 
 
 def hold(session: Session, work_id: int, conductor: str) -> Node | None:
@@ -119,6 +146,26 @@ def finish(session: Session, work_id: int, conductor: str) -> Node | None:
     return node
 
 
+def postpone(
+    session: Session, work_id: int, conductor: str, seconds: float, arguments: Mapping[str, Any]
+) -> Node | None:
+    """Like ``hold``, and nobody is at work any more until the node's conductor takes the work again, ``seconds`` from
+    now: as work of the kind ``POLL``, with these arguments. The node stays reserved."""
+    work = _hold(session, work_id, conductor)
+    if work is None:
+        return None
+    work.kind = POLL
+    work.arguments = dict(arguments)
+    work.not_before = epoch() + seconds
+    work.claimed_by = None
+    return session.get_one(Node, work.node_id, with_for_update=True)
+
+
+def stop_polling(session: Session, work_id: int) -> None:
+    """The step of the work, which is held, is over: what follows is begun by one process only."""
+    session.execute(update(NodeWork).where(NodeWork.id == work_id).values(not_before=None))
+
+
 def has_written(session: Session, work_id: int, writes: int) -> bool:
     """Has the work written so often? If it is gone: whatever was to be written was, or may not be any more."""
     found = session.scalar(select(NodeWork.writes).where(NodeWork.id == work_id))
@@ -140,7 +187,7 @@ def take_away(session: Session, node_id: int, condition: ColumnElement[bool]) ->
     return node
 
 
-def _tell(session: Session, conductor: str) -> None:
+def tell(session: Session, conductor: str) -> None:
     """Wake the conductor when the transaction commits."""
     if session.get_bind().dialect.name == "postgresql":
         session.execute(select(func.pg_notify(CHANNEL, conductor)))

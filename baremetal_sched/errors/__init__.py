@@ -36,6 +36,24 @@ class UnavailableError(SchedulerError):
     """Cannot be done right now; worth another try soon."""
 
 
+class DriverFailed(SchedulerError):
+    """A bug of a driver, which raised something that is no error of ours."""
+
+    template = "The driver of the node failed unexpectedly: {reason}"
+
+
+class AnswerTimeout(SchedulerError):
+    """Something outside did not answer in time, and may have done what it was asked, or may still do it.
+
+    Never raise it for what certainly was not begun: that is an UnavailableError, after which clients try again.
+    """
+
+    template = (
+        "What was asked for was not answered in time. It may have been done, or may still be done: look before you "
+        "ask again."
+    )
+
+
 # -- the database -----------------------------------------------------------------------------------------------------
 
 
@@ -136,6 +154,13 @@ class DriverMissing(SchedulerError):
 
 class TooManyConflicts(UnavailableError):
     template = "The request lost {attempts} races against others for the same rows. Try again in a moment."
+
+
+class TooManyWaiting(UnavailableError):
+    template = (
+        "Nothing was done, because {limit} requests wait for machines and locked nodes already, which is the most "
+        "that may. Try again in a moment."
+    )
 
 
 class LastingConflict(SchedulerError):

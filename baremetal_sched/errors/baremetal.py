@@ -1,6 +1,13 @@
 """Errors of the bare metal side: nodes and what belongs to them, conductors, drivers."""
 
-from baremetal_sched.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError, UnavailableError
+from baremetal_sched.errors import (
+    AnswerTimeout,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    UnavailableError,
+)
 
 
 class NodeNotFound(NotFoundError):
@@ -128,6 +135,14 @@ class NodeBusy(NodeLocked):
     """Locked, and in a state that the request does not suit: no use in trying again at once."""
 
 
+class NodeChanged(ConflictError):
+    template = "Node {node} was changed while its driver was asked. Try again in a moment."
+
+
+class NotBegun(UnavailableError):
+    template = "Conductor {conductor} did not begin the call of the driver in time, so nothing was done. Try again."
+
+
 class ParentLocked(ConflictError):
     template = "The parent {parent} of node {node} has to be on first, and is locked. Try again when it is not."
 
@@ -188,6 +203,12 @@ class PowerRefused(ConflictError):
 
 class UnsupportedByDriver(InvalidError):
     template = "Driver {driver} does not support {extension} (disabled or not implemented)."
+
+
+class MachineUnreachable(InvalidError):
+    """For drivers to raise: nobody answers at the machine's address, which is then left alone for a while."""
+
+    template = "The machine cannot be reached at {address}: {reason}"
 
 
 class RaidNotSupported(NotFoundError):
@@ -267,6 +288,15 @@ class NoValidHost(NotFoundError):
 
 class NoConductors(UnavailableError):
     template = "Resource temporarily unavailable, please retry."
+
+
+class DriverTimeout(AnswerTimeout):
+    """``subject`` is what was asked: a node, or a driver. ``method`` is what it was asked for."""
+
+    template = (
+        "{subject} did not answer within {seconds} seconds to: {method}. It may have been done, or may still be done: "
+        "look before you ask again."
+    )
 
 
 class AllocationNotFound(NotFoundError):

@@ -1,11 +1,14 @@
 """Many at once, in one process: invariants hold, and nobody sees a 500."""
 
+import time
 import uuid
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from baremetal_sched.baremetal.audit import audit
 from tests.service import Service
@@ -125,3 +128,18 @@ def test_allocations_and_their_deletion_do_not_break_each_other(busy: Service) -
     assert busy.baremetal("GET", "/allocations").json["allocations"] == []
     assert busy.candidates("resources=CUSTOM_GOLD:1") == set(fleet)
     assert busy.database.read(audit) == []
+
+
+def test_no_request_lacks_a_connection(database_url: str) -> None:
+    """However many threads there are: no more requests are at work than there are connections."""
+    database = {"connection": database_url, "max_pool_size": 8, "max_overflow": 0, "pool_timeout": 1}
+    with Service(database_url, database=database) as service:
+        service.add_conductor("c1")
+        service.add_node("n1")
+
+        def linger(*statement: Any) -> None:
+            time.sleep(0.1)
+
+        event.listen(service.database.reading_engine, "before_cursor_execute", linger)
+        statuses = at_once(64, lambda _: service.baremetal("GET", "/nodes/n1", status="*").status_code)
+    assert statuses == {200: 64}

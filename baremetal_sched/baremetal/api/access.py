@@ -50,7 +50,7 @@ def _no_node(ident: str) -> SchedulerError:
 
 def _first(call: BaremetalCall, reader: Reader, query: Any) -> Row[Any] | None:
     """The first row, with its node locked if the view is going to change something."""
-    changes = call.route is not None and call.route.transaction == "write" and not call.evaluates_ahead
+    changes = call.route is not None and call.route.writes and not call.evaluates_ahead
     row: Row[Any] | None = reader.execute(query.with_for_update(of=Node) if changes else query).first()
     return row
 

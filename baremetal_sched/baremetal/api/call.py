@@ -1,6 +1,7 @@
 """A request to the bare metal API, as its views see it."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from flask import Request
@@ -18,12 +19,19 @@ from baremetal_sched.documents.patch import Patch
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.settings import Settings
 from baremetal_sched.web.call import Call
+from baremetal_sched.web.caller import Caller
 from baremetal_sched.web.policy import Target
 from baremetal_sched.web.problems import BadRequest, PathNotFound
 
 #: Since when nodes have names, and names may be more than host names.
 NAMES = 5
 LOGICAL_NAMES = 10
+
+
+@lru_cache(maxsize=1000)
+def _facts(caller: Caller) -> Target:
+    """What rules compare a caller with. Not the roles: the policy remembers its decisions by what the target holds."""
+    return {name: fact for name, fact in caller.credentials().items() if not isinstance(fact, list)}
 
 
 class BaremetalCall(Call):
@@ -52,11 +60,9 @@ class BaremetalCall(Call):
     @cached_property
     def target(self) -> Target:
         """What rules compare the caller with: the caller, as with Ironic, and the project of services that may more."""
-        settings = self.settings
-        # Not the roles: the policy remembers its decisions by what the target holds.
-        target = {name: fact for name, fact in self.caller.credentials().items() if not isinstance(fact, list)}
+        settings, target = self.settings, _facts(self.caller)
         if settings.rbac_service_role_elevated_access and settings.rbac_service_project_name is not None:
-            target["config.service_project_name"] = settings.rbac_service_project_name
+            return {**target, "config.service_project_name": settings.rbac_service_project_name}
         return target
 
     def target_of(self, kind: str, **facts: str | None) -> Target:

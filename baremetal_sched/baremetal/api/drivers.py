@@ -5,14 +5,14 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import driver_registry, raid
+from baremetal_sched.baremetal import driver_facts, driver_registry
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.links import links
 from baremetal_sched.baremetal.api.query import Query
 from baremetal_sched.baremetal.driver_registry import Driver
-from baremetal_sched.baremetal.drivers import HARDWARE_TYPES, INTERFACE_TYPES
+from baremetal_sched.baremetal.interface_types import INTERFACE_TYPES
 from baremetal_sched.errors import InvalidValue, NotFoundError
-from baremetal_sched.errors.baremetal import DriverNotFound
+from baremetal_sched.errors.baremetal import DriverNotFound, RaidNotSupported
 from baremetal_sched.web.responses import json_response
 
 PROPERTIES_SINCE = 14
@@ -71,14 +71,19 @@ def show_properties(call: BaremetalCall, session: Session, name: str) -> Respons
     """GET /v1/drivers/{name}/properties"""
     call.refuse_query()
     require_driver(call, session, name)
-    return json_response(dict(HARDWARE_TYPES[name].properties))
+    known = driver_facts.find(session, name, _timeout(call))
+    return json_response(known.facts["properties"] if known else {})
 
 
 def show_logical_disk_properties(call: BaremetalCall, session: Session, name: str) -> Response:
     """GET /v1/drivers/{name}/raid/logical_disk_properties"""
     call.refuse_query()
     require_driver(call, session, name)
-    return json_response(raid.logical_disk_properties(HARDWARE_TYPES[name]))
+    known = driver_facts.find(session, name, _timeout(call))
+    properties = known.logical_disk_properties() if known else {}
+    if not properties:
+        raise RaidNotSupported(driver=name)
+    return json_response(properties)
 
 
 def require_driver(call: BaremetalCall, session: Session, name: str) -> None:

@@ -1,17 +1,16 @@
 """How the bare metal API does what the edge leaves to each API."""
 
-from collections.abc import Callable
 from typing import Any
 
 from flask import Request, Response
 
-from baremetal_sched.baremetal.api import errors, locked_nodes, paths
+from baremetal_sched.baremetal.api import errors, paths
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.policies import OPTIONAL_RULES, RULES
 from baremetal_sched.baremetal.api.routes import ALTERNATIVES, ROUTES, SUB_COLLECTIONS
 from baremetal_sched.baremetal.api.versions import newest, versions_up_to
+from baremetal_sched.baremetal.api.waiting import WaitingApi
 from baremetal_sched.settings import Settings
-from baremetal_sched.web.api import Api
 from baremetal_sched.web.authentication import Strategy
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.problems import MicroversionMalformed, MicroversionNotServed, NotAcceptable
@@ -19,7 +18,7 @@ from baremetal_sched.web.responses import JSON, empty_response
 from baremetal_sched.web.route import Route
 
 
-class BaremetalApi(Api):
+class BaremetalApi(WaitingApi):
     """The bare metal API (Ironic v1, microversions 1.1 to 1.115)."""
 
     name = "baremetal"
@@ -51,9 +50,6 @@ class BaremetalApi(Api):
             return  # as every client says: no need to parse it
         if not self.accepts_json(call):
             raise NotAcceptable(message=f"Only {JSON} is served, which {call.http.accept_mimetypes} excludes.")
-
-    def run(self, call: Call, transaction: Callable[[], Response]) -> Response:
-        return locked_nodes.retried(call, transaction)
 
     def failure(self, call: Call, error: Exception) -> Response:
         response = super().failure(call, error)

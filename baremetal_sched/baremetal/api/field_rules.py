@@ -10,7 +10,7 @@ from baremetal_sched.baremetal.api import access, owners, step_rules
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.collection import parsed_patch
 from baremetal_sched.baremetal.api.nodes import uuid_to_find
-from baremetal_sched.baremetal.drivers import INTERFACE_TYPES
+from baremetal_sched.baremetal.interface_types import INTERFACE_TYPES
 from baremetal_sched.baremetal.schemas.provision import KEYS
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Reader

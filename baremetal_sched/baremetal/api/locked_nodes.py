@@ -2,26 +2,45 @@
 
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
-from flask import Response
+from sqlalchemy import select
 
+from baremetal_sched.db.models import Node
+from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors.baremetal import NodeBusy, NodeLocked
+from baremetal_sched.web import slots
 from baremetal_sched.web.call import Call
 
+T = TypeVar("T")
 
-def retried(call: Call, transaction: Callable[[], Response]) -> Response:
+
+def retried(call: Call, transaction: Callable[[], T], database: Database) -> T:
     """Run the transaction of a view, again if the node is locked, as often and as long as the settings allow.
 
-    Raises NodeLocked if it still is then; NodeBusy at once.
+    In between a look at the node is enough: a transaction would lock its row, and on SQLite the whole database. Raises
+    NodeLocked if the node still is locked at last; NodeBusy at once; TooManyWaiting if too many requests wait already.
     """
-    options = call.settings.conductor
-    for _ in range(options.node_locked_retry_attempts - 1):
-        try:
-            return transaction()
-        except NodeBusy:
-            raise
-        except NodeLocked:
-            if call.deadline is not None and time.monotonic() > call.deadline - options.node_locked_retry_interval:
+    attempts = 0
+    locked: NodeLocked | None = None
+    while True:
+        if locked is None or not _is_locked(database, locked, call.deadline):
+            try:
+                return transaction()
+            except NodeBusy:
                 raise
-            time.sleep(options.node_locked_retry_interval)
-    return transaction()
+            except NodeLocked as error:
+                locked = error
+        attempts += 1
+        options = call.settings.conductor
+        pause: float = options.node_locked_retry_interval
+        is_late = call.deadline is not None and time.monotonic() > call.deadline - pause
+        if is_late or attempts >= options.node_locked_retry_attempts:
+            raise locked
+        with slots.waiting():
+            time.sleep(pause)
+
+
+def _is_locked(database: Database, error: NodeLocked, deadline: float | None) -> bool:
+    statement = select(Node.reservation).where(Node.uuid == error.details.get("node"))
+    return database.select(lambda connection: connection.scalar(statement), deadline=deadline) is not None

@@ -19,13 +19,15 @@ from baremetal_sched.web.responses import empty_response, json_response
 def show_boot_device(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/management/boot_device"""
     call.refuse_query()
-    return json_response(management.boot_device(served_node(call, session, ident), call.settings))
+    node = served_node(call, session, ident)
+    return json_response(management.boot_device(session, node, call.membership(session)))
 
 
 def show_supported_boot_devices(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/management/boot_device/supported"""
     call.refuse_query()
-    devices = management.supported_boot_devices(served_node(call, session, ident), call.settings)
+    node = served_node(call, session, ident)
+    devices = management.supported_boot_devices(session, node, call.membership(session))
     return json_response({"supported_boot_devices": devices})
 
 
@@ -33,18 +35,15 @@ def set_boot_device(call: BaremetalCall, session: Session, ident: str) -> Respon
     """PUT /v1/nodes/{node}/management/boot_device"""
     body = call.arguments(BOOT_DEVICE.fields, require="boot_device")
     wanted = load(BOOT_DEVICE, body, "boot_device")
-    node = _node(call, session, ident)
-    persistent = wanted.get("persistent", False)
-    management.set_boot_device(node, wanted["boot_device"], persistent=persistent, settings=call.settings)
-    return empty_response(204)
+    node, device, persistent = _node(call, session, ident), wanted["boot_device"], wanted.get("persistent", False)
+    management.set_boot_device(node, call.membership(session), device, persistent=persistent, then=_done)
 
 
 def inject_nmi(call: BaremetalCall, session: Session, ident: str) -> Response:
     """PUT /v1/nodes/{node}/management/inject_nmi"""
     call.refuse_query()
     call.refuse_body()
-    management.inject_nmi(_node(call, session, ident), call.settings)
-    return empty_response(204)
+    management.inject_nmi(_node(call, session, ident), call.membership(session), _done)
 
 
 def list_indicators(call: BaremetalCall, session: Session, ident: str) -> Response:
@@ -53,7 +52,7 @@ def list_indicators(call: BaremetalCall, session: Session, ident: str) -> Respon
     node = served_node(call, session, ident)
     found = [
         _render(call, ident, component, name, facts)
-        for component, named in management.indicators(node, call.settings).items()
+        for component, named in management.indicators(session, node, call.membership(session)).items()
         for name, facts in named.items()
     ]
     return json_response({"indicators": found})
@@ -73,7 +72,8 @@ def show_indicator(call: BaremetalCall, session: Session, ident: str, indicator:
     """GET /v1/nodes/{node}/management/indicators/{indicator}"""
     call.refuse_query()
     name, component = _split(indicator)
-    state = management.indicator_state(served_node(call, session, ident), component, name, call.settings)
+    node = served_node(call, session, ident)
+    state = management.indicator_state(session, node, call.membership(session), component, name)
     return json_response({"state": state})
 
 
@@ -82,7 +82,11 @@ def set_indicator(call: BaremetalCall, session: Session, ident: str, indicator: 
     body = call.arguments(INDICATOR.fields, require="state")
     name, component = _split(indicator)
     state = load(INDICATOR, body, "indicator")["state"]
-    management.set_indicator_state(_node(call, session, ident), component, name, state, call.settings)
+    node = _node(call, session, ident)
+    management.set_indicator_state(node, call.membership(session), component, name, state, _done)
+
+
+def _done(_said: Any) -> Response:
     return empty_response(204)
 
 

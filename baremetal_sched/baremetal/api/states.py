@@ -36,7 +36,7 @@ def set_power(call: BaremetalCall, session: Session, ident: str) -> Response:
     if soft or arguments.get("timeout") is not None:
         call.require_version(SOFT_POWER_SINCE)
     body = load(POWER, arguments, "power")
-    power.request(session, found, body["target"], body.get("timeout"), call.membership(session), call.settings)
+    power.request(session, found, body["target"], body.get("timeout"), call.membership(session))
     return _accepted(call, ident)
 
 
@@ -46,35 +46,35 @@ def set_raid(call: BaremetalCall, session: Session, ident: str) -> Response:
     config = call.body()
     if not isinstance(config, dict):
         raise InvalidValue(message=f"RAID config validation error: {config} is not of type 'object'")
-    raid.set_target(_node(call, session, ident), config, call.settings)
+    raid.set_target(session, _node(call, session, ident), config, call.membership(session))
     return empty_response(204)
 
 
 def show_console(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/states/console"""
     call.refuse_query()
-    return json_response(console.show(served_node(call, session, ident), call.settings))
+    return json_response(console.show(session, served_node(call, session, ident), call.membership(session)))
 
 
 def set_console(call: BaremetalCall, session: Session, ident: str) -> Response:
     """PUT /v1/nodes/{node}/states/console"""
     body = call.arguments(CONSOLE.fields, require="enabled")
     enabled = parse_flag("enabled", body["enabled"])
-    console.switch(_node(call, session, ident), enabled=enabled, settings=call.settings)
+    console.switch(session, _node(call, session, ident), call.membership(session), enabled=enabled)
     return empty_response(202, {"Location": f"{call.base_url}/v1/nodes/{ident}/states/console"})
 
 
 def set_boot_mode(call: BaremetalCall, session: Session, ident: str) -> Response:
     """PUT /v1/nodes/{node}/states/boot_mode"""
     mode = load(BOOT_MODE, call.arguments(BOOT_MODE.fields, require="target"), "boot_mode")["target"]
-    management.set_boot_mode(_node(call, session, ident), mode, call.settings)
+    management.set_boot_mode(session, _node(call, session, ident), call.membership(session), mode)
     return _accepted(call, ident)
 
 
 def set_secure_boot(call: BaremetalCall, session: Session, ident: str) -> Response:
     """PUT /v1/nodes/{node}/states/secure_boot"""
     enabled = parse_flag("target", call.arguments(SECURE_BOOT.fields, require="target")["target"])
-    management.set_secure_boot(_node(call, session, ident), enabled=enabled, settings=call.settings)
+    management.set_secure_boot(session, _node(call, session, ident), call.membership(session), enabled=enabled)
     return _accepted(call, ident)
 
 

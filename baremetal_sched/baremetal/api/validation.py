@@ -32,4 +32,5 @@ def named(call: BaremetalCall) -> str:
 
 
 def _report(call: BaremetalCall, session: Session, ident: str) -> Response:
-    return json_response(validation.report(session, served_node(call, session, ident), call.settings))
+    node = served_node(call, session, ident)
+    return json_response(validation.report(session, node, call.membership(session)))

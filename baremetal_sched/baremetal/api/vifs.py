@@ -1,5 +1,7 @@
 """/v1/nodes/{node}/vifs"""
 
+from typing import Any
+
 from flask import Response
 from sqlalchemy.orm import Session
 
@@ -19,7 +21,7 @@ def list_vifs(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/vifs"""
     call.refuse_query()
     node = served_node(call, session, ident)
-    return json_response({"vifs": vifs.list_vifs(node, call.settings)})
+    return json_response({"vifs": vifs.list_vifs(session, node, call.membership(session))})
 
 
 def attach_vif(call: BaremetalCall, session: Session, ident: str) -> Response:
@@ -33,14 +35,16 @@ def attach_vif(call: BaremetalCall, session: Session, ident: str) -> Response:
     if "port_uuid" in vif and "portgroup_uuid" in vif:
         raise InvalidValue(message="Cannot specify both port_uuid and portgroup_uuid")
     call.ident(vif["id"], "id")
-    vifs.attach(_node(call, session, ident), vif, call.settings)
-    return empty_response(204)
+    vifs.attach(_node(call, session, ident), call.membership(session), vif, _done)
 
 
 def detach_vif(call: BaremetalCall, session: Session, ident: str, vif: str) -> Response:
     """DELETE /v1/nodes/{node}/vifs/{vif}"""
     call.refuse_query()
-    vifs.detach(_node(call, session, ident), call.ident(vif, "vif_id"), call.settings)
+    vifs.detach(_node(call, session, ident), call.membership(session), call.ident(vif, "vif_id"), _done)
+
+
+def _done(_said: Any) -> Response:
     return empty_response(204)
 
 

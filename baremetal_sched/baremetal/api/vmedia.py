@@ -18,7 +18,7 @@ def show_media(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/vmedia"""
     call.refuse_query()
     node = served_node(call, session, ident)
-    return json_response(virtual_media.show(node, call.settings))
+    return json_response(virtual_media.show(session, node, call.membership(session)))
 
 
 def attach_media(call: BaremetalCall, session: Session, ident: str) -> Response:
@@ -26,7 +26,8 @@ def attach_media(call: BaremetalCall, session: Session, ident: str) -> Response:
     call.refuse_query()
     wanted = load(VIRTUAL_MEDIA, call.body(), "vmedia")
     node = _node(call, session, ident)
-    virtual_media.attach(node, wanted["device_type"], wanted["image_url"], call.settings)
+    membership = call.membership(session)
+    virtual_media.attach(session, node, membership, wanted["device_type"], wanted["image_url"])
     return empty_response(204)
 
 
@@ -36,7 +37,7 @@ def detach_media(call: BaremetalCall, session: Session, ident: str) -> Response:
     for name in types:
         if name not in DEVICE_TYPES:
             raise InvalidValue(message=f"Invalid device type {name}. Device types are: {', '.join(DEVICE_TYPES)}")
-    virtual_media.detach(_node(call, session, ident), types, call.settings)
+    virtual_media.detach(session, _node(call, session, ident), call.membership(session), types)
     return empty_response(204)
 
 

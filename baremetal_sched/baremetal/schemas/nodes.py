@@ -4,7 +4,7 @@ from typing import Any
 
 from marshmallow import ValidationError, validates_schema
 
-from baremetal_sched.baremetal.drivers import INTERFACE_TYPES
+from baremetal_sched.baremetal.interface_types import INTERFACE_TYPES
 from baremetal_sched.baremetal.schemas.network_data import NetworkData
 from baremetal_sched.baremetal.schemas.steps import Count
 from baremetal_sched.documents.schema import Flag, JsonObject, StrictSchema, Text, Uuid

@@ -6,7 +6,7 @@ from typing import Any
 
 from marshmallow import ValidationError, fields
 
-from baremetal_sched.baremetal.drivers.steps import STEP_INTERFACES
+from baremetal_sched.baremetal.steps import STEP_INTERFACES
 from baremetal_sched.documents.schema import Choice, JsonObject, StrictSchema, Text, shown
 
 #: Most steps in one list. A conductor does them one after the other, with the node reserved.

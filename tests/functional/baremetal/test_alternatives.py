@@ -37,6 +37,7 @@ def test_the_console(service: Service, node: str, path: str) -> None:
     assert service.baremetal("GET", path).json == {"console_enabled": False, "console_info": None}
     answer = service.baremetal("PUT", path, {"enabled": True}, status=202)
     assert answer.headers["Location"].endswith("/v1/nodes/n1/states/console")
+    service.work()
     assert service.baremetal("GET", path).json["console_enabled"]
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from baremetal_sched.db.transaction import Database
 from tests.service import Service, fault
 
 MAC = "52:54:00:00:00:01"
@@ -71,3 +72,22 @@ def test_a_machine_that_was_enrolled_by_itself_is_not_looked_at_twice_at_once(da
         service.work()
         service.set_columns(uuid, reservation="c9", driver_internal_info={"agent_secret_token": "t"})
         refused(service, "POST", "/continue_inspection", REPORT, version="1.1")
+
+
+def test_while_it_is_locked_it_is_only_looked_at(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first attempt would change it; none of the others locks anything in the database."""
+    attempts = {"node_locked_retry_attempts": 6, "node_locked_retry_interval": 0.01}
+    with Service(database_url, conductor=attempts) as service:
+        service.add_conductor("c1")
+        node = service.add_node("n1", power=False)
+        service.set_columns(node, reservation="c9")
+        runs: list[object] = []
+        write = Database.write
+
+        def note(database: Database, work: Any, **options: Any) -> Any:
+            runs.append(work)
+            return write(database, work, **options)
+
+        monkeypatch.setattr(Database, "write", note)
+        refused(service, "PATCH", f"/nodes/{node}", [{"op": "add", "path": "/extra/a", "value": 1}])
+        assert len(runs) == 1

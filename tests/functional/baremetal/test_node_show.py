@@ -7,7 +7,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import bios, firmware, history, inventory, nodes, states
-from baremetal_sched.baremetal.drivers.machine import Flashed
+from baremetal_sched.baremetal.machine import Flashed
 from baremetal_sched.db.models import Base
 from tests.service import Service, fault
 
@@ -116,7 +116,7 @@ def test_everything_goes_with_a_node(service: Service) -> None:
     service.baremetal("DELETE", "/nodes/n1", status=409)  # it is allocated
     service.baremetal("PUT", "/nodes/n1/maintenance", {})
     service.baremetal("DELETE", "/nodes/n1", status=204)
-    assert set(service.database.read(rows)) == {"conductors", "conductor_interfaces"}
+    assert set(service.database.read(rows)) == {"conductors", "conductor_hardware_types", "conductor_interfaces"}
 
 
 def test_delete_is_refused_with_an_instance_or_an_allocation(service: Service) -> None:

@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import update
 
 from baremetal_sched.baremetal import bios, history, inventory, nodes
-from baremetal_sched.baremetal.drivers.vendor import FakeVendor
 from baremetal_sched.db.models import Node
+from baremetal_sched.drivers.fake.vendor import FakeVendor
 from tests.service import Service, fault
 
 SECRET = "hunter2"

@@ -5,11 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import delete, select
 
-from baremetal_sched.baremetal.drivers.machine import Effect, Machine
-from baremetal_sched.baremetal.drivers.management import MANAGEMENT_INTERFACES, ManagementInterface
-from baremetal_sched.baremetal.drivers.power import FakePower
+from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.conductor import job, work
 from baremetal_sched.db.models import NodeWork
+from baremetal_sched.drivers import registry
+from baremetal_sched.drivers.fake.power import FakePower
+from baremetal_sched.drivers.interfaces.management import ManagementInterface
 from baremetal_sched.errors import InvalidValue
 from tests.service import Service, fault
 
@@ -163,6 +164,7 @@ def test_what_a_machine_cannot_change_is_said_by_the_node(
 ) -> None:
     service.baremetal("POST", "/nodes", {"driver": driver, "name": "n1"})
     service.baremetal("PUT", f"/nodes/n1/states/{path}", {"target": target}, status=202)
+    service.work()
     node = service.node("n1")
     assert node["last_error"] == f"{failed}: Driver {driver} does not support {method} (disabled or not implemented)."
     assert (node["boot_mode"], node["secure_boot"]) == (None, None)
@@ -172,9 +174,10 @@ def test_what_a_machine_cannot_change_is_said_by_the_node(
 def test_a_machine_that_can_is_in_its_new_mode_and_forgets_the_last_error(
     service: Service, uuid: str, monkeypatch: pytest.MonkeyPatch, path: str, target: str | bool
 ) -> None:
-    monkeypatch.setitem(MANAGEMENT_INTERFACES, "fake", _Obedient())
+    monkeypatch.setitem(registry.LOADED, ("management", "fake"), _Obedient())
     service.set_columns(uuid, last_error="before")
     service.baremetal("PUT", f"/nodes/n1/states/{path}", {"target": target}, status=202)
+    service.work()
     node = service.node(uuid)
     assert (node[path], node["last_error"]) == (target, None)
 
@@ -185,6 +188,7 @@ def test_a_machine_without_virtual_media_says_so_in_its_last_error(
 ) -> None:
     service.baremetal("POST", "/nodes", {"driver": "manual-management", "name": "n1"})
     service.baremetal(method, "/nodes/n1/vmedia", body, status=204)
+    service.work()
     assert f"does not support {doing}_virtual_media" in service.node("n1")["last_error"]
 
 
@@ -225,4 +229,15 @@ def test_a_locked_node_is_tried_again_before_it_is_refused(service: Service, uui
     power(service, "power on", status=202)
     with service.statements() as statements:
         service.baremetal("PUT", "/nodes/n1/traits/CUSTOM_A", status=409)
-    assert sum("FOR UPDATE" in statement or "FROM nodes" in statement for statement in statements) >= 4
+    assert sum("FOR UPDATE" in statement or "FROM nodes" in statement for statement in statements) >= 3
+
+
+def test_what_a_power_interface_does_not_support_is_refused_at_once(
+    service: Service, uuid: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    power = registry.interface("power", "fake")
+    monkeypatch.setattr(power, "get_supported_power_states", lambda machine: ("power on", "power off"))
+    refused = service.baremetal("PUT", "/nodes/n1/states/power", {"target": "soft rebooting"}, status=400)
+    assert "does not support 'soft rebooting'. It supports: power on, power off." in fault(refused)
+    assert service.node(uuid)["target_power_state"] is None
+    service.baremetal("PUT", "/nodes/n1/states/power", {"target": "power off"}, status=202)

@@ -9,9 +9,9 @@ from sqlalchemy import select
 
 from baremetal_sched.baremetal import nodes
 from baremetal_sched.baremetal.audit import audit
-from baremetal_sched.baremetal.drivers.deploy import FakeDeploy
-from baremetal_sched.baremetal.drivers.machine import Effect, Machine
+from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.db.models import Node
+from baremetal_sched.drivers.fake.deploy import FakeDeploy
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.compute import InvalidExtraSpec, NothingRequested, TraitConflict
 from tests.functional.compute.world import ZEROS, boot, create, flavor, held, image, show

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.compute import rebuilding, server_operations, servers
+from baremetal_sched.compute import rebuilding, servers
 from baremetal_sched.compute.rebuilding import Rebuild
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.servers import (
@@ -117,12 +117,7 @@ def test_only_providers_that_the_server_holds_count(service: Service) -> None:
 def test_a_server_that_was_off_is_off_again(service: Service) -> None:
     service.add_node("n1")
     uuid, node = active(service)
-    within(
-        service,
-        lambda context: server_operations.stop(
-            context, servers.find_for_change(context.session, uuid, None), REQUESTER
-        ),
-    )
+    service.compute("POST", f"/servers/{uuid}/action", {"os-stop": None}, status=202)
     assert show(service, uuid)["task_state"] == "powering-off"
     service.work()
     assert show(service, uuid)["status"] == "SHUTOFF"
@@ -136,7 +131,7 @@ def test_a_server_that_was_off_is_off_again(service: Service) -> None:
 def test_a_rebuild_that_fails_is_an_error_and_keeps_the_machine(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from baremetal_sched.baremetal.drivers.boot import BOOT_INTERFACES
+    from baremetal_sched.drivers import registry
 
     node = service.add_node("n1")
     uuid, _ = active(service)
@@ -145,7 +140,7 @@ def test_a_rebuild_that_fails_is_an_error_and_keeps_the_machine(
     def fail(machine: Any) -> None:
         raise InvalidValue(message="It does not boot.")
 
-    monkeypatch.setattr(BOOT_INTERFACES["fake"], "prepare_instance", fail)
+    monkeypatch.setattr(registry.interface("boot", "fake"), "prepare_instance", fail)
     service.work()
     server = show(service, uuid)
     assert (server["status"], server["node"], server["details"]) == ("ERROR", node, "It does not boot.")

@@ -3,10 +3,10 @@
 import pytest
 
 from baremetal_sched.baremetal.audit import audit
-from baremetal_sched.baremetal.drivers.deploy import FakeDeploy
-from baremetal_sched.baremetal.drivers.machine import Effect, Machine
+from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.conductor import servers as conductor_servers
 from baremetal_sched.conductor.host import Host
+from baremetal_sched.drivers.fake.deploy import FakeDeploy
 from baremetal_sched.errors import InvalidValue
 from tests.functional.compute.world import boot, delete, flavor, held, show
 from tests.service import Service, fault

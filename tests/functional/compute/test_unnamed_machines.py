@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.drivers.boot import BOOT_INTERFACES
-from baremetal_sched.baremetal.drivers.deploy import FakeDeploy
+from baremetal_sched.drivers import registry
+from baremetal_sched.drivers.fake.deploy import FakeDeploy
 from baremetal_sched.errors import InvalidValue
 from tests.functional.compute.test_servers import add_image
 from tests.functional.compute.test_tenants import ADMIN, ANNA, BERT, add_flavor, create, show
@@ -61,7 +61,7 @@ def test_deployments_that_fail(service: Service, image: str, node: str, monkeypa
     def fail(machine: Any) -> None:
         raise InvalidValue(message=f"{SECRET}: {node}")
 
-    monkeypatch.setattr(BOOT_INTERFACES["fake"], "prepare_instance", fail)
+    monkeypatch.setattr(registry.interface("boot", "fake"), "prepare_instance", fail)
     server = create(service, image)["id"]
     for _ in range(4):
         service.work()
@@ -88,7 +88,7 @@ def test_rebuilds_that_fail(service: Service, image: str, node: str, monkeypatch
     def fail(machine: Any) -> None:
         raise InvalidValue(message=f"{SECRET}: {node}")
 
-    monkeypatch.setattr(BOOT_INTERFACES["fake"], "prepare_instance", fail)
+    monkeypatch.setattr(registry.interface("boot", "fake"), "prepare_instance", fail)
     rebuild = {"rebuild": {"imageRef": image}}
     service.compute("POST", f"/servers/{server}/action", rebuild, headers=ANNA, status=202)
     service.work()
