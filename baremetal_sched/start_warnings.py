@@ -11,8 +11,17 @@ _WITHOUT_TENANTS = frozenset({"none", "noauth"})
 
 
 def warn(settings: Settings) -> None:
-    """Warn of rules that ask for more than the settings say, and of what tenants could make of the routes of agents,
-    which need no credentials."""
+    """Warn of requests that find no connection, of rules that ask for more than the settings say, and of what tenants
+    could make of the routes of agents, which need no credentials."""
+    most, database = settings.api.max_requests_at_work, settings.database
+    if most > database.max_pool_size + database.max_overflow:
+        log.warning(
+            "there are fewer connections to the database than requests at work: raise [database] max_pool_size, or "
+            "lower [api] max_requests_at_work",
+            max_requests_at_work=most,
+            max_pool_size=database.max_pool_size,
+            max_overflow=database.max_overflow,
+        )
     if settings.api.auth_strategy in _WITHOUT_TENANTS:
         return
     if not settings.oslo_policy.enforce_scope:

@@ -165,7 +165,7 @@ def _begin(context: Context, server: Server, host: Host, drive: Drive) -> str | 
 
 def _deploy(context: Context, server: Server, node: Node) -> None:
     """Ask the node's conductor. If it cannot take more now, it begins by itself as soon as it can (``follow_up``)."""
-    order = Order("active", project=server.project_id)
+    order = Order("active", project=server.project_id, checked=False)
     try:
         provision.request(context.session, node, order, context.membership, context.settings)
     except (TooManyAtOnce, NoConductors, NoValidHost) as error:

@@ -107,11 +107,11 @@ def take_off(context: Context, node: Node) -> None:
 
 
 def _request(context: Context, node: Node, verb: str) -> None:
-    provision.request(context.session, node, Order(verb), context.membership, context.settings)
+    provision.request(context.session, node, Order(verb, checked=False), context.membership, context.settings)
 
 
 def _begin_late(context: Context, server: Server, node: Node) -> None:
-    order = Order("active", project=server.project_id)
+    order = Order("active", project=server.project_id, checked=False)
     try:
         provision.request(context.session, node, order, context.membership, context.settings)
     except (InvalidValue, NodeInMaintenance) as error:

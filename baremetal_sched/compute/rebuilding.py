@@ -62,7 +62,7 @@ def rebuild(context: Context, locked: Locked, asked: Rebuild, requester: Request
     node.instance_info = info | {"configdrive": drive}
     node.instance_name = server.name
     with asked_of_machine("rebuild", server):
-        provision.request(context.session, node, Order("rebuild"), context.membership, context.settings)
+        provision.request(context.session, node, Order("rebuild", checked=False), context.membership, context.settings)
     server.task, server.fault = server_states.REBUILDING, None
     server.power_after_task = states.POWER_OFF if was_off else states.POWER_ON
     server.updated_at = utcnow()

@@ -54,7 +54,7 @@ def _switch(context: Context, locked: Locked, requester: Requester, action: str,
     node, server = locked.require_accepted(action), locked.server
     name = action.removesuffix("_hard")
     with asked_of_machine(name, server):
-        power.request(context.session, node.uuid, target, None, context.membership, context.settings)
+        power.request(context.session, node.uuid, target, None, context.membership)
     _note(context.session, server, name, requester, task)
 
 

@@ -3,14 +3,16 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Integer, bindparam, delete, insert, select, type_coerce, update
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
+from baremetal_sched.db import kept
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.insert import insert_if_missing
 from baremetal_sched.db.models import Allocation, Consumer, ProviderTrait, ResourceClass, ResourceProvider, Trait
 from baremetal_sched.db.results import new_id, rows_changed
+from baremetal_sched.db.transaction import Writer, connection_of
 from baremetal_sched.db.types import Rows
 from baremetal_sched.errors.placement import ConsumerConflict, NoAllocations
 from baremetal_sched.placement import single_claim, stock
@@ -29,19 +31,20 @@ _CONSUMERS = (
     .order_by(CONSUMERS.c.id)
     .with_for_update()
 )
-_HELD = (
-    select(
-        ALLOCATIONS.c.consumer_id,
-        ALLOCATIONS.c.provider_id,
-        ALLOCATIONS.c.resource_class_id,
-        ALLOCATIONS.c.used,
-        PROVIDERS.c.root_id,
-        PROVIDERS.c.indivisible,
-    )
-    .join_from(ALLOCATIONS, PROVIDERS, PROVIDERS.c.id == ALLOCATIONS.c.provider_id)
-    .where(ALLOCATIONS.c.consumer_id.in_(bindparam("consumers", expanding=True)))
-)
+_CONSUMER = select(CONSUMERS.c.id).where(CONSUMERS.c.uuid == bindparam("uuid")).with_for_update()
+_HOLDINGS = select(
+    ALLOCATIONS.c.consumer_id,
+    ALLOCATIONS.c.provider_id,
+    ALLOCATIONS.c.resource_class_id,
+    ALLOCATIONS.c.used,
+    PROVIDERS.c.root_id,
+    # As the driver has it, which is true or false either way.
+    type_coerce(PROVIDERS.c.indivisible, Integer).label("indivisible"),
+).join_from(ALLOCATIONS, PROVIDERS, PROVIDERS.c.id == ALLOCATIONS.c.provider_id)
+_HELD = _HOLDINGS.where(ALLOCATIONS.c.consumer_id.in_(bindparam("consumers", expanding=True)))
+_HELD_BY_ONE = _HOLDINGS.where(ALLOCATIONS.c.consumer_id == bindparam("consumer"))
 _FREE = delete(ALLOCATIONS).where(ALLOCATIONS.c.consumer_id.in_(bindparam("consumers", expanding=True)))
+_FREE_ONE = delete(ALLOCATIONS).where(ALLOCATIONS.c.consumer_id == bindparam("consumer"))
 _FORGET = delete(CONSUMERS).where(CONSUMERS.c.id == bindparam("consumer"))
 _BUMP = (
     update(PROVIDERS)
@@ -51,7 +54,7 @@ _BUMP = (
 _NEW_CONSUMER, _NEW_ALLOCATIONS = insert(CONSUMERS), insert(ALLOCATIONS)
 
 
-def write(session: Session, requests: Sequence[ConsumerWrite], unknown_class: str) -> None:
+def write(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str) -> None:
     """Replace what each of the consumers holds, all or nothing, in the order of checks that Placement has.
 
     ``unknown_class`` is how the error about a resource class that does not exist begins; ``{consumer}`` in it stands
@@ -59,53 +62,55 @@ def write(session: Session, requests: Sequence[ConsumerWrite], unknown_class: st
     InventoryConstraint, CapacityExceeded and TreeHeld. A claim that loses a race against another raises
     StaleDataError, and the edge runs it again.
     """
-    entered = _enter_consumers(session, requests)
+    # A connection does less for each statement than a session, and there are no entities here.
+    connection = connection_of(writer)
+    entered = _enter_consumers(connection, requests)
     single = entered and single_claim.is_single(requests)
-    if single and single_claim.claim(session, requests[0], entered[requests[0].uuid]):
+    if single and single_claim.claim(connection, requests[0], entered[requests[0].uuid]):
         return
-    consumers = _lock_consumers(session, [request for request in requests if request.uuid not in entered])
-    stocks = stock.find(session, requests, unknown_class)
+    consumers = _lock_consumers(connection, [request for request in requests if request.uuid not in entered])
+    stocks = stock.find(connection, requests, unknown_class)
     wanted = {request.uuid: _wanted(request, stocks) for request in requests}
     trees = Trees()
     for row in stocks.rows.values():
         trees.note(row.provider_id, row.root_id, row.indivisible)
-    held = _held(session, [consumer.id for consumer in consumers.values()], trees)
+    held = _held(connection, [consumer.id for consumer in consumers.values()], trees)
     released, growth = _sum(held.values()), _sum(wanted.values())
     stock.check(stocks, requests, released)
-    trees.take(session, wanted, {uuid: held.get(consumer.id, {}) for uuid, consumer in consumers.items()})
+    trees.take(connection, wanted, {uuid: held.get(consumer.id, {}) for uuid, consumer in consumers.items()})
     for key, amount in released.items():
         growth[key] = growth.get(key, 0) - amount
     # Providers first, then inventories, each in the order of their ids: the same order everywhere, so few deadlocks.
     touched = _touched(requests, wanted, held, consumers)
-    _bump_providers(session, touched - trees.roots.keys())
-    trees.confirm(session, counted=touched)
-    stock.move(session, growth, trees.roots)
-    _replace_rows(session, requests, entered, consumers, wanted, held)
-    trees.settle(session)
+    _bump_providers(connection, touched - trees.roots.keys())
+    trees.confirm(connection, counted=touched)
+    stock.move(connection, growth, trees.roots)
+    _replace_rows(connection, requests, entered, consumers, wanted, held)
+    trees.settle(connection)
 
 
-def check(session: Session, requests: Sequence[ConsumerWrite]) -> None:
+def check(writer: Writer, requests: Sequence[ConsumerWrite]) -> None:
     """The first checks of ``write``, for who has others after them. Raises ConsumerConflict, UnknownProvider."""
-    _lock_consumers(session, requests)
-    stock.require_providers(session, requests)
+    _lock_consumers(writer, requests)
+    stock.require_providers(writer, requests)
 
 
-def _enter_consumers(session: Session, requests: Sequence[ConsumerWrite]) -> dict[str, int]:
+def _enter_consumers(connection: Connection, requests: Sequence[ConsumerWrite]) -> dict[str, int]:
     """The ids of new consumers, by UUID: those that nobody is to know yet, and nobody does."""
     entered = {}
     for request in requests:
         if request.generation is None and any(request.allocations.values()):
-            new = insert_if_missing(session, CONSUMERS, _new_consumer(request))
+            new = insert_if_missing(connection, CONSUMERS, _new_consumer(request))
             if new is not None:
                 entered[request.uuid] = new
     return entered
 
 
-def _lock_consumers(session: Session, requests: Sequence[ConsumerWrite]) -> dict[str, Any]:
+def _lock_consumers(writer: Writer, requests: Sequence[ConsumerWrite]) -> dict[str, Any]:
     """Those that exist, by UUID. Raises ConsumerConflict if one is not at the generation that it should have."""
     if not requests:
         return {}
-    rows = session.execute(_CONSUMERS, {"uuids": [request.uuid for request in requests]})
+    rows = writer.execute(_CONSUMERS, {"uuids": [request.uuid for request in requests]})
     consumers = {row.uuid: row for row in rows}
     for request in requests:
         _check_generation(request, consumers.get(request.uuid))
@@ -128,11 +133,11 @@ def _wanted(request: ConsumerWrite, stocks: Stocks) -> _Amounts:
     }
 
 
-def _held(session: Session, consumer_ids: Sequence[int], trees: Trees) -> dict[int, _Amounts]:
+def _held(writer: Writer, consumer_ids: Sequence[int], trees: Trees) -> dict[int, _Amounts]:
     """What the consumers hold now, by consumer id; ``trees`` takes note of where."""
     held: dict[int, _Amounts] = {}
     if consumer_ids:
-        rows = session.execute(_HELD, {"consumers": consumer_ids})
+        rows = writer.execute(_HELD, {"consumers": consumer_ids})
         for consumer_id, provider_id, class_id, used, root_id, indivisible in rows:
             held.setdefault(consumer_id, {})[provider_id, class_id] = used
             trees.note(provider_id, root_id, indivisible)
@@ -162,15 +167,15 @@ def _touched(
     return touched
 
 
-def _bump_providers(session: Session, provider_ids: Iterable[int]) -> None:
+def _bump_providers(writer: Writer, provider_ids: Iterable[int]) -> None:
     """Count the change. A provider whose tree has just become indivisible is claimed otherwise."""
     for provider_id in sorted(provider_ids):
-        if not rows_changed(session.execute(_BUMP, {"provider": provider_id})):
+        if not rows_changed(writer.execute(_BUMP, {"provider": provider_id})):
             raise StaleDataError("the tree of the provider was changed meanwhile")
 
 
 def _replace_rows(
-    session: Session,
+    writer: Writer,
     requests: Sequence[ConsumerWrite],
     entered: Mapping[str, int],
     consumers: Mapping[str, Any],
@@ -178,15 +183,15 @@ def _replace_rows(
     held: Mapping[int, _Amounts],
 ) -> None:
     if held:
-        session.execute(_FREE, {"consumers": list(held)})
+        writer.execute(_FREE, {"consumers": list(held)})
     rows: list[dict[str, Any]] = []
     for request in requests:
         consumer = consumers.get(request.uuid)
         if not wanted[request.uuid]:
             if consumer is not None:
-                session.execute(_FORGET, {"consumer": consumer.id})
+                writer.execute(_FORGET, {"consumer": consumer.id})
             continue
-        consumer_id = entered.get(request.uuid) or _save_consumer(session, request, consumer)
+        consumer_id = entered.get(request.uuid) or _save_consumer(writer, request, consumer)
         rows += [
             {
                 "consumer_id": consumer_id,
@@ -198,7 +203,7 @@ def _replace_rows(
             for (provider_id, class_id), amount in wanted[request.uuid].items()
         ]
     if rows:
-        session.execute(_NEW_ALLOCATIONS, rows)
+        writer.execute(_NEW_ALLOCATIONS, rows)
 
 
 def _values(request: ConsumerWrite) -> dict[str, Any]:
@@ -212,10 +217,10 @@ def _new_consumer(request: ConsumerWrite) -> dict[str, Any]:
     return {"uuid": request.uuid, "generation": 1, "created_at": utcnow(), **_values(request)}
 
 
-def _save_consumer(session: Session, request: ConsumerWrite, consumer: Any) -> int:
+def _save_consumer(writer: Writer, request: ConsumerWrite, consumer: Any) -> int:
     if consumer is None:
-        return new_id(session.execute(_NEW_CONSUMER, _new_consumer(request)))
-    saved = session.execute(
+        return new_id(writer.execute(_NEW_CONSUMER, _new_consumer(request)))
+    saved = writer.execute(
         update(CONSUMERS)
         .where(CONSUMERS.c.id == consumer.id, CONSUMERS.c.generation == consumer.generation)
         .values(generation=consumer.generation + 1, updated_at=utcnow(), **_values(request))
@@ -226,18 +231,25 @@ def _save_consumer(session: Session, request: ConsumerWrite, consumer: Any) -> i
     return row_id
 
 
-def release(session: Session, consumer_uuid: str) -> None:
+def release(writer: Writer, consumer_uuid: str) -> None:
     """Remove all that the consumer holds, and the consumer. Generations of providers stay. Raises NoAllocations."""
-    consumer = session.execute(_CONSUMERS, {"uuids": [consumer_uuid]}).first()
+    connection = connection_of(writer)
+    consumer = kept.run(connection, _CONSUMER, {"uuid": consumer_uuid}).scalar()
     trees = Trees()
-    held = _held(session, [consumer.id], trees).get(consumer.id) if consumer is not None else None
-    if consumer is None or not held:
+    held: dict[tuple[int, int], int] = {}
+    if consumer is not None:
+        for _, provider_id, class_id, used, root_id, indivisible in kept.run(
+            connection, _HELD_BY_ONE, {"consumer": consumer}
+        ):
+            held[provider_id, class_id] = used
+            trees.note(provider_id, root_id, indivisible)
+    if not held:
         raise NoAllocations(consumer=consumer_uuid)
-    trees.confirm(session)
-    stock.move(session, {key: -amount for key, amount in held.items()})
-    session.execute(_FREE, {"consumers": [consumer.id]})
-    session.execute(_FORGET, {"consumer": consumer.id})
-    trees.settle(session)
+    trees.confirm(connection)
+    stock.move(connection, {key: -amount for key, amount in held.items()})
+    kept.change(connection, _FREE_ONE, {"consumer": consumer})
+    kept.change(connection, _FORGET, {"consumer": consumer})
+    trees.settle(connection)
 
 
 def held_by(session: Session, consumer_uuid: str) -> Rows:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Integer, and_, bindparam, case, or_, select, update
-from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.results import rows_changed
+from baremetal_sched.db.transaction import Writer
 from baremetal_sched.errors.placement import TreeHeld
 from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, INVENTORIES, PROVIDERS
 
@@ -58,7 +58,7 @@ class Trees:
         if indivisible:
             self.roots[provider_id] = root_id
 
-    def take(self, session: Session, wanted: Mapping[str, Amounts], held: Mapping[str, Amounts]) -> None:
+    def take(self, writer: Writer, wanted: Mapping[str, Amounts], held: Mapping[str, Amounts]) -> None:
         """Make each consumer that gets more of a tree its holder; ``wanted`` and ``held`` are by consumer.
 
         A tree may go from one consumer to another of the same request. Raises TreeHeld if the tree is held by another
@@ -73,11 +73,11 @@ class Trees:
                 continue
             owners = [name for name, amounts in wanted.items() if self._part(root, amounts)]
             given = {"root": root, "consumer": takers[0], "givers": list(wanted)}
-            if len(owners) > 1 or not rows_changed(session.execute(_TAKE, given)):
-                uuid = session.scalar(select(PROVIDERS.c.uuid).where(PROVIDERS.c.id == root))
+            if len(owners) > 1 or not rows_changed(writer.execute(_TAKE, given)):
+                uuid = writer.scalar(select(PROVIDERS.c.uuid).where(PROVIDERS.c.id == root))
                 raise TreeHeld(provider=uuid)
 
-    def confirm(self, session: Session, counted: Collection[int] = ()) -> None:
+    def confirm(self, writer: Writer, counted: Collection[int] = ()) -> None:
         """Keep the providers where they are until the end of the transaction; ``counted`` are those whose generation
         grows. Raises StaleDataError if one has gone to another tree since it was read.
 
@@ -86,13 +86,13 @@ class Trees:
         """
         for provider_id, root in sorted(self.roots.items()):
             given = {"provider": provider_id, "root": root, "growth": int(provider_id in counted), "now": utcnow()}
-            if not rows_changed(session.execute(_CONFIRM, given)):
+            if not rows_changed(writer.execute(_CONFIRM, given)):
                 raise StaleDataError("the provider went to another tree meanwhile")
 
-    def settle(self, session: Session) -> None:
+    def settle(self, writer: Writer) -> None:
         """Write down what follows from allocations that came or went."""
         for root in sorted(set(self.roots.values())):
-            settle(session, root)
+            settle(writer, root)
 
     def _part(self, root: int, amounts: Amounts) -> dict[tuple[int, int], int]:
         return {key: amount for key, amount in amounts.items() if self.roots.get(key[0]) == root}
@@ -101,46 +101,46 @@ class Trees:
         return any(amount > before.get(key, 0) for key, amount in self._part(root, after).items())
 
 
-def consumers_in(session: Session, root_id: int) -> list[str]:
+def consumers_in(writer: Writer, root_id: int) -> list[str]:
     """UUIDs of the consumers that hold something of the tree, sorted."""
-    return list(session.scalars(_CONSUMERS, {"root": root_id}))
+    return list(writer.scalars(_CONSUMERS, {"root": root_id}))
 
 
-def settle(session: Session, root_id: int) -> None:
+def settle(writer: Writer, root_id: int) -> None:
     """Bring what is kept about a tree in line with its members and with who holds something of it.
 
     To be called when providers come or go, when inventories are written in an indivisible tree, and when a node whose
     tree is indivisible can be had or not any more. Nothing happens to a tree that mirrors nothing and never did.
     """
-    root = session.execute(select(PROVIDERS).where(PROVIDERS.c.id == root_id).with_for_update()).one()
-    rows = session.execute(select(PROVIDERS.c.id, PROVIDERS.c.indivisible).where(PROVIDERS.c.root_id == root_id))
+    root = writer.execute(select(PROVIDERS).where(PROVIDERS.c.id == root_id).with_for_update()).one()
+    rows = writer.execute(select(PROVIDERS.c.id, PROVIDERS.c.indivisible).where(PROVIDERS.c.root_id == root_id))
     members = {row_id: indivisible for row_id, indivisible in rows}
     is_mirror = root.mirrored_class_id is not None
     indivisible = is_mirror and len(members) > 1
-    consumers = consumers_in(session, root_id) if indivisible else []
+    consumers = consumers_in(writer, root_id) if indivisible else []
     holder = root.holder if root.holder in consumers else next(iter(consumers), None)
     wrong = [row_id for row_id, flag in members.items() if flag != indivisible]
     if wrong:
-        session.execute(update(PROVIDERS).where(PROVIDERS.c.id.in_(wrong)).values(indivisible=indivisible))
+        writer.execute(update(PROVIDERS).where(PROVIDERS.c.id.in_(wrong)).values(indivisible=indivisible))
     if holder != root.holder:
         if holder is not None:
-            _require_still_there(session, root_id, holder)
-        session.execute(update(PROVIDERS).where(PROVIDERS.c.id == root_id).values(holder=holder))
-    _withhold(session, members, root, indivisible and (root.withheld or holder is not None))
+            _require_still_there(writer, root_id, holder)
+        writer.execute(update(PROVIDERS).where(PROVIDERS.c.id == root_id).values(holder=holder))
+    _withhold(writer, members, root, indivisible and (root.withheld or holder is not None))
 
 
-def _require_still_there(session: Session, root_id: int, consumer: str) -> None:
+def _require_still_there(writer: Writer, root_id: int, consumer: str) -> None:
     """Raise StaleDataError if the consumer gives back what it holds of the tree at this moment: it may not know of it.
 
     Whatever changes what a consumer holds has its row locked first, so this waits for the end of it. A cluster needs a
     write to notice.
     """
-    touched = session.execute(update(CONSUMERS).where(CONSUMERS.c.uuid == consumer).values(updated_at=utcnow()))
-    if not rows_changed(touched) or consumer not in consumers_in(session, root_id):
+    touched = writer.execute(update(CONSUMERS).where(CONSUMERS.c.uuid == consumer).values(updated_at=utcnow()))
+    if not rows_changed(touched) or consumer not in consumers_in(writer, root_id):
         raise StaleDataError("the consumer gave its part back meanwhile")
 
 
-def _withhold(session: Session, members: Collection[int], root: Any, withheld: bool) -> None:
+def _withhold(writer: Writer, members: Collection[int], root: Any, withheld: bool) -> None:
     """UPDATE inventories SET withheld = … WHERE provider_id IN (the members) AND withheld <> …
 
     Of another class than the one it mirrors, nothing can be claimed of the root.
@@ -149,7 +149,7 @@ def _withhold(session: Session, members: Collection[int], root: Any, withheld: b
     if root.mirrored_class_id is not None:
         foreign = and_(INVENTORIES.c.provider_id == root.id, INVENTORIES.c.resource_class_id != root.mirrored_class_id)
         wanted = case((foreign, 1), else_=int(withheld))
-    session.execute(
+    writer.execute(
         update(INVENTORIES)
         .where(INVENTORIES.c.provider_id.in_(sorted(members)), INVENTORIES.c.withheld != wanted)
         .values(withheld=wanted)

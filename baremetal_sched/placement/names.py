@@ -38,9 +38,9 @@ def ids_of_traits(session: Session, names: Collection[str]) -> dict[str, int]:
     return _ids(session, Trait, names)
 
 
-def ids_of_classes(session: Session, names: Collection[str]) -> dict[str, int]:
+def ids_of_classes(reader: Reader, names: Collection[str]) -> dict[str, int]:
     """Ids by name, of those of ``names`` that exist."""
-    return _ids(session, ResourceClass, names)
+    return _ids(reader, ResourceClass, names)
 
 
 def names_of_traits(reader: Reader, ids: Iterable[int]) -> Mapping[int, str]:
@@ -91,10 +91,10 @@ def ensure_class(session: Session, name: str) -> int:
     return _ensure(session, ResourceClass, [name])[name]
 
 
-def _ids(session: Session, model: type[Trait] | type[ResourceClass], names: Collection[str]) -> dict[str, int]:
+def _ids(reader: Reader, model: type[Trait] | type[ResourceClass], names: Collection[str]) -> dict[str, int]:
     if not names:
         return {}
-    rows = session.execute(select(model.name, model.id).where(model.name.in_(names)))
+    rows = reader.execute(select(model.name, model.id).where(model.name.in_(names)))
     return {name: row_id for name, row_id in rows}
 
 

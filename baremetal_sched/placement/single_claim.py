@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Integer, and_, bindparam, insert, or_, select, update
-from sqlalchemy.orm import Session
 
+from baremetal_sched.db import kept
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.placement.consumers import ConsumerWrite
@@ -71,7 +71,7 @@ def is_single(requests: Sequence[ConsumerWrite]) -> bool:
     return len(requests) == 1 and len(requests[0].allocations) == 1 and len(amounts) == 1 and amounts[0] <= _LARGEST
 
 
-def claim(session: Session, request: ConsumerWrite, consumer_id: int) -> bool:
+def claim(connection: Connection, request: ConsumerWrite, consumer_id: int) -> bool:
     """Give the consumer, which is new, what ``request`` asks for, and return whether it has got it.
 
     If not, nothing is claimed, but the provider's generation may have grown.
@@ -79,17 +79,15 @@ def claim(session: Session, request: ConsumerWrite, consumer_id: int) -> bool:
     ((provider, amounts),) = request.allocations.items()
     ((resource_class, amount),) = amounts.items()
     given: dict[str, Any] = {"provider": provider, "resource_class": resource_class, "amount": amount}
-    # A connection does less for each statement than a session, and there are no entities here.
-    connection = session.connection()
     if not _take(connection, given):
         return False
-    connection.execute(_BOOK, {**given, "consumer": consumer_id, "now": utcnow()})
+    kept.change(connection, _BOOK, {**given, "consumer": consumer_id, "now": utcnow()})
     return True
 
 
 def _take(connection: Connection, given: dict[str, Any]) -> bool:
     """The provider first, then its inventory, as everyone does: so there are few deadlocks."""
     if connection.dialect.name in ("mysql", "mariadb"):
-        return rows_changed(connection.execute(_BUMP_AND_TAKE, given)) > 0
-    bumped = rows_changed(connection.execute(_BUMP, {name: given[name] for name in ("provider", "resource_class")}))
-    return bool(bumped and rows_changed(connection.execute(_TAKE, given)))
+        return rows_changed(kept.change(connection, _BUMP_AND_TAKE, given)) > 0
+    bumped = rows_changed(kept.change(connection, _BUMP, given))
+    return bool(bumped and rows_changed(kept.change(connection, _TAKE, given)))

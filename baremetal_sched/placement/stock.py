@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import bindparam, select, update
-from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
+from baremetal_sched.db import kept
 from baremetal_sched.db.results import rows_changed
+from baremetal_sched.db.transaction import Writer, connection_of
 from baremetal_sched.errors.placement import (
     CapacityExceeded,
     InvalidInventory,
@@ -62,7 +63,7 @@ class Stocks:
     rows: dict[tuple[int, int], Any] = field(default_factory=dict)
 
 
-def find(session: Session, requests: Sequence[ConsumerWrite], unknown_class: str) -> Stocks:
+def find(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str) -> Stocks:
     """What the requests want to take from. Raises UnknownProvider, UnknownClassInAllocation.
 
     SELECT … FROM inventories i JOIN resource_providers p … JOIN resource_classes c …
@@ -73,41 +74,41 @@ def find(session: Session, requests: Sequence[ConsumerWrite], unknown_class: str
     stocks = Stocks()
     if not uuids:
         return stocks
-    for row in session.execute(_FIND, {"uuids": uuids, "names": sorted(wanted)}):
+    for row in writer.execute(_FIND, {"uuids": uuids, "names": sorted(wanted)}):
         stocks.providers[row.uuid] = row.provider_id
         stocks.classes[row.name] = row.resource_class_id
         # Of a node nothing but its own class can be claimed, whatever else its provider may have.
         if row.mirrored_class_id in (None, row.resource_class_id):
             stocks.rows[row.provider_id, row.resource_class_id] = row
     if len(stocks.providers) < len(uuids):
-        _find_providers(session, stocks, uuids)
+        _find_providers(writer, stocks, uuids)
     if len(stocks.classes) < len(wanted):
-        _find_classes(session, stocks, requests, unknown_class)
+        _find_classes(writer, stocks, requests, unknown_class)
     stocks.providers = {uuid: stocks.providers[uuid] for uuid in uuids}
     return stocks
 
 
-def require_providers(session: Session, requests: Sequence[ConsumerWrite]) -> None:
+def require_providers(writer: Writer, requests: Sequence[ConsumerWrite]) -> None:
     """Raises UnknownProvider if the requests name a provider that does not exist."""
-    _find_providers(session, Stocks(), _uuids(requests))
+    _find_providers(writer, Stocks(), _uuids(requests))
 
 
 def _uuids(requests: Sequence[ConsumerWrite]) -> list[str]:
     return list(dict.fromkeys(uuid for request in requests for uuid in request.allocations))
 
 
-def _find_providers(session: Session, stocks: Stocks, uuids: Sequence[str]) -> None:
-    rows = session.execute(select(PROVIDERS.c.uuid, PROVIDERS.c.id).where(PROVIDERS.c.uuid.in_(uuids)))
+def _find_providers(writer: Writer, stocks: Stocks, uuids: Sequence[str]) -> None:
+    rows = writer.execute(select(PROVIDERS.c.uuid, PROVIDERS.c.id).where(PROVIDERS.c.uuid.in_(uuids)))
     stocks.providers.update({uuid: provider_id for uuid, provider_id in rows})
     for uuid in uuids:
         if uuid not in stocks.providers:
             raise UnknownProvider(provider=uuid)
 
 
-def _find_classes(session: Session, stocks: Stocks, requests: Sequence[ConsumerWrite], unknown_class: str) -> None:
+def _find_classes(writer: Writer, stocks: Stocks, requests: Sequence[ConsumerWrite], unknown_class: str) -> None:
     for request in requests:
         wanted = {name for amounts in request.allocations.values() for name in amounts}
-        stocks.classes.update(names.ids_of_classes(session, wanted - stocks.classes.keys()))
+        stocks.classes.update(names.ids_of_classes(writer, wanted - stocks.classes.keys()))
         unknown = sorted(wanted - stocks.classes.keys())
         if unknown:
             raise UnknownClassInAllocation(
@@ -144,7 +145,7 @@ def _check_amount(row: Any, amount: int, growth: int, resource_class: str, provi
         raise CapacityExceeded(resource_class=resource_class, provider=provider)
 
 
-def move(session: Session, growth: Mapping[tuple[int, int], int], own: Collection[int] = ()) -> None:
+def move(writer: Writer, growth: Mapping[tuple[int, int], int], own: Collection[int] = ()) -> None:
     """Book it. The UPDATE itself asks whether there is enough: what was read before may be old.
 
     ``own`` are the ids of providers in indivisible trees, which the consumer holds. Raises StaleDataError if another
@@ -152,11 +153,13 @@ def move(session: Session, growth: Mapping[tuple[int, int], int], own: Collectio
 
     UPDATE inventories SET used = used + :growth WHERE … AND (:growth <= 0 OR free >= :growth)
     """
+    connection = connection_of(writer)
     for key in sorted(growth):
         amount = growth[key]
         if not amount:
             continue
         take = _TAKE_WITHHELD if key[0] in own else _TAKE
         statement = take if amount > 0 else _GIVE_BACK
-        if not rows_changed(session.execute(statement, {"provider": key[0], "class_id": key[1], "growth": amount})):
+        given = {"provider": key[0], "class_id": key[1], "growth": amount}
+        if not rows_changed(kept.change(connection, statement, given)):
             raise StaleDataError("another claim was faster")

@@ -1,20 +1,17 @@
 """How the compute API does what the edge leaves to each API."""
 
-from collections.abc import Callable
-
 from flask import Response
 
-from baremetal_sched.baremetal.api import locked_nodes
+from baremetal_sched.baremetal.api.waiting import WaitingApi
 from baremetal_sched.compute.api import errors, policies
 from baremetal_sched.compute.api.call import ComputeCall
 from baremetal_sched.compute.api.routes import ROUTES
 from baremetal_sched.compute.api.versions import VERSIONS
-from baremetal_sched.web.api import Api
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.problems import message_of
 
 
-class ComputeApi(Api):
+class ComputeApi(WaitingApi):
     """The compute API (Nova v2.1, microversions 2.1 to 2.100)."""
 
     name = "compute"
@@ -22,9 +19,6 @@ class ComputeApi(Api):
     versions = VERSIONS
     call = ComputeCall
     rules = policies.RULES
-
-    def run(self, call: Call, transaction: Callable[[], Response]) -> Response:
-        return locked_nodes.retried(call, transaction)
 
     def error_body(self, call: Call, error: Exception, status: int) -> Response:
         if errors.is_of_machine(error) and not (isinstance(call, ComputeCall) and call.is_admin):

@@ -2,7 +2,7 @@
 
 from flask import Response
 
-from baremetal_sched.errors import UnavailableError, baremetal
+from baremetal_sched.errors import AnswerTimeout, UnavailableError, baremetal
 from baremetal_sched.errors.baremetal import (
     ChildLocked,
     NodeInMaintenance,
@@ -46,6 +46,7 @@ _OF_MACHINES: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str], .
     (NodeProtected, "its machine is protected."),
     (NodeIsRetired, "its machine is retired."),
     ((UnavailableError, NoValidHost), "its machine cannot be worked on now. Try again later."),
+    (AnswerTimeout, "its machine did not answer in time. It may have been changed: look before you ask again."),
     (Exception, "its machine does not allow it now."),
 )
 

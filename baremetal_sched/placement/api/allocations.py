@@ -4,6 +4,7 @@ import uuid as uuid_module
 from typing import Any
 
 from flask import Response
+from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 from baremetal_sched.errors import InvalidValue
@@ -22,20 +23,20 @@ from baremetal_sched.placement.usages import UNKNOWN
 from baremetal_sched.web.responses import empty_response
 
 
-def replace_allocations(call: PlacementCall, session: Session, consumer: str) -> Response:
+def replace_allocations(call: PlacementCall, connection: Connection, consumer: str) -> Response:
     """PUT /allocations/{consumer}"""
     if not is_tolerant_uuid(consumer):
         raise InvalidValue(message=f"Malformed consumer_uuid: {consumer}")
     body = call.body(put_schema(call.version))
     request = _write(call, str(uuid_module.UUID(consumer)), body)
-    allocations.write(session, [request], "Unable to allocate inventory for consumer {consumer}:")
+    allocations.write(connection, [request], "Unable to allocate inventory for consumer {consumer}:")
     return empty_response(204)
 
 
-def write_allocations(call: PlacementCall, session: Session) -> Response:
+def write_allocations(call: PlacementCall, connection: Connection) -> Response:
     """POST /allocations"""
     requests = writes_of(call, call.body(post_schema(call.version)))
-    allocations.write(session, requests, "Unable to allocate inventory")
+    allocations.write(connection, requests, "Unable to allocate inventory")
     return empty_response(204)
 
 
@@ -89,9 +90,9 @@ def _consumer(version: int, row: Any) -> dict[str, Any]:
     return document
 
 
-def delete_allocations(call: PlacementCall, session: Session, consumer: str) -> Response:
+def delete_allocations(call: PlacementCall, connection: Connection, consumer: str) -> Response:
     """DELETE /allocations/{consumer}"""
-    allocations.release(session, consumer)
+    allocations.release(connection, consumer)
     return empty_response(204)
 
 

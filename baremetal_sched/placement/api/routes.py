@@ -52,9 +52,17 @@ def write(
     until: int | None = None,
     takes: tuple[str, ...] = (JSON,),
     absent: Absence = path_not_found,
+    transaction: Literal["write", "change"] = "write",
 ) -> Route:
     """A POST or PUT, with a JSON body unless told otherwise."""
-    return Route(method, path, view, since, "write", until=until, policy=policy, takes=takes, absent=absent)
+    return Route(method, path, view, since, transaction, until=until, policy=policy, takes=takes, absent=absent)
+
+
+def claim(
+    method: str, path: str, view: View, policy: str, *, since: int = 0, takes: tuple[str, ...] = (JSON,)
+) -> Route:
+    """A change of allocations, which has no entities: it is what schedulers ask most of all."""
+    return write(method, path, view, policy, since=since, takes=takes, transaction="change")
 
 
 def remove(path: str, view: View, policy: str, *, since: int = 0, absent: Absence = path_not_found) -> Route:
@@ -95,10 +103,12 @@ ROUTES = (
     get(f"{_ONE}/traits", traits.list_provider_traits, f"{_PROVIDERS}:traits:list", since=6),
     write("PUT", f"{_ONE}/traits", traits.replace_provider_traits, f"{_PROVIDERS}:traits:update", since=6),
     remove(f"{_ONE}/traits", traits.delete_provider_traits, f"{_PROVIDERS}:traits:delete", since=6),
-    write("POST", "/allocations", allocations.write_allocations, "placement:allocations:manage", since=13),
+    claim("POST", "/allocations", allocations.write_allocations, "placement:allocations:manage", since=13),
     get("/allocations/<consumer>", allocations.show_allocations, "placement:allocations:list"),
-    write("PUT", "/allocations/<consumer>", allocations.replace_allocations, "placement:allocations:update"),
-    remove("/allocations/<consumer>", allocations.delete_allocations, "placement:allocations:delete"),
+    claim("PUT", "/allocations/<consumer>", allocations.replace_allocations, "placement:allocations:update"),
+    claim(
+        "DELETE", "/allocations/<consumer>", allocations.delete_allocations, "placement:allocations:delete", takes=()
+    ),
     get(
         "/allocation_candidates",
         allocation_candidates.list_candidates,
