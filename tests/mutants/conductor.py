@@ -5,6 +5,7 @@ from tests.mutants.mutant import Mutant
 WORK = "functional/conductor/test_who_works.py"
 ORPHANS = "functional/conductor/test_orphans.py"
 POWER = "functional/conductor/test_power_sync.py"
+POLLING = "functional/conductor/test_polling.py"
 HOST_NAME = "functional/conductor/test_host_name.py"
 
 MUTANTS = (
@@ -25,8 +26,8 @@ MUTANTS = (
     Mutant(
         "work-claimed-by-this-process",
         "conductor/job.py",
-        "NodeWork.id.in_(ids), NodeWork.claimed_by == process)))",
-        "NodeWork.id.in_(ids))))",
+        "NodeWork.id.in_(ids), NodeWork.claimed_by == process))",
+        "NodeWork.id.in_(ids)))",
         f"{WORK}::test_work_that_two_processes_of_one_name_find_is_done_by_one",
     ),
     Mutant(
@@ -46,8 +47,8 @@ MUTANTS = (
     Mutant(
         "work-led",
         "conductor/job.py",
-        "                    NodeWork.kind != work.LED,\n",
-        "",
+        "NodeWork.kind.not_in((work.LED, work.CALL)),",
+        "NodeWork.kind != work.CALL,",
         "functional/conductor/test_power_of_relatives.py::test_what_is_done_along_with_other_work_is_not_begun_twice",
     ),
     Mutant(
@@ -67,8 +68,8 @@ MUTANTS = (
     Mutant(
         "work-handed-over-unbegun",
         "baremetal/work.py",
-        ".where(NodeWork.id == work_id, NodeWork.claimed_by.is_(None)).with_for_update()",
-        ".where(NodeWork.id == work_id).with_for_update()",
+        "select(NodeWork).where(NodeWork.id == work_id, CAN_BE_HANDED_OVER)",
+        "select(NodeWork).where(NodeWork.id == work_id)",
         f"{WORK}::test_work_that_was_begun_meanwhile_is_not_handed_over",
     ),
     Mutant(
@@ -130,16 +131,51 @@ MUTANTS = (
     Mutant(
         "orphan-unbegun",
         "conductor/orphans.py",
-        "NodeWork.node_id == Node.id, NodeWork.claimed_by.is_(None))",
+        "NodeWork.node_id == Node.id, work.CAN_BE_HANDED_OVER)",
         "NodeWork.node_id == Node.id)",
         f"{ORPHANS}::test_a_power_action_of_a_dead_conductor_is_aborted",
     ),
     Mutant(
         "stop-of-one-of-two-processes",
         "conductor/orphans.py",
-        "and_(Node.reservation == host.name, ~of_another.exists())",
-        "Node.reservation == host.name",
+        "and_(Node.reservation == host.name, ~of_another.exists(), ~polled.exists())",
+        "and_(Node.reservation == host.name, ~polled.exists())",
         f"{WORK}::test_a_process_that_stops_leaves_the_work_of_another_of_its_name_alone",
+    ),
+    Mutant(
+        "stop-leaves-polled-work",
+        "conductor/orphans.py",
+        "and_(Node.reservation == host.name, ~of_another.exists(), ~polled.exists())",
+        "and_(Node.reservation == host.name, ~of_another.exists())",
+        f"{POLLING}::test_or_goes_on_itself_when_it_is_started_again",
+    ),
+    Mutant(
+        "poll-in-time",
+        "conductor/job.py",
+        "                    or_(NodeWork.not_before.is_(None), NodeWork.not_before <= epoch()),\n",
+        "",
+        f"{POLLING}::test_nobody_takes_it_before_its_time",
+    ),
+    Mutant(
+        "poll-fenced-when-handed-over",
+        "baremetal/work.py",
+        "    if found.not_before is None:\n",
+        "    if True:\n        found.claimed_by = None\n",
+        f"{POLLING}::test_who_was_asking_while_the_conductor_was_started_again_writes_nothing",
+    ),
+    Mutant(
+        "give-up-this-work",
+        "conductor/workers.py",
+        "NodeWork.id == work_id, NodeWork.conductor == job.conductor)",
+        "NodeWork.conductor == job.conductor)",
+        "functional/conductor/test_hanging_drivers.py::test_work_that_came_to_an_end_meanwhile_is_not_failed",
+    ),
+    Mutant(
+        "poll-over",
+        "conductor/stepping.py",
+        "            work.stop_polling(session, task.job.id)\n",
+        "            pass\n",
+        f"{POLLING}::test_while_the_next_step_is_done_the_work_is_one_process_own",
     ),
     Mutant(
         "take-over-still-so",
@@ -151,8 +187,8 @@ MUTANTS = (
     Mutant(
         "power-changed-meanwhile",
         "conductor/power_sync.py",
-        ".where(Node.id == node_id, Node.revision == revision, condition)",
-        ".where(Node.id == node_id, condition)",
+        ".where(Node.id == self._node_id, Node.revision == self._revision, self._condition)",
+        ".where(Node.id == self._node_id, self._condition)",
         f"{POWER}::test_a_node_that_was_changed_while_its_machine_was_asked_is_left_alone",
     ),
     Mutant(

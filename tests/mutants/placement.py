@@ -19,8 +19,8 @@ MUTANTS = (
     Mutant(
         "single-claim-row-count",
         "placement/single_claim.py",
-        "bool(bumped and rows_changed(connection.execute(_TAKE, given)))",
-        "bool(bumped and connection.execute(_TAKE, given))",
+        "bool(bumped and rows_changed(kept.change(connection, _TAKE, given)))",
+        "bool(bumped and kept.change(connection, _TAKE, given))",
         "functional/test_concurrency.py::test_one_node_is_claimed_once",
     ),
     Mutant(
@@ -71,8 +71,8 @@ MUTANTS = (
     Mutant(
         "single-claim-row-count-mysql",
         "placement/single_claim.py",
-        "return rows_changed(connection.execute(_BUMP_AND_TAKE, given)) > 0",
-        "return rows_changed(connection.execute(_BUMP_AND_TAKE, given)) >= 0",
+        "return rows_changed(kept.change(connection, _BUMP_AND_TAKE, given)) > 0",
+        "return rows_changed(kept.change(connection, _BUMP_AND_TAKE, given)) >= 0",
         "functional/test_concurrency.py::test_one_node_is_claimed_once",
         server="mariadb",
     ),
@@ -158,7 +158,7 @@ MUTANTS = (
     Mutant(
         "tree-giving-back",
         "placement/indivisible.py",
-        "        if holder is not None:\n            _require_still_there(session, root_id, holder)\n",
+        "        if holder is not None:\n            _require_still_there(writer, root_id, holder)\n",
         "",
         f"{TREES}::test_a_node_that_is_given_back_while_it_gets_its_first_child",
         server="postgresql",
@@ -173,8 +173,8 @@ MUTANTS = (
     Mutant(
         "tree-row-count",
         "placement/indivisible.py",
-        "if len(owners) > 1 or not rows_changed(session.execute(_TAKE, given)):",
-        "session.execute(_TAKE, given)\n            if len(owners) > 1:",
+        "if len(owners) > 1 or not rows_changed(writer.execute(_TAKE, given)):",
+        "writer.execute(_TAKE, given)\n            if len(owners) > 1:",
         f"{TREES}::test_a_child_is_withheld_while_its_node_cannot_be_had",
     ),
     Mutant(

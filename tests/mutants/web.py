@@ -1,8 +1,9 @@
-"""What keeps callers out."""
+"""What keeps callers out, and requests apart."""
 
 from tests.mutants.mutant import Mutant
 
 CHECKS = "unit/test_password_checks.py"
+SLOTS = "unit/test_slots.py"
 LISTENER = "functional/test_listener.py"
 BASIC = "functional/test_http_basic.py"
 
@@ -34,6 +35,34 @@ MUTANTS = (
         "if budget.left < 1:",
         "if False:",
         f"{CHECKS}::test_failures_are_limited_by_address",
+    ),
+    Mutant(
+        "slots-without-number",
+        "web/slots.py",
+        "self._free -= 1\n                return True",
+        "return True",
+        f"{SLOTS}::test_no_more_are_at_work_than_may_be",
+    ),
+    Mutant(
+        "slots-kept-while-waiting",
+        "web/slots.py",
+        "    request.give_back()\n    try:",
+        "    try:",
+        f"{SLOTS}::test_who_waits_has_no_slot",
+    ),
+    Mutant(
+        "slots-lost-turn",
+        "web/slots.py",
+        "            return turn.is_set()",
+        "            return False",
+        f"{SLOTS}::test_slots_are_neither_lost_nor_made",
+    ),
+    Mutant(
+        "slots-wait-without-number",
+        "web/slots.py",
+        "if self._waiting >= self._most_waiting:",
+        "if False:",
+        f"{SLOTS}::test_no_more_wait_than_may",
     ),
     Mutant(
         "listener-anywhere",

@@ -6,11 +6,13 @@ from typing import Any
 from sqlalchemy import update
 
 from baremetal_sched.baremetal import conductors
-from baremetal_sched.baremetal.drivers import HARDWARE_TYPES
 from baremetal_sched.baremetal.projection import resource_class_of
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Conductor
 from baremetal_sched.db.transaction import Database
+from baremetal_sched.drivers import registry
+from baremetal_sched.drivers.enabled import EnabledDrivers
+from baremetal_sched.drivers.facts import served_types
 from baremetal_sched.placement import names
 from baremetal_sched.placement import trait_ids as id_texts
 from baremetal_sched.settings import load
@@ -22,7 +24,8 @@ DRIVER = "fake-hardware"
 HOST = "conductor-1"
 _YEAR = 365 * 24 * 3600
 
-_INTERFACES = {f"{kind}_interface": found[0] for kind, found in HARDWARE_TYPES[DRIVER].interfaces.items()}
+SERVED = served_types(EnabledDrivers.of(load(overrides={"DEFAULT": {"enabled_hardware_types": DRIVER}})))
+_INTERFACES = {f"{kind}_interface": found[0] for kind, found in registry.hardware_type(DRIVER).interfaces.items()}
 #: Versions of Ironic's objects, which its rows carry.
 _NODE_VERSION = "1.44"
 _TRAIT_VERSION = "1.1"
@@ -70,7 +73,7 @@ def seed_ours(store: Store, fleet: Fleet) -> None:
     classes = [resource_class_of(name) for name in fleet.classes]
     class_ids = database.write(lambda session: {name: names.ensure_class(session, name) for name in classes})
     trait_ids = database.write(lambda session: names.ensure_traits(session, fleet.traits))
-    database.write(lambda session: conductors.register(session, HOST, "", [DRIVER]))
+    database.write(lambda session: conductors.register(session, HOST, "", SERVED))
     database.write(lambda session: session.execute(update(Conductor).values(heartbeat_at=epoch() + _YEAR)))
     database.dispose()
     _load_nodes(store, fleet, {"revision": 1})
