@@ -266,9 +266,10 @@ def fault(response: TestResponse) -> str:
     return document.get("faultstring") or document.get("description") or ""
 
 
-def _await_threads(seconds: float = 3) -> None:
-    """Wait for threads of conductors, which may be using the database; not for those that still hang."""
+def _await_threads(seconds: float = 20) -> None:
+    """Wait for threads of conductors and requests, which may be using the database; a disk may be slow for a while."""
     until = time.monotonic() + seconds
     for thread in threading.enumerate():
         if thread.name.startswith(("conductor-", "driver-")):
             thread.join(max(0.0, until - time.monotonic()))
+            assert not thread.is_alive(), f"{thread.name} has not ended: let it go before the test is over"
