@@ -1,0 +1,48 @@
+"""Starts sushy-emulator, with three of its habits changed, which no setting of it changes. A program of its own:
+
+``python launch.py SECONDS SECONDS [options of sushy-emulator]``: power states of fake systems change after a time
+between the two.
+
+- Power states of fake systems change after 1 to 11 seconds: a test that switches often would take minutes.
+- Each call opens a connection to libvirt and closes it. Its test driver keeps machines in a connection: all share one.
+- A node behind ``--ironic-cloud`` is read once and remembered for ever, so no change of power would ever be seen.
+"""
+
+import random
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+from sushy_tools.emulator import main as emulator
+from sushy_tools.emulator.resources.systems import fakedriver, ironicdriver, libvirtdriver
+
+
+def set_power_delay(shortest: int, longest: int) -> None:
+    """Fake systems take so many seconds to change their power state."""
+    fakedriver.random = SimpleNamespace(randint=lambda *_: random.randint(shortest, longest))
+
+
+def share_libvirt() -> None:
+    """Use one connection to libvirt for all calls."""
+    connections: dict[str, Any] = {}
+
+    def enter(opened: Any) -> Any:
+        if opened._uri not in connections:
+            connections[opened._uri] = libvirtdriver.libvirt.open(opened._uri)
+        return connections[opened._uri]
+
+    libvirtdriver.libvirt_open.__enter__ = enter
+    libvirtdriver.libvirt_open.__exit__ = lambda *_: None
+
+
+def read_nodes_anew() -> None:
+    """Ask for a node whenever something of it is wanted."""
+    ironicdriver.IronicDriver._get_node = ironicdriver.IronicDriver._get_node.__wrapped__
+
+
+if __name__ == "__main__":
+    set_power_delay(int(sys.argv[1]), int(sys.argv[2]))
+    share_libvirt()
+    read_nodes_anew()
+    sys.argv[1:3] = []
+    sys.exit(emulator.main())
