@@ -4,20 +4,24 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.baremetal.steps import Kind, Step
+from baremetal_sched.drivers import progress
 from baremetal_sched.drivers.driver import Driver
+from baremetal_sched.errors.baremetal import CallGivenUp
 
 
 @dataclass(frozen=True)
 class NotedCall:
-    """A call that goes on: its name, such as ``power.set_power_state``, and when it began (monotonic)."""
+    """A call that goes on: its name, such as ``power.set_power_state``, when it began, and when it last showed a sign
+    of life (both monotonic)."""
 
     name: str
     begun: float
+    heard: float
 
 
 class NotedCalls:
@@ -32,6 +36,7 @@ class NotedCalls:
         self.reserved: dict[int, int] = {}
         self._lock = threading.Lock()
         self._current: NotedCall | None = None
+        self._is_given_up = False
 
     @property
     def current(self) -> NotedCall | None:
@@ -44,13 +49,33 @@ class NotedCalls:
         call = self.current
         return call is not None and time.monotonic() - call.begun > seconds
 
+    def is_silent_for(self, seconds: float) -> bool:
+        """Return whether the call that the work waits for has shown no sign of life for so long: see
+        ``drivers.progress``."""
+        call = self.current
+        return call is not None and time.monotonic() - call.heard > seconds
+
+    def give_up(self) -> None:
+        """Let calls that come back late do nothing more to the machine."""
+        with self._lock:
+            self._is_given_up = True
+
+    def _note_progress(self) -> None:
+        with self._lock:
+            if self._is_given_up:
+                raise CallGivenUp
+            if self._current is not None:
+                self._current = replace(self._current, heard=time.monotonic())
+
     @contextmanager
     def calling(self, name: str) -> Iterator[None]:
         """Note that a driver is being called."""
+        now = time.monotonic()
         with self._lock:
-            self._current = NotedCall(name, time.monotonic())
+            self._current = NotedCall(name, now, now)
         try:
-            yield
+            with progress.noted_by(self._note_progress):
+                yield
         finally:
             with self._lock:
                 self._current = None

@@ -34,7 +34,7 @@ class _Running:
     @property
     def hangs(self) -> bool:
         calls = self.job.calls
-        return calls.takes_longer_than(self.job.settings.conductor.driver_call_timeout + calls.extra_seconds)
+        return calls.is_silent_for(self.job.settings.conductor.driver_call_timeout + calls.extra_seconds)
 
 
 class Workers:
@@ -86,6 +86,7 @@ class Workers:
 def _give_up(job: Job) -> None:
     """Fail the work, unless it has come to an end meanwhile, and with it what it does on other nodes."""
     call = job.calls.current
+    job.calls.give_up()
     name = call.name if call is not None else "a call"
     seconds = job.settings.conductor.driver_call_timeout + job.calls.extra_seconds
     reason = f"The machine does not answer: {name} of its driver was given up after {seconds:g} seconds."

@@ -1,5 +1,6 @@
 """Switching the power of a machine, whatever its power interface."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from baremetal_sched.baremetal.machine import Effect, Machine
@@ -16,6 +17,8 @@ def switch(machine: Machine, target: str, timeout: int | None = None, *, power: 
     state that it is in changes nothing; a reboot does.
     """
     began = datetime.now(UTC).replace(tzinfo=None).isoformat()
-    state = (power or Driver(machine).power).set_power_state(machine, target, timeout)
-    changes = target in (REBOOT, SOFT_REBOOT) or state != machine.power_state
-    return Effect(fields={"power_state": state}, internal={"last_power_state_change": began} if changes else {})
+    done = (power or Driver(machine).power).set_power_state(machine, target, timeout)
+    effect = done if isinstance(done, Effect) else Effect(fields={"power_state": done})
+    if target in (REBOOT, SOFT_REBOOT) or effect.fields["power_state"] != machine.power_state:
+        return replace(effect, internal={**effect.internal, "last_power_state_change": began})
+    return effect

@@ -211,6 +211,21 @@ class MachineUnreachable(InvalidError):
     template = "The machine cannot be reached at {address}: {reason}"
 
 
+class PowerNotReached(InvalidError):
+    """A machine did not do what its controller was asked for. ``trouble``: a sentence, or nothing."""
+
+    template = (
+        "The machine is {found}, not in '{wanted}', {seconds:g} seconds after its controller was asked for "
+        "'{asked}'.{trouble}"
+    )
+
+
+class CallGivenUp(InvalidError):
+    """To a driver that comes back late: others may be at work on the machine, so nothing may be done to it any more."""
+
+    template = "The call was given up: the driver took too long."
+
+
 class RaidNotSupported(NotFoundError):
     template = "Driver {driver} does not support raid (disabled or not implemented)."
 

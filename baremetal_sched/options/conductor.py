@@ -52,6 +52,18 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         ),
         cfg.FloatOpt("driver_call_timeout", default=600, min=0.1, help="Seconds that one call of a driver may take."),
         cfg.FloatOpt(
+            "power_state_change_timeout",
+            default=60,
+            min=0.1,
+            help="Seconds for which a machine is waited for whose power was switched.",
+        ),
+        cfg.FloatOpt(
+            "soft_power_off_timeout",
+            default=600,
+            min=0.1,
+            help="The same where the operating system was asked to shut down, or to restart.",
+        ),
+        cfg.FloatOpt(
             "polled_step_timeout",
             default=10800,
             min=0,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from baremetal_sched.baremetal.machine import Machine
+from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.baremetal.states import POWER_TARGETS
 from baremetal_sched.drivers.interfaces.polled import PolledInterface
 
@@ -24,8 +24,10 @@ class PowerInterface(PolledInterface, Protocol):
     def get_power_state(self, machine: Machine) -> str | None:
         """The state that the machine is in: on, off, or None if nobody knows. Raises a SchedulerError."""
 
-    def set_power_state(self, machine: Machine, target: str, timeout: int | None = None) -> str:
-        """Bring the machine to ``target`` (a key of POWER_TARGETS); returns the state that it is in afterwards.
+    def set_power_state(self, machine: Machine, target: str, timeout: int | None = None) -> str | Effect:
+        """Bring the machine to ``target`` (a key of POWER_TARGETS); returns the state that it is in afterwards, or an
+        Effect whose ``fields`` have it as ``power_state``.
 
-        ``timeout`` is in seconds. Raises a SchedulerError, in words for ``last_error``, if that does not work.
+        ``timeout`` is in seconds. It returns when the machine is in that state: ``drivers.power_waiting`` has what that
+        takes. Raises a SchedulerError, in words for ``last_error``, if that does not work.
         """

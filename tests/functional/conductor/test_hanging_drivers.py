@@ -14,6 +14,7 @@ from baremetal_sched.conductor import job, workers
 from baremetal_sched.db.models import NodeWork
 from baremetal_sched.drivers.fake.power import FakePower
 from baremetal_sched.drivers.fake.vendor import FakeVendor
+from baremetal_sched.drivers.power_waiting import Pace, wait_for
 from tests.functional.baremetal.provisioning import LOG_STEP, put_into
 from tests.functional.conductor.test_orphans import reserve
 from tests.processes import wait_until
@@ -114,6 +115,38 @@ def test_power_has_the_time_that_was_asked_for_it(database_url: str, hanging: Ha
         node = service.node(uuid)
         error = "The machine does not answer: power.set_power_state of its driver was given up after 1.2 seconds."
         assert (node["target_power_state"], node["last_error"]) == (None, error)
+
+
+def test_waiting_for_a_machine_is_no_hang(database_url: str, hanging: Hanging, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may take longer than a call, if it is looked at meanwhile; a look that hangs is a hang."""
+    looks: list[float] = []
+    changed: list[str] = []
+
+    def switch(self: FakePower, machine: Machine, target: str, timeout: int | None = None) -> str:
+        def read() -> str | None:
+            looks.append(time.monotonic())
+            hanging.hang(machine)
+            return "power on" if len(looks) > 20 else None
+
+        state = wait_for(read, "power on", 30, pace=Pace(first=0.05, longest=0.05))
+        changed.append(machine.uuid)
+        return state
+
+    monkeypatch.setattr(FakePower, "set_power_state", switch)
+    with Service(database_url, conductor=OPTIONS) as service, hanging:
+        service.add_conductor("c1")
+        slow, dead = (service.add_node(name, power=False) for name in ("slow", "dead"))
+        hanging.uuids.add(dead)
+        for uuid in (slow, dead):
+            service.baremetal("PUT", f"/nodes/{uuid}/states/power", {"target": "power on"})
+            let(service, lambda uuid=uuid: free(service, uuid), "the node to be free")  # type: ignore[misc]
+        assert service.node(slow)["power_state"] == "power on"
+        assert looks[20] - looks[0] > 0.9
+        assert "was given up after 0.2 seconds" in service.node(dead)["last_error"]
+        hanging.over.set()
+        wait_until(lambda: hanging.ended, 10, "the thread to go on")
+        time.sleep(0.1)
+        assert changed == [slow]
 
 
 def test_a_parent_that_hangs_and_its_child_are_both_free(database_url: str, hanging: Hanging) -> None:
