@@ -69,8 +69,13 @@ class EnabledDrivers:
             raise InvalidValue(
                 message=f"No {kind} interface of hardware type {hardware_type.name} is enabled. It supports "
                 f"{list(hardware_type.interfaces.get(kind, ()))}; enabled_{kind}_interfaces are "
-                f"{list(self.interfaces[kind])}."
+                f"{list(self.interfaces[kind])}.{self._reasons(hardware_type, kind)}"
             )
+
+    def _reasons(self, hardware_type: HardwareType, kind: str) -> str:
+        """Why interfaces of this type, which the hardware type lists, were left out."""
+        listed = [f"{kind}.{name}" for name in hardware_type.interfaces.get(kind, ())]
+        return "".join(f" {self.left_out[name]}" for name in listed if name in self.left_out)
 
 
 def _load_hardware_types(settings: Settings) -> tuple[HardwareType, ...]:

@@ -226,6 +226,12 @@ class CallGivenUp(InvalidError):
     template = "The call was given up: the driver took too long."
 
 
+class ControllerError(InvalidError):
+    """For drivers to raise: the management controller of a machine answers, but refuses or makes no sense."""
+
+    template = "The management controller at {address} {reason}"
+
+
 class RaidNotSupported(NotFoundError):
     template = "Driver {driver} does not support raid (disabled or not implemented)."
 

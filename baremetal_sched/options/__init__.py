@@ -5,7 +5,7 @@ Groups and names are those of Ironic and Placement where they have one, so an op
 
 from oslo_config import cfg
 
-from baremetal_sched.options import conductor, database, fake, inspection, scheduling, service
+from baremetal_sched.options import conductor, database, fake, inspection, redfish, scheduling, service
 
 OPTIONS: dict[str, list[cfg.Opt]] = {
     **service.OPTIONS,
@@ -14,4 +14,5 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
     **inspection.OPTIONS,
     **scheduling.OPTIONS,
     **fake.OPTIONS,
+    **redfish.OPTIONS,
 }

@@ -94,7 +94,8 @@ def test_a_package_is_enabled_used_and_disabled(tmp_path: Path, enabled: tuple[s
 def test_a_package_that_is_enabled_and_not_installed(tmp_path: Path, enabled: tuple[str, ...]) -> None:
     ended = run(tmp_path, "serve", "--port", "0", *enabled)
     assert ended.returncode != 0
-    assert "Unknown hardware types: strip. Installed are: fake-hardware, manual-management." in ended.stderr
+    installed = "fake-hardware, ipmi, manual-management, redfish"
+    assert f"Unknown hardware types: strip. Installed are: {installed}." in ended.stderr
 
 
 def states(client: Client) -> dict[str, Any]:

@@ -117,7 +117,7 @@ def test_groups_of_other_services_are_left_alone(tmp_path: Path) -> None:
         glance healthcheck inventory ipmi ironic_lib ironic_networking json_rpc keystone_authtoken mdns metrics
         metrics_statsd neutron nfs nova oci oslo_concurrency oslo_limit oslo_messaging_kafka
         oslo_messaging_notifications oslo_messaging_rabbit oslo_reports oslo_versionedobjects placement_database
-        profiler pxe pxe_filter redfish sensor_data service_catalog service_user swift vnc workarounds
+        profiler pxe pxe_filter sensor_data service_catalog service_user swift vnc workarounds
     """.split()  # noqa: SIM905
     file = tmp_path / "a.conf"
     file.write_text("".join(f"[{group}]\na = 1\n" for group in others) + "[Database]\nmax_pool_size = 3\n")

@@ -114,7 +114,7 @@ def test_conductors_of_the_release_before_say_less(service: Service) -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"enabled_hardware_types": "ilo"}, "Unknown hardware types: ilo. Installed are: fake-hardware, manual-"),
+        ({"enabled_hardware_types": "ilo"}, "Unknown hardware types: ilo. Installed are: fake-hardware, ipmi, man"),
         ({"enabled_power_interfaces": "fake,ilo"}, "enabled_power_interfaces names 'ilo'. There is no power interface"),
         ({"enabled_raid_interfaces": "fake"}, "No raid interface of hardware type manual-management is enabled."),
         ({"default_boot_interface": "ilo"}, "default_boot_interface is 'ilo', which hardware type fake-hardware does"),

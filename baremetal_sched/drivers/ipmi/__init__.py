@@ -1,0 +1,1 @@
+"""``ipmi``: machines whose management controllers speak IPMI, by ipmitool."""

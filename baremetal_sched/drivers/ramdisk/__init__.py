@@ -1,0 +1,1 @@
+"""Deployments of systems that run from memory: nothing is written to a disk."""

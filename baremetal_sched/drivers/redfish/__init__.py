@@ -1,0 +1,1 @@
+"""``redfish``: machines whose management controllers speak Redfish. Needs sushy, the extra ``redfish``."""

@@ -1,0 +1,1 @@
+"""The hardware type redfish, without a database."""

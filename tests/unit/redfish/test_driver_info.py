@@ -1,0 +1,109 @@
+"""``driver_info`` of Redfish machines: what is understood, and what is said about the rest."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from baremetal_sched.drivers.redfish.driver_info import PROPERTIES, Target
+from baremetal_sched.errors import InvalidValue
+from tests.redfish import PASSWORD, machine, quick
+
+ADDRESSES = [
+    ("bmc1.example.com", "https://bmc1.example.com", "/redfish/v1/"),
+    ("https://bmc1.example.com/", "https://bmc1.example.com", "/redfish/v1/"),
+    ("HTTP://bmc1:8000", "http://bmc1:8000", "/redfish/v1/"),
+    ("bmc1:8443", "https://bmc1:8443", "/redfish/v1/"),
+    ("192.0.2.7", "https://192.0.2.7", "/redfish/v1/"),
+    ("2001:db8::7", "https://[2001:db8::7]", "/redfish/v1/"),
+    ("[2001:db8::7]:8443", "https://[2001:db8::7]:8443", "/redfish/v1/"),
+    ("https://gate.example.com/bmc1/redfish/v1", "https://gate.example.com", "/bmc1/redfish/v1/"),
+]
+
+
+@pytest.mark.parametrize(("said", "address", "root"), ADDRESSES)
+def test_addresses(said: str, address: str, root: str) -> None:
+    target = Target.of(machine(said))
+    assert (target.address, target.root) == (address, root)
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    *(
+        ({"redfish_address": value}, "driver_info/redfish_address ")
+        for value in (
+            None,
+            "",
+            7,
+            ["a"],
+            {},
+            "ftp://bmc",
+            "https://",
+            "https://a b",
+            "https://bmc:99999",
+            "http://[::1",
+        )
+    ),
+    ({"redfish_address": "https://bmc1/?a=b"}, "driver_info/redfish_address "),
+    ({"redfish_address": "https://bmc1\r\nX: y"}, "driver_info/redfish_address "),
+    ({"redfish_address": f"https://root:{PASSWORD}@bmc1"}, "must not have a user or a password in it"),
+    *(
+        ({"redfish_system_id": value}, "driver_info/redfish_system_id ")
+        for value in (
+            7,
+            True,
+            ["/a"],
+            "Systems/1",
+            "//evil.example.com/1",
+            "http://evil.example.com/",
+            "/a/../b",
+            "/\n",
+        )
+    ),
+    *(({"redfish_username": value}, "driver_info/redfish_username ") for value in (7, {}, "a\nb", "a" * 1025)),
+    *(({"redfish_password": value}, "driver_info/redfish_password ") for value in (7, ["a"], "a\nb")),
+    *(({"redfish_verify_ca": value}, "driver_info/redfish_verify_ca ") for value in (7, [], "/none", "", "a\0b")),
+    *(({"redfish_auth_type": value}, "driver_info/redfish_auth_type ") for value in (7, [], "", "Basic")),
+    ({"redfish_auth_type": "session"}, "driver_info/redfish_username is missing"),
+    ({"redfish_auth_type": "session", "redfish_username": "root"}, "driver_info/redfish_password is missing"),
+]
+
+
+@pytest.mark.parametrize(("info", "said"), WRONG)
+def test_what_is_wrong_is_named(info: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidValue) as refused:
+        Target.of(machine(**info))
+    assert said in str(refused.value)
+    assert PASSWORD not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "verified"),
+    [(None, True), (True, True), (False, False), ("True", True), ("yes", True), ("0", False), ("off", False)],
+)
+def test_verifying_certificates(value: Any, verified: bool) -> None:
+    assert Target.of(machine(redfish_verify_ca=value)).verify_ca is verified
+
+
+def test_certificates_of_authorities(tmp_path: Path) -> None:
+    assert Target.of(machine(redfish_verify_ca=str(tmp_path))).verify_ca == str(tmp_path)
+    settings = quick(verify_ca="/etc/bmc-ca.pem")
+    assert Target.of(machine(settings=settings)).verify_ca == "/etc/bmc-ca.pem"
+    assert Target.of(machine(settings=settings, redfish_verify_ca=False)).verify_ca is False
+
+
+def test_a_machine_is_named_or_the_only_one() -> None:
+    assert Target.of(machine()).system_id is None
+    assert Target.of(machine(redfish_system_id="/redfish/v1/Systems/a b")).system_id == "/redfish/v1/Systems/a%20b"
+
+
+def test_the_password_is_not_shown() -> None:
+    target = Target.of(machine(redfish_username="root", redfish_password=PASSWORD))
+    assert target.password == PASSWORD
+    assert PASSWORD not in repr(target)
+
+
+def test_each_property_is_described() -> None:
+    assert set(PROPERTIES) == {
+        *("redfish_address", "redfish_system_id", "redfish_username", "redfish_password"),
+        *("redfish_verify_ca", "redfish_auth_type"),
+    }
