@@ -20,10 +20,15 @@ class Argument:
 
 @dataclass(frozen=True)
 class Step:
-    """A step that an interface has. ``abortable``: may a client abort while the machine is at it?"""
+    """A step that an interface has.
+
+    ``abortable``: may a client abort while the machine is at it? ``requires_ramdisk``: does it need an agent on the
+    machine? Of steps of cleaning and servicing only.
+    """
 
     interface: str
     step: str
     priority: int = 0
     abortable: bool = False
     arguments: Mapping[str, Argument] = field(default_factory=dict)
+    requires_ramdisk: bool = True

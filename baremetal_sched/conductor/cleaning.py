@@ -8,7 +8,7 @@ from baremetal_sched.baremetal.machine import NOTHING, Effect, set_internal
 from baremetal_sched.baremetal.state_machine import DONE, KEEP, WAIT
 from baremetal_sched.baremetal.states import MANAGEABLE
 from baremetal_sched.baremetal.steps import Kind
-from baremetal_sched.conductor import step_plans, stepping
+from baremetal_sched.conductor import agent_use, step_plans, stepping
 from baremetal_sched.conductor.step_plans import Planned
 from baremetal_sched.conductor.task import Task
 from baremetal_sched.db.models import Node
@@ -19,22 +19,25 @@ _KIND: Kind = "clean"
 
 def clean(task: Task) -> None:
     """Clean the machine: by the steps that a client named, else by those that the machine itself has."""
-    wanted = task.job.arguments.get("steps") or []
+    arguments, driver = task.job.arguments, task.driver
+    wanted = arguments.get("steps") or []
     if wanted:
         try:
-            steps = step_plans.requested(task.driver, _KIND, wanted)
+            steps = step_plans.requested(driver, _KIND, wanted)
+            boots = agent_use.is_needed(driver, _KIND, steps, disabled=bool(arguments.get("disable_ramdisk")))
         except InvalidValue as error:
             raise InvalidValue(message=f"Cannot clean node {task.machine.uuid}: {error}") from error
+        _start(task, steps, "manual", boots=boots)
     elif task.machine.wants_cleaning:
-        steps = step_plans.automated(task.driver, _KIND)
+        steps = step_plans.automated(driver, _KIND)
+        agent_use.require_automated(driver, task.machine, steps)
+        _start(task, steps, "automated", boots=True)
     else:
         _finish(task, NOTHING)
-        return
-    _start(task, steps, "manual" if wanted else "automated")
 
 
-def _start(task: Task, steps: Sequence[Planned], how: str) -> None:
-    ready = NOTHING if task.job.arguments.get("disable_ramdisk") else task.driver.deploy.prepare_cleaning(task.machine)
+def _start(task: Task, steps: Sequence[Planned], how: str, *, boots: bool) -> None:
+    ready = task.driver.deploy.prepare_cleaning(task.machine) if boots else NOTHING
 
     def note(session: Session, node: Node) -> None:
         ready.write(node)

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.machine import NOTHING, set_internal
 from baremetal_sched.baremetal.state_machine import DONE, WAIT
 from baremetal_sched.baremetal.steps import Kind
-from baremetal_sched.conductor import step_plans, stepping
+from baremetal_sched.conductor import agent_use, step_plans, stepping
 from baremetal_sched.conductor.step_plans import Planned
 from baremetal_sched.conductor.task import Task
 from baremetal_sched.db.models import Node
@@ -18,12 +18,13 @@ _KIND: Kind = "service"
 
 def service(task: Task) -> None:
     """Do the steps that the client named."""
-    arguments = task.job.arguments
+    arguments, driver = task.job.arguments, task.driver
     try:
-        steps = step_plans.requested(task.driver, _KIND, arguments["steps"])
+        steps = step_plans.requested(driver, _KIND, arguments["steps"])
+        boots = agent_use.is_needed(driver, _KIND, steps, disabled=arguments["disable_ramdisk"])
     except InvalidValue as error:
         raise InvalidValue(message=f"Cannot service node {task.machine.uuid}: {error}") from error
-    ready = NOTHING if arguments["disable_ramdisk"] else task.driver.deploy.prepare_service(task.machine)
+    ready = driver.deploy.prepare_service(task.machine) if boots else NOTHING
 
     def note(session: Session, node: Node) -> None:
         ready.write(node)

@@ -58,6 +58,18 @@ def deployment(driver: Driver, *layers: Iterable[Mapping[str, Any]]) -> list[Pla
     return sorted((each for each in plan.values() if each["priority"] > 0), key=lambda each: -each["priority"])
 
 
+def requiring_agent(driver: Driver, kind: Kind, steps: Iterable[Planned]) -> list[Planned]:
+    """Those of ``steps``, of cleaning or servicing, that need an agent on the machine."""
+    known = {(step.interface, step.step): step.requires_ramdisk for step in driver.steps(kind)}
+    return [step for step in steps if _requires_agent(step, known)]
+
+
+def _requires_agent(step: Planned, known: Mapping[tuple[str, str], bool]) -> bool:
+    if step["step"] in RESERVED:
+        return step["step"] == WAIT and "seconds" not in step["args"]
+    return known.get((step["interface"], step["step"]), True)
+
+
 def name_of(step: Planned) -> str:
     """A step as people call it."""
     return f"{step['interface']}.{step['step']}"

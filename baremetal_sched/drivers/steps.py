@@ -2,6 +2,9 @@
 
 A method is a step of some kind if a decorator says so. Steps with a priority above 0 are done without being asked for,
 the highest first; the others when a client names them.
+
+``requires_ramdisk``: the step needs an agent on the machine, so one is booted before it. A step that only talks to the
+management controller needs none, and should say so.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,34 +17,44 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 _MARKS = "_steps"
 
 
-def _mark(kind: Kind, priority: int, abortable: bool, arguments: Mapping[str, Argument]) -> Callable[[Method], Method]:
+def _mark(
+    kind: Kind,
+    priority: int,
+    abortable: bool,
+    arguments: Mapping[str, Argument] | None,
+    requires_ramdisk: bool = True,
+) -> Callable[[Method], Method]:
     def decorate(method: Method) -> Method:
         marks = method.__dict__.setdefault(_MARKS, {})
-        marks[kind] = (priority, abortable, dict(arguments))
+        marks[kind] = (priority, abortable, dict(arguments or {}), requires_ramdisk)
         return method
 
     return decorate
 
 
 def clean_step(
-    priority: int = 0, *, abortable: bool = False, arguments: Mapping[str, Argument] | None = None
+    priority: int = 0,
+    *,
+    abortable: bool = False,
+    arguments: Mapping[str, Argument] | None = None,
+    requires_ramdisk: bool = True,
 ) -> Callable[[Method], Method]:
     """The method, ``method(machine, **arguments) -> Effect``, is a step of cleaning."""
-    return _mark("clean", priority, abortable, arguments or {})
+    return _mark("clean", priority, abortable, arguments, requires_ramdisk)
 
 
 def deploy_step(
     priority: int, *, abortable: bool = True, arguments: Mapping[str, Argument] | None = None
 ) -> Callable[[Method], Method]:
     """The method is a step of deploying."""
-    return _mark("deploy", priority, abortable, arguments or {})
+    return _mark("deploy", priority, abortable, arguments)
 
 
 def service_step(
-    *, abortable: bool = False, arguments: Mapping[str, Argument] | None = None
+    *, abortable: bool = False, arguments: Mapping[str, Argument] | None = None, requires_ramdisk: bool = True
 ) -> Callable[[Method], Method]:
     """The method is a step of servicing: done only when a client names it."""
-    return _mark("service", 0, abortable, arguments or {})
+    return _mark("service", 0, abortable, arguments, requires_ramdisk)
 
 
 def steps_of(interface: object, interface_type: str, kind: Kind) -> list[Step]:
@@ -50,6 +63,5 @@ def steps_of(interface: object, interface_type: str, kind: Kind) -> list[Step]:
     for name in sorted(dir(type(interface))):
         mark = getattr(getattr(type(interface), name), _MARKS, {}).get(kind)
         if mark:
-            priority, abortable, arguments = mark
-            found.append(Step(interface_type, name, priority, abortable, arguments))
+            found.append(Step(interface_type, name, *mark))
     return found

@@ -32,7 +32,7 @@ class FakeVendor(VendorInterface):
         return arguments.get("bar") == self._WORDS[method] if method in self._WORDS else None
 
     @clean_step(1)
-    @service_step()
+    @service_step(requires_ramdisk=False)
     def log_passthrough(self, machine: Machine) -> Effect:
         """Take some time."""
         return busy(self, machine, "vendor", "log_passthrough")

@@ -9,6 +9,9 @@ from baremetal_sched.drivers.interfaces.polled import PolledInterface
 class DeployInterface(PolledInterface, Protocol):
     """Puts an instance on a machine, by steps of deploying, and takes it away."""
 
+    #: Is there never an agent on the machine? Then steps of cleaning and servicing that need one are refused.
+    lacks_agent: bool = False
+
     def validate(self, machine: Machine) -> None:
         """Raise a SchedulerError unless the machine, with its ``instance_info``, can be deployed."""
 

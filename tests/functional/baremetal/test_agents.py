@@ -101,11 +101,12 @@ def test_a_machine_is_switched_off_when_it_is_clean(service: Service, node: str,
     assert "agent_url" not in internal_info(service)
 
 
-def test_a_machine_without_an_agent_stays_as_it_is(service: Service, node: str) -> None:
+@pytest.mark.parametrize("asked", [{}, {"disable_ramdisk": True}])
+def test_a_machine_without_an_agent_stays_as_it_is(service: Service, node: str, asked: dict[str, bool]) -> None:
     service.set_columns(node, power_state="power on")
     do(service, "manage")
-    steps = [{"interface": "bios", "step": "factory_reset"}]
-    do(service, "clean", clean_steps=steps, disable_ramdisk=True)
+    steps = [{"interface": "power", "step": "power_on"}]
+    do(service, "clean", clean_steps=steps, **asked)
     assert (state(service), service.node("n1")["power_state"]) == ("manageable", "power on")
     assert changed(service) is None
 
@@ -131,10 +132,13 @@ def test_a_machine_that_cannot_be_switched_off_is_not_clean(
 def test_a_machine_boots_its_instance_when_it_has_been_serviced(service: Service, node: str) -> None:
     do(service, "active")
     beat(service, token_of(service))
-    do(service, "service", service_steps=[{"interface": "vendor", "step": "log_passthrough"}])
+    do(service, "service", service_steps=[{"interface": "vendor", "step": "trigger_servicewait"}])
     assert state(service) == "service wait"
     before = changed(service)
-    beat(service, token_of(service))
+    token = token_of(service)
+    beat(service, token)  # the agent has booted, and the step begins
+    assert state(service) == "service wait"
+    beat(service, token)
     assert (state(service), service.node("n1")["power_state"]) == ("active", "power on")
     assert changed(service) != before
 

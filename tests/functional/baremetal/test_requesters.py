@@ -49,7 +49,7 @@ def test_every_event_of_the_work_names_the_user(secured: Service) -> None:
     secured.baremetal("PUT", f"/nodes/{node}/states/provision", {"target": "manage"})
     secured.work()
     steps = [{"interface": "bios", "step": "factory_reset"}]
-    body = {"target": "clean", "clean_steps": steps, "disable_ramdisk": True}
+    body = {"target": "clean", "clean_steps": steps}
     secured.baremetal("PUT", f"/nodes/{node}/states/provision", body)
     secured.work()
     assert secured.node(node)["provision_state"] == "manageable"

@@ -241,7 +241,7 @@ def ask(service: Service, verb: str, ident: str, *, version: int = 115, status: 
 
 
 def test_cleaning_by_a_runbook(service: Service, uuid: str) -> None:
-    runbook = add(service, "book", SECRET | {"args": {"settings": []}}, STEP, disable_ramdisk=True)
+    runbook = add(service, "book", SECRET | {"args": {"settings": []}}, STEP)
     service.baremetal("PUT", "/runbooks/book/traits", {"traits": ["CUSTOM_B", "CUSTOM_C"]})
     for ident in ("book", runbook["uuid"]):
         ask(service, "clean", ident)
