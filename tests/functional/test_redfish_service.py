@@ -22,7 +22,7 @@ def service() -> Iterator[RedfishService]:
 
 def connect(service: RedfishService) -> Any:
     how = auth.SessionAuth(service.controller.username, service.controller.password)
-    return sushy.Sushy(service.url, auth=how, server_side_retries=0)
+    return sushy.Sushy(service.url, auth=how, server_side_retries=1)
 
 
 def test_sessions(service: RedfishService) -> None:
