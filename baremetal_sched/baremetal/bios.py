@@ -1,10 +1,12 @@
 """Settings of the BIOS of nodes, as steps of cleaning found or made them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.machine import BiosValue
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import BiosSetting, Node
 from baremetal_sched.documents.fields import COMMON, Field, Fields
@@ -44,13 +46,22 @@ def find(session: Session, node: Node, name: str) -> BiosSetting:
     return setting
 
 
-def keep(session: Session, node: Node, values: Mapping[str, str | None]) -> None:
-    """The BIOS of ``node`` (its row locked) has these settings now, and no others."""
+def keep(session: Session, node: Node, values: Mapping[str, BiosValue | str | None]) -> None:
+    """The BIOS of ``node`` (its row locked) has these settings now, and no others.
+
+    What is known about the values of a setting stays as it is where a value alone is given.
+    """
     known = {setting.name: setting for setting in settings(session, node)}
     for name, value in values.items():
-        if name not in known:
-            session.add(BiosSetting(node_id=node.id, name=name, value=value, created_at=utcnow()))
-        elif known[name].value != value:
-            known[name].value, known[name].updated_at = value, utcnow()
+        facts = asdict(value) if isinstance(value, BiosValue) else {"value": value}
+        setting = known.get(name)
+        if setting is None:
+            session.add(BiosSetting(node_id=node.id, name=name, **facts, created_at=utcnow()))
+            continue
+        changed = {key: fact for key, fact in facts.items() if getattr(setting, key) != fact}
+        for key, fact in changed.items():
+            setattr(setting, key, fact)
+        if changed:
+            setting.updated_at = utcnow()
     gone = known.keys() - values.keys()
     session.execute(delete(BiosSetting).where(BiosSetting.node_id == node.id, BiosSetting.name.in_(gone)))

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.machine import Flashed
+from baremetal_sched.baremetal.machine import Firmware, Flashed
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import FirmwareComponent, Node
 from baremetal_sched.documents.fields import COMMON, Field, Fields
@@ -26,17 +26,28 @@ def components(session: Session, node: Node) -> Sequence[FirmwareComponent]:
     return session.scalars(query).all()
 
 
-def keep(session: Session, node: Node, flashed: Mapping[str, Flashed]) -> None:
-    """These components of ``node`` (its row locked) have been updated."""
+def keep(session: Session, node: Node, found: Mapping[str, Flashed | Firmware]) -> None:
+    """These components of ``node`` (its row locked) have been updated, or looked at."""
     known = {each.component: each for each in components(session, node)}
-    for name, change in flashed.items():
+    for name, each in found.items():
         component = known.get(name)
+        before, now = (each.before, each.now) if isinstance(each, Flashed) else (each.version, each.version)
         if component is None:
-            component = FirmwareComponent(
-                node_id=node.id, component=name, initial_version=change.before, created_at=utcnow()
-            )
+            component = FirmwareComponent(node_id=node.id, component=name, initial_version=before, created_at=utcnow())
             session.add(component)
+        elif isinstance(each, Firmware) and _is_known(component, each):
+            continue
         else:
             component.updated_at = utcnow()
-        component.current_version = component.last_version_flashed = change.now
-        component.vendor, component.model = change.vendor, change.model
+            before = component.current_version or before
+        if isinstance(each, Flashed) or before != now:
+            component.last_version_flashed = now
+        component.current_version = now
+        component.vendor, component.model = each.vendor, each.model
+        if isinstance(each, Firmware):
+            component.serial_number = each.serial_number
+
+
+def _is_known(component: FirmwareComponent, found: Firmware) -> bool:
+    row = (component.current_version, component.vendor, component.model, component.serial_number)
+    return row == (found.version, found.vendor, found.model, found.serial_number)

@@ -87,11 +87,38 @@ class Flashed:
 
 
 @dataclass(frozen=True)
+class Firmware:
+    """What firmware is in a component, as its machine says, and what the component is."""
+
+    version: str
+    vendor: str | None = None
+    model: str | None = None
+    serial_number: str | None = None
+
+
+@dataclass(frozen=True)
+class BiosValue:
+    """A setting of a BIOS, and what its machine says about the values that it can have."""
+
+    value: str | None
+    attribute_type: str | None = None
+    allowable_values: list[str] | None = None
+    lower_bound: int | None = None
+    upper_bound: int | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+    read_only: bool | None = None
+    reset_required: bool | None = None
+    unique: bool | None = None
+
+
+@dataclass(frozen=True)
 class Effect:
     """What an interface has done: new values of columns of the node, and of keys of its ``driver_internal_info``.
 
     ``waits``: the machine goes on by itself, and an agent on it will report. Of steps only: ``bios`` has all settings
-    of the BIOS as they are now, None if they are what they were; ``firmware`` has the components that were updated.
+    of the BIOS as they are now, None if they are what they were; ``firmware`` has components that were updated, or
+    looked at.
     ``poll_after``: the machine is still busy; the interface's ``poll`` is called after so many seconds, with what
     ``remember`` has (JSON), by whichever conductor owns the node then.
     """
@@ -99,8 +126,8 @@ class Effect:
     fields: Mapping[str, Any] = field(default_factory=dict)
     internal: Mapping[str, Any] = field(default_factory=dict)
     waits: bool = False
-    bios: Mapping[str, str | None] | None = None
-    firmware: Mapping[str, Flashed] = field(default_factory=dict)
+    bios: Mapping[str, BiosValue | str | None] | None = None
+    firmware: Mapping[str, Flashed | Firmware] = field(default_factory=dict)
     poll_after: float | None = None
     remember: Mapping[str, Any] = field(default_factory=dict)
 

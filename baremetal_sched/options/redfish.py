@@ -40,5 +40,57 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             help="How often to try to set a boot device while the machine is starting.",
         ),
         cfg.FloatOpt("post_boot_retry_delay", default=5, min=0, help="Seconds between the first two such attempts."),
+        *(
+            cfg.FloatOpt(name, default=default, min=0, help=text)
+            for name, default, text in (
+                (
+                    "firmware_update_status_interval",
+                    60,
+                    "Seconds between two looks at an update of firmware, or at BIOS settings that are being applied.",
+                ),
+                (
+                    "firmware_update_reboot_delay",
+                    300,
+                    "Seconds after its update within which a controller has to show its new version, unless the update "
+                    "says how long.",
+                ),
+                (
+                    "firmware_update_bmc_version_check_interval",
+                    30,
+                    "Seconds between two looks at the version of a controller after its update.",
+                ),
+                (
+                    "firmware_update_nic_starting_wait",
+                    30,
+                    "Seconds that an update of a network adapter may be starting until the machine is rebooted.",
+                ),
+                (
+                    "firmware_update_validation_interval",
+                    30,
+                    "Seconds between two looks whether a controller is usable after an update.",
+                ),
+                (
+                    "firmware_update_resource_validation_timeout",
+                    480,
+                    "Seconds after an update within which a controller has to be usable; 0: that is not looked at.",
+                ),
+                (
+                    "firmware_update_overall_timeout",
+                    7200,
+                    "Seconds that all updates of a step may take; 0: for ever.",
+                ),
+            )
+        ),
+        cfg.IntOpt(
+            "firmware_update_required_successes",
+            default=3,
+            min=0,
+            help="How often in a row a controller has to be usable after an update; 0: that is not looked at.",
+        ),
+        cfg.StrOpt(
+            "inspection_hooks",
+            default="validate-interfaces,ports,architecture",
+            help="Inspection hooks for what controllers say is in machines, separated by commas.",
+        ),
     ],
 }

@@ -1,7 +1,189 @@
-"""BIOS settings, by Redfish."""
+"""BIOS settings, by Redfish: changes are sent, the machine is rebooted, and asked until they have been applied.
 
+Each part of that is a poll of its own, so that whichever conductor has the node by then can go on. What was done is
+seen on the controller, and not done twice.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from baremetal_sched.baremetal.machine import Effect, Machine
+from baremetal_sched.baremetal.states import CLEANING, DEPLOYING, REBOOT, SERVICING
+from baremetal_sched.baremetal.steps import Argument
 from baremetal_sched.drivers.interfaces.bios import BiosInterface
+from baremetal_sched.drivers.power import switch
+from baremetal_sched.drivers.redfish import bios_settings, failures, tasks
+from baremetal_sched.drivers.redfish.bios_settings import Bios
+from baremetal_sched.drivers.redfish.documents import Document, Documents, documents_of, link, member
+from baremetal_sched.drivers.redfish.driver_info import Target
+from baremetal_sched.drivers.steps import clean_step, deploy_step, service_step
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.baremetal import MachineUnreachable
+
+_SETTINGS = {"settings": Argument("List of BIOS settings, each an object with a name and a value.", required=True)}
+
+#: What a step does next, in ``phase`` of what is remembered.
+_SEND, _REBOOT, _AWAIT = "send", "reboot", "await"
+
+#: How long a machine may take to apply settings, by what is being done: as long as it may wait for an agent then.
+_LIMITS = {
+    CLEANING: "clean_callback_timeout",
+    DEPLOYING: "deploy_callback_timeout",
+    SERVICING: "service_callback_timeout",
+}
+#: How far a machine that says so has to have booted before anything else is done with it.
+_BOOTED = frozenset(("SystemHardwareInitializationComplete", "SetupEntered", "OSBootStarted", "OSRunning"))
+_UNKNOWN = frozenset(("None", "OEM", ""))
 
 
 class RedfishBios(BiosInterface):
-    """There is nothing to set."""
+    """Changes the settings that the controller keeps for the next boot."""
+
+    def validate(self, machine: Machine) -> None:
+        Target.of(machine)
+
+    @service_step(arguments=_SETTINGS, requires_ramdisk=False)
+    @clean_step(arguments=_SETTINGS, requires_ramdisk=False)
+    @deploy_step(0, arguments=_SETTINGS)
+    def apply_configuration(self, machine: Machine, settings: list[dict[str, Any]]) -> Effect:
+        return Effect(poll_after=0, remember={"phase": _SEND, "wanted": bios_settings.wanted(settings)})
+
+    @service_step(requires_ramdisk=False)
+    @clean_step(requires_ramdisk=False)
+    @deploy_step(0)
+    def factory_reset(self, machine: Machine) -> Effect:
+        return Effect(poll_after=0, remember={"phase": _SEND})
+
+    def cache_bios_settings(self, machine: Machine) -> Effect:
+        with documents_of(machine) as documents:
+            return _done(documents, _required(machine, documents))
+
+    def poll(self, machine: Machine, step: str, remembered: Mapping[str, Any]) -> Effect:
+        phase = remembered["phase"]
+        if phase == _REBOOT:
+            return _rebooted(machine, remembered)
+        if phase == _AWAIT:
+            return _awaited(machine, remembered)
+        return _sent(machine, remembered) if "wanted" in remembered else _reset(machine, remembered)
+
+
+def _required(machine: Machine, documents: Documents) -> Bios:
+    bios = bios_settings.find(documents)
+    if bios is None:
+        raise machine.unsupported("bios")
+    return bios
+
+
+def _done(documents: Documents, bios: Bios) -> Effect:
+    """The step is done: all settings as they are now."""
+    return Effect(bios=bios_settings.as_kept(bios, bios_settings.described(documents, bios)))
+
+
+def _sent(machine: Machine, remembered: Mapping[str, Any]) -> Effect:
+    """Send the changes, unless all is as wanted, or they wait there already."""
+    with documents_of(machine) as documents:
+        bios = _required(machine, documents)
+        registry = bios_settings.described(documents, bios)
+        attributes = bios_settings.as_attributes(remembered["wanted"], bios, registry)
+        waiting = bios_settings.pending(documents, bios)
+        if not _unapplied(attributes, bios, waiting):
+            return Effect(bios=bios_settings.as_kept(bios, registry))
+        if bios.settings_path is None:
+            raise failures.refused(Target.of(machine), "lacks something that is needed: a place for new BIOS settings.")
+        notes = {**remembered, "attributes": attributes, "applied": bios.applied}
+        if any(name not in waiting or waiting[name] != value for name, value in attributes.items()):
+            body: dict[str, Any] = {"Attributes": attributes}
+            if bios.apply_time is not None:
+                body["@Redfish.SettingsApplyTime"] = {"ApplyTime": bios.apply_time}
+            notes["task"] = tasks.path_of(documents.patch(bios.settings_path, body, bios.etag))
+        return Effect(poll_after=0, remember={**notes, "phase": _REBOOT})
+
+
+def _reset(machine: Machine, remembered: Mapping[str, Any]) -> Effect:
+    """Have all settings reset."""
+    with documents_of(machine) as documents:
+        bios = _required(machine, documents)
+        action = member(bios.document, "Actions", "#Bios.ResetBios", "target")
+        path = link({"at": {"@odata.id": action}}, "at")
+        if path is None:
+            raise machine.unsupported("factory_reset")
+        task = tasks.path_of(documents.post(path, {}))
+    return Effect(poll_after=0, remember={**remembered, "task": task, "applied": bios.applied, "phase": _REBOOT})
+
+
+def _rebooted(machine: Machine, remembered: Mapping[str, Any]) -> Effect:
+    """Reboot the machine; not if the settings have been applied already, by a conductor that died or at once."""
+    waiting = {**remembered, "phase": _AWAIT, "since": time.time()}
+    if "attributes" in remembered:
+        with documents_of(machine) as documents:
+            bios = _required(machine, documents)
+            if not _unapplied(remembered["attributes"], bios, bios_settings.pending(documents, bios)):
+                return _done(documents, bios)
+    return replace(switch(machine, REBOOT), poll_after=_interval(machine), remember=waiting)
+
+
+def _awaited(machine: Machine, remembered: Mapping[str, Any]) -> Effect:
+    """Look whether the settings have been applied. A controller that is away meanwhile may come back."""
+    try:
+        with documents_of(machine) as documents:
+            bios = _required(machine, documents)
+            _raise_refusal(machine, documents, bios, remembered)
+            attributes = remembered.get("attributes") or {}
+            left = _unapplied(attributes, bios, bios_settings.pending(documents, bios))
+            if not left and _has_booted(documents.of_system):
+                return _done(documents, bios)
+    except MachineUnreachable as error:
+        return _more_time(machine, remembered, str(error))
+    said = f"Attributes {', '.join(sorted(left)[:20])} are not updated." if left else "The machine is still booting."
+    return _more_time(machine, remembered, said)
+
+
+def _more_time(machine: Machine, remembered: Mapping[str, Any], said: str) -> Effect:
+    """Look again later. Raises InvalidValue, with ``said``, if there is no time left."""
+    option = _LIMITS.get(machine.provision_state, _LIMITS[CLEANING])
+    limit = getattr(machine.settings.conductor, option)
+    if limit and time.time() - remembered["since"] >= limit:
+        raise InvalidValue(
+            message=f"The BIOS settings have not been applied {limit:g} seconds after the reboot "
+            f"([conductor] {option}). {said}"
+        )
+    return Effect(poll_after=_interval(machine), remember=remembered)
+
+
+def _raise_refusal(machine: Machine, documents: Documents, bios: Bios, remembered: Mapping[str, Any]) -> None:
+    """Raise InvalidValue if the controller says that it did not take the settings."""
+    complaints = bios.complaints if bios.applied != remembered.get("applied") else ""
+    task = remembered.get("task")
+    if not complaints and task is not None:
+        progress = tasks.look(documents, task)
+        if progress.outcome == "failed":
+            complaints = progress.messages or progress.state
+    if complaints:
+        said = failures.shortened(complaints, Target.of(machine))
+        raise InvalidValue(message=f"The BIOS settings were not applied: {said}")
+
+
+def _unapplied(attributes: Mapping[str, Any], bios: Bios, waiting: Mapping[str, Any]) -> list[str]:
+    """The settings that are not as wanted, or will not be after the next boot.
+
+    A controller that lists changes only has to have taken those off its list; one that lists all settings never does.
+    """
+    lists_changes = len(waiting) < len(bios.attributes)
+    return [
+        name
+        for name, value in attributes.items()
+        if bios.attributes.get(name) != value or (name in waiting and (lists_changes or waiting[name] != value))
+    ]
+
+
+def _has_booted(of_system: Document) -> bool:
+    """Is the machine past its own tests, or does it not say that?"""
+    said = member(of_system, "BootProgress", "LastState")
+    return not isinstance(said, str) or said in _BOOTED or said in _UNKNOWN
+
+
+def _interval(machine: Machine) -> float:
+    seconds: float = machine.settings.redfish.firmware_update_status_interval
+    return seconds

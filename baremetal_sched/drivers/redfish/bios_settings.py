@@ -1,0 +1,252 @@
+"""Settings of a BIOS as a controller has them: what they are, what they may be, and what was asked for."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from baremetal_sched.baremetal.machine import BiosValue
+from baremetal_sched.drivers.redfish import tasks
+from baremetal_sched.drivers.redfish.documents import Document, Documents, link, links, member, objects, text
+from baremetal_sched.errors import InvalidValue
+
+Scalar = str | int | float | bool | None
+
+#: Names are that by the standard; databases keep no two that differ in case only.
+_NAME = re.compile(r"[!-~]{1,255}")
+_LONGEST_VALUE = 4096
+_MOST_SETTINGS, _MOST_VALUES = 5000, 500
+_TRUE, _FALSE = "true", "false"
+_SETTINGS = "@Redfish.Settings"
+
+
+@dataclass(frozen=True)
+class Bios:
+    """The BIOS of a machine: ``path`` of the resource, ``settings_path`` of what is to be applied, if there is that.
+
+    ``applied`` is when settings were applied last, in the controller's words, ``complaints`` what it said then.
+    """
+
+    path: str
+    attributes: Mapping[str, Any]
+    document: Document
+
+    @property
+    def settings_path(self) -> str | None:
+        """Where changes go."""
+        return link(self.document, _SETTINGS, "SettingsObject")
+
+    @property
+    def etag(self) -> str | None:
+        """What a change has to name as the version that it changes."""
+        return text(member(self.document, _SETTINGS, "ETag"))
+
+    @property
+    def apply_time(self) -> str | None:
+        """When changes are to be applied, of the times that the controller offers; None if it offers none of these."""
+        offered = member(self.document, _SETTINGS, "SupportedApplyTimes")
+        return next((time for time in ("OnReset", "Immediate") if isinstance(offered, list) and time in offered), None)
+
+    @property
+    def applied(self) -> str | None:
+        """When settings were applied last, and whether that went well, as the controller says it."""
+        return text(member(self.document, _SETTINGS, "Time"))
+
+    @property
+    def complaints(self) -> str:
+        """What the controller said against settings when they were applied last; empty if that went well."""
+        said = objects(member(self.document, _SETTINGS, "Messages"))
+        bad = [
+            each for each in said if (each.get("Severity") or each.get("MessageSeverity")) in ("Critical", "Warning")
+        ]
+        return "; ".join(tasks.said_in(bad))
+
+
+def find(documents: Documents) -> Bios | None:
+    """The BIOS of the machine; None if the controller has none. Raises sushy's errors."""
+    path = link(documents.of_system, "Bios")
+    document = documents.find(path)
+    if path is None or document is None:
+        return None
+    found = document.get("Attributes")
+    return Bios(path, _sound(found) if isinstance(found, dict) else {}, document)
+
+
+def pending(documents: Documents, bios: Bios) -> Mapping[str, Any]:
+    """What is to be applied: the changes only, or all settings as they will be, as the controller does it."""
+    found = member(documents.find(bios.settings_path), "Attributes")
+    return _sound(found) if isinstance(found, dict) else {}
+
+
+def described(documents: Documents, bios: Bios) -> dict[str, Document]:
+    """What the controller's attribute registry says of settings, by their names; empty if it has none.
+
+    Raises sushy's errors.
+    """
+    wanted = text(bios.document.get("AttributeRegistry"))
+    root = documents.find(documents.root)
+    for path in links(documents.find(link(root, "Registries")), "Members") if wanted else ():
+        if not _may_be(path, str(wanted)):
+            continue
+        file = documents.find(path)
+        if text(member(file, "Registry")) != wanted and text(member(file, "Id")) != wanted and not _one(path, wanted):
+            continue
+        for location in _in_english(objects(member(file, "Location"))):
+            entries = member(documents.find(location), "RegistryEntries", "Attributes")
+            return {str(each.get("AttributeName")): each for each in objects(entries)[:_MOST_SETTINGS]}
+    return {}
+
+
+def as_kept(bios: Bios, registry: Mapping[str, Document]) -> dict[str, BiosValue]:
+    """The settings as a node keeps them."""
+    return {name: _kept(value, registry.get(name) or {}) for name, value in bios.attributes.items()}
+
+
+def wanted(settings: Any) -> dict[str, Scalar]:
+    """What a client wants set, by name. Raises InvalidValue."""
+    values: dict[str, Scalar] = {}
+    for setting in settings if isinstance(settings, list) else [settings]:
+        name = setting.get("name") if isinstance(setting, dict) else None
+        value = setting.get("value") if isinstance(setting, dict) else None
+        is_known = isinstance(setting, dict) and "value" in setting
+        if not isinstance(name, str) or not _NAME.fullmatch(name) or not is_known or not _is_scalar(value):
+            raise InvalidValue(
+                message="settings has to be a list of objects with a name, a text of up to 255 characters, and a "
+                "value, which is a text, a number, true, false or null."
+            )
+        if values.setdefault(name, value) != value:
+            raise InvalidValue(message=f"settings has two values for {name}.")
+    if not values or len(values) > _MOST_SETTINGS:
+        raise InvalidValue(message=f"settings has to name from 1 to {_MOST_SETTINGS} BIOS settings.")
+    return values
+
+
+def as_attributes(values: Mapping[str, Scalar], bios: Bios, registry: Mapping[str, Document]) -> dict[str, Scalar]:
+    """What a client wants as the controller wants it: numbers and truth values instead of texts.
+
+    Raises InvalidValue, which names all settings that cannot be set so, and says why.
+    """
+    found: dict[str, Scalar] = {}
+    wrong = []
+    for name, value in values.items():
+        entry = registry.get(name) or {}
+        kind = entry.get("Type") or _kind_of(bios.attributes.get(name))
+        converted = _converted(value, str(kind))
+        problem = _problem(converted, str(kind), entry)
+        if name not in bios.attributes and name not in registry:
+            problem = "the BIOS has no such setting"
+        if problem is not None:
+            wrong.append(f"{name} ({problem})")
+        found[name] = converted
+    if wrong:
+        raise InvalidValue(message=f"BIOS settings that cannot be set: {', '.join(wrong[:20])}.")
+    return found
+
+
+def _sound(attributes: dict[Any, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    seen: set[str] = set()
+    for name, value in attributes.items():
+        if isinstance(name, str) and _NAME.fullmatch(name) and name.lower() not in seen and len(seen) < _MOST_SETTINGS:
+            seen.add(name.lower())
+            found[name] = value
+    return found
+
+
+def _may_be(path: str, wanted: str) -> bool:
+    """Could the registry at this path be the wanted one? Controllers have a dozen others, of messages."""
+    return "attribute" in path.lower() or "bios" in path.lower() or wanted.split(".")[0].lower() in path.lower()
+
+
+def _one(path: str, wanted: str | None) -> bool:
+    name = path.rstrip("/").rsplit("/", 1)[-1].split(".")[0]
+    return bool(wanted) and name == str(wanted).split(".")[0]
+
+
+def _in_english(locations: list[dict[str, Any]]) -> list[str]:
+    """The paths of registries in English; where no language is said, of all."""
+    chosen = [each for each in locations if str(each.get("Language") or "en").lower().startswith("en")]
+    paths = (link({"at": {"@odata.id": each.get("Uri")}}, "at") for each in chosen or locations)
+    return [path for path in paths if path is not None]
+
+
+def _kept(value: Any, entry: Document) -> BiosValue:
+    names = [text(each.get("ValueName")) or text(each.get("ValueDisplayName")) for each in objects(entry.get("Value"))]
+    allowed = [name for name in names if name is not None][:_MOST_VALUES]
+    return BiosValue(
+        value=_as_text(value),
+        attribute_type=text(entry.get("Type")),
+        allowable_values=allowed if "Value" in entry else None,
+        lower_bound=_bound(entry.get("LowerBound"), 2**62),
+        upper_bound=_bound(entry.get("UpperBound"), 2**62),
+        min_length=_bound(entry.get("MinLength"), 2**31 - 1),
+        max_length=_bound(entry.get("MaxLength"), 2**31 - 1),
+        read_only=_flag(entry.get("ReadOnly")),
+        reset_required=_flag(entry.get("ResetRequired")),
+        unique=_flag(entry.get("IsSystemUniqueProperty")),
+    )
+
+
+def _as_text(value: Any) -> str | None:
+    if value is None:
+        return None
+    said = value if isinstance(value, str) else str(value) if _is_scalar(value) else json.dumps(value)
+    return "".join(letter for letter in said[:_LONGEST_VALUE] if letter.isprintable())
+
+
+def _bound(value: Any, most: int) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and -most <= value <= most else None
+
+
+def _flag(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _is_scalar(value: Any) -> bool:
+    return (
+        value is None
+        or isinstance(value, bool | int | float)
+        or (isinstance(value, str) and len(value) <= _LONGEST_VALUE)
+    )
+
+
+def _kind_of(value: Any) -> str:
+    """What a setting is by its value, if nobody describes it."""
+    if isinstance(value, bool):
+        return "Boolean"
+    return "Integer" if isinstance(value, int) else "String"
+
+
+def _converted(value: Scalar, kind: str) -> Scalar:
+    if kind == "Boolean" and isinstance(value, str) and value.lower() in (_TRUE, _FALSE):
+        return value.lower() == _TRUE
+    if kind == "Integer" and isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", value):
+        return int(value)
+    return value
+
+
+def _problem(value: Scalar, kind: str, entry: Document) -> str | None:
+    """Why a setting cannot have this value, as far as that is known."""
+    if entry.get("ReadOnly") is True:
+        return "it is read-only"
+    if kind == "Boolean" and not isinstance(value, bool):
+        return "it has to be true or false"
+    if kind == "Integer":
+        return _problem_of_number(value, entry)
+    if kind == "Enumeration":
+        allowed = _kept(None, entry).allowable_values
+        return None if not allowed or value in allowed else f"it has to be one of {', '.join(allowed[:20])}"
+    least, most = _bound(entry.get("MinLength"), 2**31), _bound(entry.get("MaxLength"), 2**31)
+    if isinstance(value, str) and not (least or 0) <= len(value) <= (_LONGEST_VALUE if most is None else most):
+        return f"it has to have from {least or 0} to {_LONGEST_VALUE if most is None else most} characters"
+    return None
+
+
+def _problem_of_number(value: Scalar, entry: Document) -> str | None:
+    least, most = _bound(entry.get("LowerBound"), 2**62), _bound(entry.get("UpperBound"), 2**62)
+    if not isinstance(value, int) or isinstance(value, bool):
+        return "it has to be a whole number"
+    if (least is not None and value < least) or (most is not None and value > most):
+        return f"it has to be from {'any' if least is None else least} to {'any' if most is None else most}"
+    return None

@@ -1,0 +1,142 @@
+"""What a controller answers, as JSON of which nothing is certain: read with care, and written where steps need it."""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from sushy import exceptions
+from sushy.resources.system.system import System
+
+from baremetal_sched.baremetal.machine import Machine
+from baremetal_sched.drivers.redfish import connection
+from baremetal_sched.drivers.redfish.driver_info import Target
+
+Document = Mapping[str, Any]
+
+#: The most members of a collection that are read.
+_MOST_MEMBERS = 256
+#: The longest text that is kept, in characters: what columns hold.
+LONGEST_TEXT = 255
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of a request: its status, what it said, and the path that ``Location`` names."""
+
+    status: int
+    document: Document
+    location: str | None
+
+
+class Documents:
+    """Asks the controller of ``system``; ``of_system`` is what it says of the machine itself, ``root`` the path of
+    its Redfish service."""
+
+    def __init__(self, system: System, root: str) -> None:
+        self._connector = system._conn
+        self.root = root
+        self.of_system: Document = system.json if isinstance(system.json, dict) else {}
+
+    def get(self, path: str) -> Document:
+        """The resource at a path. Raises sushy's errors."""
+        return self.ask(path).document
+
+    def ask(self, path: str) -> Answer:
+        """Like ``get``, with the status."""
+        return _answer(self._connector.get(path))
+
+    def find(self, path: str | None) -> Document | None:
+        """The resource at a path; None if the path is None, or the controller has no such thing.
+
+        That is what 404 means, 400, 405 and 501: controllers have all these for what they do not do, or not now.
+        """
+        if path is None:
+            return None
+        try:
+            return self.get(path)
+        except exceptions.HTTPError as error:
+            if error.status_code in (400, 404, 405, 501):
+                return None
+            raise
+
+    def members(self, collection: Document | None) -> list[Document]:
+        """The members of a collection, those that are there."""
+        found = (self.find(path) for path in links(collection, "Members")[:_MOST_MEMBERS])
+        return [each for each in found if each is not None]
+
+    def patch(self, path: str, body: Document, etag: str | None = None) -> Answer:
+        """Change a resource. Raises sushy's errors."""
+        return _answer(self._connector.patch(path, data=dict(body), etag=etag))
+
+    def post(self, path: str, body: Document) -> Answer:
+        """Call an action. Raises sushy's errors."""
+        return _answer(self._connector.post(path, data=dict(body)))
+
+
+@contextmanager
+def documents_of(machine: Machine) -> Iterator[Documents]:
+    """Read and write what the controller of ``machine`` has; see ``connection.system`` for the errors."""
+    with connection.system(machine) as system:
+        yield Documents(system, Target.of(machine).root)
+
+
+def link(document: Document | None, *names: str) -> str | None:
+    """The path that a link leads to, which is at ``names`` in the document; None if there is none."""
+    return _path(member(document, *names, "@odata.id"))
+
+
+def links(document: Document | None, *names: str) -> list[str]:
+    """The paths that a list of links leads to."""
+    paths = (link(each) for each in objects(member(document, *names)))
+    return [path for path in paths if path is not None]
+
+
+def member(document: Document | None, *names: str) -> Any:
+    """What is at ``names`` in the document; None if it is not there."""
+    found: Any = document
+    for name in names:
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """The objects in what should be a list of them."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def text(value: Any) -> str | None:
+    """What should be a text: without blanks around it, cut if it is too long, None if it is none or empty."""
+    if not isinstance(value, str):
+        return None
+    plain = "".join(letter for letter in value[: 2 * LONGEST_TEXT] if letter.isprintable())
+    return plain.strip()[:LONGEST_TEXT] or None
+
+
+def count(value: Any) -> int | None:
+    """What should be a count, maybe as a text or with a fraction; None if it is none or beyond what is kept."""
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}", value.strip()):
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**62:
+        return None
+    return int(value)
+
+
+def _path(value: Any) -> str | None:
+    """A path in this controller, and never a URL of somebody else: requests carry the token of the session."""
+    if not isinstance(value, str) or not 0 < len(value) <= 2048:
+        return None
+    try:
+        url = urlsplit(value)
+    except ValueError:
+        return None
+    path = f"{url.path}?{url.query}" if url.query else url.path
+    return path if path.startswith("/") and not path.startswith("//") and path.isprintable() else None
+
+
+def _answer(response: Any) -> Answer:
+    document = response.json() if response.content else {}
+    found = document if isinstance(document, dict) else {}
+    return Answer(response.status_code, found, _path(response.headers.get("Location")))

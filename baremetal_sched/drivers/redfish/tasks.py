@@ -1,0 +1,80 @@
+"""Tasks of a controller: what it works on by itself, and says how far that is."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sushy import exceptions
+
+from baremetal_sched.drivers.redfish.documents import Answer, Document, Documents, link, member, objects, text
+
+#: States in which a task goes on; it has failed in all others but this one.
+_GOES_ON = frozenset(("New", "Starting", "Running", "Suspended", "Pending", "Stopping", "Cancelling", "Service"))
+_COMPLETED = "Completed"
+
+_ACCEPTED = 202
+_MOST_MESSAGES = 20
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a task is. ``state`` is in the controller's words; ``messages`` are what it says of the task.
+
+    ``gone``: the controller has forgotten the task, so nobody knows what came of it.
+    """
+
+    outcome: Literal["busy", "done", "failed", "gone"]
+    state: str = ""
+    messages: str = ""
+
+
+def path_of(answer: Answer) -> str | None:
+    """Where the task is that a request began; None if it began none that can be asked for.
+
+    The answer to a request has the task itself or nothing; ``Location`` is its monitor, there while it goes on.
+    """
+    return link(answer.document) if _is_task(answer.document) else answer.location
+
+
+def look(documents: Documents, path: str) -> Progress:
+    """Say how far the task at a path is, be that the task itself or its monitor. Raises sushy's errors."""
+    try:
+        answer = documents.ask(path)
+    except exceptions.ResourceNotFoundError:
+        return Progress("gone")
+    if not _is_task(answer.document):
+        return Progress("busy" if answer.status == _ACCEPTED else "done")
+    return _progress(answer.document)
+
+
+def known(documents: Documents) -> list[str]:
+    """The paths of all tasks that the controller knows, if it lists them."""
+    service = documents.find(link(documents.find(documents.root), "Tasks"))
+    collection = documents.find(link(service, "Tasks"))
+    paths = (link(each) for each in objects(member(collection, "Members")))
+    return [path for path in paths if path is not None]
+
+
+def said_in(messages: object) -> list[str]:
+    """The texts of messages, as the standard has them; their names where they have no text."""
+    found = []
+    for each in objects(messages)[:_MOST_MESSAGES]:
+        said = text(each.get("Message"))
+        if said is None or said.lower() in ("unknown", "unknown error"):
+            said = text(each.get("MessageId"))
+        if said is not None and said not in found:
+            found.append(said)
+    return found
+
+
+def _is_task(document: Document) -> bool:
+    return isinstance(document.get("TaskState"), str)
+
+
+def _progress(task: Document) -> Progress:
+    state, status = str(task["TaskState"]), task.get("TaskStatus")
+    messages = "; ".join(said_in(task.get("Messages")))
+    if state in _GOES_ON:
+        return Progress("busy", state, messages)
+    if state == _COMPLETED and status in ("OK", "Warning", None):
+        return Progress("done", state, messages)
+    return Progress("failed", state, messages)
