@@ -8,6 +8,7 @@ from typing import Any
 
 from baremetal_sched.baremetal import states
 from baremetal_sched.db.models import Node
+from baremetal_sched.db.sealing import readable
 from baremetal_sched.documents.schema import parse_flag
 from baremetal_sched.settings import Settings
 
@@ -32,13 +33,13 @@ def is_on_fast_track(driver_info: Mapping[str, Any], settings: Settings) -> bool
 def leave(node: Node) -> None:
     """Nobody waits for the agent on the machine any more. It is forgotten, unless it is on fast track and may be needed
     again."""
-    if not (node.driver_internal_info or {}).get(FAST) or node.provision_state not in KEPT:
+    if not readable(node.driver_internal_info).get(FAST) or node.provision_state not in KEPT:
         forget(node)
 
 
 def forget(node: Node) -> None:
     """There is no agent on the machine any more."""
-    known = node.driver_internal_info or {}
+    known = readable(node.driver_internal_info)
     kept = {key: value for key, value in known.items() if not key.startswith(PREFIX)}
     if kept != known:
         node.driver_internal_info = kept

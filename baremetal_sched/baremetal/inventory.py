@@ -30,7 +30,7 @@ def last(session: Session, node_uuid: str) -> dict[str, Any] | None:
 
 
 def find(session: Session, node: Node) -> dict[str, str]:
-    """What the last inspection of ``node`` found: each of PARTS as the text of its JSON. Raises InventoryNotFound."""
+    """What the last inspection of ``node`` found: each of PARTS as it is stored. Raises InventoryNotFound."""
     columns = [as_text(getattr(NodeInventory, name).expression) for name in PARTS]
     found = session.execute(select(*columns).where(NodeInventory.node_id == node.id)).first()
     if found is None:

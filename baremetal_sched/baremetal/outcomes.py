@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import agent_info, history, instances, state_machine, states
 from baremetal_sched.baremetal.machine import set_internal
 from baremetal_sched.db.models import Node
+from baremetal_sched.db.sealing import readable
 
 #: By state: where the step that is going on is noted, and the fault of a node that fails at it.
 _STEPS: Mapping[str, tuple[str, str | None]] = {
@@ -47,9 +48,10 @@ def settle(node: Node) -> None:
 def clear_steps(node: Node) -> None:
     """No step is going on, and none is left."""
     node.clean_step = node.deploy_step = node.service_step = {}
-    known = node.driver_internal_info or {}
+    known = readable(node.driver_internal_info)
     left = [name for name in ("clean_steps", "deploy_steps", "service_steps") if name in known]
-    set_internal(node, **dict.fromkeys(left))
+    if left:
+        set_internal(node, **dict.fromkeys(left))
 
 
 def fail(
@@ -64,7 +66,7 @@ def fail(
     # Agents and drivers may have more to say than a database keeps.
     reason = reason[: history.MAX_EVENT]
     column, fault = _STEPS.get(node.provision_state, (None, None))
-    step = getattr(node, column) if column is not None else None
+    step = readable(getattr(node, column)) if column is not None else None
     if column is not None and step:
         stopped = f"Stopped at step {step['interface']}.{step['step']}"
         history.record(session, node, stopped, event_type=_end_of(node, column), severity="ERROR", conductor=conductor)

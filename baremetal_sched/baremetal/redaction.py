@@ -1,12 +1,14 @@
 """Fields of nodes that not everyone who sees a node may see: what stands there instead, and who sees it."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from sqlalchemy import ColumnElement, String, bindparam, case
 
 from baremetal_sched.baremetal.visibility import belongs_to
+from baremetal_sched.db.keyring import Keyring, keyring_of
 from baremetal_sched.db.packing import constant
 
 
@@ -58,12 +60,14 @@ class Redaction:
     """What a caller does not see of nodes: the same for all nodes with the same relation to the caller's project, so it
     is decided once for a request.
 
-    ``shows_secrets``: of driver_info and driver_internal_info; ``shows_instance_secrets``: of instance_info.
+    ``shows_secrets``: of driver_info and driver_internal_info; ``shows_instance_secrets``: of instance_info. Both need
+    the ``keyring`` of the settings.
     """
 
     restrictions: tuple[Restriction, ...] = ()
     shows_secrets: bool = False
     shows_instance_secrets: bool = False
+    keyring: Keyring = field(default_factory=partial(keyring_of, None))
 
     def of(self, field: str) -> Restriction | None:
         """Return who sees the field; None: everyone who sees the node."""

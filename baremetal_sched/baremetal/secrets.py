@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from baremetal_sched import masking
+from baremetal_sched.db.sealing import masked_text
 from baremetal_sched.masking import MASK
 
 __all__ = ["MASK", "hashed", "mask", "mask_instance_text", "mask_json", "mask_steps_text", "mask_text"]
@@ -29,9 +30,10 @@ def mask(document: dict[str, Any], *, instance: bool = False) -> dict[str, Any]:
 
 
 def mask_text(text: str | None) -> Any:
-    """``mask`` of a JSON object in its text, as something that orjson can dump; ``{}`` for None."""
+    """``mask`` of a JSON object in its stored text, as something that orjson can dump; ``{}`` for None."""
     if not text or text == "{}":
         return {}
+    text = masked_text(text)
     document = _decode(text, 0)[0]
     masked = masking.mask_decoded(document, text)
     return orjson.Fragment(text) if masked == document else masked
@@ -41,6 +43,7 @@ def mask_instance_text(text: str | None) -> Any:
     """The same for an instance_info."""
     if not text or text == "{}":
         return {}
+    text = masked_text(text)
     document = _decode(text, 0)[0]
     masked = masking.mask_decoded(document, text)
     _mask_image_url(masked)
@@ -48,12 +51,14 @@ def mask_instance_text(text: str | None) -> Any:
 
 
 def mask_steps_text(text: str | None) -> Any:
-    """``mask`` of each step of a JSON array in its text, as something that orjson can dump."""
-    return masking.mask_decoded(_decode(text, 0)[0], text) if text else []
+    """``mask`` of each step of a JSON array in its stored text, as something that orjson can dump."""
+    text = masked_text(text) if text else "[]"
+    return masking.mask_decoded(_decode(text, 0)[0], text)
 
 
 def mask_json(text: str) -> orjson.Fragment:
-    """Return JSON of any kind, large perhaps, with stars in place of secrets."""
+    """Return stored JSON of any kind, large perhaps, with stars in place of secrets."""
+    text = masked_text(text)
     if not masking.mentions_secret(text):
         return orjson.Fragment(text)
     return orjson.Fragment(orjson.dumps(masking.mask_decoded(_decode(text, 0)[0], text)))

@@ -15,6 +15,7 @@ _COMMANDS = {
     "db": "baremetal_sched.cli.db:db",
     "node": "baremetal_sched.cli.node:node",
     "user": "baremetal_sched.cli.user:user",
+    "secrets": "baremetal_sched.cli.secrets:secrets",
     "compute": "baremetal_sched.cli.compute:compute",
     "policy": "baremetal_sched.cli.policy:policy",
     "demo": "baremetal_sched.cli.demo:demo",

@@ -12,7 +12,7 @@ import structlog
 
 from baremetal_sched.baremetal import conductors
 from baremetal_sched.baremetal.driver_facts import ServedType
-from baremetal_sched.conductor import answering, host_name, job, listening, orphans
+from baremetal_sched.conductor import answering, host_name, job, key_check, listening, orphans
 from baremetal_sched.conductor.answering import Answering
 from baremetal_sched.conductor.call_watch import CallWatch
 from baremetal_sched.conductor.chores import CHORES, Chore
@@ -84,6 +84,7 @@ class Conductor:
         answering.give_up_before_start(self._host)
         self.register()
         orphans.fail_unfinished(self._host)
+        key_check.warn(self._database, self._settings)
 
     def register(self) -> None:
         """Enter the registry. Raises InvalidValue for a group, or hardware types and interfaces, that cannot be."""

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 from sqlalchemy.engine import URL, ExceptionContext, make_url
 from sqlalchemy.exc import ArgumentError
 
-from baremetal_sched.db import deadline, sqlite_file
+from baremetal_sched.db import deadline, sealing, sqlite_file
 from baremetal_sched.db.faults import Fault, classify
 from baremetal_sched.db.limits import NONE, Limits
 from baremetal_sched.db.types import LEAST_PACKET
@@ -66,7 +66,8 @@ def make_engine(settings: Settings, *, reads_only: bool = False, limits: Limits 
 
     ``reads_only``: each statement is a transaction of its own, which saves a round trip or two (not with SQLite, where
     there is none to save). A READ COMMITTED transaction would not see more of one moment than that.
-    ``limits`` are told the server once per connection. Raises DriverMissing.
+    ``limits`` are told the server once per connection. Raises DriverMissing, and oslo.config's ``cfg.Error`` for a file
+    of keys that cannot be used.
     """
     options = settings.database
     isolation: dict[str, Any] = (
@@ -89,6 +90,7 @@ def make_engine(settings: Settings, *, reads_only: bool = False, limits: Limits 
         from baremetal_sched.db import prepared
 
         prepared.listen(engine)
+    sealing.attach(engine.dialect, settings)
     for name, listener in (("checkout", _checkout), ("checkin", _unwatch), ("close", _unwatch)):
         event.listen(engine, name, listener)
     event.listen(engine, "invalidate", _unwatch)

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import inspect
 from sqlalchemy.orm import Session
 
+from baremetal_sched.db.sealing import SealedJson, Unreadable, sealed_size, seals
 from baremetal_sched.db.types import LARGEST_TEXT, SMALL_TEXT, Json, dump_json, size_of
 from baremetal_sched.errors import DocumentTooLarge
 
@@ -24,28 +25,37 @@ def check_flush(session: Session, *_: Any) -> None:
         changed = state.committed_state if state.persistent else state.dict
         columns = _json_columns(state.mapper)
         if any(_size(state.dict.get(name)) > SMALL_TEXT for name in columns if name in changed):
-            check_row(*(state.dict.get(name) for name in columns))
+            grow = seals(session.get_bind().dialect)
+            sizes = ((_size(state.dict.get(name)), sealed) for name, sealed in columns.items())
+            _require(sum(sealed_size(size) if sealed and grow else size for size, sealed in sizes))
 
 
 def check_row(*documents: Any) -> None:
     """Raise DocumentTooLarge if a row with these documents is too large to be read."""
-    total = sum(map(_size, documents))
+    _require(sum(map(_size, documents)))
+
+
+def _require(total: int) -> None:
     if total > _LARGEST_ROW:
         raise DocumentTooLarge(size=total, limit=_LARGEST_ROW)
 
 
-def _json_columns(mapper: Any) -> tuple[str, ...]:
-    names: tuple[str, ...] | None = _columns.get(mapper)
+def _json_columns(mapper: Any) -> dict[str, bool]:
+    """The names of the columns with JSON, and whether each may be encrypted."""
+    names: dict[str, bool] | None = _columns.get(mapper)
     if names is None:
-        names = tuple(a.key for a in mapper.column_attrs if isinstance(a.columns[0].type, Json))
+        typed = ((attribute.key, attribute.columns[0].type) for attribute in mapper.column_attrs)
+        names = {name: isinstance(type_, SealedJson) for name, type_ in typed if isinstance(type_, Json)}
         _columns[mapper] = names
     return names
 
 
-_columns: dict[Any, tuple[str, ...]] = {}
+_columns: dict[Any, dict[str, bool]] = {}
 
 
 def _size(value: Any) -> int:
+    if isinstance(value, Unreadable):
+        return len(value.stored)
     try:
         return 0 if value is None else size_of(dump_json(value))
     except RecursionError:

@@ -54,9 +54,7 @@ class Json(TypeDecorator[Any]):
             raise DocumentTooDeep(limit=MAX_DEPTH) from None
         if text.count("{") + text.count("[") > MAX_DEPTH:
             require_depth(value)
-        size = size_of(text)
-        if size > LARGEST_TEXT:
-            raise _TextTooLarge(size=size, limit=LARGEST_TEXT)
+        require_size(text)
         return text
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
@@ -80,6 +78,13 @@ class Message(TypeDecorator[str]):
 def dump_json(value: Any) -> str:
     """``value`` as a Json column holds it: ASCII, so that no database can refuse or change a character."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def require_size(text: str) -> None:
+    """Raise DocumentTooLarge if a column cannot hold the text."""
+    size = size_of(text)
+    if size > LARGEST_TEXT:
+        raise _TextTooLarge(size=size, limit=LARGEST_TEXT)
 
 
 def size_of(text: str) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 
 from marshmallow import Schema
 
+from baremetal_sched.db.sealing import Unreadable
 from baremetal_sched.db.types import dump_json
 from baremetal_sched.documents import patch
 from baremetal_sched.documents.schema import load
@@ -80,14 +81,25 @@ class Fields(dict[str, Field]):
     def patched(self, before: Mapping[str, Any], operations: patch.Patch, schema: Schema) -> dict[str, Any]:
         """The document ``before`` with the patch applied, as ``schema`` loads it; null means the default.
 
-        Raises InvalidValue; EvaluatedAhead if this is all that was wanted, and the result is remembered.
+        Raises InvalidValue; EvaluatedAhead if this is all that was wanted, and the result is remembered;
+        SecretsUnreadable, unless the patch has another document for one that cannot be decrypted.
         """
+        replaced = {operation["path"] for operation in operations if operation["op"] != "test"}
+        known = {
+            name: {} if isinstance(value, Unreadable) and f"/{name}" in replaced else value
+            for name, value in before.items()
+        }
+        _require_readable(known)
         return operations.result_of(
-            before, lambda: self.loaded(patch.apply(before, operations, self.defaults), schema, "patch")
+            known, lambda: self.loaded(patch.apply(known, operations, self.defaults), schema, "patch")
         )
 
     def loaded(self, document: Mapping[str, Any], schema: Schema, argument: str) -> dict[str, Any]:
-        """The document as ``schema`` loads it; null means the default. Raises InvalidValue, naming ``argument``."""
+        """The document as ``schema`` loads it; null means the default.
+
+        Raises InvalidValue, naming ``argument``; SecretsUnreadable.
+        """
+        _require_readable(document)
         return self.defaulted(load(schema, document, argument))
 
     def changes(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,8 +108,18 @@ class Fields(dict[str, Field]):
             name: after[name]
             for name in self.patchable
             # What a patch does not touch is not copied, and need not be compared.
-            if name in after and after[name] is not before[name] and dump_json(after[name]) != dump_json(before[name])
+            if name in after and after[name] is not before[name] and _differs(before[name], after[name])
         }
+
+
+def _differs(before: Any, after: Any) -> bool:
+    return isinstance(before, Unreadable) or dump_json(after) != dump_json(before)
+
+
+def _require_readable(document: Mapping[str, Any]) -> None:
+    for value in document.values():
+        if isinstance(value, Unreadable):
+            value.refuse()
 
 
 #: What every resource has.

@@ -199,6 +199,12 @@ class SchemaTooOld(SchemaNotServed):
     template = "The database is at schema {found}; this release needs {known}. Run: baremetal-sched db upgrade"
 
 
+class SecretsUnreadable(SchedulerError):
+    """Secrets that were encrypted with a key that this process lacks."""
+
+    template = "The secrets that are stored of this cannot be decrypted: {reason}. Nothing was done."
+
+
 # -- values -----------------------------------------------------------------------------------------------------------
 
 

@@ -5,6 +5,11 @@ from oslo_config import cfg
 OPTIONS: dict[str, list[cfg.Opt]] = {
     "database": [
         cfg.StrOpt("connection", default="sqlite:///baremetal-sched.sqlite", secret=True, help="SQLAlchemy URL."),
+        cfg.StrOpt(
+            "secrets_key_file",
+            help="A file of Fernet keys, one a line, that others must not be able to read: secrets in the database are "
+            "encrypted with the first, and decrypted with any. APIs and conductors need the same keys.",
+        ),
         cfg.BoolOpt(
             "sqlite_synchronous",
             default=True,

@@ -11,6 +11,7 @@ from baremetal_sched.errors import (
     NotAuthenticated,
     NotFoundError,
     SchedulerError,
+    SecretsUnreadable,
     UnavailableError,
 )
 from baremetal_sched.masking import mask_text
@@ -109,6 +110,7 @@ _STATUSES: Statuses = {
     ForbiddenError: 403,
     NotAuthenticated: 401,
     UnavailableError: 503,
+    SecretsUnreadable: 503,
     DriverFailed: 502,
     AnswerTimeout: 504,
 }

@@ -14,6 +14,7 @@ from baremetal_sched.baremetal.identifiers import is_logical_name
 from baremetal_sched.baremetal.ownership import Membership, live_members
 from baremetal_sched.baremetal.redaction import REPLACEMENTS, Redaction, Restriction
 from baremetal_sched.baremetal.visibility import EVERYTHING, NOTHING, UNRESTRICTED, Access, Visibility
+from baremetal_sched.db.keyring import keyring_of
 from baremetal_sched.documents.identifiers import canonical_uuid
 from baremetal_sched.documents.patch import Patch
 from baremetal_sched.errors import InvalidValue
@@ -114,9 +115,11 @@ class BaremetalCall(Call):
     def redaction(self) -> Redaction:
         """What the caller does not see of nodes that they see."""
         shows_secrets, shows_instance_secrets = self.allows("show_password"), self.allows("show_instance_secrets")
+        shows_any = shows_secrets or shows_instance_secrets
+        keyring = keyring_of(self.settings.database.secrets_key_file if shows_any else None)
         if self.caller.unrestricted or self.allows("baremetal:node:get:filter_threshold"):
-            return Redaction((), shows_secrets, shows_instance_secrets)
-        return Redaction(tuple(self._restrictions()), shows_secrets, shows_instance_secrets)
+            return Redaction((), shows_secrets, shows_instance_secrets, keyring)
+        return Redaction(tuple(self._restrictions()), shows_secrets, shows_instance_secrets, keyring)
 
     def _restrictions(self) -> Iterator[Restriction]:
         project = self.caller.project_id

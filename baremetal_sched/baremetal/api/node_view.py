@@ -14,8 +14,10 @@ from baremetal_sched.baremetal.node_list import missing
 from baremetal_sched.baremetal.ownership import LiveMembers, Membership
 from baremetal_sched.baremetal.redaction import NO_REDACTION, REPLACEMENTS, Redaction
 from baremetal_sched.baremetal.secrets import mask_instance_text
+from baremetal_sched.db.keyring import Keyring
 from baremetal_sched.db.models import Chassis, Node, NodeTrait
 from baremetal_sched.db.packing import concatenated, constant, joined
+from baremetal_sched.db.sealing import whole_text
 from baremetal_sched.db.types import as_text
 from baremetal_sched.web.view import Column, Render, Resource, uuid_of_parent
 
@@ -73,9 +75,9 @@ class NodeView(View):
             case "conductor":
                 return None
             case "driver_info" | "driver_internal_info" if cls.redaction.shows_secrets:
-                return as_text(getattr(Node, name).expression), _whole
+                return as_text(getattr(Node, name).expression), partial(_whole, cls.redaction.keyring)
             case "instance_info" if cls.redaction.shows_instance_secrets:
-                return as_text(Node.instance_info.expression), _whole
+                return as_text(Node.instance_info.expression), partial(_whole, cls.redaction.keyring)
             case "traits":
                 return _traits_column(), split_traits
             case "chassis_uuid":
@@ -100,8 +102,8 @@ def _rendered(render: Render, replacement: orjson.Fragment, text: str) -> Any:
     return replacement if text == _HIDDEN else render(text)
 
 
-def _whole(text: str) -> orjson.Fragment:
-    return orjson.Fragment(text or "{}")
+def _whole(keyring: Keyring, text: str) -> orjson.Fragment:
+    return orjson.Fragment(whole_text(text, keyring) if text else "{}")
 
 
 @lru_cache(maxsize=200)

@@ -6,7 +6,7 @@ from sqlalchemy import Double, ForeignKey, Index, String, false
 from sqlalchemy.orm import Mapped, mapped_column
 
 from baremetal_sched.db.models.base import MYSQL_TABLE, Base
-from baremetal_sched.db.types import Json
+from baremetal_sched.db.sealing import SealedJson
 
 
 class DriverCall(Base):
@@ -31,13 +31,13 @@ class DriverCall(Base):
     hardware_type: Mapped[str] = mapped_column(String(255))
     conductor: Mapped[str] = mapped_column(String(255))
     method: Mapped[str] = mapped_column(String(64))
-    arguments: Mapped[Any] = mapped_column(Json)
+    arguments: Mapped[Any] = mapped_column(SealedJson(whole=True))
     idempotent: Mapped[bool] = mapped_column(server_default=false())
     work_id: Mapped[int | None] = mapped_column()
     requested_at: Mapped[float] = mapped_column(Double)
     deadline: Mapped[float] = mapped_column(Double)
     claimed_by: Mapped[str | None] = mapped_column(String(36))
-    reply: Mapped[Any | None] = mapped_column(Json)
+    reply: Mapped[Any | None] = mapped_column(SealedJson(whole=True))
     request_id: Mapped[str | None] = mapped_column(String(64))
     user_id: Mapped[str | None] = mapped_column(String(255))
     project_id: Mapped[str | None] = mapped_column(String(255))

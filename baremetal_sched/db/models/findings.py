@@ -3,11 +3,13 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, DateTime, ForeignKey, Integer, String, Text
+from sqlalchemy import BigInteger, DateTime, ForeignKey, Integer, String, event
 from sqlalchemy.orm import Mapped, mapped_column
 
 from baremetal_sched.db.models.base import Base
+from baremetal_sched.db.sealing import SealedJson, SealedText, SecretText
 from baremetal_sched.db.types import Json
+from baremetal_sched.masking import names_secret
 
 
 class NodeInventory(Base):
@@ -16,8 +18,8 @@ class NodeInventory(Base):
     __tablename__ = "node_inventories"
 
     node_id: Mapped[int] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"), primary_key=True)
-    inventory: Mapped[Any] = mapped_column(Json)
-    plugin_data: Mapped[Any] = mapped_column(Json)
+    inventory: Mapped[Any] = mapped_column(SealedJson)
+    plugin_data: Mapped[Any] = mapped_column(SealedJson)
     created_at: Mapped[datetime] = mapped_column(DateTime)
 
 
@@ -28,7 +30,7 @@ class BiosSetting(Base):
 
     node_id: Mapped[int] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"), primary_key=True)
     name: Mapped[str] = mapped_column(String(255), primary_key=True)
-    value: Mapped[str | None] = mapped_column(Text)
+    value: Mapped[str | None] = mapped_column(SealedText)
     attribute_type: Mapped[str | None] = mapped_column(String(255))
     allowable_values: Mapped[Any | None] = mapped_column(Json)
     lower_bound: Mapped[int | None] = mapped_column(BigInteger)
@@ -57,3 +59,12 @@ class FirmwareComponent(Base):
     serial_number: Mapped[str | None] = mapped_column(String(255))
     created_at: Mapped[datetime] = mapped_column(DateTime)
     updated_at: Mapped[datetime | None] = mapped_column(DateTime)
+
+
+@event.listens_for(BiosSetting, "before_insert")
+@event.listens_for(BiosSetting, "before_update")
+def _note_secret(mapper: Any, connection: Any, setting: BiosSetting) -> None:
+    """The name says whether the value is a secret, and a column sees no other."""
+    value = setting.value
+    if type(value) is str and names_secret(setting.name):
+        setting.value = SecretText(value)

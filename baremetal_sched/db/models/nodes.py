@@ -9,6 +9,7 @@ from sqlalchemy.orm.attributes import flag_modified
 
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models.base import MYSQL_TABLE, Base, table_args
+from baremetal_sched.db.sealing import SealedJson
 from baremetal_sched.db.types import Json, Message
 
 
@@ -55,8 +56,8 @@ class Node(Base):
     revision: Mapped[int] = mapped_column(Integer)
 
     driver: Mapped[str] = mapped_column(String(255))
-    driver_info: Mapped[Any | None] = mapped_column(Json)
-    driver_internal_info: Mapped[Any | None] = mapped_column(Json)
+    driver_info: Mapped[Any | None] = mapped_column(SealedJson)
+    driver_internal_info: Mapped[Any | None] = mapped_column(SealedJson)
     properties: Mapped[Any | None] = mapped_column(Json)
     extra: Mapped[Any | None] = mapped_column(Json)
     conductor_group: Mapped[str] = mapped_column(String(255), server_default="")
@@ -69,7 +70,8 @@ class Node(Base):
 
     instance_uuid: Mapped[str | None] = mapped_column(String(36), unique=True)
     instance_name: Mapped[str | None] = mapped_column(String(255))
-    instance_info: Mapped[Any | None] = mapped_column(Json)
+    # Addresses of images may be signed.
+    instance_info: Mapped[Any | None] = mapped_column(SealedJson(also=("image_url",)))
     allocation_uuid: Mapped[str | None] = mapped_column(String(36), unique=True)
 
     power_state: Mapped[str | None] = mapped_column(String(32))
@@ -92,9 +94,9 @@ class Node(Base):
     disable_power_off: Mapped[bool] = mapped_column(server_default=false())
     inspection_started_at: Mapped[datetime | None] = mapped_column(DateTime)
     inspection_finished_at: Mapped[datetime | None] = mapped_column(DateTime)
-    clean_step: Mapped[Any | None] = mapped_column(Json)
-    deploy_step: Mapped[Any | None] = mapped_column(Json)
-    service_step: Mapped[Any | None] = mapped_column(Json)
+    clean_step: Mapped[Any | None] = mapped_column(SealedJson)
+    deploy_step: Mapped[Any | None] = mapped_column(SealedJson)
+    service_step: Mapped[Any | None] = mapped_column(SealedJson)
     raid_config: Mapped[Any | None] = mapped_column(Json)
     target_raid_config: Mapped[Any | None] = mapped_column(Json)
     network_data: Mapped[Any | None] = mapped_column(Json)
@@ -155,7 +157,7 @@ class NodeWork(Base):
     node_id: Mapped[int] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"), unique=True)
     conductor: Mapped[str] = mapped_column(String(255))
     kind: Mapped[str] = mapped_column(String(32))
-    arguments: Mapped[Any] = mapped_column(Json)
+    arguments: Mapped[Any] = mapped_column(SealedJson(whole=True))
     requested_at: Mapped[float] = mapped_column(Double)
     claimed_by: Mapped[str | None] = mapped_column(String(36))
     writes: Mapped[int] = mapped_column(server_default="0")

@@ -7,6 +7,7 @@ from sqlalchemy import DateTime, ForeignKey, Index, Integer, String, false
 from sqlalchemy.orm import Mapped, mapped_column
 
 from baremetal_sched.db.models.base import Base, table_args
+from baremetal_sched.db.sealing import SealedJson
 from baremetal_sched.db.types import Json
 
 
@@ -19,7 +20,7 @@ class DeployTemplate(Base):
     uuid: Mapped[str] = mapped_column(String(36), unique=True)
     name: Mapped[str] = mapped_column(String(255), unique=True)
     description: Mapped[str | None] = mapped_column(String(255))
-    steps: Mapped[Any] = mapped_column(Json)
+    steps: Mapped[Any] = mapped_column(SealedJson)
     extra: Mapped[Any | None] = mapped_column(Json)
     revision: Mapped[int] = mapped_column(Integer)
     created_at: Mapped[datetime] = mapped_column(DateTime)
@@ -38,7 +39,7 @@ class Runbook(Base):
     uuid: Mapped[str] = mapped_column(String(36), unique=True)
     name: Mapped[str] = mapped_column(String(255), unique=True)
     description: Mapped[str | None] = mapped_column(String(255))
-    steps: Mapped[Any] = mapped_column(Json)
+    steps: Mapped[Any] = mapped_column(SealedJson)
     disable_ramdisk: Mapped[bool] = mapped_column(server_default=false())
     extra: Mapped[Any | None] = mapped_column(Json)
     public: Mapped[bool] = mapped_column(server_default=false())

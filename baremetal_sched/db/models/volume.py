@@ -7,6 +7,7 @@ from sqlalchemy import DateTime, ForeignKey, Index, Integer, String, UniqueConst
 from sqlalchemy.orm import Mapped, mapped_column
 
 from baremetal_sched.db.models.base import Base, table_args
+from baremetal_sched.db.sealing import SealedJson
 from baremetal_sched.db.types import Json
 
 
@@ -43,7 +44,7 @@ class VolumeTarget(Base):
     volume_type: Mapped[str] = mapped_column(String(64))
     volume_id: Mapped[str] = mapped_column(String(255))
     boot_index: Mapped[int] = mapped_column(Integer)
-    properties: Mapped[Any | None] = mapped_column(Json)
+    properties: Mapped[Any | None] = mapped_column(SealedJson)
     extra: Mapped[Any | None] = mapped_column(Json)
     created_at: Mapped[datetime] = mapped_column(DateTime)
     updated_at: Mapped[datetime | None] = mapped_column(DateTime)

@@ -1,0 +1,101 @@
+"""``baremetal-sched secrets``: the secrets in the database, and the keys that they are encrypted with."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+from oslo_config import cfg
+
+from baremetal_sched.cli.options import common_options, make_settings
+from baremetal_sched.db import resealing, schema
+from baremetal_sched.db.keyring import generate_key as new_key
+from baremetal_sched.db.resealing import Outcome
+from baremetal_sched.db.sealing import keyring_for, seals
+from baremetal_sched.db.transaction import Database
+
+
+@click.group()
+def secrets() -> None:
+    """The secrets in the database, and the keys that they are encrypted with. The service may be running."""
+
+
+@secrets.command("generate-key")
+def generate_key() -> None:
+    """Print a new key: a line for the file that [database] secrets_key_file names."""
+    click.echo(new_key())
+
+
+@secrets.command()
+@common_options
+def check(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
+    """Count what is encrypted. Exits 1 if a secret is not, or if a key is missing."""
+    with _opened(config_files, database, debug) as found:
+        ids, counted = keyring_for(found.engine.dialect).ids, resealing.count(found)
+    total = dict.fromkeys((resealing.FIRST, resealing.OTHER, resealing.PLAIN, resealing.UNKNOWN), 0)
+    for column, states in counted.items():
+        shown = [f"{number} {state}" for state in total if (number := states[state])]
+        total = {state: number + states[state] for state, number in total.items()}
+        if shown:
+            click.echo(f"{column}: {', '.join(shown)}")
+    click.echo(f"keys: {', '.join(ids) or 'none'}")
+    click.echo(f"in all: {', '.join(f'{number} {state}' for state, number in total.items())}")
+    if total[resealing.PLAIN] or total[resealing.UNKNOWN]:
+        raise click.exceptions.Exit(1)
+
+
+@secrets.command()
+@common_options
+def encrypt(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
+    """Encrypt the secrets that were stored without a key. It can be broken off, and run again."""
+    with _opened(config_files, database, debug) as found:
+        _require_keys(found, "encrypted")
+        if not seals(found.engine.dialect):
+            raise cfg.Error(
+                "Nothing is encrypted while [DEFAULT] pin_release_version is set: the release that it names could not "
+                "read it. Finish the upgrade, remove that setting, and run this again."
+            )
+        _report(resealing.encrypt(found), "encrypted")
+
+
+@secrets.command()
+@common_options
+def rotate(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
+    """Encrypt with the first key what was encrypted with others. Keys that are not the first can be removed then."""
+    with _opened(config_files, database, debug) as found:
+        _require_keys(found, "rotated")
+        _report(resealing.rotate(found), "encrypted with the first key")
+
+
+@secrets.command()
+@common_options
+def decrypt(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
+    """Store all secrets as they are stored without a key, for a release that knows no keys. Stop the service before."""
+    with _opened(config_files, database, debug) as found:
+        _require_keys(found, "decrypted")
+        _report(resealing.decrypt(found), "decrypted")
+
+
+@contextmanager
+def _opened(config_files: tuple[str, ...], database: str | None, debug: bool) -> Iterator[Database]:
+    opened = Database(make_settings(config_files, database, debug))
+    try:
+        schema.require_served(opened.engine)
+        yield opened
+    finally:
+        opened.dispose()
+
+
+def _require_keys(database: Database, what: str) -> None:
+    if not keyring_for(database.engine.dialect).ids:
+        raise cfg.Error(f"Nothing can be {what}: [database] secrets_key_file is not set.")
+
+
+def _report(outcome: Outcome, what: str) -> None:
+    click.echo(f"{outcome.changed} values {what}")
+    if outcome.missed:
+        click.echo(f"{outcome.missed} values were changed by the service meanwhile: run this again", err=True)
+    if outcome.failed:
+        why = "their keys are missing (see baremetal-sched secrets check), or they are too large"
+        click.echo(f"{outcome.failed} values could not be: {why}", err=True)
+    if outcome.missed or outcome.failed:
+        raise click.exceptions.Exit(1)

@@ -1,0 +1,181 @@
+"""Secrets in rows that are there already: they are counted, encrypted, and encrypted with another key.
+
+The service may be running. A value is only replaced if it is still what was read; whoever changes it meanwhile has
+encrypted it. Each batch is a transaction of its own, so a run that was broken off is just begun again.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from sqlalchemy import Column, Connection, String, Table, and_, select, tuple_, type_coerce, update
+
+from baremetal_sched.db.keyring import CannotDecrypt, Keyring
+from baremetal_sched.db.models import Base
+from baremetal_sched.db.results import rows_changed
+from baremetal_sched.db.sealing import (
+    SealedJson,
+    SealedText,
+    is_sealed,
+    is_sealed_text,
+    key_of,
+    keyring_for,
+    opened,
+    plain_text,
+    sealed_again,
+    text_of,
+)
+from baremetal_sched.db.transaction import Database
+from baremetal_sched.errors import DocumentTooLarge
+from baremetal_sched.masking import names_secret
+
+#: Rows that a transaction looks at.
+BATCH = 50
+
+#: What a value is: without secrets, with secrets that anyone can read, encrypted with the first key, with another one
+#: of the file, with one that is not there.
+NONE, PLAIN, FIRST, OTHER, UNKNOWN = "without secrets", "not encrypted", "first key", "other keys", "missing keys"
+
+#: What becomes of a value: the new one, or None if it stays.
+_Change = Callable[["Value", Keyring], str | None]
+
+
+class Value(NamedTuple):
+    """A value that may have secrets: where it is, and the text that is stored."""
+
+    column: Column[Any]
+    key: tuple[Any, ...]
+    text: str
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Is it encrypted?"""
+        return is_sealed(self.text) if isinstance(self.column.type, SealedJson) else is_sealed_text(self.text)
+
+    @property
+    def has_secrets(self) -> bool:
+        """Has it secrets, which are not encrypted?"""
+        if isinstance(self.column.type, SealedJson):
+            return self.column.type.shown(json.loads(self.text), self.text) != self.text
+        # Settings of a BIOS: their names are in their keys.
+        return any(isinstance(part, str) and names_secret(part) for part in self.key)
+
+    def sealed(self, keyring: Keyring) -> str:
+        """Return what is stored of it, which has secrets, when they are encrypted. Raises DocumentTooLarge."""
+        if isinstance(self.column.type, SealedJson):
+            return self.column.type.sealed(json.loads(self.text), self.text, keyring)
+        return SealedText().sealed(text_of(self.text), keyring)
+
+    def opened(self, keyring: Keyring) -> str:
+        """Return what is stored of it, which is encrypted, without a key. Raises CannotDecrypt."""
+        text = opened(self.text, keyring)
+        return text if isinstance(self.column.type, SealedJson) else plain_text(text)
+
+
+class Outcome(NamedTuple):
+    """How many values were changed; how many were changed by others meanwhile; and how many could not be."""
+
+    changed: int
+    missed: int
+    failed: int
+
+
+def columns() -> list[Column[Any]]:
+    """All columns that may have secrets."""
+    found = (column for table in Base.metadata.sorted_tables for column in table.columns)
+    return [column for column in found if isinstance(column.type, SealedJson | SealedText)]
+
+
+def count(database: Database) -> dict[str, Counter[str]]:
+    """Return how many values of each column (``nodes.driver_info``) are in which state. Raises DatabaseAway."""
+    keyring = keyring_for(database.engine.dialect)
+    found: dict[str, Counter[str]] = {}
+    for column in columns():
+        counter = found[f"{column.table.name}.{column.name}"] = Counter()
+        for batch in _batches(database, column):
+            counter.update(_state(value, keyring) for value in batch)
+    return found
+
+
+def encrypt(database: Database) -> Outcome:
+    """Encrypt the secrets that are not encrypted. Raises DatabaseAway."""
+
+    def change(value: Value, keyring: Keyring) -> str | None:
+        return value.sealed(keyring) if not value.is_encrypted and value.has_secrets else None
+
+    return _change_all(database, change)
+
+
+def rotate(database: Database) -> Outcome:
+    """Encrypt with the first key what another one of the file encrypted. Raises DatabaseAway."""
+
+    def change(value: Value, keyring: Keyring) -> str | None:
+        is_other = value.is_encrypted and key_of(value.text) != keyring.first
+        return sealed_again(value.text, keyring) if is_other else None
+
+    return _change_all(database, change)
+
+
+def decrypt(database: Database) -> Outcome:
+    """Store what is encrypted as it is stored without a key. Raises DatabaseAway."""
+
+    def change(value: Value, keyring: Keyring) -> str | None:
+        return value.opened(keyring) if value.is_encrypted else None
+
+    return _change_all(database, change)
+
+
+def _change_all(database: Database, change: _Change) -> Outcome:
+    keyring = keyring_for(database.engine.dialect)
+    changed = missed = failed = 0
+    for column in columns():
+        for batch in _batches(database, column):
+            wanted: list[tuple[Value, str]] = []
+            for value in batch:
+                try:
+                    text = change(value, keyring)
+                except (CannotDecrypt, DocumentTooLarge):
+                    failed += 1
+                    continue
+                if text is not None and text != value.text:
+                    wanted.append((value, text))
+            if wanted:
+                done = database.change(lambda connection, wanted=wanted: _replace(connection, wanted))  # type: ignore[misc]
+                changed += done
+                missed += len(wanted) - done
+    return Outcome(changed, missed, failed)
+
+
+def _replace(connection: Connection, wanted: list[tuple[Value, str]]) -> int:
+    """UPDATE nodes SET driver_info = :new WHERE id = :id AND driver_info = :old, for each; returns how many did."""
+    done = 0
+    for value, text in wanted:
+        table: Table = value.column.table
+        stored = type_coerce(value.column, String())
+        same = and_(*(own == part for own, part in zip(table.primary_key, value.key, strict=True)))
+        statement = update(table).where(same, stored == value.text).values({value.column: type_coerce(text, String())})
+        done += rows_changed(connection.execute(statement))
+    return done
+
+
+def _batches(database: Database, column: Column[Any]) -> Iterator[list[Value]]:
+    """All values of a column but NULL, by the keys of their rows."""
+    key = tuple(column.table.primary_key)
+    query = select(*key, type_coerce(column, String())).where(column.is_not(None)).order_by(*key).limit(BATCH)
+    last: tuple[Any, ...] | None = None
+    while True:
+        part = query if last is None else query.where(tuple_(*key) > tuple_(*last))
+        rows = database.select(lambda connection, part=part: connection.execute(part).all())  # type: ignore[misc]
+        if not rows:
+            return
+        values = [Value(column, tuple(row[:-1]), row[-1]) for row in rows]
+        yield values
+        last = values[-1].key
+
+
+def _state(value: Value, keyring: Keyring) -> str:
+    if value.is_encrypted:
+        key_id = key_of(value.text)
+        return FIRST if key_id == keyring.first else OTHER if key_id in keyring.ids else UNKNOWN
+    return PLAIN if value.has_secrets else NONE
