@@ -2,67 +2,238 @@
 
 import logging
 import threading
-from collections.abc import Iterator
+import time
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from hashlib import sha256
+from typing import Any, NoReturn
 
+import structlog
 import sushy
-from sushy import auth
+from sushy.connector import Connector
+from sushy.exceptions import ConnectionError as NoConnection
 from sushy.resources.system.system import System
 
 from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.drivers.redfish import failures
 from baremetal_sched.drivers.redfish.driver_info import Target
+from baremetal_sched.drivers.redfish.login import Login
+from baremetal_sched.drivers.redfish.transport import Nonsense, Transport, limited
 from baremetal_sched.errors import SchedulerError
+from baremetal_sched.settings import Settings
+
+log = structlog.get_logger(__name__)
 
 # Its lines repeat what controllers answer; what is worth knowing of that is in the errors that we raise.
 logging.getLogger("sushy").setLevel(logging.CRITICAL + 1)
 
-_LOGINS = {"auto": auth.SessionOrBasicAuth, "basic": auth.BasicAuth, "session": auth.SessionAuth}
-
-_lock = threading.Lock()
-_kept: dict[tuple[object, ...], sushy.Sushy] = {}
+#: Sessions that are closed at the same time when a conductor stops.
+_CLOSED_AT_ONCE = 32
 
 
 @contextmanager
 def system(machine: Machine) -> Iterator[System]:
-    """The machine's ComputerSystem, of a connection that is kept.
+    """The machine's ComputerSystem as it is now, over a connection that is kept. A body should be short.
 
     Whatever goes wrong with the controller within becomes MachineUnreachable (it cannot be reached, hangs, fails or
-    refuses the credentials or certificates) or ControllerError (it refuses something, or makes no sense), and the
-    connection is dropped. Raises InvalidValue if ``driver_info`` is wrong.
+    refuses the credentials or certificates) or ControllerError (it refuses something, or makes no sense). After such
+    an error the next call logs in again, unless the controller just refused what it was asked for. All that is asked
+    of it within has ``[conductor] driver_call_timeout``. Raises InvalidValue if ``driver_info`` is wrong.
     """
     target = Target.of(machine)
-    try:
-        yield _service(machine, target).get_system(target.system_id)
-    except SchedulerError:
-        raise
-    except Exception as error:  # a controller may answer anything
-        with _lock:
-            _kept.pop(_key(target), None)
-        raise failures.translated(error, target) from error
+    connection: _Connection | None = None
+    drop = False
+    with limited(machine.settings.conductor.driver_call_timeout):
+        try:
+            connection, found = _reach(target, machine.settings)
+            yield found
+        except SchedulerError:
+            raise
+        except Exception as error:  # a controller may answer anything, and sushy may stumble over it
+            drop = not failures.is_refusal(error)
+            if failures.is_unexpected(error):
+                log.warning("a controller is not understood", address=target.address, where=_where(error))
+            raise failures.translated(error, target) from None
+        finally:
+            if connection is not None:
+                _KEPT.release(connection, drop=drop)
 
 
-def _key(target: Target) -> tuple[object, ...]:
-    digest = sha256((target.password or "").encode()).hexdigest()
+def close_all(seconds: float) -> None:
+    """Log out wherever somebody is logged in, in so many seconds at most."""
+    _KEPT.close_all(seconds)
+
+
+def _where(error: BaseException) -> str:
+    """The line that raised it. Its text may repeat what the controller answered."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = f"{trace.tb_frame.f_globals.get('__name__')}:{trace.tb_lineno}" if trace else "?"
+    return f"{type(error).__name__} in {place}"
+
+
+class _NoInternet:
+    """For sushy, which gets texts of messages from the Internet if a controller says so."""
+
+    def get(self, *args: Any, **named: Any) -> NoReturn:
+        raise Nonsense("refers to the Internet, which is not asked.")
+
+
+class _Connection:
+    """A connection that is logged in; ``users`` are using it now."""
+
+    def __init__(self, target: Target, settings: Settings) -> None:
+        options = settings.redfish
+        self.key = _key(target)
+        self.users = 0
+        self.is_dropped = False
+        self._login = Login(target)
+        self._transport = Transport(target.address, self._login)
+        connector = Connector(
+            target.address,
+            verify=target.verify_ca,
+            server_side_retries=1,  # 0 means 3
+            server_side_retries_delay=0,
+            default_request_timeout=options.read_timeout,
+            connect_timeout=options.connect_timeout,
+        )
+        connector._session.close()
+        connector._session = self._transport
+        self.service = sushy.Sushy(
+            target.address,
+            root_prefix=target.root,
+            auth=self._login,
+            connector=connector,
+            public_connector=_NoInternet(),
+        )
+
+    def close(self) -> None:
+        """Log out."""
+        self._login.log_out(self._transport)
+        self._transport.close()
+
+
+def _key(target: Target) -> Hashable:
+    digest = sha256((target.password or "").encode()).digest()
     return target.address, target.root, target.username, digest, target.verify_ca, target.auth_type
 
 
-def _service(machine: Machine, target: Target) -> sushy.Sushy:
-    with _lock:
-        found = _kept.get(_key(target))
-    if found is None:
-        options = machine.settings.redfish
-        found = sushy.Sushy(
-            target.address,
-            root_prefix=target.root,
-            verify=target.verify_ca,
-            auth=_LOGINS[target.auth_type](target.username, target.password),
-            server_side_retries=1,
-            server_side_retries_delay=0,
-            read_timeout=options.read_timeout,
-            connect_timeout=options.connect_timeout,
-        )
-        with _lock:
-            _kept[_key(target)] = found
-    return found
+class _Kept:
+    """Connections that are kept, those that were used last at the end. Whoever needs one that is just being made waits
+    for it, and fails with it: controllers have few sessions, and those that hang should cost their time once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._by_key: OrderedDict[Hashable, Future[_Connection]] = OrderedDict()
+
+    def take(self, target: Target, settings: Settings) -> _Connection:
+        """A connection to ``target``, to be released. Raises what connecting raises."""
+        connection = None
+        while connection is None:
+            connection = self._use(self._find(target, settings))
+        self._shrink(settings.redfish.connection_cache_size)
+        return connection
+
+    def _find(self, target: Target, settings: Settings) -> "Future[_Connection]":
+        key = _key(target)
+        with self._lock:
+            found = self._by_key.get(key)
+            future = self._by_key[key] = found or Future()
+            self._by_key.move_to_end(key)
+        if found is None:
+            self._make(future, target, settings)
+        return future
+
+    def _use(self, future: "Future[_Connection]") -> _Connection | None:
+        """The connection; None if it has been dropped meanwhile."""
+        connection = future.result()
+        with self._lock:
+            if connection.is_dropped:
+                return None
+            connection.users += 1
+        return connection
+
+    def release(self, connection: _Connection, *, drop: bool) -> None:
+        """``connection`` is not needed any more; ``drop``: nobody is to use it again."""
+        with self._lock:
+            connection.users -= 1
+            if drop:
+                self._drop(connection)
+            is_over = connection.is_dropped and not connection.users
+        if is_over:
+            connection.close()
+
+    def close_all(self, seconds: float) -> None:
+        """Close all that nobody uses, in so many seconds at most."""
+        until = time.monotonic() + seconds
+        with self._lock:
+            made = [each.result() for each in self._by_key.values() if each.done() and not each.exception()]
+            for connection in made:
+                self._drop(connection)
+        left = [connection for connection in made if not connection.users]
+
+        def close_some() -> None:
+            while left and time.monotonic() < until:
+                try:
+                    left.pop().close()
+                except IndexError:
+                    return
+
+        threads = [
+            threading.Thread(target=close_some, name="redfish-logout", daemon=True)
+            for _ in range(min(_CLOSED_AT_ONCE, len(left)))
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(max(0.0, until - time.monotonic()))
+
+    def _make(self, future: Future[_Connection], target: Target, settings: Settings) -> None:
+        try:
+            future.set_result(_Connection(target, settings))
+        except BaseException as error:
+            with self._lock:
+                if self._by_key.get(_key(target)) is future:
+                    del self._by_key[_key(target)]
+            future.set_exception(error)
+
+    def _shrink(self, most: int) -> None:
+        """Drop the connections that were used longest ago, if there are more than so many."""
+        unused = []
+        with self._lock:
+            for future in list(self._by_key.values())[: max(0, len(self._by_key) - most)]:
+                if future.done() and not future.exception():
+                    self._drop(future.result())
+                    if not future.result().users:
+                        unused.append(future.result())
+        for connection in unused:
+            connection.close()
+
+    def _drop(self, connection: _Connection) -> None:
+        connection.is_dropped = True
+        future = self._by_key.get(connection.key)
+        if future is not None and future.done() and not future.exception() and future.result() is connection:
+            del self._by_key[connection.key]
+
+
+_KEPT = _Kept()
+
+
+def _reach(target: Target, settings: Settings) -> tuple[_Connection, System]:
+    """A connection, to be released, and the machine. A controller that refuses the connection is tried again."""
+    attempts = settings.redfish.connection_attempts
+    while True:
+        attempts -= 1
+        connection: _Connection | None = None
+        try:
+            connection = _KEPT.take(target, settings)
+            return connection, connection.service.get_system(target.system_id)
+        except BaseException as error:
+            if connection is not None:
+                _KEPT.release(connection, drop=not failures.is_refusal(error))
+            if not attempts or not isinstance(error, NoConnection) or not failures.may_pass(error):
+                raise
+        time.sleep(settings.redfish.connection_retry_interval)

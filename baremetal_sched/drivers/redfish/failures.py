@@ -1,5 +1,8 @@
 """What goes wrong with a controller, as errors of ours: in words for people, short, and without secrets."""
 
+import socket
+from base64 import b64encode
+from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
 
@@ -7,7 +10,8 @@ import requests
 from sushy import exceptions
 
 from baremetal_sched import masking
-from baremetal_sched.drivers.redfish.driver_info import PASSWORD, USERNAME, VERIFY_CA, Target
+from baremetal_sched.drivers.redfish.driver_info import ADDRESS, PASSWORD, SYSTEM_ID, USERNAME, VERIFY_CA, Target
+from baremetal_sched.drivers.redfish.transport import Nonsense
 from baremetal_sched.errors import SchedulerError
 from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable
 
@@ -15,6 +19,33 @@ from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable
 _LONGEST = 300
 #: A password that is shorter would take away words that are none.
 _SHORTEST_SECRET = 4
+
+#: sushy's errors about an answer, or about something that the controller does not offer.
+_LACKS = (
+    exceptions.MissingAttributeError,
+    exceptions.MissingActionError,
+    exceptions.InvalidParameterValueError,
+    exceptions.UnknownDefaultError,
+)
+_REFUSALS = (SchedulerError, exceptions.HTTPError, *_LACKS)
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Did the controller understand, and just not do it? Then there is nothing wrong with the connection."""
+    if isinstance(error, exceptions.AccessError | exceptions.ServerSideError):
+        return False
+    return isinstance(error, _REFUSALS)
+
+
+def is_unexpected(error: BaseException) -> bool:
+    """Did something stumble over what the controller answered?"""
+    return not isinstance(error, exceptions.SushyError | requests.RequestException | OSError | Nonsense)
+
+
+def may_pass(error: BaseException) -> bool:
+    """May it help to connect again in a moment? Not after a time-out, and not if certificates are wrong."""
+    causes = list(_causes(error))
+    return not any(isinstance(each, TimeoutError | requests.Timeout | requests.exceptions.SSLError) for each in causes)
 
 
 def translated(error: BaseException, target: Target) -> SchedulerError:
@@ -25,17 +56,31 @@ def translated(error: BaseException, target: Target) -> SchedulerError:
         return unreachable(target, f"it refused the credentials (HTTP {error.status_code}): {said}. {what_to_do}")
     if isinstance(error, exceptions.ServerSideError):
         return unreachable(target, f"it failed (HTTP {error.status_code}){_said(error, target)}")
+    if isinstance(error, exceptions.ResourceNotFoundError):
+        what_to_do = f"Look at driver_info/{SYSTEM_ID} and {ADDRESS}."
+        return refused(target, f"does not know {shortened(_path(error), target)} (HTTP 404). {what_to_do}")
     if isinstance(error, exceptions.HTTPError):
         return refused(target, f"refused the request (HTTP {error.status_code}){_said(error, target)}")
-    if isinstance(error, exceptions.ConnectionError | requests.RequestException | OSError):
-        return unreachable(target, _silence(error))
-    if isinstance(error, exceptions.MissingAttributeError | exceptions.MissingActionError):
-        return refused(target, f"lacks something that is needed: {shortened(str(error), target)}")
+    if isinstance(error, Nonsense):
+        return refused(target, shortened(str(error), target))
     if isinstance(error, exceptions.UnknownDefaultError):
-        return refused(
-            target, "has no machine, or more than one: driver_info/redfish_system_id has to name the path of this one."
-        )
+        return refused(target, f"has no machine, or more than one: driver_info/{SYSTEM_ID} has to name its path.")
+    if isinstance(error, _LACKS):
+        return refused(target, f"lacks something that is needed: {shortened(str(error), target)}")
+    if isinstance(error, exceptions.ConnectionError | requests.RequestException | OSError) and not _is_no_json(error):
+        return unreachable(target, _silence(error, target))
     return refused(target, f"answered nonsense: {shortened(f'{type(error).__name__}: {error}', target)}")
+
+
+def shortened(text: str, target: Target) -> str:
+    """What a controller said, in one line, masked and not too long."""
+    password = target.password or ""
+    if len(password) >= _SHORTEST_SECRET:
+        for secret in (password, b64encode(f"{target.username}:{password}".encode()).decode()):
+            text = text.replace(secret, masking.MASK)
+    text = masking.mask_text(" ".join(text[: 20 * _LONGEST].split()))
+    text = "".join(letter if letter.isprintable() else "?" for letter in text)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def unreachable(target: Target, reason: str) -> MachineUnreachable:
@@ -48,31 +93,28 @@ def refused(target: Target, reason: str) -> ControllerError:
     return ControllerError(address=target.address, reason=reason)
 
 
-def shortened(text: str, target: Target) -> str:
-    """What a controller said, in one line, masked and not too long."""
-    text = " ".join(text[: 20 * _LONGEST].split())
-    if target.password and len(target.password) >= _SHORTEST_SECRET:
-        text = text.replace(target.password, masking.MASK)
-    text = "".join(letter if letter.isprintable() else "?" for letter in masking.mask_text(text))
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-
-
 def _said(error: exceptions.HTTPError, target: Target) -> str:
-    """The messages in the answer, as the standard has them."""
-    found = [error.detail, *(_message(each) for each in _list(error.extended_info))]
+    """The messages in the answer, as the standard has them; else what the status means."""
+    extended = error.extended_info if isinstance(error.extended_info, list) else []
+    found = [error.detail, *(_message(each) for each in extended)]
     said = "; ".join(dict.fromkeys(each for each in found if isinstance(each, str) and each))
-    return f": {shortened(said, target)}" if said else f": {HTTPStatus(error.status_code).phrase}."
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+    known = {status.value: status.phrase for status in HTTPStatus}
+    return f": {shortened(said, target) if said else known.get(error.status_code, 'no reason')}"
 
 
 def _message(value: Any) -> Any:
     return (value.get("Message") or value.get("MessageId")) if isinstance(value, dict) else None
 
 
-def _silence(error: BaseException) -> str:
+def _path(error: exceptions.HTTPError) -> str:
+    return str(error).removeprefix("Resource ").removesuffix(" not found")
+
+
+def _is_no_json(error: BaseException) -> bool:
+    return isinstance(error, requests.exceptions.InvalidJSONError)
+
+
+def _silence(error: BaseException, target: Target) -> str:
     """Why there was no answer."""
     causes = list(_causes(error))
     text = " ".join(f"{type(each).__name__} {each}" for each in causes)
@@ -81,10 +123,27 @@ def _silence(error: BaseException) -> str:
             "its certificate cannot be verified: it is signed by an authority that is not trusted here, has expired, "
             f"or is for another name. Let driver_info/{VERIFY_CA} name a file with the authority's certificate."
         )
-    return text[:_LONGEST]
+    if any(isinstance(each, requests.exceptions.SSLError) for each in causes):
+        return (
+            f"it does not speak TLS as it should ({shortened(str(causes[-1]), target)}). Look at driver_info/{ADDRESS}."
+        )
+    if any(isinstance(each, requests.ConnectTimeout) for each in causes):
+        return "it does not take the connection in time ([redfish] connect_timeout)."
+    if any(isinstance(each, TimeoutError | requests.Timeout) for each in causes):
+        return "it did not answer in time ([redfish] read_timeout)."
+    if any(isinstance(each, socket.gaierror) for each in causes):
+        return f"its name is not known here. Look at driver_info/{ADDRESS}."
+    if any(isinstance(each, ConnectionRefusedError) for each in causes):
+        return "the connection was refused."
+    if any(isinstance(each, ConnectionError) for each in causes):
+        return "it broke the connection off."
+    return f"{shortened(str(causes[-1]), target)}."
 
 
-def _causes(error: BaseException | None) -> Any:
-    while error is not None:
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error, and what it came of, down to the first."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
         yield error
         error = error.__cause__ or error.__context__
