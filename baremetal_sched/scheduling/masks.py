@@ -1,0 +1,260 @@
+"""Why machines fit or do not, worked out of masks: pure, without a database.
+
+A scan gives each machine a mask with a bit for each condition that it fails, the first condition having the lowest, and
+counts machines with the same mask. All that can be said of single conditions and of sets of them follows from these
+counts.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+#: With more conditions that a client could leave out than this, not every set of them is tried.
+MOST_EXACT = 12
+
+#: How many sets are grown then, and of how many different machines.
+_STARTS = 20
+_LOOKED_AT = 2_000
+
+
+class Kind(StrEnum):
+    """What a condition is about: what was asked for, whether a machine is free, or whether a conductor serves it."""
+
+    REQUEST = "request"
+    AVAILABILITY = "availability"
+    SERVICE = "service"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition, as clients see it.
+
+    ``part_of``: the id of the condition of the request without which this one would not be asked. ``counts``: whether a
+    machine that fails it is left out; what does not count is reported and changes nothing.
+    """
+
+    id: str
+    text: str
+    kind: Kind = Kind.REQUEST
+    part_of: str | None = None
+    counts: bool = True
+
+
+class Bucket(NamedTuple):
+    """Machines with the same mask: how many, and one of them that may be named."""
+
+    machines: int
+    example: str | None = None
+
+
+class Verdict(StrEnum):
+    """What came of a request."""
+
+    FITS = "fits"
+    SHORT = "short"
+    BUSY = "busy"
+    UNSERVED = "unserved"
+    IMPOSSIBLE = "impossible"
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a condition does: how many machines fail it, how many only it rules out, and, condition by condition, how
+    many it removes of those that the ones before it left, and how many are left then.
+
+    ``example`` is a machine that only this condition rules out.
+    """
+
+    condition: Condition
+    fails: int
+    only_this: int
+    eliminated: int
+    left: int
+    example: str | None
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """Conditions of the request (ids) without which ``would_fit`` machines fit in all, with one that fits then only."""
+
+    drop: tuple[str, ...]
+    would_fit: int
+    example: str | None
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """All that the masks say. ``exact``: whether ``relaxations`` are all that are minimal, or some of them."""
+
+    nodes: int
+    fitting: int
+    verdict: Verdict
+    shares: list[Share]
+    relaxations: list[Relaxation]
+    exact: bool
+
+
+def analyse(conditions: Sequence[Condition], masks: Mapping[int, Bucket], wanted: int = 1) -> Analysis:
+    """Return what ``masks`` say about ``conditions``, where ``wanted`` machines were asked for."""
+    counting = _bits(conditions, lambda condition: condition.counts)
+    fitting = _total(masks, ~counting)
+    relaxations, exact = _relaxations(conditions, masks, fitting, wanted)
+    return Analysis(
+        nodes=sum(bucket.machines for bucket in masks.values()),
+        fitting=fitting,
+        verdict=_verdict(conditions, masks, fitting, wanted),
+        shares=_shares(conditions, masks, counting),
+        relaxations=relaxations,
+        exact=exact,
+    )
+
+
+def _bits(conditions: Sequence[Condition], chosen: Callable[[Condition], bool]) -> int:
+    return sum(1 << place for place, condition in enumerate(conditions) if chosen(condition))
+
+
+def _total(masks: Mapping[int, Bucket], allowed: int) -> int:
+    """How many machines fail nothing but what is in ``allowed``."""
+    return sum(bucket.machines for mask, bucket in masks.items() if not mask & ~allowed)
+
+
+def _verdict(conditions: Sequence[Condition], masks: Mapping[int, Bucket], fitting: int, wanted: int) -> Verdict:
+    if fitting:
+        return Verdict.FITS if fitting >= wanted else Verdict.SHORT
+    forgiven = ~_bits(conditions, lambda condition: condition.counts)
+    service = _bits(conditions, lambda condition: condition.kind is Kind.SERVICE)
+    busy = _bits(conditions, lambda condition: condition.kind is Kind.AVAILABILITY)
+    if _total(masks, forgiven | service):
+        return Verdict.UNSERVED
+    return Verdict.BUSY if _total(masks, forgiven | service | busy) else Verdict.IMPOSSIBLE
+
+
+def _shares(conditions: Sequence[Condition], masks: Mapping[int, Bucket], counting: int) -> list[Share]:
+    fails, only, first = ([0] * len(conditions) for _ in range(3))
+    examples: list[str | None] = [None] * len(conditions)
+    for mask, (count, example) in masks.items():
+        counted = mask & counting
+        if counted:
+            first[_lowest(counted)] += count
+        for place in places(mask):
+            fails[place] += count
+            # Alone, but for what does not count.
+            if not counted & ~(1 << place):
+                only[place] += count
+                examples[place] = examples[place] or example
+    shares, left = [], sum(bucket.machines for bucket in masks.values())
+    for place, condition in enumerate(conditions):
+        left -= first[place]
+        shares.append(Share(condition, fails[place], only[place], first[place], left, examples[place]))
+    return shares
+
+
+def _lowest(mask: int) -> int:
+    return (mask & -mask).bit_length() - 1
+
+
+def places(mask: int) -> Iterator[int]:
+    """Yield the places of the bits of ``mask``, the lowest first."""
+    while mask:
+        yield _lowest(mask)
+        mask &= mask - 1
+
+
+# -- relaxations -------------------------------------------------------------------------------------------------------
+
+
+def _relaxations(
+    conditions: Sequence[Condition], masks: Mapping[int, Bucket], fitting: int, wanted: int
+) -> tuple[list[Relaxation], bool]:
+    """The sets that bring ``wanted`` machines (or as many as there can be), and whether none is missing."""
+    units = [condition for condition in conditions if condition.kind is Kind.REQUEST and condition.counts]
+    needs = _needs(conditions, units, masks)
+    goal = min(wanted, sum(bucket.machines for bucket in needs.values()))
+    exact = len(units) <= MOST_EXACT
+    if goal <= fitting:
+        return [], True
+    found = _all_minimal(len(units), needs, goal) if exact else _some_minimal(needs, goal)
+    relaxations = [
+        Relaxation(tuple(units[place].id for place in places(drop)), would_fit, _example(needs, drop))
+        for drop, would_fit in found
+    ]
+    return sorted(relaxations, key=lambda each: (len(each.drop), -each.would_fit, each.drop)), exact
+
+
+def _needs(
+    conditions: Sequence[Condition], units: Sequence[Condition], masks: Mapping[int, Bucket]
+) -> dict[int, Bucket]:
+    """Machines by what would have to be dropped for them to fit, a bit for each of ``units``; without those that no
+    change of the request makes fit."""
+    place_of = {unit.id: place for place, unit in enumerate(units)}
+    unit_of = [place_of.get(condition.part_of or condition.id) for condition in conditions]
+    needs: dict[int, Bucket] = {}
+    for mask, bucket in masks.items():
+        failed = [unit_of[place] for place in places(mask) if conditions[place].counts]
+        needed = 0
+        for unit in failed:
+            if unit is None:
+                break
+            needed |= 1 << unit
+        else:
+            before = needs.get(needed, Bucket(0))
+            needs[needed] = Bucket(before.machines + bucket.machines, before.example or bucket.example)
+    return needs
+
+
+def _all_minimal(units: int, needs: Mapping[int, Bucket], goal: int) -> Iterator[tuple[int, int]]:
+    """Every set that reaches the goal and has no smaller one in it that does, with what fits then."""
+    totals = [0] * (1 << units)
+    for need, bucket in needs.items():
+        totals[need] = bucket.machines
+    # How many need nothing but what is in the set: sums over all subsets, a bit at a time.
+    for unit in range(units):
+        bit = 1 << unit
+        for drop in range(1 << units):
+            if drop & bit:
+                totals[drop] += totals[drop ^ bit]
+    for drop, total in enumerate(totals):
+        if total >= goal and all(totals[drop ^ (1 << unit)] < goal for unit in places(drop)):
+            yield drop, total
+
+
+def _some_minimal(needs: Mapping[int, Bucket], goal: int) -> Iterator[tuple[int, int]]:
+    """Sets that reach the goal: begun with what a machine needs that needs little, and grown as cheaply as possible."""
+    ordered = sorted(needs, key=lambda need: (need.bit_count(), -needs[need].machines))
+    near = {need: needs[need] for need in ordered[:_LOOKED_AT]}
+    if _total(near, _union(near)) < goal:
+        near = dict(needs)
+    seen: set[int] = set()
+    for start in [need for need in near if need][:_STARTS]:
+        drop = _pruned(_grown(start, near, goal), near, goal)
+        if drop not in seen:
+            seen.add(drop)
+            yield drop, _total(needs, drop)
+
+
+def _grown(drop: int, needs: Mapping[int, Bucket], goal: int) -> int:
+    while _total(needs, drop) < goal:
+        others = (need for need in needs if need & ~drop)
+        drop |= min(others, key=lambda need: ((need & ~drop).bit_count(), -needs[need].machines))
+    return drop
+
+
+def _pruned(drop: int, needs: Mapping[int, Bucket], goal: int) -> int:
+    for unit in places(drop):
+        if _total(needs, drop & ~(1 << unit)) >= goal:
+            drop &= ~(1 << unit)
+    return drop
+
+
+def _union(needs: Iterable[int]) -> int:
+    together = 0
+    for need in needs:
+        together |= need
+    return together
+
+
+def _example(needs: Mapping[int, Bucket], drop: int) -> str | None:
+    """A machine that fits without the conditions, and with any of them does not if there is such a one."""
+    fitting = sorted((need for need in needs if need and not need & ~drop), key=int.bit_count, reverse=True)
+    return next((needs[need].example for need in fitting if needs[need].example), None)
