@@ -4,7 +4,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -21,6 +21,8 @@ from tests.processes import Program, program, wait_until
 _LAUNCH = Path(__file__).with_name("launch.py")
 _READY = re.compile(r"Running on (https?://127\.0\.0\.1:\d+)")
 _SECONDS = 10
+#: The machine of ``test:///default``.
+_DEFAULT_DOMAIN = "6695eb01-f6a4-8304-79aa-97f2502e193f"
 
 
 @dataclass(frozen=True)
@@ -113,15 +115,28 @@ def libvirt_systems(
     **settings: Any,
 ) -> Iterator[Emulator]:
     """``--libvirt-uri`` with libvirt's test driver: the one domain of ``test:///default``, which is on, or those of
-    the file ``xml``. BIOS, processors, memory, firmware by SimpleUpdate, storage. Boot mode and secure boot answer 500.
+    the file ``xml``. BIOS, processors, memory, firmware by SimpleUpdate, a drive. Boot mode and secure boot answer 500.
 
     Skips the test if libvirt-python is not there.
     """
     if find_spec("libvirt") is None:
         pytest.skip("libvirt-python is missing: apt install libvirt-dev, and pip install libvirt-python of its version")
+    uuids = re.findall(r"<uuid>([^<]+)</uuid>", xml.read_text()) if xml else [_DEFAULT_DOMAIN]
     options = ("--libvirt-uri", f"test://{xml or '/default'}")
-    with _emulator(options, settings, users=users, tls=tls) as emulator:
+    with _emulator(options, {**_storage(uuids), **settings}, users=users, tls=tls) as emulator:
         yield emulator
+
+
+def _storage(uuids: Iterable[str]) -> dict[str, Any]:
+    """A controller with a drive for each of these domains: libvirt knows of none."""
+    controller = {"MemberId": "0", "Name": "Controller", "SpeedGbps": 12}
+    storage = {"Id": "1", "Name": "Local storage", "StorageControllers": [controller], "Drives": ["drive-1"]}
+    drive = {"Id": "drive-1", "Name": "Drive", "CapacityBytes": 899527000000, "Protocol": "SAS"}
+    return {
+        "STORAGE": {uuid: [storage] for uuid in uuids},
+        "DRIVES": {(uuid, "1"): [drive] for uuid in uuids},
+        "VOLUMES": {(uuid, "1"): [] for uuid in uuids},
+    }
 
 
 @contextmanager

@@ -62,6 +62,8 @@ def test_libvirt_has_bios_and_firmware() -> None:
         assert emulator.get(emulator.path())["BiosVersion"] == "1.1.0"
         _reset(emulator, "ForceOff")
         assert emulator.get(emulator.path())["PowerState"] == "Off"
+        drive = emulator.get(f"{emulator.path()}/Storage/1/Drives/drive-1")
+        assert drive["CapacityBytes"] == 899527000000
 
 
 def test_libvirt_domains_of_a_file(tmp_path: Path) -> None:

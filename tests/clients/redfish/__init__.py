@@ -1,0 +1,1 @@
+"""Redfish machines of emulators, driven by the released ``openstack`` command."""
