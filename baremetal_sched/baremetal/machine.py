@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from baremetal_sched.baremetal.interface_types import INTERFACE_TYPES
@@ -140,6 +140,16 @@ class Effect:
 
 
 NOTHING = Effect()
+
+
+def together(*effects: Effect | None) -> Effect:
+    """One Effect that does to the node what all of these do, the last one winning; of the rest, what the last has."""
+    done = [effect for effect in effects if effect is not None]
+    if not done:
+        return NOTHING
+    fields = {name: value for effect in done for name, value in effect.fields.items()}
+    internal = {name: value for effect in done for name, value in effect.internal.items()}
+    return replace(done[-1], fields=fields, internal=internal)
 
 
 @dataclass(frozen=True)

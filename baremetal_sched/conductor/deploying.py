@@ -51,10 +51,13 @@ def carry_on(task: Task, steps: Sequence[Planned]) -> None:
     """Do the steps that are left; then the node is active."""
     if not stepping.run(task, _KIND, steps):
         return
-    task.driver.boot.prepare_instance(task.machine)
+    driver = task.driver
+    prepared = None if driver.deploy.prepares_instance else driver.boot.prepare_instance(task.machine)
     powered = _power(task)
 
     def note(session: Session, node: Node) -> None:
+        if prepared is not None:
+            prepared.write(node)
         powered.write(node)
         node.last_error = None
         task.note(session, node, "Deployment completed", "deployment_end")

@@ -10,7 +10,7 @@ from baremetal_sched.baremetal import agent_info, inspection, inventory, nodes
 from baremetal_sched.baremetal.addresses import allowed_hosts
 from baremetal_sched.baremetal.hooks import registry
 from baremetal_sched.baremetal.inspection import Verdict
-from baremetal_sched.baremetal.machine import Finding
+from baremetal_sched.baremetal.machine import Finding, together
 from baremetal_sched.baremetal.ownership import live_members
 from baremetal_sched.baremetal.state_machine import DONE, WAIT
 from baremetal_sched.baremetal.states import POWER_OFF, REBOOT
@@ -75,8 +75,8 @@ def _leave(task: Task) -> None:
     if not settings.inspector.power_off or agent_info.is_on_fast_track(task.machine.driver_info, settings):
         return
     target = REBOOT if task.machine.disable_power_off else POWER_OFF
-    switched = task.job.switch(task.machine, target)
-    task.write(lambda session, node: switched.write(node))
+    left = together(task.job.switch(task.machine, target), task.driver.boot.clean_up_ramdisk(task.machine))
+    task.write(lambda session, node: left.write(node))
 
 
 def _conclude(

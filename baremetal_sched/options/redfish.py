@@ -92,5 +92,12 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default="validate-interfaces,ports,architecture",
             help="Inspection hooks for what controllers say is in machines, separated by commas.",
         ),
+        cfg.FloatOpt(
+            "vmedia_insert_timeout",
+            default=60,
+            min=0,
+            help="Seconds after which a controller has to say that an image is inserted that it was asked to insert.",
+        ),
+        cfg.FloatOpt("vmedia_insert_poll_interval", default=2, min=0.1, help="Seconds between two looks at that."),
     ],
 }

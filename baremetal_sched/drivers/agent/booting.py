@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from baremetal_sched.baremetal.agent_info import KEPT, LAST_HEARTBEAT, PREFIX, is_on_fast_track
-from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine
+from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine, together
 from baremetal_sched.baremetal.states import POWER_ON, REBOOT
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.drivers.driver import Driver
@@ -13,8 +13,7 @@ from baremetal_sched.drivers.power import switch
 
 def boot(machine: Machine) -> Effect:
     """Boot the agent, which will report; one that ran there before is gone."""
-    Driver(machine).boot.prepare_ramdisk(machine)
-    booted = switch(machine, REBOOT)
+    booted = together(Driver(machine).boot.prepare_ramdisk(machine), switch(machine, REBOOT))
     known = [key for key in machine.driver_internal_info if key.startswith(PREFIX)]
     return replace(booted, internal={**booted.internal, **dict.fromkeys(known)}, waits=True)
 
@@ -29,7 +28,7 @@ def dismiss(machine: Machine, target: str) -> Effect:
     heard_of = machine.driver_internal_info.get(LAST_HEARTBEAT)
     if not heard_of or (machine.provision_state in KEPT and is_on_fast_track(machine.driver_info, machine.settings)):
         return NOTHING
-    return switch(machine, target)
+    return together(switch(machine, target), Driver(machine).boot.clean_up_ramdisk(machine))
 
 
 def _waits_there(machine: Machine) -> bool:

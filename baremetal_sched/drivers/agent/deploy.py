@@ -3,6 +3,7 @@
 from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.baremetal.states import POWER_OFF, REBOOT
 from baremetal_sched.drivers.agent import booting
+from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.drivers.interfaces.deploy import DeployInterface
 from baremetal_sched.drivers.steps import deploy_step
 from baremetal_sched.errors import InvalidValue
@@ -12,9 +13,13 @@ class DirectDeploy(DeployInterface):
     """An agent, booted on the machine, writes an image to its disk; it reports when it has booted and when it is done.
 
     Everything that the agent is needed for waits for it.
+
+    This release gives agents no commands, so that only machines whose power is merely remembered can be deployed and
+    cleaned like this, for trying things out; for real ones it would pass off as written what nobody wrote.
     """
 
     def validate(self, machine: Machine) -> None:
+        _require_commands(machine, "deploy")
         if not machine.instance_info.get("image_source"):
             raise InvalidValue(
                 message=f"Cannot validate image information for node {machine.uuid} because one or more parameters are "
@@ -27,13 +32,31 @@ class DirectDeploy(DeployInterface):
         return booting.boot_unless_there(machine)
 
     def prepare_cleaning(self, machine: Machine) -> Effect:
+        _require_commands(machine, "clean")
         return booting.boot_unless_there(machine)
 
     def tear_down_cleaning(self, machine: Machine) -> Effect:
         return booting.dismiss(machine, REBOOT if machine.disable_power_off else POWER_OFF)
 
     def prepare_service(self, machine: Machine) -> Effect:
+        _require_commands(machine, "service")
         return booting.boot(machine)
 
     def tear_down_service(self, machine: Machine) -> Effect:
         return booting.dismiss(machine, REBOOT)
+
+
+def _require_commands(machine: Machine, what: str) -> None:
+    """Raise InvalidValue if an agent on the machine would have to be told what to do."""
+    if Driver(machine).power.only_remembers:
+        return
+    instead = {
+        "deploy": "Give the node the deploy interface 'ramdisk', which boots instance_info/boot_iso.",
+        "clean": "Set the node's automated_clean to false (openstack baremetal node set --no-automated-clean) to make "
+        "it available without being cleaned, or name steps that need no agent.",
+        "service": "Name steps that need no agent.",
+    }[what]
+    raise InvalidValue(
+        message=f"The deploy interface 'direct' cannot {what} node {machine.uuid}: it needs an agent on the machine to "
+        f"be told what to do, and this release has no client for agents. {instead}"
+    )

@@ -2,6 +2,7 @@
 
 from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.drivers.interfaces.boot import BootInterface
+from baremetal_sched.drivers.ramdisk import instance
 
 
 class FakeBoot(BootInterface):
@@ -10,8 +11,14 @@ class FakeBoot(BootInterface):
     def validate(self, machine: Machine) -> None:
         pass
 
+    def validate_ramdisk_instance(self, machine: Machine) -> None:
+        instance.require_boot_iso(machine)
+
     def prepare_ramdisk(self, machine: Machine) -> None:
         machine.pause("boot")
 
     def prepare_instance(self, machine: Machine) -> None:
+        machine.pause("boot")
+
+    def clean_up_instance(self, machine: Machine) -> None:
         machine.pause("boot")

@@ -2,17 +2,32 @@
 
 from typing import Protocol
 
-from baremetal_sched.baremetal.machine import Machine
+from baremetal_sched.baremetal.machine import Effect, Machine
+from baremetal_sched.errors import InvalidValue
 
 
 class BootInterface(Protocol):
-    """Prepares what a machine boots."""
+    """Prepares what a machine boots. What it does to the node it returns; None means nothing."""
 
     def validate(self, machine: Machine) -> None:
         """Raise a SchedulerError unless the machine can be booted."""
 
-    def prepare_ramdisk(self, machine: Machine) -> None:
+    def validate_ramdisk_instance(self, machine: Machine) -> None:
+        """Raise a SchedulerError unless the machine can boot the instance that ``instance_info`` describes, and that
+        runs from memory: see the deploy interface "ramdisk"."""
+        raise InvalidValue(
+            message=f"The boot interface '{machine.interfaces['boot']}' cannot boot an instance that runs from memory. "
+            "Give the node another one, such as redfish-virtual-media."
+        )
+
+    def prepare_ramdisk(self, machine: Machine) -> Effect | None:
         """See to it that the machine boots the agent next."""
 
-    def prepare_instance(self, machine: Machine) -> None:
-        """See to it that the machine boots its instance from now on."""
+    def clean_up_ramdisk(self, machine: Machine) -> Effect | None:
+        """The agent is needed no longer: take away what it was booted from."""
+
+    def prepare_instance(self, machine: Machine) -> Effect | None:
+        """See to it that the machine boots its instance from now on. May be done again if a conductor died at it."""
+
+    def clean_up_instance(self, machine: Machine) -> Effect | None:
+        """The instance is gone: take away what it was booted from."""

@@ -11,6 +11,8 @@ class DeployInterface(PolledInterface, Protocol):
 
     #: Is there never an agent on the machine? Then steps of cleaning and servicing that need one are refused.
     lacks_agent: bool = False
+    #: Does a step of deploying prepare what the machine boots? Else that is done after the last step.
+    prepares_instance: bool = False
 
     def validate(self, machine: Machine) -> None:
         """Raise a SchedulerError unless the machine, with its ``instance_info``, can be deployed."""

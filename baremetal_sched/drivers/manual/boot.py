@@ -1,17 +1,40 @@
 """Booting from a server that somebody else runs."""
 
-from baremetal_sched.baremetal.machine import Machine
+from baremetal_sched.baremetal.machine import Effect, Machine
+from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.drivers.interfaces.boot import BootInterface
+from baremetal_sched.drivers.ramdisk import instance
+from baremetal_sched.errors.baremetal import UnsupportedByDriver
+
+_DEVICE = "pxe"
 
 
 class NetworkBoot(BootInterface):
-    """The machine boots over the network, from a server that somebody else runs and that knows the machine."""
+    """The machine boots over the network, from a server that somebody else runs and that knows the machine.
+
+    What it boots is up to that server; here it is told to boot from the network, if it can be told.
+    """
 
     def validate(self, machine: Machine) -> None:
         pass
 
-    def prepare_ramdisk(self, machine: Machine) -> None:
-        pass
+    def validate_ramdisk_instance(self, machine: Machine) -> None:
+        instance.require_no_boot_iso(machine)
 
-    def prepare_instance(self, machine: Machine) -> None:
-        pass
+    def prepare_ramdisk(self, machine: Machine) -> Effect | None:
+        return _boot_from_network(machine, persistent=False)
+
+    def prepare_instance(self, machine: Machine) -> Effect | None:
+        if machine.interfaces["deploy"] != "ramdisk":
+            return None  # it is on a disk
+        return _boot_from_network(machine, persistent=True)
+
+
+def _boot_from_network(machine: Machine, *, persistent: bool) -> Effect | None:
+    management = Driver(machine).management
+    try:
+        if _DEVICE in management.get_supported_boot_devices(machine):
+            return management.set_boot_device(machine, _DEVICE, persistent=persistent)
+    except UnsupportedByDriver:
+        pass  # it boots from what somebody has set
+    return None

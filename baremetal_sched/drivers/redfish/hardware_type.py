@@ -1,6 +1,7 @@
 """``redfish``: machines whose management controllers speak Redfish."""
 
 from baremetal_sched.drivers.hardware_type import HardwareType
+from baremetal_sched.drivers.redfish.boot_properties import PROPERTIES as BOOT_PROPERTIES
 from baremetal_sched.drivers.redfish.driver_info import PROPERTIES
 
 REDFISH = HardwareType(
@@ -20,5 +21,5 @@ REDFISH = HardwareType(
         "storage": ("noop",),
         "vendor": ("redfish", "no-vendor"),
     },
-    properties=PROPERTIES,
+    properties={**PROPERTIES, **BOOT_PROPERTIES},
 )

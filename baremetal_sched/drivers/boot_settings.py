@@ -1,0 +1,66 @@
+"""How a machine is to boot its instance: what node and instance ask for, and telling the management controller."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from baremetal_sched.baremetal.boot import BOOT_MODES
+from baremetal_sched.baremetal.machine import Effect, Machine, together
+from baremetal_sched.drivers.driver import Driver
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.baremetal import UnsupportedByDriver
+
+_MODE, _SECURE = "boot_mode", "secure_boot"
+
+
+def wanted_mode(machine: Machine) -> str | None:
+    """The boot mode that the instance asks for, or else the node; None if neither does.
+
+    Secure boot needs "uefi". Raises InvalidValue for what is no boot mode.
+    """
+    instance = _capabilities(machine.instance_info)
+    mode = "uefi" if wants_secure_boot(machine) else None
+    mode = mode or instance.get(_MODE) or machine.instance_info.get("deploy_boot_mode")
+    mode = mode or _capabilities(machine.properties).get(_MODE)
+    if mode and mode not in BOOT_MODES:
+        raise InvalidValue(message=f"The capability {_MODE} has to be one of {', '.join(BOOT_MODES)}.")
+    return mode or None
+
+
+def wants_secure_boot(machine: Machine) -> bool:
+    """Whether the instance asks for secure boot."""
+    return str(_capabilities(machine.instance_info).get(_SECURE, "")).lower() == "true"
+
+
+def apply(machine: Machine, device: str, *, persistent: bool) -> Effect:
+    """Have the machine boot from ``device``, in the mode that is asked for. Raises a SchedulerError."""
+    management = Driver(machine).management
+    mode = wanted_mode(machine)
+    done: list[Effect] = []
+    if mode is not None and mode != machine.boot_mode:
+        done.append(management.set_boot_mode(machine, mode))
+    if wants_secure_boot(machine) and machine.secure_boot is not True:
+        done.append(management.set_secure_boot(machine, True))
+    return together(*done, management.set_boot_device(machine, device, persistent=persistent))
+
+
+def take_back(machine: Machine) -> Effect | None:
+    """Switch secure boot off again, if the instance asked for it. Raises a SchedulerError."""
+    if not wants_secure_boot(machine):
+        return None
+    try:
+        return Driver(machine).management.set_secure_boot(machine, False)
+    except UnsupportedByDriver:
+        return None
+
+
+def _capabilities(info: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``capabilities``: an object, the same as a text of JSON, or ``name:value,name:value``."""
+    found = info.get("capabilities")
+    if isinstance(found, str):
+        try:
+            found = json.loads(found)
+        except (ValueError, RecursionError):
+            pairs = (item.partition(":") for item in str(found).split(","))
+            return {name.strip(): value.strip() for name, _, value in pairs}
+    return found if isinstance(found, Mapping) else {}
