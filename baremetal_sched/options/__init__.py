@@ -5,7 +5,7 @@ Groups and names are those of Ironic and Placement where they have one, so an op
 
 from oslo_config import cfg
 
-from baremetal_sched.options import conductor, database, fake, inspection, redfish, scheduling, service
+from baremetal_sched.options import conductor, database, fake, inspection, ipmi, redfish, scheduling, service
 
 OPTIONS: dict[str, list[cfg.Opt]] = {
     **service.OPTIONS,
@@ -15,4 +15,5 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
     **scheduling.OPTIONS,
     **fake.OPTIONS,
     **redfish.OPTIONS,
+    **ipmi.OPTIONS,
 }

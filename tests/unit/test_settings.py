@@ -114,7 +114,7 @@ def test_groups_of_other_services_are_left_alone(tmp_path: Path) -> None:
     """Those that Ironic and Placement have, and those of oslo's libraries, are no slips."""
     others = """
         agent_containers anaconda ansible api_database audit cifs cinder console dhcp disk_utils dnsmasq drac errors
-        glance healthcheck inventory ipmi ironic_lib ironic_networking json_rpc keystone_authtoken mdns metrics
+        glance healthcheck inventory ironic_lib ironic_networking json_rpc keystone_authtoken mdns metrics
         metrics_statsd neutron nfs nova oci oslo_concurrency oslo_limit oslo_messaging_kafka
         oslo_messaging_notifications oslo_messaging_rabbit oslo_reports oslo_versionedobjects placement_database
         profiler pxe pxe_filter sensor_data service_catalog service_user swift vnc workarounds

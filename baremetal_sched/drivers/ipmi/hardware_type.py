@@ -1,6 +1,7 @@
 """``ipmi``: machines whose management controllers speak IPMI."""
 
 from baremetal_sched.drivers.hardware_type import HardwareType
+from baremetal_sched.drivers.ipmi.driver_info import PROPERTIES
 
 IPMI = HardwareType(
     name="ipmi",
@@ -19,4 +20,5 @@ IPMI = HardwareType(
         "storage": ("noop",),
         "vendor": ("ipmitool", "no-vendor"),
     },
+    properties=PROPERTIES,
 )

@@ -1,17 +1,59 @@
 """Power by ipmitool."""
 
-from baremetal_sched.baremetal.machine import Machine
+import re
+from collections.abc import Collection
+from dataclasses import replace
+
+from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine
+from baremetal_sched.baremetal.states import POWER_OFF, POWER_ON, REBOOT, SOFT_POWER_OFF
 from baremetal_sched.drivers.interfaces.power import PowerInterface
+from baremetal_sched.drivers.ipmi import boot_device, ipmitool
+from baremetal_sched.drivers.power_waiting import bring
+from baremetal_sched.errors.baremetal import ControllerError
+
+_COMMANDS = {POWER_ON: "on", POWER_OFF: "off", SOFT_POWER_OFF: "soft", REBOOT: "reset"}
+_STATES = {"on": POWER_ON, "off": POWER_OFF}
+_STATUS = re.compile(r"^Chassis Power is (on|off)\s*$", re.MULTILINE)
 
 
 class IpmitoolPower(PowerInterface):
-    """The machine cannot be switched."""
+    """Asks the controller for the power state of the machine, and for changes of it."""
 
     def validate(self, machine: Machine) -> None:
-        raise machine.unsupported("power")
+        ipmitool.validate(machine)
 
     def get_power_state(self, machine: Machine) -> str | None:
-        raise machine.unsupported("get_power_state")
+        return _Chassis(machine).read()
 
-    def set_power_state(self, machine: Machine, target: str, timeout: int | None = None) -> str:
-        raise machine.unsupported("set_power_state")
+    def set_power_state(self, machine: Machine, target: str, timeout: int | None = None) -> Effect:
+        restored = NOTHING
+
+        def restore() -> None:
+            nonlocal restored
+            restored = boot_device.restore(machine)
+
+        state = bring(machine, _Chassis(machine), target, timeout, restore_boot_device=restore)
+        return replace(restored, fields={"power_state": state})
+
+
+class _Chassis:
+    """The machine's power, as ``power_waiting`` has it. IPMI can reset, and cannot restart an operating system."""
+
+    restarts: Collection[str] = (REBOOT,)
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._is_awaited = False
+
+    def read(self) -> str:
+        # Once something was asked for, somebody looks again and again anyway.
+        said = ipmitool.run(self._machine, "power", "status", tries_again=not self._is_awaited)
+        found = _STATUS.search(said)
+        if found is None:
+            address = ipmitool.validate(self._machine).address
+            raise ControllerError(address=address, reason="does not say whether the power is on.")
+        return _STATES[found[1]]
+
+    def request(self, target: str) -> None:
+        self._is_awaited = True
+        ipmitool.run(self._machine, "power", _COMMANDS[target], only_once=target == REBOOT)

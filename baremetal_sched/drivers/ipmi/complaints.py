@@ -1,0 +1,93 @@
+"""What ipmitool says when something did not work, and what that means."""
+
+import re
+from collections.abc import Sequence
+
+from baremetal_sched.drivers.ipmi.driver_info import Target
+from baremetal_sched.drivers.ipmi.process import Ended
+from baremetal_sched.errors import SchedulerError
+from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable
+from baremetal_sched.masking import MASK, mask_text
+
+#: What it says of sessions that go well, too.
+_CHATTER = re.compile(
+    r"Loading IANA PEN|Using best available cipher|Running Get VSO|Invalid completion code received|Discovered IPMB|"
+    r"RAW R(EQ|SP)|^[0-9a-f ]*$"
+)
+_LONGEST = 300
+
+_NOBODY = re.compile(
+    r"Unable to establish|Address lookup|Could not open socket|Authentication Capabilities error|no response|"
+    r"Get Session Challenge",
+    re.IGNORECASE,
+)
+_NOT_ESTABLISHED = re.compile(r"Unable to establish", re.IGNORECASE)
+_UNKNOWN_NAME = re.compile(r"Address lookup", re.IGNORECASE)
+_REFUSED = re.compile(
+    r"HMAC is invalid|unauthorized|RAKP 4 message|invalid integrity check|Invalid user name|"
+    r"Activate Session (error|com)|Privilege Level to|privilege level exceeds|insufficient privilege",
+    re.IGNORECASE,
+)
+_CIPHER_SUITE = re.compile(
+    r"Unsupported cipher suite|no matching cipher suite|: invalid role|is not what we requested", re.IGNORECASE
+)
+#: The controller is busy, or just starting.
+_BUSY = re.compile(
+    r"insufficient resources for session|Node busy|Timeout|Out of space|BMC initialization in progress", re.IGNORECASE
+)
+#: To ask again would be in vain.
+_FINAL = re.compile(
+    r"Invalid (command|data field|parameter)|not supported|unsupported|out of range|Illegal|Request data|"
+    r"too (short|long)|longer than|Parameter|Reserved",
+    re.IGNORECASE,
+)
+
+
+class Complaint:
+    """Why a command failed at a controller.
+
+    ``passes``: it may work if it is tried again. ``was_begun``: the command may have been carried out all the same.
+    ``is_about_cipher_suite``: another one may be accepted.
+    """
+
+    def __init__(self, ended: Ended, target: Target, retryable: Sequence[str]) -> None:
+        said = ended.errors if ended.errors.strip() else ended.output
+        named = any(text in said for text in retryable if text)
+        refused = bool(_REFUSED.search(said)) and "no response from RAKP 1" not in said
+        nobody = ended.was_late or (ended.status not in (0, None) and bool(_NOBODY.search(said)))
+        self.is_about_cipher_suite = bool(_CIPHER_SUITE.search(said))
+        self.was_begun = not _NOT_ESTABLISHED.search(said) and not _BUSY.search(said)
+        self.passes = named or not (
+            refused
+            or self.is_about_cipher_suite
+            or ended.printed_too_much
+            or _UNKNOWN_NAME.search(said)
+            or (_FINAL.search(said) and not _BUSY.search(said))
+        )
+        self.error = _error(ended, target, _shown(said, target), nobody=nobody, refused=refused)
+
+
+def _error(ended: Ended, target: Target, shown: str, *, nobody: bool, refused: bool) -> SchedulerError:
+    where = target.address if target.port == 623 else f"{target.address} port {target.port}"
+    if ended.was_late:
+        return MachineUnreachable(address=where, reason=f"ipmitool did not end in time. {shown}".strip())
+    if refused:
+        reason = f"the controller refuses ipmi_username, ipmi_password or ipmi_priv_level. It says: {shown}"
+        return MachineUnreachable(address=where, reason=reason)
+    if nobody:
+        return MachineUnreachable(address=where, reason=shown)
+    if ended.printed_too_much:
+        return ControllerError(address=where, reason="answers without end.")
+    said = shown or f"ipmitool ended with status {ended.status}."
+    return ControllerError(address=where, reason=f"refuses a command: {said}")
+
+
+def _shown(said: str, target: Target) -> str:
+    """What ipmitool said, on one line, shortened, and without secrets."""
+    for secret in (target.password, target.kg_key.hex(), target.kg_key.decode(errors="replace")):
+        if secret:
+            said = said.replace(secret, MASK)
+    lines = ("".join(char if char.isprintable() else " " for char in line).strip(" >") for line in said.splitlines())
+    kept = dict.fromkeys(line for line in lines if line and not _CHATTER.search(line))
+    text = mask_text("; ".join(kept))
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

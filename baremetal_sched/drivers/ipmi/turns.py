@@ -1,0 +1,53 @@
+"""Controllers are slow, and some break if they are asked too much: one command at a time, with pauses."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+#: How many controllers are remembered, as long as they are not being asked.
+_MOST = 10_000
+
+
+@dataclass
+class _Controller:
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    users: int = 0
+    asked: float = float("-inf")
+
+
+class Turns:
+    """Whose turn it is, by address and port."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._controllers: dict[tuple[str, int], _Controller] = {}
+
+    @contextmanager
+    def turn(self, place: tuple[str, int], interval: float, seconds: float) -> Iterator[None]:
+        """Ask a controller, ``interval`` seconds after it was asked last. Raises TimeoutError if others have been
+        asking it for ``seconds`` seconds."""
+        controller = self._join(place)
+        try:
+            if not controller.lock.acquire(timeout=max(0.0, seconds)):
+                raise TimeoutError
+            try:
+                time.sleep(max(0.0, controller.asked + interval - time.monotonic()))
+                yield
+            finally:
+                controller.asked = time.monotonic()
+                controller.lock.release()
+        finally:
+            with self._lock:
+                controller.users -= 1
+
+    def _join(self, place: tuple[str, int]) -> _Controller:
+        with self._lock:
+            if len(self._controllers) >= _MOST and place not in self._controllers:
+                unused = [key for key, each in self._controllers.items() if not each.users]
+                for key in sorted(unused, key=lambda each: self._controllers[each].asked)[: _MOST // 2]:
+                    del self._controllers[key]
+            controller = self._controllers.setdefault(place, _Controller())
+            controller.users += 1
+            return controller

@@ -1,0 +1,1 @@
+"""The IPMI driver, without a controller."""
