@@ -22,6 +22,7 @@ from baremetal_sched.conductor.heart import Heart
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.conductor.workers import Workers
 from baremetal_sched.db.transaction import Database
+from baremetal_sched.drivers import registry
 from baremetal_sched.drivers.enabled import EnabledDrivers
 from baremetal_sched.drivers.facts import served_types
 from baremetal_sched.errors import UnavailableError
@@ -32,6 +33,8 @@ log = structlog.get_logger(__name__)
 
 #: How long a conductor that has finished waits for what looks for calls, in seconds.
 _END_SECONDS = 2.0
+#: How long the drivers of one kind of controllers may take to log out, in seconds.
+_LOGOUT_SECONDS = 5.0
 
 
 class Conductor:
@@ -149,6 +152,7 @@ class Conductor:
         self._tolerate(self.answering.give_up_all)
         self._tolerate(lambda: hand_over(self._host, with_polls=True))  # what has been polled since
         self._tolerate(lambda: orphans.release_after_stop(self._host, self._process))
+        self._tolerate(_log_out)
         log.info("conductor stopped", conductor=self._hostname)
 
     def run(self, stop: threading.Event, started: Callable[[], None] = lambda: None) -> None:
@@ -226,3 +230,9 @@ class Conductor:
             log.exception("conductor failed", conductor=self._hostname)
             return False
         return True
+
+
+def _log_out() -> None:
+    """Let the drivers log out of controllers."""
+    for interface in registry.loaded("power").values():
+        interface.close(_LOGOUT_SECONDS)

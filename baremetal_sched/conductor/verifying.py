@@ -1,12 +1,24 @@
 """``manage``: can the node's machine be reached?"""
 
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy.orm import Session
+
 from baremetal_sched.baremetal.state_machine import DONE
 from baremetal_sched.conductor.task import Task
+from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue, SchedulerError, UnavailableError
+
+#: What the management interface may know of the node.
+_BOOT_SETTINGS = ("boot_mode", "secure_boot")
 
 
 def verify(task: Task) -> None:
-    """The node has to have power that can be switched; its power state becomes the one that the driver reports."""
+    """The node has to have power that can be switched; its power state becomes the one that the driver reports.
+
+    So do boot mode and secure boot, if the driver knows them.
+    """
     power, doing = task.driver.power, "validate power driver interface"
     try:
         power.validate(task.machine)
@@ -16,4 +28,20 @@ def verify(task: Task) -> None:
         raise
     except SchedulerError as error:
         raise InvalidValue(message=f"Failed to {doing} for node {task.machine.uuid}. Error: {error}") from error
-    task.end(DONE, lambda session, node: setattr(node, "power_state", state))
+    found = {"power_state": state, **_boot_settings(task)}
+
+    def write(session: Session, node: Node) -> None:
+        for name, value in found.items():
+            setattr(node, name, value)
+
+    task.end(DONE, write)
+
+
+def _boot_settings(task: Task) -> Mapping[str, Any]:
+    """What the machine says of how it boots; nothing if it does not say that, which is no reason to fail."""
+    try:
+        found = task.driver.management.get_boot_settings(task.machine)
+    except Exception as error:  # a driver may fail in any way
+        task.job.log.warning("cannot read boot mode and secure boot", reason=str(error))
+        return {}
+    return {name: found[name] for name in _BOOT_SETTINGS if name in found}

@@ -99,5 +99,11 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             help="Seconds after which a controller has to say that an image is inserted that it was asked to insert.",
         ),
         cfg.FloatOpt("vmedia_insert_poll_interval", default=2, min=0.1, help="Seconds between two looks at that."),
+        cfg.FloatOpt(
+            "boot_mode_config_timeout",
+            default=900,
+            min=0,
+            help="Seconds after a reboot in which boot mode or secure boot have to have changed; 0: do not wait.",
+        ),
     ],
 }

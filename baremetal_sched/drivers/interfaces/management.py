@@ -28,6 +28,13 @@ class ManagementInterface(PolledInterface, Protocol):
         """Boot from ``device``: the next time, or always. Raises InvalidValue for one that the machine lacks."""
         raise machine.unsupported("set_boot_device")
 
+    def get_boot_settings(self, machine: Machine) -> Mapping[str, Any]:
+        """``boot_mode`` (one of BOOT_MODES) and ``secure_boot`` of the machine; None for what it does not say.
+
+        What nobody can ask is left out. Raises a SchedulerError.
+        """
+        return {}
+
     def set_boot_mode(self, machine: Machine, mode: str) -> Effect:
         """Boot in ``mode``, one of BOOT_MODES."""
         raise machine.unsupported("set_boot_mode")

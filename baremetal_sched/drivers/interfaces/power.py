@@ -31,3 +31,6 @@ class PowerInterface(PolledInterface, Protocol):
         ``timeout`` is in seconds. It returns when the machine is in that state: ``drivers.power_waiting`` has what that
         takes. Raises a SchedulerError, in words for ``last_error``, if that does not work.
         """
+
+    def close(self, seconds: float) -> None:
+        """The conductor stops: log out wherever somebody is logged in. That takes no longer than ``seconds``."""

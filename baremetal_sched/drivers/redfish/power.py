@@ -1,23 +1,45 @@
 """Power, by Redfish."""
 
-import sushy
+import time
+from collections.abc import Collection
+from functools import partial
+
+from sushy import PowerState, ResetType
+from sushy.exceptions import HTTPError
+from sushy.resources.system.system import System
 
 from baremetal_sched.baremetal.machine import Machine
-from baremetal_sched.baremetal.states import POWER_OFF, POWER_ON
+from baremetal_sched.baremetal.states import POWER_OFF, POWER_ON, REBOOT, SOFT_POWER_OFF, SOFT_REBOOT
+from baremetal_sched.drivers import progress
 from baremetal_sched.drivers.interfaces.power import PowerInterface
-from baremetal_sched.drivers.redfish import connection
+from baremetal_sched.drivers.power_waiting import bring
+from baremetal_sched.drivers.redfish import boot_device, connection, failures
 from baremetal_sched.drivers.redfish.driver_info import Target
 
+#: A machine that is going off or on is taken for what it will be, so that nobody switches it back meanwhile.
 _STATES = {
-    sushy.PowerState.ON: POWER_ON,
-    sushy.PowerState.POWERING_ON: POWER_ON,
-    sushy.PowerState.OFF: POWER_OFF,
-    sushy.PowerState.POWERING_OFF: POWER_OFF,
+    PowerState.ON: POWER_ON,
+    PowerState.POWERING_ON: POWER_ON,
+    PowerState.OFF: POWER_OFF,
+    PowerState.POWERING_OFF: POWER_OFF,
 }
+_REACHED = {PowerState.ON: POWER_ON, PowerState.OFF: POWER_OFF}
+
+#: What is asked for, the first that the controller offers.
+_RESETS = {
+    POWER_ON: (ResetType.ON, ResetType.FORCE_ON),
+    POWER_OFF: (ResetType.FORCE_OFF,),
+    SOFT_POWER_OFF: (ResetType.GRACEFUL_SHUTDOWN,),
+    REBOOT: (ResetType.FORCE_RESTART,),
+    SOFT_REBOOT: (ResetType.GRACEFUL_RESTART,),
+}
+
+#: What a controller says that does not switch a machine on yet, as it has just switched it off.
+_NOT_YET = (409, "ActionParameterValueConflict")
 
 
 class RedfishPower(PowerInterface):
-    """Asks the controller for the power state of the machine, and for changes of it."""
+    """Asks the controller for the power state of the machine, and for changes of it, which are waited for."""
 
     def validate(self, machine: Machine) -> None:
         Target.of(machine)
@@ -27,4 +49,59 @@ class RedfishPower(PowerInterface):
             return _STATES.get(system.power_state)
 
     def set_power_state(self, machine: Machine, target: str, timeout: int | None = None) -> str:
-        raise machine.unsupported("set_power_state")
+        restore = partial(boot_device.restore, machine)
+        return bring(machine, _Switch(machine), target, timeout, restore_boot_device=restore)
+
+    def close(self, seconds: float) -> None:
+        connection.close_all(seconds)
+
+
+class _Switch:
+    """See ``drivers.power_waiting``."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._restarts: Collection[str] | None = None
+
+    @property
+    def restarts(self) -> Collection[str]:
+        if self._restarts is None:
+            with connection.system(self._machine) as system:
+                offered = system.get_allowed_reset_system_values()
+            self._restarts = [how for how in (REBOOT, SOFT_REBOOT) if _RESETS[how][0] in offered]
+        return self._restarts
+
+    def read(self) -> str | None:
+        with connection.system(self._machine) as system:
+            return _REACHED.get(system.power_state)
+
+    def request(self, target: str) -> None:
+        options = self._machine.settings.redfish
+        attempts = options.power_on_conflict_retry_attempts if target == POWER_ON else 0
+        while not self._reset(target, may_wait=attempts > 0):
+            attempts -= 1
+            time.sleep(options.power_on_conflict_retry_interval)
+            progress.note()
+
+    def _reset(self, target: str, *, may_wait: bool) -> bool:
+        """Ask for it; False if the controller is not ready for that yet, and there is time to wait."""
+        with connection.system(self._machine) as system:
+            kind = offered_reset(self._machine, system, *_RESETS[target])
+            try:
+                system.reset_system(kind)
+            except HTTPError as error:
+                status, said = _NOT_YET
+                if not may_wait or error.status_code != status or said not in str(error):
+                    raise
+                return False
+        return True
+
+
+def offered_reset(machine: Machine, system: System, *kinds: ResetType) -> ResetType:
+    """The first of these that the controller offers. Raises ControllerError if it offers none."""
+    offered = system.get_allowed_reset_system_values()
+    for kind in kinds:
+        if kind in offered:
+            return kind
+    names = ", ".join(sorted(kind.value for kind in offered)) or "none"
+    raise failures.refused(Target.of(machine), f"offers no reset of type {kinds[0].value}. It offers: {names}.")

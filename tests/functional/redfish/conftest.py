@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from baremetal_sched.drivers import power_waiting
+from baremetal_sched.drivers.redfish import boot_mode, connection
 from tests.functional.redfish.steps import SETTINGS, switch_at_once
 from tests.redfish_service import Controller, RedfishService
 from tests.service import Service
@@ -26,3 +28,19 @@ def service(database_url: str, controller: Controller, monkeypatch: pytest.Monke
     with Service(database_url, **SETTINGS) as found:
         found.add_conductor("c1")
         yield found
+
+
+@pytest.fixture
+def bmc() -> Iterator[RedfishService]:
+    """A controller without our service; nobody is logged in there afterwards."""
+    with RedfishService() as found:
+        yield found
+        connection.close_all(5)
+        assert found.controller.sessions.ids == []
+
+
+@pytest.fixture
+def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Machines are looked at often."""
+    monkeypatch.setattr(power_waiting, "PACE", power_waiting.Pace(first=0.01, longest=0.05, settle=0.3))
+    monkeypatch.setattr(boot_mode, "_INTERVAL", 0.02)
