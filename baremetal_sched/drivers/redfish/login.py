@@ -88,7 +88,8 @@ class Login(auth.AuthBase):  # type: ignore[misc]
         token = response.headers.get("X-Auth-Token")
         if response.status_code < HTTPStatus.MULTIPLE_CHOICES and token:
             return Session(token, response.headers.get("Location") or _path_in(response))
-        if self._target.auth_type == "auto" and response.status_code != HTTPStatus.UNAUTHORIZED:
+        if self._target.auth_type == "auto":
+            # After 401, too: what answers that may be a guard that knows basic authentication only.
             return self._basic()
         exceptions.raise_for_response("POST", response.url, response)
         raise exceptions.MissingXAuthToken("POST", response.url, response)

@@ -187,6 +187,8 @@ def updated(world: World) -> None:
 def _clean(world: World, name: str, interface: str, step: str, arguments: dict[str, Any]) -> None:
     steps = [{"interface": interface, "step": step, "args": arguments}]
     node = world.provision(f"clean: {name}", "clean", clean_steps=steps, disable_ramdisk=True)
+    if node["provision_state"] == "clean wait":
+        node = world.provision(f"end of waiting: {name}", "abort")
     if node["provision_state"] == "clean failed":
         world.call("DELETE", "/nodes/machine/maintenance")
         world.call("PUT", "/nodes/machine/states/provision", {"target": "manage"})

@@ -108,6 +108,14 @@ def test_a_controller_without_sessions(bmc: RedfishService, kind: str, works: bo
             power(at(bmc, redfish_auth_type=kind))
 
 
+def test_a_guard_that_knows_basic_authentication_only(bmc: RedfishService) -> None:
+    bmc.controller.has_sessions = False
+    bmc.controller.faults = [Fault(path="Sessions$", status=401)]
+    assert power(at(bmc)) == "Off"
+    with pytest.raises(MachineUnreachable, match="refused the credentials"):
+        power(at(bmc, redfish_auth_type="session"))
+
+
 def test_no_user(bmc: RedfishService) -> None:
     with pytest.raises(MachineUnreachable, match="no user is given"):
         power(at(bmc, redfish_username=None, redfish_password=None))
