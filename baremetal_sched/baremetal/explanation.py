@@ -43,12 +43,15 @@ class Explanation:
         return not self.reasons
 
 
-def explain(session: Session, ident: str, membership: Membership) -> Explanation:
-    """Explain whether the node with UUID or name ``ident`` is offered. Raises NodeNotFound."""
+def explain(session: Session, ident: str, membership: Membership, *, names_others: bool = True) -> Explanation:
+    """Explain whether the node with UUID or name ``ident`` is offered. Raises NodeNotFound.
+
+    ``names_others``: whether consumers in placement, and the conductor that works on it, are named.
+    """
     node = nodes.find(session, ident)
     class_name = resource_class_of(node.resource_class) if node.resource_class else None
-    reasons = [*withheld_by(node), *_claims(session, node), *_drift(session, node)]
-    return Explanation(node.uuid, node.name, class_name, reasons, [*_remarks(node, membership)])
+    reasons = [*withheld_by(node), *_claims(session, node, names_others), *_drift(session, node)]
+    return Explanation(node.uuid, node.name, class_name, reasons, [*_remarks(node, membership, names_others)])
 
 
 def withheld_by(node: Node) -> list[Finding]:
@@ -65,13 +68,14 @@ _NO_CLASS = Finding(
 )
 
 
-def _claims(session: Session, node: Node) -> Iterator[Finding]:
+def _claims(session: Session, node: Node, names_others: bool) -> Iterator[Finding]:
     root_id = session.scalar(select(ResourceProvider.root_id).where(ResourceProvider.uuid == node.uuid))
     consumers = indivisible.consumers_in(session, root_id) if root_id is not None else []
     if consumers:
+        who = f"consumer {', '.join(consumers)}" if names_others else "a consumer in placement"
         yield Finding(
             "allocation in placement",
-            f"Its resource provider, or one below that, is claimed by consumer {', '.join(consumers)}.",
+            f"Its resource provider, or one below that, is claimed by {who}.",
             "Wait until the consumer lets go of it; or, if nothing uses it any more, "
             "openstack resource provider allocation delete CONSUMER.",
         )
@@ -87,11 +91,12 @@ def _drift(session: Session, node: Node) -> Iterator[Finding]:
         )
 
 
-def _remarks(node: Node, membership: Membership) -> Iterator[Finding]:
+def _remarks(node: Node, membership: Membership, names_others: bool) -> Iterator[Finding]:
     if node.reservation is not None:
+        who = f"Conductor {node.reservation}" if names_others else "A conductor"
         yield Finding(
             "lock",
-            f"Conductor {node.reservation} is working on it: allocations of the bare metal API pass it over.",
+            f"{who} is working on it: allocations of the bare metal API pass it over.",
             "Wait until the conductor has finished.",
         )
     if membership.owner(node.uuid, node.conductor_group, node.driver) is None:

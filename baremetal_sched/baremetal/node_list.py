@@ -85,20 +85,25 @@ def children(session: Session, parent: str, visible: Visibility = EVERYTHING) ->
     return list(session.scalars(found.order_by(Node.id)))
 
 
+def conditions(filters: NodeFilters) -> list[ColumnElement[bool]]:
+    """Return what the filters say of the columns and the traits of a node, without chassis, conductor and parent."""
+    return [*_plain(filters), *_trait_conditions(filters)]
+
+
 def missing(node: str) -> NodeNotFound:
     """The error that says that there is no such node."""
     return NodeNotFound(node=node)
 
 
 def _filtered(session: Session, query: Query, filters: NodeFilters, visible: Visibility) -> Query:
-    conditions: list[ColumnElement[bool]] = [*visible.conditions(), *_plain(filters), *_trait_conditions(filters)]
+    wanted: list[ColumnElement[bool]] = [*visible.conditions(), *conditions(filters)]
     if filters.parent_node is not None:
-        conditions.append(_is_child_of(filters.parent_node, visible))
+        wanted.append(_is_child_of(filters.parent_node, visible))
     elif not filters.include_children:
-        conditions.append(Node.parent_node.is_(None))
+        wanted.append(Node.parent_node.is_(None))
     if filters.chassis_uuid is not None:
-        conditions.append(Node.chassis_id == chassis.id_of(session, filters.chassis_uuid))
-    return query.where(*conditions)
+        wanted.append(Node.chassis_id == chassis.id_of(session, filters.chassis_uuid))
+    return query.where(*wanted)
 
 
 def _plain(filters: NodeFilters) -> list[ColumnElement[bool]]:

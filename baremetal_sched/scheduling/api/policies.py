@@ -4,6 +4,10 @@ from oslo_policy import policy
 
 DRY_RUN = "scheduling:requests:create"
 SHOW_NODES = "scheduling:requests:show_nodes"
+CAPACITY = "scheduling:capacity:get"
+ALL_CAPACITY = "scheduling:capacity:get_all"
+NODE_AVAILABILITY = "scheduling:nodes:get_availability"
+SHOW_WORKERS = "scheduling:nodes:show_workers"
 
 _EVERYTHING = "role:admin or role:service or (role:reader and system_scope:all)"
 _SCOPES = ["system", "project"]
@@ -20,6 +24,30 @@ RULES = (
         _EVERYTHING,
         description="See in the answer which nodes fit, of all nodes; others see how many of those fit that their "
         "project may use",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
+        CAPACITY,
+        f"{_EVERYTHING} or (role:reader and project_id:%(project_id)s)",
+        description="Ask how many machines are free",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
+        ALL_CAPACITY,
+        _EVERYTHING,
+        description="Have all machines counted; for others those count that their project owns or leases",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
+        NODE_AVAILABILITY,
+        f"{_EVERYTHING} or (role:reader and (project_id:%(node.owner)s or project_id:%(node.lessee)s))",
+        description="Ask why a node is or is not on offer",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
+        SHOW_WORKERS,
+        _EVERYTHING,
+        description="See in the answer which consumers and which conductor keep a node from others",
         scope_types=_SCOPES,
     ),
 )
