@@ -16,6 +16,8 @@ IMAGE_FIELDS = {
     "kernel_id": "kernel",
     "ramdisk_id": "ramdisk",
 }
+#: The property of an image that is booted instead of being written to a disk, and its name in ``instance_info``.
+BOOT_ISO = "boot_iso"
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,7 @@ def build(
     ``host`` is the conductor. ``preserve_ephemeral`` is given by a rebuild only. A server that boots from a volume has
     no image to deploy, but ``image`` holds the properties that its volume has.
     """
-    source: dict[str, object] = {} if boot_from_volume else {"image_source": image.source}
-    info = source | {
+    info = ({} if boot_from_volume else _source(image)) | {
         "root_gb": str(flavor.root_gb),
         "swap_mb": str(flavor.swap_mb),
         "display_name": display_name,
@@ -86,6 +87,12 @@ def build(
     if traits := required_traits(flavor.extra_specs, image.properties):
         info["traits"] = traits
     return info if boot_from_volume else info | _about_image(image)
+
+
+def _source(image: ImageSpec) -> dict[str, object]:
+    """Where the image lies: one to be written to a disk, or one to be booted from, which runs from memory."""
+    boot_iso = image.properties.get(BOOT_ISO)
+    return {BOOT_ISO: boot_iso} if boot_iso else {"image_source": image.source}
 
 
 def required_traits(extra_specs: Mapping[str, str], image_properties: Mapping[str, str]) -> list[str]:

@@ -50,6 +50,12 @@ def test_properties_of_the_image_have_ironics_names() -> None:
     assert "os_type" not in found
 
 
+def test_an_image_that_is_booted_is_not_written() -> None:
+    found = info(ImageSpec(IMAGE, {"boot_iso": "http://images/a.iso"}, location="http://images/imported"))
+    assert found["boot_iso"] == "http://images/a.iso"
+    assert "image_source" not in found
+
+
 def test_a_volume_is_no_image() -> None:
     found = info(ImageSpec(IMAGE, {"kernel_id": "k", "trait:CUSTOM_A": "required"}), boot_from_volume=True)
     assert found["traits"] == ["CUSTOM_A"]
