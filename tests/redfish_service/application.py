@@ -5,7 +5,7 @@ import threading
 import time
 from typing import Any
 
-from flask import Flask, Response, request
+from flask import Flask, Response, g, request
 
 from tests.redfish_service import resources, updating
 from tests.redfish_service.controller import Controller
@@ -30,12 +30,14 @@ def make_application(controller: Controller, ended: threading.Event) -> Flask:
             is_away = controller.updates.is_away
         if is_away:
             return _drop()
+        g.loses = fault is not None and fault.loses
         failed = None if fault is None else _fail(fault, ended)
         if failed is not None:
             return failed
         return None if _is_let_in(controller) else refuse(401, "The credentials are wrong.", "Base.1.8.AccessDenied")
 
     application.before_request(before)
+    application.after_request(lambda response: _drop() if g.get("loses") else response)
     application.register_error_handler(404, lambda error: refuse(404, "There is no such resource."))
     application.register_error_handler(405, lambda error: refuse(405, "The resource does not do that."))
     return application

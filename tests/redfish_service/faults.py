@@ -8,6 +8,8 @@ from dataclasses import dataclass
 class Fault:
     """Answers requests whose method and path match: with ``status``, with ``body`` as it is, or never (``hangs``).
 
+    ``loses`` does what is asked, and closes the connection without an answer.
+
     ``drops`` closes the connection without an answer. ``times`` says for how many requests, None for all. ``seconds``
     is how long an answer takes that is right otherwise.
     """
@@ -18,6 +20,7 @@ class Fault:
     body: bytes | None = None
     hangs: bool = False
     drops: bool = False
+    loses: bool = False
     seconds: float = 0.0
     times: int | None = None
 

@@ -77,6 +77,7 @@ class Updates:
         self.versions = {"bios": "1.0.0", "bmc": "1.0.0", "nic:NIC1": "1.0.0"}
         self.names_task = True
         self.lists_tasks = True
+        self.needs_targets = False
         self.away_until = 0.0
         self._staged: dict[str, str] = {}
 

@@ -41,9 +41,12 @@ def _add_updates(application: Flask, controller: Controller) -> None:
 
     @application.post(SIMPLE_UPDATE)
     def simple_update() -> Any:
-        url = (request.get_json(silent=True) or {}).get("ImageURI")
+        asked = request.get_json(silent=True) or {}
+        url = asked.get("ImageURI")
         if not isinstance(url, str) or not url:
             return refuse(400, "The property ImageURI is missing.")
+        if controller.updates.needs_targets and not asked.get("Targets"):
+            return refuse(400, "The property Targets is missing.")
         with controller.lock:
             task = controller.updates.begin(url)
         return _accepted(task, controller.updates.names_task)

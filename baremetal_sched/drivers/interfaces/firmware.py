@@ -16,3 +16,7 @@ class FirmwareInterface(PolledInterface, Protocol):
     def update(self, machine: Machine, settings: list[dict[str, Any]]) -> Effect:
         """Update some components."""
         raise machine.unsupported("update")
+
+    def cache_firmware_components(self, machine: Machine) -> Effect:
+        """Look which components have firmware, and which."""
+        raise machine.unsupported("cache_firmware_components")

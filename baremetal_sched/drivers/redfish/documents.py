@@ -137,6 +137,9 @@ def _path(value: Any) -> str | None:
 
 
 def _answer(response: Any) -> Answer:
-    document = response.json() if response.content else {}
+    try:
+        document = response.json() if response.content else {}
+    except (ValueError, RecursionError):  # what requests raises for the former is one of its own, of connections
+        raise ValueError("no JSON, or too deep") from None
     found = document if isinstance(document, dict) else {}
     return Answer(response.status_code, found, _path(response.headers.get("Location")))

@@ -1,7 +1,90 @@
-"""Updates of firmware, by Redfish."""
+"""Updates of firmware, by Redfish: one after the other, each asked about until it has ended."""
 
+import time
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from baremetal_sched.baremetal.machine import Effect, Machine
+from baremetal_sched.baremetal.steps import Argument
 from baremetal_sched.drivers.interfaces.firmware import FirmwareInterface
+from baremetal_sched.drivers.redfish import firmware_components, firmware_updates
+from baremetal_sched.drivers.redfish.documents import LONGEST_TEXT, documents_of
+from baremetal_sched.drivers.redfish.driver_info import Target
+from baremetal_sched.drivers.redfish.firmware_components import BIOS, BMC, NIC_PREFIX
+from baremetal_sched.drivers.steps import clean_step, deploy_step, service_step
+from baremetal_sched.errors import InvalidValue
+
+_SETTINGS = {
+    "settings": Argument(
+        "List of updates, each an object with a component (bios, bmc, or nic:<name>), the url of a file, and maybe a "
+        "number of seconds to wait.",
+        required=True,
+    )
+}
+_KEYS = frozenset(("component", "url", "wait"))
+_LONGEST_URL, _LONGEST_WAIT, _MOST_UPDATES = 2048, 86400, 64
 
 
 class RedfishFirmware(FirmwareInterface):
-    """There is nothing to update."""
+    """Lets the controller get files and write them to its machine's components."""
+
+    def validate(self, machine: Machine) -> None:
+        Target.of(machine)
+
+    @service_step(arguments=_SETTINGS, requires_ramdisk=False)
+    @clean_step(arguments=_SETTINGS, requires_ramdisk=False)
+    @deploy_step(0, abortable=False, arguments=_SETTINGS)
+    def update(self, machine: Machine, settings: list[dict[str, Any]]) -> Effect:
+        return firmware_updates.begin([_update(each) for each in _list(settings)], time.time())
+
+    def cache_firmware_components(self, machine: Machine) -> Effect:
+        with documents_of(machine) as documents:
+            found = firmware_components.read(documents)
+        if not found:
+            raise machine.unsupported("firmware")
+        return Effect(firmware=found)
+
+    def poll(self, machine: Machine, step: str, remembered: Mapping[str, Any]) -> Effect:
+        return firmware_updates.go_on(machine, remembered, time.time())
+
+
+def _list(settings: Any) -> list[Any]:
+    if not isinstance(settings, list) or not 0 < len(settings) <= _MOST_UPDATES:
+        raise InvalidValue(message=f"settings has to be a list of 1 to {_MOST_UPDATES} updates.")
+    return settings
+
+
+def _update(wanted: Any) -> dict[str, Any]:
+    """An update that a client wants. Raises InvalidValue, which does not repeat the URL: it may have a password."""
+    if not isinstance(wanted, dict) or not set(wanted) <= _KEYS:
+        raise InvalidValue(message=f"An update has to be an object with {', '.join(sorted(_KEYS))}, and no more.")
+    component, url, wait = wanted.get("component"), wanted.get("url"), wanted.get("wait")
+    if not _is_component(component):
+        raise InvalidValue(
+            message=f"The component of an update has to be {BIOS}, {BMC}, or {NIC_PREFIX} and the name of an adapter."
+        )
+    if not _is_url(url):
+        raise InvalidValue(message=f"The url of the update of {component} has to be that of a file: http or https.")
+    if wait is not None and (not isinstance(wait, int) or isinstance(wait, bool) or not 0 < wait <= _LONGEST_WAIT):
+        raise InvalidValue(message=f"wait, of the update of {component}, has to be from 1 to {_LONGEST_WAIT} seconds.")
+    return {"component": component, "url": url, "wait": wait}
+
+
+def _is_component(value: Any) -> bool:
+    return value in (BIOS, BMC) or (
+        isinstance(value, str)
+        and value.startswith(NIC_PREFIX)
+        and len(NIC_PREFIX) < len(value) <= LONGEST_TEXT
+        and value.isprintable()
+    )
+
+
+def _is_url(value: Any) -> bool:
+    if not isinstance(value, str) or not value.isprintable() or len(value) > _LONGEST_URL:
+        return False
+    try:
+        url = urlsplit(value)
+    except ValueError:
+        return False
+    return url.scheme.lower() in ("http", "https") and bool(url.hostname) and bool(url.path.strip("/"))

@@ -5,7 +5,7 @@ from typing import Literal
 
 from sushy import exceptions
 
-from baremetal_sched.drivers.redfish.documents import Answer, Document, Documents, link, member, objects, text
+from baremetal_sched.drivers.redfish.documents import Answer, Document, Documents, link, links, objects, text
 
 #: States in which a task goes on; it has failed in all others but this one.
 _GOES_ON = frozenset(("New", "Starting", "Running", "Suspended", "Pending", "Stopping", "Cancelling", "Service"))
@@ -46,12 +46,11 @@ def look(documents: Documents, path: str) -> Progress:
     return _progress(answer.document)
 
 
-def known(documents: Documents) -> list[str]:
-    """The paths of all tasks that the controller knows, if it lists them."""
+def known(documents: Documents) -> list[str] | None:
+    """The paths of all tasks that the controller knows; None if it does not list them. Raises sushy's errors."""
     service = documents.find(link(documents.find(documents.root), "Tasks"))
     collection = documents.find(link(service, "Tasks"))
-    paths = (link(each) for each in objects(member(collection, "Members")))
-    return [path for path in paths if path is not None]
+    return None if collection is None else links(collection, "Members")
 
 
 def said_in(messages: object) -> list[str]:

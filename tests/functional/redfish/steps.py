@@ -16,6 +16,8 @@ QUICK = {
     "firmware_update_bmc_version_check_interval": 0.02,
     "firmware_update_validation_interval": 0.0,
     "firmware_update_nic_starting_wait": 0.1,
+    "firmware_update_resource_validation_timeout": 2,
+    "firmware_update_overall_timeout": 20,
     "connection_attempts": 1,
     "read_timeout": 0.5,
 }
@@ -71,3 +73,14 @@ def apply(**values: Any) -> dict[str, Any]:
     """The step that sets these BIOS settings."""
     settings = [{"name": name, "value": value} for name, value in values.items()]
     return {"interface": "bios", "step": "apply_configuration", "args": {"settings": settings}}
+
+
+def update(*updates: dict[str, Any]) -> dict[str, Any]:
+    """The step that does these updates of firmware."""
+    return {"interface": "firmware", "step": "update", "args": {"settings": list(updates)}}
+
+
+def flash(component: str, version: str = "2.0.0", **more: Any) -> dict[str, Any]:
+    """An update of a component to this version; see ``tests.redfish_service.updates``."""
+    file = f"{component.partition(':')[0]}-{version}.bin"
+    return {"component": component, "url": f"http://images.example.com/{file}", **more}

@@ -1,0 +1,224 @@
+"""Updates of firmware, part by part: each part is a poll, and what the next one needs to know is remembered.
+
+An update is sent, its task looked at until it has ended; the machine is rebooted when its kind of component needs that,
+and the controller has to be usable again before the next one. A controller may be away meanwhile, as it is while it is
+updated itself.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from sushy import exceptions
+
+from baremetal_sched.baremetal.machine import Effect, Machine
+from baremetal_sched.baremetal.states import REBOOT
+from baremetal_sched.drivers.power import switch
+from baremetal_sched.drivers.redfish import failures, firmware_components, tasks
+from baremetal_sched.drivers.redfish.documents import Answer, Documents, documents_of, link, links, member
+from baremetal_sched.drivers.redfish.driver_info import Target
+from baremetal_sched.drivers.redfish.firmware_components import BIOS, BMC
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable
+
+#: What is remembered: the ``updates``, which of them it is ``at``, since when (``began``), the ``phase``, and notes of
+#: the update: ``tasks`` that were there before, its ``task``, whether the machine was ``rebooted`` for it, what comes
+#: ``then``, since when something is waited for, and how often it was found.
+Remembered = Mapping[str, Any]
+
+_UPDATES = frozenset(("updates", "at", "began"))
+
+#: States of a task in which a BIOS waits for the machine to be rebooted.
+_BEGUN = ("Starting", "Running", "Pending")
+
+
+def begin(updates: list[dict[str, Any]], now: float) -> Effect:
+    """Begin with these updates."""
+    return Effect(poll_after=0, remember={"updates": updates, "at": 0, "began": now, "phase": "prepare"})
+
+
+def go_on(machine: Machine, remembered: Remembered, now: float) -> Effect:
+    """Do the next part, or see how far it is. Raises InvalidValue or ControllerError if an update has failed, and
+    MachineUnreachable if none was begun."""
+    limit = machine.settings.redfish.firmware_update_overall_timeout
+    if limit and now - remembered["began"] >= limit:
+        raise _failure(
+            remembered, f"it has not ended after {limit:g} seconds ([redfish] firmware_update_overall_timeout)"
+        )
+    try:
+        return _PHASES[remembered["phase"]](machine, remembered, now)
+    except MachineUnreachable:
+        if remembered["at"] == 0 and remembered["phase"] == "prepare":
+            raise
+        if remembered["phase"] == "send" and remembered["tasks"] is None:
+            raise  # nobody can find out whether it has been begun
+        return Effect(poll_after=_interval(machine), remember=remembered)
+
+
+def _next(remembered: Remembered, phase: str, seconds: float, **notes: Any) -> Effect:
+    return Effect(poll_after=seconds, remember={**remembered, **notes, "phase": phase})
+
+
+def _prepare(machine: Machine, remembered: Remembered, now: float) -> Effect:
+    """Note what there is before the update."""
+    with documents_of(machine) as documents:
+        if _action(documents) is None:
+            raise machine.unsupported("firmware update")
+        before = firmware_components.controller_version(documents) if _component(remembered) == BMC else None
+        known = tasks.known(documents)
+    return _next(remembered, "send", 0, tasks=known, before=before)
+
+
+def _send(machine: Machine, remembered: Remembered, now: float) -> Effect:
+    """Ask for the update; not if a conductor that died has done that, which a new task shows."""
+    with documents_of(machine) as documents:
+        known = remembered["tasks"]
+        new = [path for path in tasks.known(documents) or () if path not in known] if known is not None else []
+        task = new[-1] if new else tasks.path_of(_simple_update(documents, machine, _update(remembered)["url"]))
+    if task is None:
+        return _ended(machine, {**remembered, "rebooted": False}, now)
+    return _next(remembered, "task", _interval(machine), task=task, rebooted=False, starting_since=None)
+
+
+def _simple_update(documents: Documents, machine: Machine, url: str) -> Answer:
+    action = _action(documents)
+    path = None if action is None else link({"at": {"@odata.id": action.get("target")}}, "at")
+    if action is None or path is None:
+        raise machine.unsupported("firmware update")
+    body: dict[str, Any] = {"ImageURI": url}
+    protocol, allowed = urlsplit(url).scheme.upper(), action.get("TransferProtocol@Redfish.AllowableValues")
+    if not isinstance(allowed, list) or protocol in allowed:
+        body["TransferProtocol"] = protocol
+    targets = [Target.of(machine).system_id or link(documents.of_system)]
+    systems = documents.find(link(documents.find(documents.root), "Systems"))
+    if len(links(systems, "Members")) > 1:
+        return documents.post(path, {**body, "Targets": targets})
+    try:
+        return documents.post(path, body)
+    except exceptions.BadRequestError as error:
+        if "target" not in str(error).lower():
+            raise
+        return documents.post(path, {**body, "Targets": targets})
+
+
+def _action(documents: Documents) -> Mapping[str, Any] | None:
+    service = documents.find(link(documents.find(documents.root), "UpdateService"))
+    found = member(service, "Actions", "#UpdateService.SimpleUpdate")
+    return found if isinstance(found, dict) else None
+
+
+def _task(machine: Machine, remembered: Remembered, now: float) -> Effect:
+    """Look how far the task is; the machine is rebooted for a BIOS at once, for an adapter if that does not begin."""
+    with documents_of(machine) as documents:
+        progress = tasks.look(documents, remembered["task"])
+    if progress.outcome == "failed":
+        said = failures.shortened(progress.messages or "it gives no reason", Target.of(machine))
+        raise _failure(remembered, f"the task of the controller ended in the state {progress.state[:40]}: {said}")
+    if progress.outcome in ("done", "gone"):
+        return _ended(machine, remembered, now)
+    component, again = _component(remembered), _next(remembered, "task", _interval(machine))
+    if remembered["rebooted"] or component == BMC:
+        return again
+    if component == BIOS:
+        return _next(remembered, "reboot", 0, then="task") if progress.state in _BEGUN else again
+    if progress.state != "Starting":
+        return again
+    since = remembered["starting_since"] or now
+    if now - since >= machine.settings.redfish.firmware_update_nic_starting_wait:
+        return _next(remembered, "reboot", 0, then="task")
+    return _next(remembered, "task", _interval(machine), starting_since=since)
+
+
+def _ended(machine: Machine, remembered: Remembered, now: float) -> Effect:
+    """The task has ended well; or it has been forgotten, and nobody knows better."""
+    wait = _update(remembered)["wait"]
+    if _component(remembered) == BMC:
+        return _next(remembered, "version", 0, since=now)
+    if not remembered["rebooted"]:
+        return _next(remembered, "reboot", 0, then="settle")
+    return _next(remembered, "settle", wait or 0, **_settling(now + (wait or 0)))
+
+
+def _reboot(machine: Machine, remembered: Remembered, now: float) -> Effect:
+    switched = switch(machine, REBOOT)
+    wait = (_update(remembered)["wait"] or 0) if remembered["then"] == "settle" else 0
+    seconds = max(_interval(machine), wait)
+    again = _next(remembered, remembered["then"], seconds, rebooted=True, **_settling(now + seconds))
+    return replace(switched, poll_after=again.poll_after, remember=again.remember)
+
+
+def _version(machine: Machine, remembered: Remembered, now: float) -> Effect:
+    """Wait until the controller shows its new version; reboot the machine if it never does, or more updates follow."""
+    options = machine.settings.redfish
+    try:
+        with documents_of(machine) as documents:
+            version = firmware_components.controller_version(documents)
+    except (MachineUnreachable, ControllerError):
+        version = None
+    before = remembered["before"]
+    if version is not None and before is not None and version != before:
+        is_last = remembered["at"] + 1 == len(remembered["updates"])
+        if is_last:
+            return _next(remembered, "settle", 0, **_settling(now))
+        return _next(remembered, "reboot", 0, then="settle")
+    if now - remembered["since"] < (_update(remembered)["wait"] or options.firmware_update_reboot_delay):
+        return _next(remembered, "version", options.firmware_update_bmc_version_check_interval)
+    if version is not None and version == before:
+        return _next(remembered, "settle", 0, **_settling(now))
+    return _next(remembered, "reboot", 0, then="settle")
+
+
+def _settling(now: float) -> dict[str, Any]:
+    return {"since": now, "found": 0, "trouble": ""}
+
+
+def _settle(machine: Machine, remembered: Remembered, now: float) -> Effect:
+    """Go on when the controller has been usable for long enough."""
+    options = machine.settings.redfish
+    wanted, limit = options.firmware_update_required_successes, options.firmware_update_resource_validation_timeout
+    found, trouble = remembered["found"], remembered["trouble"]
+    components = {}
+    try:
+        with documents_of(machine) as documents:
+            components = firmware_components.read(documents)
+        found += 1
+    except (MachineUnreachable, ControllerError) as error:
+        found, trouble = 0, str(error)
+    if found < wanted and limit:
+        if now - remembered["since"] >= limit:
+            raise _failure(remembered, f"the controller was not usable for {limit:g} seconds afterwards. {trouble}")
+        seconds = options.firmware_update_validation_interval
+        return _next(remembered, "settle", seconds, found=found, trouble=trouble)
+    if remembered["at"] + 1 == len(remembered["updates"]):
+        return Effect(firmware=components)
+    kept = {name: value for name, value in remembered.items() if name in _UPDATES}
+    return _next({**kept, "at": remembered["at"] + 1}, "prepare", 0)
+
+
+def _update(remembered: Remembered) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = remembered["updates"][remembered["at"]]
+    return found
+
+
+def _component(remembered: Remembered) -> str:
+    return str(_update(remembered)["component"])
+
+
+def _failure(remembered: Remembered, why: str) -> InvalidValue:
+    return InvalidValue(message=f"The firmware of {_component(remembered)} was not updated: {why}")
+
+
+def _interval(machine: Machine) -> float:
+    seconds: float = machine.settings.redfish.firmware_update_status_interval
+    return seconds
+
+
+_PHASES: Mapping[str, Callable[[Machine, Remembered, float], Effect]] = {
+    "prepare": _prepare,
+    "send": _send,
+    "task": _task,
+    "reboot": _reboot,
+    "version": _version,
+    "settle": _settle,
+}
