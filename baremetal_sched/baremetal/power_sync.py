@@ -13,8 +13,11 @@ _FAILURES = "power_sync_failures"
 _EVENT_TYPE = "power"
 
 
-def compare(session: Session, node: Node, found: str | None, conductor: str, settings: Settings) -> None:
-    """``found`` is the power state that the machine of ``node`` (its row locked, free) is in; None: nobody can say.
+def compare(
+    session: Session, node: Node, found: str | None, conductor: str, settings: Settings, trouble: str = ""
+) -> None:
+    """``found`` is the power state that the machine of ``node`` (its row locked, free) is in; None: nobody can say, and
+    ``trouble`` is why, as far as that is known.
 
     If it is not what the node says, the machine is switched back (``force_power_state_during_sync``) by ``conductor``,
     or the node takes the machine's state. If it cannot be read, or switching back does not help, for more than
@@ -35,7 +38,7 @@ def compare(session: Session, node: Node, found: str | None, conductor: str, set
         set_internal(node, **{_FAILURES: 0})
         history.record(session, node, event, event_type=_EVENT_TYPE, severity="ERROR", conductor=conductor)
     elif failures >= options.power_state_sync_max_retries:
-        _give_up(session, node, found, conductor)
+        _give_up(session, node, found, conductor, trouble)
     else:
         set_internal(node, **{_FAILURES: failures + 1})
         if found is not None:
@@ -43,11 +46,12 @@ def compare(session: Session, node: Node, found: str | None, conductor: str, set
             work.request(session, node, conductor, power.KIND, {"target": node.power_state, "timeout": None})
 
 
-def _give_up(session: Session, node: Node, found: str | None, conductor: str) -> None:
+def _give_up(session: Session, node: Node, found: str | None, conductor: str, trouble: str) -> None:
     is_in = f"the machine is in state '{found}'" if found else "the state of the machine cannot be read"
+    why = f" {trouble}" if trouble and not found else ""
     reason = (
         f"During sync_power_state, max retries exceeded for node {node.uuid}: {is_in}, the node says "
-        f"'{node.power_state}'. Switching node to maintenance mode."
+        f"'{node.power_state}'. Switching node to maintenance mode.{why}"
     )
     node.power_state = found or states.ERROR
     node.last_error = reason

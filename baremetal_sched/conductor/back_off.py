@@ -34,13 +34,16 @@ class BackOff:
         with self._lock:
             return all(self._silent.get(address, (0, now))[1] <= now for address in addresses)
 
-    def note_silence(self, addresses: Collection[str], pause: float) -> None:
-        """Leave these alone, as nobody answered there: the first time ``pause`` seconds, each time twice as long."""
+    def note_silence(self, addresses: Collection[str], pause: float, longest: float | None = None) -> None:
+        """Leave these alone, as nobody answered there: the first time ``pause`` seconds, each time twice as long.
+
+        ``longest`` is how long at most, in seconds; an hour if it is None.
+        """
         now = self._clock()
         with self._lock:
             for address in addresses:
                 times = self._silent.get(address, (0, now))[0]
-                self._silent[address] = (times + 1, now + min(pause * 2 ** min(times, 30), _LONGEST_PAUSE))
+                self._silent[address] = (times + 1, now + min(pause * 2 ** min(times, 30), longest or _LONGEST_PAUSE))
 
     def note_answer(self, addresses: Collection[str]) -> None:
         """Forget that these were silent."""

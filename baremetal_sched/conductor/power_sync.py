@@ -23,14 +23,15 @@ from baremetal_sched.drivers import registry
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.errors import SchedulerError
 from baremetal_sched.errors.baremetal import MachineUnreachable
+from baremetal_sched.masking import mask_text
 
 log = structlog.get_logger(__name__)
 
 #: How long an address is left alone at first, in intervals between rounds: for the next one.
 _PAUSE_IN_INTERVALS = 1.5
 
-#: What to do about the state that was found (None: unknown), with the node locked.
-React = Callable[[Session, Node, str | None], None]
+#: What to do about the state that was found (None: unknown, with the reason), with the node locked.
+React = Callable[[Session, Node, str | None, str], None]
 
 
 def synchronize(host: Host) -> None:
@@ -48,14 +49,14 @@ def synchronize(host: Host) -> None:
     _ask_all(
         host,
         compared,
-        lambda session, node, found: power_sync.compare(session, node, found, host.name, host.settings),
+        lambda session, node, found, why: power_sync.compare(session, node, found, host.name, host.settings, why),
     )
 
 
 def recover(host: Host) -> None:
     """Look again after nodes that are in maintenance because their power could not be read or set."""
     failed = and_(Node.maintenance == true(), Node.fault == states.POWER_FAILURE)
-    _ask_all(host, failed, lambda session, node, found: power_sync.recover(session, node, found, host.name))
+    _ask_all(host, failed, lambda session, node, found, why: power_sync.recover(session, node, found, host.name))
 
 
 def _ask_all(host: Host, condition: ColumnElement[bool], react: React) -> None:
@@ -88,28 +89,33 @@ class _Inquiry:
         if machine is None or not self._host.back_off.is_due(addresses_of(machine)):
             return
         question.begun = time.monotonic()
+        found, why = None, ""
         try:
-            found = _power_state(machine)
+            found, why = _power_state(machine)
         except (OSError, MachineUnreachable) as error:
-            log.warning("cannot reach a machine", node=machine.uuid, reason=str(error))
-            found = None
+            why = str(error)
+            log.warning("cannot reach a machine", node=machine.uuid, reason=why)
             self._note_silence(machine)
         else:
             self._host.back_off.note_answer(addresses_of(machine))
         if not question.is_given_up:
-            self._write(found)
+            self._write(found, why)
 
     def give_up(self) -> None:
         """Nobody knows the machine's power: its driver does not come back."""
         if self._machine is not None:
             log.warning("a machine does not answer", node=self._machine.uuid)
             self._note_silence(self._machine)
-            self._write(None)
+            self._write(None, "Its driver does not come back.")
             self._host.database.write(partial(conductors.count_given_up_call, hostname=self._host.name))
 
     def _note_silence(self, machine: Machine) -> None:
-        interval = self._host.settings.conductor.sync_power_state_interval
-        self._host.back_off.note_silence(addresses_of(machine), _PAUSE_IN_INTERVALS * interval)
+        options = self._host.settings.conductor
+        pause, longest = (
+            _PAUSE_IN_INTERVALS * options.sync_power_state_interval,
+            options.power_failure_recovery_interval,
+        )
+        self._host.back_off.note_silence(addresses_of(machine), pause, max(pause, longest) if longest else None)
 
     def _find(self, session: Session) -> Machine | None:
         node = session.scalars(select(Node).where(Node.id == self._node_id, self._condition)).first()
@@ -118,24 +124,25 @@ class _Inquiry:
         self._revision = node.revision
         return Machine.of(node, self._host.settings)
 
-    def _write(self, found: str | None) -> None:
+    def _write(self, found: str | None, why: str) -> None:
         def write(session: Session) -> None:
             unchanged = select(Node).where(Node.id == self._node_id, Node.revision == self._revision, self._condition)
             node = session.scalars(unchanged.with_for_update()).first()
             if node is not None:
-                self._react(session, node, found)
+                self._react(session, node, found, mask_text(why))
 
         self._host.database.write(write)
 
 
-def _power_state(machine: Machine) -> str | None:
-    """Return the state; None if the driver cannot say. Raises OSError, MachineUnreachable."""
+def _power_state(machine: Machine) -> tuple[str | None, str]:
+    """Return the state; None, and why, if the driver cannot say. Raises OSError, MachineUnreachable."""
     try:
-        return Driver(machine).power.get_power_state(machine)
+        return Driver(machine).power.get_power_state(machine), ""
     except (OSError, MachineUnreachable):
         raise
     except SchedulerError as error:
         log.warning("cannot read a power state", node=machine.uuid, reason=str(error))
+        return None, str(error)
     except Exception:  # a driver may fail in any way
         log.exception("driver failed", node=machine.uuid)
-    return None
+        return None, "Its driver failed."

@@ -130,8 +130,10 @@ def test_nodes_that_are_locked_or_in_maintenance_or_enrolled_are_left_alone(
         service.set_columns(uuid, reservation=None, maintenance=False, provision_state="active")
 
 
-def test_fake_machines_are_not_asked(service: Service) -> None:
+def test_fake_machines_are_not_asked(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     service.add_node("n1")
+    in_use = {("power", name): registry.interface("power", name) for name in ("agent", "fake")}
+    monkeypatch.setattr(registry, "LOADED", in_use)
     with service.statements() as statements:
         service.conductors["c1"].do_chore(CHORE)
     assert statements == []
