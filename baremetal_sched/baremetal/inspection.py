@@ -17,6 +17,7 @@ from baremetal_sched.baremetal.machine import Finding
 from baremetal_sched.baremetal.node_fields import FIELDS
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.baremetal.rules import built_in, engine
+from baremetal_sched.baremetal.rules.actions import set_capability
 from baremetal_sched.baremetal.rules.limits import Budget
 from baremetal_sched.baremetal.rules.subject import ApiCall, Subject
 from baremetal_sched.baremetal.schemas.inspection_rules import PHASES
@@ -86,6 +87,7 @@ def judge(
     own = session.scalars(select(Port).where(Port.node_id == node.id)).all()
     subject, untouched = (_subject(session, node, own, finding) for _ in range(2))
     subject.inventory_before = before
+    _adopt_properties(subject, finding)
     registry.run(hooks, subject, settings)
     options = settings.inspection_rules
     subject.budget = Budget(options.max_size, options.time_limit)
@@ -155,6 +157,15 @@ def _subject(session: Session, node: Node, own: Sequence[Port], finding: Finding
         blank_port=_copy(ports.FIELDS.defaults, SETTABLE_ON_PORTS),
         read_only={name: getattr(node, name) for name in _READ_ONLY},
     )
+
+
+def _adopt_properties(subject: Subject, finding: Finding) -> None:
+    properties = subject.node["properties"]
+    properties.update(deepcopy(finding.properties))
+    known = {each.partition(":")[0] for each in str(properties.get("capabilities") or "").split(",")}
+    for name, value in finding.capabilities.items():
+        if name not in known:
+            set_capability(subject, name, value)
 
 
 def _copy(document: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:

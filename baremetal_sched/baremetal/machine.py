@@ -154,10 +154,17 @@ def together(*effects: Effect | None) -> Effect:
 
 @dataclass(frozen=True)
 class Finding:
-    """What an inspection found. ``inventory`` is as Ironic's agent reports it: cpu, memory, disks, interfaces, …."""
+    """What an inspection found. ``inventory`` is as Ironic's agent reports it: cpu, memory, disks, interfaces, ….
+
+    ``properties`` are what the node's own become, those of that name; ``capabilities`` are those that it gets unless it
+    has them. ``hooks`` are the names of inspection hooks that are run on all this.
+    """
 
     inventory: dict[str, Any] = field(default_factory=dict)
     plugin_data: dict[str, Any] = field(default_factory=dict)
+    properties: dict[str, Any] = field(default_factory=dict)
+    capabilities: dict[str, str] = field(default_factory=dict)
+    hooks: tuple[str, ...] = ()
 
 
 def set_internal(node: Node, **values: Any) -> None:

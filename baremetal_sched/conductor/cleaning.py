@@ -8,7 +8,7 @@ from baremetal_sched.baremetal.machine import NOTHING, Effect, set_internal
 from baremetal_sched.baremetal.state_machine import DONE, KEEP, WAIT
 from baremetal_sched.baremetal.states import MANAGEABLE
 from baremetal_sched.baremetal.steps import Kind
-from baremetal_sched.conductor import agent_use, step_plans, stepping
+from baremetal_sched.conductor import agent_use, caching, step_plans, stepping
 from baremetal_sched.conductor.step_plans import Planned
 from baremetal_sched.conductor.task import Task
 from baremetal_sched.db.models import Node
@@ -37,9 +37,11 @@ def clean(task: Task) -> None:
 
 
 def _start(task: Task, steps: Sequence[Planned], how: str, *, boots: bool) -> None:
+    keep = caching.look(task)
     ready = task.driver.deploy.prepare_cleaning(task.machine) if boots else NOTHING
 
     def note(session: Session, node: Node) -> None:
+        keep(session, node)
         ready.write(node)
         task.note(
             session, node, f"Starting {how} cleaning with steps: {stepping.names_of(steps)}", f"{how}_cleaning_start"

@@ -14,7 +14,7 @@ from baremetal_sched.baremetal.machine import Finding, together
 from baremetal_sched.baremetal.ownership import live_members
 from baremetal_sched.baremetal.state_machine import DONE, WAIT
 from baremetal_sched.baremetal.states import POWER_OFF, REBOOT
-from baremetal_sched.conductor import api_calls
+from baremetal_sched.conductor import api_calls, caching
 from baremetal_sched.conductor.task import Task
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import SchedulerError
@@ -28,7 +28,8 @@ def inspect(task: Task) -> None:
     found = task.driver.inspect.inspect_hardware(task.machine)
     if isinstance(found, Finding):
         _keep(task, found)
-        _conclude(task, found)
+        task.write(caching.look(task))
+        _conclude(task, found, hooks=found.hooks)
     else:
         task.end(WAIT, lambda session, node: found.write(node))
 

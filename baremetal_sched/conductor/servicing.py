@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.machine import NOTHING, set_internal
 from baremetal_sched.baremetal.state_machine import DONE, WAIT
 from baremetal_sched.baremetal.steps import Kind
-from baremetal_sched.conductor import agent_use, step_plans, stepping
+from baremetal_sched.conductor import agent_use, caching, step_plans, stepping
 from baremetal_sched.conductor.step_plans import Planned
 from baremetal_sched.conductor.task import Task
 from baremetal_sched.db.models import Node
@@ -24,9 +24,11 @@ def service(task: Task) -> None:
         boots = agent_use.is_needed(driver, _KIND, steps, disabled=arguments["disable_ramdisk"])
     except InvalidValue as error:
         raise InvalidValue(message=f"Cannot service node {task.machine.uuid}: {error}") from error
+    keep = caching.look(task)
     ready = driver.deploy.prepare_service(task.machine) if boots else NOTHING
 
     def note(session: Session, node: Node) -> None:
+        keep(session, node)
         ready.write(node)
         task.note(session, node, f"Starting servicing with steps: {stepping.names_of(steps)}", "servicing_start")
 

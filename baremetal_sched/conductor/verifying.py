@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.state_machine import DONE
+from baremetal_sched.conductor import caching
 from baremetal_sched.conductor.task import Task
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue, SchedulerError, UnavailableError
@@ -17,7 +18,7 @@ _BOOT_SETTINGS = ("boot_mode", "secure_boot")
 def verify(task: Task) -> None:
     """The node has to have power that can be switched; its power state becomes the one that the driver reports.
 
-    So do boot mode and secure boot, if the driver knows them.
+    So do boot mode, secure boot, settings of the BIOS and firmware, if the driver knows them.
     """
     power, doing = task.driver.power, "validate power driver interface"
     try:
@@ -29,8 +30,10 @@ def verify(task: Task) -> None:
     except SchedulerError as error:
         raise InvalidValue(message=f"Failed to {doing} for node {task.machine.uuid}. Error: {error}") from error
     found = {"power_state": state, **_boot_settings(task)}
+    keep = caching.look(task)
 
     def write(session: Session, node: Node) -> None:
+        keep(session, node)
         for name, value in found.items():
             setattr(node, name, value)
 

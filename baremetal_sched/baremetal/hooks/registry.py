@@ -50,21 +50,25 @@ HOOKS: Mapping[str, Hook] = {
 
 def enabled(settings: Settings) -> Sequence[str]:
     """The names in ``[inspector] hooks``. Raises InvalidValue for one that is unknown, or that lacks one before it."""
-    names = [name.strip() for name in settings.inspector.hooks.split(",") if name.strip()]
+    return named(settings.inspector.hooks, "[inspector] hooks")
+
+
+def named(text: str, option: str) -> Sequence[str]:
+    """The names in the value of an option. Raises InvalidValue like ``enabled``."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
     for position, name in enumerate(names):
         if name not in HOOKS:
-            raise InvalidValue(
-                message=f"[inspector] hooks: there is no hook {name!r}; there are {', '.join(sorted(HOOKS))}."
-            )
+            raise InvalidValue(message=f"{option}: there is no hook {name!r}; there are {', '.join(sorted(HOOKS))}.")
         missing = [needed for needed in HOOKS[name].needs if needed not in names[:position]]
         if missing:
-            raise InvalidValue(message=f"[inspector] hooks: {name} needs {', '.join(missing)} before it.")
+            raise InvalidValue(message=f"{option}: {name} needs {', '.join(missing)} before it.")
     return names
 
 
 def check(settings: Settings) -> None:
     """Raise InvalidValue if hooks could not run with these settings."""
     enabled(settings)
+    named(settings.redfish.inspection_hooks, "[redfish] inspection_hooks")
     accelerators.known_accelerators(settings)
     hardware.pci_device_names(settings)
     ports.physical_networks(settings)

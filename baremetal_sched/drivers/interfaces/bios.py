@@ -9,6 +9,9 @@ from baremetal_sched.drivers.interfaces.polled import PolledInterface
 class BiosInterface(PolledInterface, Protocol):
     """Changes BIOS settings, by steps of cleaning."""
 
+    #: Can ``cache_bios_settings`` be called at any time, and has the settings when it returns?
+    reads_settings: bool = False
+
     def validate(self, machine: Machine) -> None:
         """Raise a SchedulerError unless the settings can be changed."""
         raise machine.unsupported("bios")

@@ -9,6 +9,9 @@ from baremetal_sched.drivers.interfaces.polled import PolledInterface
 class FirmwareInterface(PolledInterface, Protocol):
     """Updates firmware, by steps of cleaning."""
 
+    #: Can ``cache_firmware_components`` be called?
+    reads_components: bool = False
+
     def validate(self, machine: Machine) -> None:
         """Raise a SchedulerError unless firmware can be updated."""
         raise machine.unsupported("firmware")

@@ -41,6 +41,8 @@ _UNKNOWN = frozenset(("None", "OEM", ""))
 class RedfishBios(BiosInterface):
     """Changes the settings that the controller keeps for the next boot."""
 
+    reads_settings = True
+
     def validate(self, machine: Machine) -> None:
         Target.of(machine)
 

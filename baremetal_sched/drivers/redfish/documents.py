@@ -11,6 +11,7 @@ from sushy import exceptions
 from sushy.resources.system.system import System
 
 from baremetal_sched.baremetal.machine import Machine
+from baremetal_sched.drivers import progress
 from baremetal_sched.drivers.redfish import connection
 from baremetal_sched.drivers.redfish.driver_info import Target
 
@@ -46,6 +47,7 @@ class Documents:
 
     def ask(self, path: str) -> Answer:
         """Like ``get``, with the status."""
+        progress.note()
         return _answer(self._connector.get(path))
 
     def find(self, path: str | None) -> Document | None:
@@ -69,10 +71,12 @@ class Documents:
 
     def patch(self, path: str, body: Document, etag: str | None = None) -> Answer:
         """Change a resource. Raises sushy's errors."""
+        progress.note()
         return _answer(self._connector.patch(path, data=dict(body), etag=etag))
 
     def post(self, path: str, body: Document) -> Answer:
         """Call an action. Raises sushy's errors."""
+        progress.note()
         return _answer(self._connector.post(path, data=dict(body)))
 
 

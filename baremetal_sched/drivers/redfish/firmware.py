@@ -29,6 +29,8 @@ _LONGEST_URL, _LONGEST_WAIT, _MOST_UPDATES = 2048, 86400, 64
 class RedfishFirmware(FirmwareInterface):
     """Lets the controller get files and write them to its machine's components."""
 
+    reads_components = True
+
     def validate(self, machine: Machine) -> None:
         Target.of(machine)
 

@@ -1,0 +1,54 @@
+"""What is kept of a machine's BIOS and firmware, and read again when there is an occasion."""
+
+from collections.abc import Callable
+
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import bios, firmware
+from baremetal_sched.baremetal.machine import NOTHING, Effect
+from baremetal_sched.conductor.task import Change, Task
+from baremetal_sched.db.models import Node
+from baremetal_sched.errors import SchedulerError, UnavailableError
+from baremetal_sched.errors.baremetal import MachineUnreachable
+
+
+def look(task: Task) -> Change:
+    """Read BIOS settings and firmware components, if the interfaces can; returns the change that keeps them.
+
+    A machine that does not say them loses nothing by that: only a line is logged.
+    """
+    found: list[Effect] = []
+    try:
+        found = [_asked(task, _settings), _asked(task, _components)]
+    except MachineUnreachable as error:
+        task.job.log.warning("BIOS settings and firmware components cannot be read", reason=str(error))
+
+    def keep(session: Session, node: Node) -> None:
+        for effect in found:
+            if effect.bios is not None:
+                bios.keep(session, node, effect.bios)
+            firmware.keep(session, node, effect.firmware)
+
+    return keep
+
+
+def _settings(task: Task) -> Effect:
+    interface = task.driver.bios
+    return interface.cache_bios_settings(task.machine) if interface.reads_settings else NOTHING
+
+
+def _components(task: Task) -> Effect:
+    interface = task.driver.firmware
+    return interface.cache_firmware_components(task.machine) if interface.reads_components else NOTHING
+
+
+def _asked(task: Task, ask: Callable[[Task], Effect]) -> Effect:
+    try:
+        return ask(task)
+    except (UnavailableError, MachineUnreachable):
+        raise
+    except SchedulerError as error:
+        task.job.log.info("BIOS settings or firmware components are not known", reason=str(error))
+    except Exception:  # a driver may fail in any way
+        task.job.log.exception("driver failed to say BIOS settings or firmware components")
+    return NOTHING
