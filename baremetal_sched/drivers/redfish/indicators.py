@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from sushy import IndicatorLED
-from sushy.exceptions import SushyError
+from sushy.exceptions import AccessError, SushyError
+from sushy.exceptions import ConnectionError as NoConnection
 from sushy.resources.system.system import System
 
-from baremetal_sched.drivers.redfish import failures
 from baremetal_sched.errors import InvalidValue
 
 _STATES = {IndicatorLED.LIT: "on", IndicatorLED.OFF: "off", IndicatorLED.BLINKING: "blinking"}
@@ -55,9 +55,10 @@ def _all(system: System) -> Iterator[tuple[str, str, Any]]:
 def _optional(found: Iterator[tuple[str, str, Any]]) -> Iterator[tuple[str, str, Any]]:
     try:
         yield from found
-    except SushyError as error:
-        if not failures.is_refusal(error):
-            raise
+    except (NoConnection, AccessError):
+        raise
+    except SushyError:  # it has no such resources, or fails when it is asked for them
+        return
 
 
 def _chassis(system: System) -> Iterator[tuple[str, str, Any]]:
