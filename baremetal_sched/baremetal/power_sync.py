@@ -22,15 +22,21 @@ def compare(
     If it is not what the node says, the machine is switched back (``force_power_state_during_sync``) by ``conductor``,
     or the node takes the machine's state. If it cannot be read, or switching back does not help, for more than
     ``power_state_sync_max_retries`` times in a row, the node goes into maintenance, with the fault "power failure".
+
+    A node whose power was never known takes the machine's state as soon as there is one.
     """
     options = settings.conductor
+    if node.power_state is None:
+        node.power_state = found
+        return
     failures: int = (node.driver_internal_info or {}).get(_FAILURES, 0)
     if found is not None and found == node.power_state:
         if failures:
             set_internal(node, **{_FAILURES: 0})
         return
-    back_is_off_limits = node.disable_power_off and node.power_state == states.POWER_OFF
-    if found is not None and (not options.force_power_state_during_sync or back_is_off_limits):
+    is_wanted = options.force_power_state_during_sync and node.power_state in (states.POWER_ON, states.POWER_OFF)
+    is_off_limits = node.disable_power_off and node.power_state == states.POWER_OFF
+    if found is not None and (not is_wanted or is_off_limits):
         event = (
             f"The machine is in state '{found}', not in '{node.power_state}' as the node said; the node says so now."
         )

@@ -37,13 +37,11 @@ React = Callable[[Session, Node, str | None, str], None]
 def synchronize(host: Host) -> None:
     """Compare the power of this conductor's nodes with their machines, where a machine can be asked.
 
-    Left out are nodes that are reserved, enrolled only, or in maintenance, and those whose power nobody has known yet:
-    that is for verifying them.
+    Left out are nodes that are reserved, enrolled only, or in maintenance.
     """
     compared = and_(
         Node.maintenance == false(),
         Node.provision_state != states.ENROLL,
-        Node.power_state.is_not(None),
         Node.target_power_state.is_(None),
     )
     _ask_all(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from baremetal_sched.conductor.chores import CHORES
+from baremetal_sched.drivers import power_waiting
 from tests.emulators.ipmi_bmc import PASSWORD, IpmiBmc, ipmi_bmc
 from tests.processes import wait_until
 from tests.service import Service, fault
@@ -19,7 +20,7 @@ pytestmark = [
 
 CHORE = next(chore for chore in CHORES if chore.name == "power")
 RECOVERY = next(chore for chore in CHORES if chore.name == "power failures")
-IPMI = {"command_retry_timeout": 2, "min_command_interval": 0}
+IPMI = {"command_retry_timeout": 1, "min_command_interval": 0}
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +36,11 @@ def bmc(controller: IpmiBmc) -> IpmiBmc:
     (controller.folder / "boot").write_text("0000000000")
     (controller.folder / "journal").write_text("")
     return controller
+
+
+@pytest.fixture(autouse=True)
+def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(power_waiting, "PACE", power_waiting.Pace(first=0.05, longest=0.2, settle=1))
 
 
 @pytest.fixture
@@ -124,7 +130,7 @@ def test_or_the_node_says_what_the_machine_does(database_url: str, bmc: IpmiBmc)
 def test_all_that_power_can_be_brought_to(fleet: Service, bmc: IpmiBmc) -> None:
     uuid = enroll(fleet, bmc.driver_info())
     manage(fleet, uuid)
-    bmc.let_switching_take(0.3)
+    bmc.let_switching_take(0.1)
     for target, state, asked in (
         ("rebooting", "power on", ["on"]),
         ("rebooting", "power on", ["off", "on"]),

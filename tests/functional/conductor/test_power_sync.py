@@ -130,6 +130,23 @@ def test_nodes_that_are_locked_or_in_maintenance_or_enrolled_are_left_alone(
         service.set_columns(uuid, reservation=None, maintenance=False, provision_state="active")
 
 
+@pytest.mark.parametrize("known", [None, "error"])
+def test_a_node_whose_power_nobody_knew_takes_the_state_of_the_machine(
+    service: Service, uuid: str, machine: Real, known: str | None
+) -> None:
+    """Nobody wanted it there, so the machine is not switched."""
+    service.set_columns(uuid, power_state=known, provision_state="available")
+    assert service.candidates("resources=CUSTOM_GOLD:1") == set()
+    machine.state = None
+    synchronize(service)
+    assert (service.node(uuid)["power_state"], service.node(uuid)["maintenance"]) == (known, False)
+    machine.state = "power off"
+    synchronize(service)
+    assert (machine.state, service.node(uuid)["power_state"]) == ("power off", "power off")
+    assert service.node(uuid)["reservation"] is None
+    assert service.candidates("resources=CUSTOM_GOLD:1") == {uuid}
+
+
 def test_fake_machines_are_not_asked(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     service.add_node("n1")
     in_use = {("power", name): registry.interface("power", name) for name in ("agent", "fake")}
