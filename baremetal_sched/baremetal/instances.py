@@ -4,6 +4,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import allocations
 from baremetal_sched.db.models import Node
+from baremetal_sched.db.sealing import readable
 
 _RESCUE_PASSWORDS = ("rescue_password", "hashed_rescue_password")
 
@@ -13,10 +14,10 @@ def remove(session: Session, node: Node) -> None:
 
     Its allocation goes. Traits, resource class and name stay, and so does what others claimed in placement.
     """
-    internal = dict(node.driver_internal_info or {})
+    internal = dict(readable(node.driver_internal_info))
     if internal.pop("automatic_lessee", False):
         node.lessee = None
-    node.driver_internal_info = internal
+        node.driver_internal_info = internal
     allocations.release(session, node)
     node.instance_info = {}
     node.instance_uuid = node.instance_name = None
@@ -24,6 +25,6 @@ def remove(session: Session, node: Node) -> None:
 
 def forget_rescue_password(node: Node) -> None:
     """Nobody is to log in to a rescue system any more."""
-    node.instance_info = {
-        name: value for name, value in (node.instance_info or {}).items() if name not in _RESCUE_PASSWORDS
-    }
+    known = readable(node.instance_info)
+    if any(name in known for name in _RESCUE_PASSWORDS):
+        node.instance_info = {name: value for name, value in known.items() if name not in _RESCUE_PASSWORDS}

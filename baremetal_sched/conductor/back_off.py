@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Collection
 
 from baremetal_sched.baremetal.machine import Machine
+from baremetal_sched.db.sealing import readable
 
 #: In seconds.
 _LONGEST_PAUSE = 3600.0
@@ -15,7 +16,7 @@ _SUFFIX = "_address"
 
 def addresses_of(machine: Machine) -> frozenset[str]:
     """Return where the machine is managed; what has no address is a place of its own."""
-    named = [value for name, value in machine.driver_info.items() if name.endswith(_SUFFIX) and value]
+    named = [value for name, value in readable(machine.driver_info).items() if name.endswith(_SUFFIX) and value]
     return frozenset(str(value) for value in named) or frozenset((machine.uuid,))
 
 

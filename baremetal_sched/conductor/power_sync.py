@@ -21,7 +21,7 @@ from baremetal_sched.conductor.questions import Question
 from baremetal_sched.db.models import Node
 from baremetal_sched.drivers import registry
 from baremetal_sched.drivers.driver import Driver
-from baremetal_sched.errors import SchedulerError
+from baremetal_sched.errors import SchedulerError, SecretsUnreadable
 from baremetal_sched.errors.baremetal import MachineUnreachable
 from baremetal_sched.masking import mask_text
 
@@ -129,7 +129,10 @@ class _Inquiry:
             if node is not None:
                 self._react(session, node, found, mask_text(why))
 
-        self._host.database.write(write)
+        try:
+            self._host.database.write(write)
+        except SecretsUnreadable as error:
+            log.warning("cannot note a power state", node_id=self._node_id, reason=str(error))
 
 
 def _power_state(machine: Machine) -> tuple[str | None, str]:

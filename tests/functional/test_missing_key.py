@@ -1,0 +1,140 @@
+"""A node whose documents cannot be decrypted disturbs no other, and no request about it is a defect."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from baremetal_sched.conductor.chores import CHORES
+from baremetal_sched.db.keyring import generate_key
+from baremetal_sched.db.models import Node
+from baremetal_sched.drivers.fake.power import FakePower
+from tests.service import Service
+
+pytestmark = pytest.mark.shows_secrets
+
+SECRET = {"ipmi_address": "192.0.2.9", "ipmi_password": "hunter2hunter2"}
+STEP = {"interface": "deploy", "step": "x", "args": SECRET}
+DOCUMENTS = {
+    **dict.fromkeys(("driver_info", "instance_info", "driver_internal_info"), SECRET),
+    **dict.fromkeys(("clean_step", "deploy_step", "service_step"), STEP),
+}
+
+
+@pytest.fixture
+def service(database_url: str, tmp_path: Path) -> Iterator[Service]:
+    """Without the key of the node "lost"; the node "other" is as it should be."""
+    path = tmp_path / "keys"
+    path.touch(mode=0o600)
+    path.write_text(generate_key())
+    with Service(database_url, database={"secrets_key_file": str(path)}) as before:
+        before.add_conductor("c1")
+        before.set_columns(before.add_node("lost"), **DOCUMENTS)
+    del before._overrides["database"]["secrets_key_file"]
+    options = {"sync_power_state_interval": 60, "power_state_sync_max_retries": 1}
+    with Service(database_url, conductor=options) as running:
+        running.add_conductor("c1")
+        running.add_node("other", driver_info=SECRET)
+        yield running
+
+
+#: Most of what can be asked of a node, with a body that is good.
+REQUESTS: tuple[tuple[str, str, Any], ...] = (
+    *(("GET", path, None) for path in ("", "/states", "/validate", "/ports", "/traits", "/history", "/inventory")),
+    *(("GET", path, None) for path in ("/bios", "/firmware", "/volume/targets", "/states/console", "/management")),
+    *(("GET", path, None) for path in ("/management/boot_device", "/management/boot_device/supported", "/vifs")),
+    *(("GET", path, None) for path in ("/allocation", "/management/indicators", "/vendor_passthru/methods")),
+    ("PUT", "/states/power", {"target": "rebooting"}),
+    ("PUT", "/states/power", {"target": "power off"}),
+    ("PUT", "/states/boot_mode", {"target": "uefi"}),
+    ("PUT", "/states/secure_boot", {"target": True}),
+    ("PUT", "/states/console", {"enabled": True}),
+    ("PUT", "/states/raid", {"logical_disks": [{"size_gb": 1, "raid_level": "1"}]}),
+    ("PUT", "/management/boot_device", {"boot_device": "pxe"}),
+    ("PUT", "/management/inject_nmi", {}),
+    ("POST", "/vifs", {"id": "11111111-1111-1111-1111-111111111111"}),
+    ("POST", "/vendor_passthru/second_method", {"bar": "kazoo"}),
+    ("POST", "/vmedia", {"device_type": "cdrom", "image_url": "http://192.0.2.1/x"}),
+    ("DELETE", "/vmedia", None),
+    ("PUT", "/maintenance", {"reason": "x"}),
+    ("DELETE", "/maintenance", None),
+    ("PUT", "/traits", {"traits": ["CUSTOM_A"]}),
+    ("PATCH", "", [{"op": "add", "path": "/extra/a", "value": 1}]),
+    ("PATCH", "", [{"op": "remove", "path": "/driver_info"}]),
+    ("PATCH", "", [{"op": "replace", "path": "/driver_info/ipmi_password", "value": "x"}]),
+)
+
+VERBS = (
+    *("active", "deleted", "rebuild", "manage", "provide", "inspect", "abort", "adopt", "rescue", "unrescue", "unhold"),
+    *("clean", "service", "undeploy"),
+)
+STATES = (
+    "enroll",
+    "manageable",
+    "available",
+    "active",
+    "deploy failed",
+    "clean wait",
+    "clean failed",
+    "rescue",
+    "error",
+)
+
+
+def test_no_request_is_a_defect(service: Service, lines: io.StringIO) -> None:
+    for method, path, body in REQUESTS:
+        answer = service.baremetal(method, f"/nodes/lost{path}", body, status="*")
+        assert answer.status_int not in (500, 502), (method, path, answer.text)
+        service.work()
+        service.set_columns(uuid_of(service), reservation=None)
+    assert service.baremetal("GET", "/nodes/detail").json["nodes"][0]["driver_info"]["ipmi_password"] == "******"
+    agents = ("/lookup?node_uuid={0}", "/lookup?addresses=52:54:00:00:00:01")
+    for path in agents:
+        assert service.baremetal("GET", path.format(uuid_of(service)), status="*").status_int != 500
+    beat = {"callback_url": "http://192.0.2.1:9999", "agent_token": "x", "agent_version": "11.0"}
+    assert service.baremetal("POST", "/heartbeat/lost", beat, status="*").status_int == 503
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_no_verb_leaves_it_reserved(service: Service, state: str) -> None:
+    steps = {name: [STEP] for name in ("clean_steps", "service_steps")}
+    for verb in VERBS:
+        service.set_columns(uuid_of(service), provision_state=state, target_provision_state=None, maintenance=False)
+        more = {"clean": {"clean_steps": steps["clean_steps"]}, "service": {"service_steps": steps["service_steps"]}}
+        more["rescue"] = {"rescue_password": "x"}
+        body = {"target": verb, **more.get(verb, {})}
+        answer = service.baremetal("PUT", "/nodes/lost/states/provision", body, status="*")
+        assert answer.status_int in (202, 400, 409, 503), (verb, answer.text)
+        service.work()
+        assert service.node("lost")["reservation"] is None, verb
+
+
+def uuid_of(service: Service) -> str:
+    return str(service.node("lost")["uuid"])
+
+
+@pytest.mark.parametrize(
+    "state", ["available", "clean wait", "wait call-back", "rescue wait", "inspect wait", "deleting"]
+)
+def test_chores_go_on(service: Service, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the other node, whose machine is not as the node says."""
+    monkeypatch.setattr(FakePower, "get_power_state", lambda self, machine: "power on")
+    monkeypatch.setattr(FakePower, "only_remembers", False)
+    settings = service.conductors["c1"]._settings
+    settings.set_override("force_power_state_during_sync", False, "conductor")
+    for name in ("clean_callback_timeout", "deploy_callback_timeout", "rescue_callback_timeout"):
+        settings.set_override(name, 1, "conductor")
+    long_ago = service.database.read(lambda session: session.query(Node.created_at).first())[0].replace(year=2020)
+    columns = {"provision_state": state, "provision_updated_at": long_ago}
+    service.set_columns(uuid_of(service), **columns, inspection_started_at=long_ago, power_state="power on")
+    service.set_columns(service.node("other")["uuid"], power_state="power off")
+    for _ in range(4):
+        for chore in CHORES:
+            service.conductors["c1"].do_chore(chore)
+        service.work()
+    assert service.node("other")["power_state"] == "power on"
+    lost = service.node("lost")
+    assert lost["reservation"] is None
+    assert state not in ("clean wait", "wait call-back", "rescue wait") or lost["provision_state"] != state
