@@ -14,10 +14,19 @@ from tests.processes import BAREMETAL_SCHED, Program, Values, conductor, serve, 
 GUARD = Path(__file__).with_name("guard")
 #: The account at the controllers.
 USERS = {"admin": "emulated-password-1"}
+_INTERVALS = (
+    "firmware_update_status_interval",
+    "firmware_update_bmc_version_check_interval",
+    "firmware_update_validation_interval",
+)
 SETTINGS: dict[str, dict[str, Any]] = {
     "DEFAULT": {"enabled_hardware_types": "redfish,fake-hardware"},
     "conductor": {"heartbeat_interval": 0.5, "power_state_change_timeout": 30},
-    "redfish": {"connection_attempts": 2, "connection_retry_interval": 0.1},
+    "redfish": {
+        "connection_attempts": 2,
+        "connection_retry_interval": 0.1,
+        **dict.fromkeys(_INTERVALS, 0.2),
+    },
 }
 WAIT = "--wait 60"
 

@@ -38,8 +38,8 @@ def test_twenty_machines(here: Site, emulator: Emulator) -> None:
     names = " ".join(FLEET)
     here.openstack(f"baremetal node manage {names} {WAIT}")
     here.openstack(f"baremetal node provide {names} {WAIT}")
-    nodes = here.openstack("baremetal node list -f json --fields name provision_state power_state")
-    assert {(node["Provisioning State"], node["Power State"]) for node in nodes} == {("available", "power off")}
+    nodes = here.openstack("baremetal node list -f json")
+    assert {(node["provision_state"], node["power_state"]) for node in nodes} == {("available", "power off")}
     offered = here.openstack("allocation candidate list --resource CUSTOM_GOLD=1 -f json")
     assert len(offered) == len(FLEET)
 

@@ -33,7 +33,13 @@ ONLY = re.compile(os.environ.get("STORIES", ""))
 SETTINGS: dict[str, dict[str, Any]] = {
     "DEFAULT": {"enabled_hardware_types": "redfish,fake-hardware"},
     "conductor": {"power_state_change_timeout": 20, "soft_power_off_timeout": 10, "sync_power_state_interval": 0},
-    "redfish": {"connection_attempts": 1, "connection_retry_interval": 0.1},
+    "redfish": {
+        "connection_attempts": 1,
+        "connection_retry_interval": 0.1,
+        "firmware_update_status_interval": 1,
+        "firmware_update_validation_interval": 1,
+        "firmware_update_bmc_version_check_interval": 1,
+    },
 }
 
 
