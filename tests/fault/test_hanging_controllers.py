@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 MACHINES, HANGING = 100, 30
 #: Seconds between two comparisons of power states.
-ROUND = 5.0
+ROUND = 4.0
 SETTINGS = {
     "DEFAULT": {"enabled_hardware_types": "fake-hardware,redfish", "graceful_shutdown_timeout": 1},
     "conductor": {

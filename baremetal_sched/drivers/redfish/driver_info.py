@@ -76,6 +76,8 @@ def _text(info: Mapping[str, Any], name: str) -> str | None:
     value = info.get(name)
     if value is None or value == "":
         return None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        raise _wrong(name, "is a number, and has to be a text. Clients take digits for a text if these are in quotes")
     if not isinstance(value, str) or len(value) > _LONGEST:
         raise _wrong(name, f"has to be a text of up to {_LONGEST} characters")
     if not value.isprintable():
@@ -121,8 +123,15 @@ def _verify_ca(info: Mapping[str, Any], default: str | None) -> bool | str:
         return default or True
     if value is False:
         return False
-    if isinstance(value, str) and value and value.isprintable() and len(value) <= _LONGEST and Path(value).exists():
+    if isinstance(value, str) and value and value.isprintable() and len(value) <= _LONGEST and _is_there(Path(value)):
         return value
     raise _wrong(
         VERIFY_CA, "has to be true, false, or a file or folder of certificates that is there on the node's conductor"
     )
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_file() or path.is_dir()
+    except OSError:  # nobody may look there
+        return False

@@ -123,6 +123,8 @@ def _silence(error: BaseException, target: Target) -> str:
             "its certificate cannot be verified: it is signed by an authority that is not trusted here, has expired, "
             f"or is for another name. Let driver_info/{VERIFY_CA} name a file with the authority's certificate."
         )
+    if "[X509" in text:
+        return f"there is no certificate of an authority in the file that driver_info/{VERIFY_CA} names."
     if any(isinstance(each, requests.exceptions.SSLError) for each in causes):
         return (
             f"it does not speak TLS as it should ({shortened(str(causes[-1]), target)}). Look at driver_info/{ADDRESS}."

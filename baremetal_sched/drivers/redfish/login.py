@@ -1,5 +1,6 @@
 """Logging in at controllers: basic authentication, or a session, which is opened again when it has expired."""
 
+import re
 import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,10 +12,13 @@ from requests.auth import AuthBase
 from sushy import auth, exceptions
 
 from baremetal_sched.drivers.redfish.driver_info import Target
-from baremetal_sched.drivers.redfish.transport import Transport
+from baremetal_sched.drivers.redfish.transport import Nonsense, Transport
 
 #: In seconds: nobody should have to wait for a controller that does not let go.
 _LOGOUT_SECONDS = 2.0
+
+#: What can be sent in a header, in one line.
+_TOKEN = re.compile(r"[!-~]{1,8192}")
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,8 @@ class Login(auth.AuthBase):  # type: ignore[misc]
         response = self._ask(transport, "POST", self._sessions_path, auth=transport.auth, json=body, timeout=timeout)
         token = response.headers.get("X-Auth-Token")
         if response.status_code < HTTPStatus.MULTIPLE_CHOICES and token:
+            if not _TOKEN.fullmatch(token):
+                raise Nonsense("opened a session with a token that cannot be sent.")
             return Session(token, response.headers.get("Location") or _path_in(response))
         if self._target.auth_type == "auto":
             # After 401, too: what answers that may be a guard that knows basic authentication only.

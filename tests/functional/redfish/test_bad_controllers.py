@@ -157,6 +157,23 @@ def test_a_certificate_of_another_authority(tmp_path: Path) -> None:
         connection.close_all(5)
 
 
+def test_a_file_without_a_certificate(tmp_path: Path) -> None:
+    own, other = make_certificate(tmp_path, "own"), tmp_path / "other.pem"
+    other.write_text("certificate")
+    with RedfishService(tls=(str(own.certificate), str(own.key))) as service:
+        error = failure(service.url, redfish_verify_ca=str(other))
+    assert "no certificate of an authority in the file that driver_info/redfish_verify_ca names" in str(error)
+
+
+def test_a_token_that_cannot_be_sent() -> None:
+    """It is nowhere to be seen."""
+    root = document(b'{"Id": "1", "Name": "1"}', "X-Auth-Token: token-of-1", " continued", "Location: /a")
+    with raw(saying(root)) as server:
+        error = failure(server.url)
+    assert "a token that cannot be sent" in str(error)
+    assert "token-of-1" not in str(error)
+
+
 def test_a_certificate_that_has_expired(tmp_path: Path) -> None:
     own = make_certificate(tmp_path, "own", days=(-3, -1))
     with RedfishService(tls=(str(own.certificate), str(own.key))) as service:

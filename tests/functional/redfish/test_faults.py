@@ -60,8 +60,8 @@ def is_offered(service: Service) -> bool:
 
 def synchronize(service: Service, times: int) -> None:
     """So many rounds in which the machine was asked."""
-    for number in range(times):
-        time.sleep(0.02 * 2**number)  # an address that does not answer is left alone, each time for longer
+    for _ in range(times):
+        time.sleep(0.03)  # an address that does not answer is left alone for a while
         service.conductors["c1"].do_chore(CHORE)
         service.work()
 
@@ -186,3 +186,10 @@ def test_validation_names_what_is_missing(service: Service, bmc: RedfishService)
     assert "driver_info/redfish_password is missing" in found["management"]["reason"]
     properties = service.baremetal("GET", "/drivers/redfish/properties").json
     assert "Required" in properties["redfish_address"]
+
+
+def test_a_conductor_that_stops_logs_out(service: Service, bmc: RedfishService) -> None:
+    offered(service, bmc)
+    assert len(bmc.controller.sessions.ids) == 1
+    service.conductors["c1"].finish()
+    assert bmc.controller.sessions.ids == []

@@ -1,5 +1,7 @@
 """``driver_info`` of Redfish machines: what is understood, and what is said about the rest."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +63,12 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     *(({"redfish_username": value}, "driver_info/redfish_username ") for value in (7, {}, "a\nb", "a" * 1025)),
     *(({"redfish_password": value}, "driver_info/redfish_password ") for value in (7, ["a"], "a\nb")),
-    *(({"redfish_verify_ca": value}, "driver_info/redfish_verify_ca ") for value in (7, [], "/none", "", "a\0b")),
+    *(
+        ({"redfish_verify_ca": value}, "driver_info/redfish_verify_ca ")
+        for value in (7, [], "/none", "/dev/zero", "", "a\0b")
+    ),
     *(({"redfish_auth_type": value}, "driver_info/redfish_auth_type ") for value in (7, [], "", "Basic")),
+    ({"redfish_password": 1234}, "is a number, and has to be a text"),
     ({"redfish_auth_type": "session"}, "driver_info/redfish_username is missing"),
     ({"redfish_auth_type": "session", "redfish_username": "root"}, "driver_info/redfish_password is missing"),
 ]
@@ -107,3 +113,24 @@ def test_each_property_is_described() -> None:
         *("redfish_address", "redfish_system_id", "redfish_username", "redfish_password"),
         *("redfish_verify_ca", "redfish_auth_type"),
     }
+
+
+WITHOUT_SUSHY = """
+import sys
+sys.modules["sushy"] = None
+from baremetal_sched.cli.conductor import check_registration
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.settings import load
+check_registration(load())
+try:
+    check_registration(load(overrides={"DEFAULT": {"enabled_hardware_types": "redfish,fake-hardware"}}))
+except InvalidValue as error:
+    print(error)
+"""
+
+
+def test_without_its_library_it_says_what_to_install() -> None:
+    """And everything else works."""
+    ended = subprocess.run([sys.executable, "-c", WITHOUT_SUSHY], capture_output=True, text=True, check=True)
+    assert "of hardware type redfish is enabled" in ended.stdout
+    assert "Install 'baremetal-sched[redfish]', which has what it needs." in ended.stdout
