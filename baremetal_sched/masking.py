@@ -16,7 +16,7 @@ MASK = "******"
 #: Names that oslo.utils leaves: those of SNMP (Ironic masks them by itself), and other spellings.
 _MORE_NAMES = (
     *("snmp_auth_key", "snmp_priv_key", "snmp_community_read", "snmp_community_write", "snmp_community"),
-    *("passwd", "pswd", "newpass", "privatekey"),
+    *("passwd", "pswd", "newpass", "privatekey", "kg_key"),
 )
 #: All parts of names that make a secret of a value. (That list is not public; what is found fast has to agree with it.)
 _NAMES = (*strutils._SANITIZE_KEYS, *_MORE_NAMES)

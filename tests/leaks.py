@@ -22,7 +22,7 @@ from baremetal_sched import logs
 
 #: Not asked of the service itself, which may be wrong.
 _NAMES = re.compile(
-    r"pass(word|wd)?$|secret|token|credential|private_?key|community|(auth|priv)_key|configdrive|AdminPass"
+    r"pass(word|wd)?$|secret|token|credential|private_?key|community|(auth|priv|kg)_key|configdrive|AdminPass"
 )
 _HEADERS = ("X-Auth-Token", "X-Service-Token", "X-Subject-Token", "X-OpenStack-Ironic-Agent-Token")
 _SHORTEST = 6

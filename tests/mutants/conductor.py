@@ -6,6 +6,7 @@ WORK = "functional/conductor/test_who_works.py"
 ORPHANS = "functional/conductor/test_orphans.py"
 POWER = "functional/conductor/test_power_sync.py"
 POLLING = "functional/conductor/test_polling.py"
+HANGING = "functional/conductor/test_hanging_drivers.py"
 HOST_NAME = "functional/conductor/test_host_name.py"
 
 MUTANTS = (
@@ -43,6 +44,13 @@ MUTANTS = (
         "                    or_(NodeWork.claimed_by.is_(None), NodeWork.claimed_by == process),\n",
         "",
         f"{WORK}::test_what_others_do_does_not_keep_a_process_from_finding_work",
+    ),
+    Mutant(
+        "call-given-up-does-nothing-more",
+        "conductor/noted_calls.py",
+        "            if self._is_given_up:\n                raise CallGivenUp\n",
+        "",
+        f"{HANGING}::test_waiting_for_a_machine_is_no_hang",
     ),
     Mutant(
         "work-led",

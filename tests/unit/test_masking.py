@@ -110,6 +110,7 @@ def test_a_stored_text_is_masked_like_its_document(document: dict[str, Any]) -> 
         ({"a": [{"password": "x"}, "y"]}, {"a": [{"password": MASK}, "y"]}),
         ({"kernel_append_params": "nofb password=x y"}, {"kernel_append_params": f"nofb password={MASK} y"}),
         ({"snmp_auth_key": "a"}, {"snmp_auth_key": MASK}),
+        ({"ipmi_hex_kg_key": "a"}, {"ipmi_hex_kg_key": MASK}),
         ({"b": [{"snmp_priv_key": "c"}]}, {"b": [{"snmp_priv_key": MASK}]}),
         ({"sslkey": 1, "fernetkey": None, "configdrive": {}}, {"sslkey": MASK, "fernetkey": MASK, "configdrive": MASK}),
         ({"password": {"a": 1}}, {"password": MASK}),

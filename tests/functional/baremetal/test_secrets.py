@@ -18,7 +18,9 @@ DOCUMENT = {
     "list": [{"auth_token": SECRET}, f"password={SECRET}"],
     "kernel_append_params": f"console=ttyS0 password={SECRET} nofb",
     "redfish_address": f"https://admin:{SECRET}@10.0.0.1/redfish",
-    **dict.fromkeys(("snmp_auth_key", "snmp_priv_key", "sslkey", "fernetkey", "configdrive"), SECRET),
+    **dict.fromkeys(
+        ("snmp_auth_key", "snmp_priv_key", "ipmi_hex_kg_key", "sslkey", "fernetkey", "configdrive"), SECRET
+    ),
 }
 STEP = {"interface": "bios", "step": "apply_configuration", "args": {"settings": [DOCUMENT]}}
 
