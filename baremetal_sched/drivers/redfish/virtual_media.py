@@ -86,12 +86,15 @@ def _try(device: VirtualMedia, image: ImageUrl, target: Target) -> str | None:
             )
         except exceptions.MissingActionError:
             return "the device takes no images from a network."
-        except exceptions.AccessError:
-            raise
-        except exceptions.HTTPError as error:
-            said = _without(failures.translated(error, target).details["reason"], image)
-            if not isinstance(error, exceptions.ServerSideError) or attempt == _ATTEMPTS:
-                return said
+        except Exception as error:
+            # sushy looks into a refusal for what is missing, and fails if that has not what it looks for.
+            refusal = error if isinstance(error, exceptions.HTTPError) else error.__context__
+            if isinstance(refusal, exceptions.AccessError):
+                raise refusal from None
+            if not isinstance(refusal, exceptions.HTTPError):
+                raise
+            if not isinstance(refusal, exceptions.ServerSideError) or attempt == _ATTEMPTS:
+                return _without(failures.translated(refusal, target).details["reason"], image)
             time.sleep(_PAUSE)
         else:
             return None

@@ -181,3 +181,25 @@ def test_direct_says_what_it_lacks(service: Service, node: str, monkeypatch: pyt
     shown = do(service, "provide")
     assert state_of(shown) == ("clean failed", "available")
     assert "The deploy interface 'direct' cannot clean node" in shown["last_error"]
+
+
+@pytest.mark.parametrize(
+    ("deploy_interface", "instance_info", "reason"),
+    [
+        ("ramdisk", {}, None),
+        ("ramdisk", {"kernel": ISO, "ramdisk": ISO}, None),
+        ("ramdisk", {"boot_iso": ISO}, "The boot interface 'ipxe' cannot boot instance_info/boot_iso"),
+        ("direct", {"image_source": ISO}, "this release has no client for agents"),
+    ],
+)
+def test_machines_with_ipmi(
+    database_url: str, deploy_interface: str, instance_info: dict[str, str], reason: str | None
+) -> None:
+    """They boot from the network, and what a boot server has for them is its own affair."""
+    with Service(database_url, DEFAULT={"enabled_hardware_types": ["fake-hardware", "ipmi"]}) as service:
+        service.add_conductor("c1")
+        fields = {"deploy_interface": deploy_interface, "instance_info": instance_info}
+        service.baremetal("POST", "/nodes", {"driver": "ipmi", "name": "n1", **fields})
+        said = service.baremetal("GET", "/nodes/n1/validate").json["deploy"]
+    assert said["result"] is (reason is None)
+    assert reason is None or reason in said["reason"]

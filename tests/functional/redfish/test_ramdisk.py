@@ -9,9 +9,10 @@ from baremetal_sched.drivers import power_waiting
 from baremetal_sched.drivers.redfish import virtual_media
 from tests.emulators import Emulator, ImageServer, fake_systems, image_server, minimum
 from tests.functional.baremetal.provisioning import do, state_of
+from tests.leaks import WATCH
 from tests.service import Service, fault
 
-SYSTEMS = 12
+SYSTEMS = 30
 MAC = "52:54:00:fa:00:01"
 SETTINGS: dict[str, dict[str, Any]] = {
     "DEFAULT": {
@@ -145,6 +146,7 @@ def test_a_controller_without_virtual_media(service: Service, images: ImageServe
 
 
 def test_media_by_hand(service: Service, machine: Machine, images: ImageServer) -> None:
+    WATCH.told({"image": {"password": "Img-Passw0rd"}})
     url = images.image("tools.iso").replace("://", "://ann:Img-Passw0rd@")
     service.baremetal("POST", "/nodes/n1/vmedia", {"device_type": "cdrom", "image_url": url}, status=204)
     service.work()

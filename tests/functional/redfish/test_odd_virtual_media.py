@@ -1,0 +1,112 @@
+"""Controllers whose virtual media are malformed, slow, or somewhere else: an error in words, soon, and nothing else."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from baremetal_sched.baremetal.machine import Machine
+from baremetal_sched.drivers.image_url import ImageUrl
+from baremetal_sched.drivers.redfish import virtual_media
+from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable
+from tests.redfish import machine, quick
+from tests.redfish_service import Fault, RedfishService
+
+MEDIA, DEVICE = "/redfish/v1/Media", "/redfish/v1/Media/1"
+INSERT = f"{DEVICE}/Actions/VirtualMedia.InsertMedia"
+IMAGE = ImageUrl.parse("image", "https://ann:Img-Passw0rd@images.example.com/a.iso?signature=5ecret")
+SETTINGS = quick(vmedia_insert_timeout=0.3, vmedia_insert_poll_interval=0.1, read_timeout=0.5)
+
+COLLECTION: dict[str, Any] = {"@odata.id": MEDIA, "Name": "Media", "Members": [{"@odata.id": DEVICE}]}
+SLOT: dict[str, Any] = {
+    "@odata.id": DEVICE,
+    "Id": "1",
+    "Name": "Slot",
+    "MediaTypes": ["CD"],
+    "Inserted": False,
+    "Image": None,
+    "Actions": {"#VirtualMedia.InsertMedia": {"target": INSERT}},
+}
+
+
+def put(bmc: RedfishService, *, collection: Any = None, slot: Any = None, insert: Fault | None = None) -> Machine:
+    """The machine, whose controller says this of its media."""
+    bmc.controller.system["VirtualMedia"] = {"@odata.id": MEDIA}
+    bmc.controller.faults += [insert] if insert else []
+    for path, document in ((MEDIA, collection or COLLECTION), (DEVICE, slot or SLOT)):
+        body = document if isinstance(document, bytes) else json.dumps(document).encode()
+        bmc.controller.faults.append(Fault(path=f"{path}$", method="GET", body=body))
+    return machine(settings=SETTINGS, **bmc.driver_info())
+
+
+def insert(target: Machine) -> str:
+    """What goes wrong."""
+    begun = time.monotonic()
+    with pytest.raises((ControllerError, MachineUnreachable)) as failed:
+        virtual_media.insert(target, "cdrom", IMAGE)
+    assert time.monotonic() - begun < 10
+    said = str(failed.value)
+    assert len(said) < 1000
+    assert "Passw0rd" not in said
+    assert "5ecret" not in said
+    return said
+
+
+@pytest.mark.parametrize(
+    "collection",
+    [
+        b"<h1>",
+        b"[]",
+        {**COLLECTION, "Members": 7},
+        {**COLLECTION, "Members": [7]},
+        {**COLLECTION, "Members": [{"@odata.id": 7}]},
+        {**COLLECTION, "Members": [{"@odata.id": "http://203.0.113.9/x"}]},
+        {**COLLECTION, "Members": [{"@odata.id": "/redfish/v1/nowhere"}] * 1000},
+    ],
+)
+def test_a_malformed_collection(bmc: RedfishService, collection: Any) -> None:
+    target = put(bmc, collection=collection)
+    assert "The management controller at" in insert(target)
+    with pytest.raises(ControllerError):
+        virtual_media.show(target)
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        ({"MediaTypes": 7}, ""),
+        ({"MediaTypes": {"a": 1}}, ""),
+        ({"MediaTypes": [7, None, ["CD"]]}, "no virtual media device of the type 'cdrom'"),
+        ({"MediaTypes": None}, ""),
+        ({"Actions": {}}, "takes no images from a network"),
+        ({"Actions": {"#VirtualMedia.InsertMedia": {"target": 7}}}, ""),
+        ({"Actions": {"#VirtualMedia.InsertMedia": {"target": "http://203.0.113.9/x"}}}, ""),
+        ({"Actions": {"#VirtualMedia.InsertMedia": {}}}, ""),
+        ({"Actions": 7}, ""),
+        ({"Inserted": {"a": 1}, "Image": [1]}, ""),
+        ({"Id": None}, ""),
+    ],
+)
+def test_a_malformed_device(bmc: RedfishService, changed: dict[str, Any], text: str) -> None:
+    refusal = Fault(path=f"{INSERT}$", status=400, body=b'{"error": {"message": "no"}}')
+    assert text in insert(put(bmc, slot={**SLOT, **changed}, insert=refusal))
+
+
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        (Fault(path=f"{INSERT}$", hangs=True), "it did not answer in time"),
+        (Fault(path=f"{INSERT}$", drops=True), "cannot be reached"),
+        (Fault(path=f"{INSERT}$", status=500, body=b"[" * 10_000), "answered nonsense: RecursionError"),
+        (Fault(path=f"{INSERT}$", status=400, body=b'{"error": 7}'), "answered nonsense"),
+        (Fault(path=f"{INSERT}$", status=400, body=b"{}"), "into 'cdrom': refused the request (HTTP 400)"),
+        (Fault(path=f"{INSERT}$", status=503, body=b"no"), "into 'cdrom': it failed (HTTP 503)"),
+        (Fault(path=f"{INSERT}$", status=401, body=b"{}"), "refused the credentials"),
+        (Fault(path=f"{INSERT}$", status=204, body=b""), "does not say that it is inserted, 0.3 seconds later"),
+    ],
+)
+def test_an_insertion_that_fails(bmc: RedfishService, fault: Fault, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(virtual_media, "_PAUSE", 0)
+    assert text in insert(put(bmc, insert=fault))
+    bmc.controller.sessions.close_all()  # one that is refused with 401 is taken for expired, and left
