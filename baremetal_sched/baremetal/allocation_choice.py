@@ -87,6 +87,11 @@ class Failure:
         return f"{self.reason}. Of {self.total} nodes, so many were ruled out by each condition: {counts or 'none'}."
 
 
+def conditions(wanted: Wanted) -> Conditions:
+    """All that a node has to meet to be chosen, besides being eligible, in the order in which a failure counts."""
+    return {**_base(wanted), **_free(), **_traits(wanted), **_unlocked()}
+
+
 def choose(session: Session, wanted: Wanted) -> Node | Failure:
     """A free node that fits, its row and its inventory locked; the one that is called like the allocation, if it fits.
 
@@ -111,13 +116,13 @@ def _fitting(class_id: int, wanted: Wanted) -> Query:
     The index over free capacity gives the free machines one by one (the inventory of a node is one of one).
     """
     traits = _traits(wanted).values() if len(wanted.traits) <= FEW else _traits_together(wanted)
-    conditions = [*wanted.eligible.conditions(), *_base(wanted).values(), *traits, *_unlocked().values()]
+    clauses = [*wanted.eligible.conditions(), *_base(wanted).values(), *traits, *_unlocked().values()]
     return (
         select(Node.id, INVENTORIES.c.provider_id)
         .select_from(INVENTORIES)
         .join(ResourceProvider, ResourceProvider.id == INVENTORIES.c.provider_id)
         .join(Node, Node.uuid == ResourceProvider.uuid)
-        .where(INVENTORIES.c.resource_class_id == class_id, INVENTORIES.c.free == 1, *conditions)
+        .where(INVENTORIES.c.resource_class_id == class_id, INVENTORIES.c.free == 1, *clauses)
     )
 
 
@@ -168,12 +173,12 @@ def _lock_one(session: Session, fitting: Query, node_ids: Sequence[int]) -> Node
 
 
 def _base(wanted: Wanted) -> Conditions:
-    conditions: Conditions = {"resource class": Node.resource_class == wanted.resource_class}
+    asked: Conditions = {"resource class": Node.resource_class == wanted.resource_class}
     if wanted.candidates:
-        conditions["candidate nodes"] = Node.uuid.in_(wanted.candidates)
+        asked["candidate nodes"] = Node.uuid.in_(wanted.candidates)
     if wanted.owner is not None:
-        conditions["owner"] = or_(Node.owner == wanted.owner, Node.lessee == wanted.owner)
-    return conditions | {condition.label: condition.clause for condition in availability.CONDITIONS}
+        asked["owner"] = or_(Node.owner == wanted.owner, Node.lessee == wanted.owner)
+    return asked | {condition.label: condition.clause for condition in availability.CONDITIONS}
 
 
 def _traits(wanted: Wanted) -> Conditions:
@@ -205,9 +210,9 @@ def _free() -> Conditions:
 
 def _explain(session: Session, wanted: Wanted) -> Failure:
     """Why no node fits. Raises like ``choose`` if some do after all."""
-    conditions = {**_base(wanted), **_free(), **_traits(wanted), **_unlocked()}
-    by_class = conditions.pop("resource class")
-    counts, remaining = _count(session, and_(by_class, *wanted.eligible.conditions()), conditions)
+    others = conditions(wanted)
+    by_class = others.pop("resource class")
+    counts, remaining = _count(session, and_(by_class, *wanted.eligible.conditions()), others)
     if remaining:
         raise StaleDataError("the nodes that fit are being changed by others")
     locked = counts.pop("lock")
@@ -224,17 +229,17 @@ def _explain(session: Session, wanted: Wanted) -> Failure:
     return Failure(reason, total, removed)
 
 
-def _count(session: Session, start: ColumnElement[bool], conditions: Conditions) -> tuple[dict[str, int], int]:
+def _count(session: Session, start: ColumnElement[bool], asked: Conditions) -> tuple[dict[str, int], int]:
     """How many nodes each condition removes of those that the ones before it left, and how many remain.
 
     SELECT CASE WHEN <first> IS NOT true THEN 0 WHEN <second> IS NOT true THEN 1 … END, count(*) FROM nodes … GROUP BY 1
 
     One flat CASE: SQLite cannot read as many in each other as there may be traits.
     """
-    remaining = len(conditions)
-    failed = [(condition.is_not(true()), number) for number, condition in enumerate(conditions.values())]
+    remaining = len(asked)
+    failed = [(condition.is_not(true()), number) for number, condition in enumerate(asked.values())]
     place: Any = case(*failed, else_=remaining)
     inner = select(place.label("place")).where(start).subquery()
     rows = session.execute(select(inner.c.place, func.count()).group_by(inner.c.place)).all()
     found = {number: count for number, count in rows}
-    return {label: found.get(number, 0) for number, label in enumerate(conditions)}, found.get(remaining, 0)
+    return {label: found.get(number, 0) for number, label in enumerate(asked)}, found.get(remaining, 0)

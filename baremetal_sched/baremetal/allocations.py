@@ -122,7 +122,7 @@ def create(
     elif not fields.get("resource_class"):
         raise InvalidValue(message="The resource_class field is mandatory when not backfilling")
     fields.setdefault("uuid", str(uuid_module.uuid4()))
-    fields["candidate_nodes"] = _uuids(session, fields.get("candidate_nodes", ()), visible)
+    fields["candidate_nodes"] = uuids_of(session, fields.get("candidate_nodes", ()), visible)
     _require_free(session, fields["uuid"], fields.get("name"))
     allocation = NodeAllocation(state=allocation_claim.ALLOCATING, created_at=utcnow(), **fields)
     if node is None:
@@ -145,7 +145,7 @@ def _find_named(session: Session, ident: str | None, visible: Visibility) -> Nod
         raise InvalidValue(message=str(error)) from None
 
 
-def _uuids(session: Session, idents: Sequence[str], visible: Visibility) -> list[str]:
+def uuids_of(session: Session, idents: Sequence[str], visible: Visibility) -> list[str]:
     """UUIDs of the visible nodes that are named by UUID or name, in this order. Raises InvalidValue for those that are
     not there."""
     canonical = {ident: canonical_uuid(ident) for ident in idents}

@@ -40,6 +40,16 @@ _provider = aliased(ResourceProvider)
 _member = aliased(ResourceProvider)
 
 
+def conditions(
+    wanted: HostRequest, request: CandidateRequest, membership: Membership
+) -> dict[str, ColumnElement[bool]]:
+    """Return what a node has to meet to be the host of ``wanted``, whose query is ``request``, by what it is about.
+
+    Amounts and traits are those of its tree as a whole. Capabilities are no condition in SQL.
+    """
+    return {**_of_node(wanted.conditions(membership)), **_asked(request), "lock": Node.reservation.is_(None)}
+
+
 def explain(session: Session, wanted: HostRequest, membership: Membership, cause: SchedulerError | None = None) -> str:
     """Return why no node fits ``wanted``, for the user. ``cause`` is what the search raised, if it did.
 
@@ -50,12 +60,12 @@ def explain(session: Session, wanted: HostRequest, membership: Membership, cause
         request = wanted.parsed(None)
     except SchedulerError:
         return begin
-    conditions = {**_of_node(wanted.conditions(membership)), **_asked(request), "lock": Node.reservation.is_(None)}
-    among = conditions.pop(FOREIGN, true())
-    counts, left = _count(session, conditions, among)
+    others = conditions(wanted, request, membership)
+    among = others.pop(FOREIGN, true())
+    counts, left = _count(session, others, among)
     total = sum(counts.values()) + left
     if left:
-        incapable = _incapable(session, {**conditions, FOREIGN: among}, wanted.extra_specs)
+        incapable = _incapable(session, {**others, FOREIGN: among}, wanted.extra_specs)
         counts |= incapable
         left -= sum(incapable.values())
     if not total:
@@ -111,17 +121,17 @@ def _asked(request: CandidateRequest) -> dict[str, ColumnElement[bool]]:
         for name, amount in group.resources.items():
             amounts[name] = max(amount, amounts.get(name, 0))
     ordered = sorted(amounts, key=lambda name: (not is_custom(name), name not in _BASE_CLASSES, _place(name), name))
-    conditions = {f"class {name}": _offers(name, amounts[name]) for name in ordered}
-    conditions["claim"] = exists().where(
+    asked = {f"class {name}": _offers(name, amounts[name]) for name in ordered}
+    asked["claim"] = exists().where(
         _provider.uuid == Node.uuid,
         Inventory.provider_id == _provider.id,
         Inventory.resource_class_id == _provider.mirrored_class_id,
         Inventory.free == 1,
     )
     required = {name for group in groups for names in group.traits.required if len(names) == 1 for name in names}
-    conditions |= {f"trait {name}": _has_trait(name) for name in sorted(required)}
+    asked |= {f"trait {name}": _has_trait(name) for name in sorted(required)}
     forbidden = {name for group in groups if not group.suffix for name in group.traits.forbidden}
-    return conditions | {f"forbidden {name}": ~_has_trait(name, root=True) for name in sorted(forbidden)}
+    return asked | {f"forbidden {name}": ~_has_trait(name, root=True) for name in sorted(forbidden)}
 
 
 def _place(resource_class: str) -> int:
@@ -129,9 +139,9 @@ def _place(resource_class: str) -> int:
     return _BASE_CLASSES.index(resource_class) if resource_class in _BASE_CLASSES else 0
 
 
-def _of_node(conditions: Mapping[str, ColumnElement[bool]]) -> dict[str, ColumnElement[bool]]:
+def _of_node(given: Mapping[str, ColumnElement[bool]]) -> dict[str, ColumnElement[bool]]:
     """The conditions on the node itself; first whether it is in use, which says more than its provision state."""
-    return {"instance": conditions["instance"], **conditions}
+    return {"instance": given["instance"], **given}
 
 
 def _offers(name: str, amount: int) -> ColumnElement[bool]:
@@ -168,9 +178,9 @@ def _root() -> Any:
 
 
 def _incapable(
-    session: Session, conditions: Mapping[str, ColumnElement[bool]], extra_specs: Mapping[str, str]
+    session: Session, given: Mapping[str, ColumnElement[bool]], extra_specs: Mapping[str, str]
 ) -> dict[str, int]:
-    """How many of the nodes that meet all conditions lack a capability, each node counted for the first that it lacks.
+    """How many of the nodes that meet all given lack a capability, each node counted for the first that it lacks.
 
     Capabilities are text within a JSON column, so that databases cannot compare them.
     """
@@ -178,7 +188,7 @@ def _incapable(
     if not asked:
         return {}
     lacking: Counter[str] = Counter()
-    for properties in session.scalars(select(Node.properties).where(*conditions.values())):
+    for properties in session.scalars(select(Node.properties).where(*given.values())):
         lacking.update(
             f"capability {name}={asked[name]}" for name in capabilities.unmet(extra_specs, properties or {})[:1]
         )
@@ -186,7 +196,7 @@ def _incapable(
 
 
 def _count(
-    session: Session, conditions: Mapping[str, ColumnElement[bool]], among: ColumnElement[bool]
+    session: Session, given: Mapping[str, ColumnElement[bool]], among: ColumnElement[bool]
 ) -> tuple[dict[str, int], int]:
     """How many nodes each condition removes of those that the ones before it left, and how many remain.
 
@@ -194,11 +204,11 @@ def _count(
 
     SELECT CASE WHEN <first> IS NOT true THEN 0 WHEN <second> IS NOT true THEN 1 … END, count(*) FROM nodes GROUP BY 1
     """
-    remaining = len(conditions)
-    failed = [(condition.is_not(true()), number) for number, condition in enumerate(conditions.values())]
+    remaining = len(given)
+    failed = [(condition.is_not(true()), number) for number, condition in enumerate(given.values())]
     place: Any = case(*failed, else_=remaining)
     inner = select(place.label("place")).select_from(Node).where(among).subquery()
     found = {
         number: count for number, count in session.execute(select(inner.c.place, func.count()).group_by(inner.c.place))
     }
-    return {label: found.get(number, 0) for number, label in enumerate(conditions)}, found.get(remaining, 0)
+    return {label: found.get(number, 0) for number, label in enumerate(given)}, found.get(remaining, 0)

@@ -37,6 +37,20 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             help="Seconds after which a search for candidates is stopped and answered with 503; 0: never.",
         ),
     ],
+    "scheduling": [
+        cfg.IntOpt(
+            "explain_max_nodes",
+            default=200_000,
+            min=1,
+            help="Of more machines than this an explanation looks at a sample, and says so.",
+        ),
+        cfg.FloatOpt(
+            "explain_time_limit",
+            default=5,
+            min=0,
+            help="Seconds after which an explanation is stopped and answered with 503; 0: never.",
+        ),
+    ],
     "compute": [
         cfg.StrOpt(
             "default_availability_zone",

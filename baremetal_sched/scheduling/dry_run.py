@@ -41,11 +41,11 @@ class DryRun:
     reason: str | None
 
 
-def run(session: Session, settings: Settings, asked: Asked) -> DryRun:
-    """Return what would come of it, in random order. Nothing is claimed, and nothing is locked.
+def host_request(session: Session, asked: Asked) -> HostRequest:
+    """Return what the server would ask for.
 
     Raises FlavorNotFound, ImageNotFound, InvalidValue if the image cannot be booted or the flavor is too small for it,
-    and what ``checked_request.build`` and the search raise. Custom classes and traits that no node has are no error.
+    and what ``checked_request.build`` raises.
     """
     flavor = written_out.flavor(session, asked.flavor, asked.project)
     image = written_out.image(session, asked.image, asked.project)
@@ -57,7 +57,15 @@ def run(session: Session, settings: Settings, asked: Asked) -> DryRun:
         boot_from_volume=asked.boot_from_volume,
         limit=asked.limit,
     )
-    wanted = HostRequest(request.query(), extra_specs=flavor["extra_specs"], project=asked.project)
+    return HostRequest(request.query(), extra_specs=flavor["extra_specs"], project=asked.project)
+
+
+def run(session: Session, settings: Settings, asked: Asked) -> DryRun:
+    """Return what would come of it, in random order. Nothing is claimed, and nothing is locked.
+
+    Raises what ``host_request`` and the search raise. Custom classes and traits that no node has are no error.
+    """
+    wanted = host_request(session, asked)
     membership = live_members(session, settings)
     cause, found = None, []
     try:

@@ -5,7 +5,7 @@ counts machines with the same mask. All that can be said of single conditions an
 counts.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -95,11 +95,16 @@ class Analysis:
     exact: bool
 
 
-def analyse(conditions: Sequence[Condition], masks: Mapping[int, Bucket], wanted: int = 1) -> Analysis:
-    """Return what ``masks`` say about ``conditions``, where ``wanted`` machines were asked for."""
+def analyse(
+    conditions: Sequence[Condition], masks: Mapping[int, Bucket], wanted: int = 1, one_stays: Collection[str] = ()
+) -> Analysis:
+    """Return what ``masks`` say about ``conditions``, where ``wanted`` machines were asked for.
+
+    ``one_stays``: ids of conditions of which a request needs one; no relaxation drops all of them.
+    """
     counting = _bits(conditions, lambda condition: condition.counts)
     fitting = _total(masks, ~counting)
-    relaxations, exact = _relaxations(conditions, masks, fitting, wanted)
+    relaxations, exact = _relaxations(conditions, masks, fitting, wanted, one_stays)
     return Analysis(
         nodes=sum(bucket.machines for bucket in masks.values()),
         fitting=fitting,
@@ -165,12 +170,21 @@ def places(mask: int) -> Iterator[int]:
 
 
 def _relaxations(
-    conditions: Sequence[Condition], masks: Mapping[int, Bucket], fitting: int, wanted: int
+    conditions: Sequence[Condition],
+    masks: Mapping[int, Bucket],
+    fitting: int,
+    wanted: int,
+    one_stays: Collection[str],
 ) -> tuple[list[Relaxation], bool]:
     """The sets that bring ``wanted`` machines (or as many as there can be), and whether none is missing."""
     units = [condition for condition in conditions if condition.kind is Kind.REQUEST and condition.counts]
     needs = _needs(conditions, units, masks)
-    goal = min(wanted, sum(bucket.machines for bucket in needs.values()))
+    stays = sum(1 << place for place, unit in enumerate(units) if unit.id in one_stays)
+    if stays:
+        needs = {need: bucket for need, bucket in needs.items() if need & stays != stays}
+    everything = (1 << len(units)) - 1
+    most = [everything & ~(1 << place) for place in places(stays)] or [everything]
+    goal = min(wanted, max(_total(needs, drop) for drop in most))
     exact = len(units) <= MOST_EXACT
     if goal <= fitting:
         return [], True
@@ -178,6 +192,7 @@ def _relaxations(
     relaxations = [
         Relaxation(tuple(units[place].id for place in places(drop)), would_fit, _example(needs, drop))
         for drop, would_fit in found
+        if not stays or drop & stays != stays
     ]
     return sorted(relaxations, key=lambda each: (len(each.drop), -each.would_fit, each.drop)), exact
 

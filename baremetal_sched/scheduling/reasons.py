@@ -10,6 +10,11 @@ from baremetal_sched.baremetal.explanation import RESOURCE_CLASS
 from baremetal_sched.db.models import Node
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDERS
 
+#: The provider of a machine, and its inventory of the node's own class. Aliases, so that no condition on machines means
+#: them by mistake.
+PROVIDER = PROVIDERS.alias("machine")
+STOCK = INVENTORIES.alias("own_stock")
+
 #: Claimed, or in use by an instance that nobody claimed for.
 ALLOCATED = "allocated"
 
@@ -27,15 +32,13 @@ def with_provider(source: Any) -> Any:
     LEFT JOIN resource_providers p ON p.uuid = n.uuid
     LEFT JOIN inventories i ON i.provider_id = p.id AND i.resource_class_id = p.mirrored_class_id
     """
-    return with_stock(source.outerjoin(PROVIDERS, PROVIDERS.c.uuid == Node.uuid))
+    return with_stock(source.outerjoin(PROVIDER, PROVIDER.c.uuid == Node.uuid))
 
 
 def with_stock(source: Any) -> Any:
     """Return ``source``, which has nodes and their providers, with the inventory of the node's own class."""
-    own = and_(
-        INVENTORIES.c.provider_id == PROVIDERS.c.id, INVENTORIES.c.resource_class_id == PROVIDERS.c.mirrored_class_id
-    )
-    return source.outerjoin(INVENTORIES, own)
+    own = and_(STOCK.c.provider_id == PROVIDER.c.id, STOCK.c.resource_class_id == PROVIDER.c.mirrored_class_id)
+    return source.outerjoin(STOCK, own)
 
 
 @cache
@@ -45,7 +48,7 @@ def reason() -> ColumnElement[Any]:
     CASE WHEN <it is claimed or has an instance> THEN 'allocated' WHEN <it has no class> THEN 'resource class'
     WHEN NOT <first condition> THEN '<its word>' … WHEN <placement does not offer it> THEN 'resource provider' END
     """
-    claimed = or_(INVENTORIES.c.used > 0, PROVIDERS.c.holder.is_not(None))
+    claimed = or_(STOCK.c.used > 0, PROVIDER.c.holder.is_not(None))
     instance = [each for each in availability.CONDITIONS if each.label == "instance"]
     # A state lasts and may have any reason; what an operator set or has to mend says more.
     others = sorted((each for each in availability.CONDITIONS if each not in instance), key=lambda c: c.label == _STATE)
@@ -57,7 +60,7 @@ def reason() -> ColumnElement[Any]:
         (each.clause.is_not(true()), Node.provision_state if each.label == _STATE else _word(_said(each.label)))
         for each in others
     ]
-    free = and_(INVENTORIES.c.free.is_not(None), INVENTORIES.c.free > literal_column("0"))
+    free = and_(STOCK.c.free.is_not(None), STOCK.c.free > literal_column("0"))
     return case(*whens, (free.is_not(true()), _word(DRIFTED)), else_=null())
 
 

@@ -86,6 +86,12 @@ def test_what_is_a_part_of_another_condition_goes_with_it() -> None:
     assert [(each.drop, each.would_fit) for each in found.relaxations] == [(("a",), 1)]
 
 
+def test_of_some_conditions_one_stays() -> None:
+    found = analyse([A, B, C], {0b001: Bucket(1), 0b011: Bucket(2), 0b100: Bucket(4)}, 7, one_stays=["a", "b"])
+    assert [(each.drop, each.would_fit) for each in found.relaxations] == [(("a", "c"), 5)]
+    assert analyse([A, B], {0b01: Bucket(1)}, one_stays=["a"]).relaxations == []
+
+
 def test_many_conditions_are_looked_at_greedily() -> None:
     many = [Condition(str(number), "") for number in range(MOST_EXACT + 50)]
     found = of(many, "0 1 2", "3", "4 5", "61")
@@ -117,11 +123,19 @@ some_conditions = st.lists(st.tuples(kinds, st.booleans(), st.booleans()), min_s
 )
 
 
-@given(some_conditions, st.lists(st.integers(0, 63), max_size=30), st.integers(1, 4))
-def test_the_same_as_looking_at_each_machine(conditions: list[Condition], machines: list[int], wanted: int) -> None:
+@given(
+    some_conditions,
+    st.lists(st.integers(0, 63), max_size=30),
+    st.integers(1, 4),
+    st.frozensets(st.sampled_from("012345")),
+)
+def test_the_same_as_looking_at_each_machine(
+    conditions: list[Condition], machines: list[int], wanted: int, stays: frozenset[str]
+) -> None:
     machines = [machine % (1 << len(conditions)) for machine in machines]
     counts = {mask: Bucket(machines.count(mask), str(mask)) for mask in set(machines)}
-    found = analyse(conditions, counts, wanted)
+    stays &= {each.id for each in conditions if each.kind is Kind.REQUEST}
+    found = analyse(conditions, counts, wanted, stays)
 
     def fit(dropped: frozenset[str] = frozenset(), kinds: frozenset[Kind] = frozenset()) -> int:
         asked = [
@@ -151,8 +165,9 @@ def test_the_same_as_looking_at_each_machine(conditions: list[Condition], machin
         assert found.verdict is (Verdict.UNSERVED if unserved else Verdict.BUSY if free else Verdict.IMPOSSIBLE)
 
     droppable = [each.id for each in conditions if each.kind is Kind.REQUEST]
-    goal = min(wanted, fit(frozenset(droppable)))
-    sets = [frozenset(some) for size in range(len(droppable) + 1) for some in combinations(droppable, size)]
+    every = [frozenset(some) for size in range(len(droppable) + 1) for some in combinations(droppable, size)]
+    sets = [some for some in every if not stays or not stays <= some]
+    goal = min(wanted, max(map(fit, sets)))
     reaching = [some for some in sets if fit(some) >= goal] if goal > found.fitting else []
     minimal = {some: fit(some) for some in reaching if not any(other < some for other in reaching)}
     assert {frozenset(each.drop): each.would_fit for each in found.relaxations} == minimal

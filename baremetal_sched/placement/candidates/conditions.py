@@ -74,6 +74,16 @@ def gives(provider_id: Column, resource_class: int, amount: int) -> ColumnElemen
 
 
 @_kept
+def could_give(provider_id: Column, resource_class: int, amount: int) -> ColumnElement[bool]:
+    """Is there an inventory of the provider that would fit if nothing of it were used, reserved or withheld?"""
+    row = _INVENTORY
+    of_class, _, *suits = fits(row, resource_class, amount)
+    return _exists(
+        row, row.c.provider_id == provider_id, of_class, row.c.total * row.c.allocation_ratio >= amount, *suits
+    )
+
+
+@_kept
 def has_class(provider_id: Column, classes: frozenset[int]) -> ColumnElement[bool]:
     """Has the provider one of the classes?"""
     row = _INVENTORY

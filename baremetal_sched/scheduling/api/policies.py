@@ -6,6 +6,8 @@ DRY_RUN = "scheduling:requests:create"
 SHOW_NODES = "scheduling:requests:show_nodes"
 CAPACITY = "scheduling:capacity:get"
 ALL_CAPACITY = "scheduling:capacity:get_all"
+EXPLAIN = "scheduling:explanations:create"
+EXPLAIN_ALL = "scheduling:explanations:show_all"
 NODE_AVAILABILITY = "scheduling:nodes:get_availability"
 SHOW_WORKERS = "scheduling:nodes:show_workers"
 
@@ -36,6 +38,18 @@ RULES = (
         ALL_CAPACITY,
         _EVERYTHING,
         description="Have all machines counted; for others those count that their project owns or leases",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
+        EXPLAIN,
+        f"{_EVERYTHING} or (role:reader and project_id:%(project_id)s)",
+        description="Ask why a request finds what it finds",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
+        EXPLAIN_ALL,
+        _EVERYTHING,
+        description="Have requests explained by all machines; others have those counted that their project may use",
         scope_types=_SCOPES,
     ),
     policy.RuleDefault(

@@ -2,9 +2,13 @@
 
 from baremetal_sched.errors.flavors import FlavorNotFound
 from baremetal_sched.errors.image import ImageNotFound
-from baremetal_sched.scheduling.api import capacity, node_availability, policies, requests, root
+from baremetal_sched.scheduling.api import capacity, explanations, node_availability, policies, requests, root
+from baremetal_sched.web.problems import Statuses
 from baremetal_sched.web.responses import JSON
 from baremetal_sched.web.route import Route
+
+#: The path is there; what the body names is not.
+_OF_THE_BODY: Statuses = {FlavorNotFound: 400, ImageNotFound: 400}
 
 ROUTES = (
     Route("GET", "/", root.show_root, transaction=None, public=True),
@@ -16,10 +20,18 @@ ROUTES = (
         transaction="read",
         policy=policies.DRY_RUN,
         takes=(JSON,),
-        # The path is there; what the body names is not.
-        statuses={FlavorNotFound: 400, ImageNotFound: 400},
+        statuses=_OF_THE_BODY,
     ),
     Route("GET", "/v1/capacity", capacity.show_capacity, transaction="select", policy=policies.CAPACITY),
+    Route("GET", "/v1/explanations", explanations.show_explanation, policy=policies.EXPLAIN),
+    Route(
+        "POST",
+        "/v1/explanations",
+        explanations.create_explanation,
+        policy=policies.EXPLAIN,
+        takes=(JSON,),
+        statuses=_OF_THE_BODY,
+    ),
     Route(
         "GET",
         "/v1/nodes/<node>/availability",

@@ -1,0 +1,83 @@
+"""Names that a request calls something by that there is not, and what may have been meant."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.db.models import Node
+from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDER_TRAITS, TRAITS
+from baremetal_sched.scheduling.question import Question
+from baremetal_sched.scheduling.reasons import PROVIDER
+
+#: So many names that there are not are looked at, and so many that there are are compared with each. A longer one is
+#: like no other.
+_MOST = 10
+_COMPARED = 5_000
+_LONGEST = 80
+_CLOSE = 3
+
+_CUSTOM = "CUSTOM_"
+_STOCK = INVENTORIES.alias("stock_by_name")
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A name that nothing has, and names like it, each with how many of the machines have it."""
+
+    name: str
+    did_you_mean: list[tuple[str, int]]
+
+
+def unknown_names(session: Session, question: Question) -> list[Unknown]:
+    """Return the names of the question that there are not. Of names like them, those that its machines have."""
+    names = question.names
+    with_traits = question.source.join(PROVIDER_TRAITS, PROVIDER_TRAITS.c.provider_id == PROVIDER.c.id).join(
+        TRAITS, TRAITS.c.id == PROVIDER_TRAITS.c.trait_id
+    )
+    traits = _unknown(session, question, names.traits, TRAITS.c.name, TRAITS, with_traits)
+    if names.of_nodes:
+        return (
+            _unknown(session, question, names.classes, Node.resource_class, question.source, question.source) + traits
+        )
+    with_classes = question.source.join(_STOCK, _STOCK.c.provider_id == PROVIDER.c.id).join(
+        CLASSES, CLASSES.c.id == _STOCK.c.resource_class_id
+    )
+    return _unknown(session, question, names.classes, CLASSES.c.name, CLASSES, with_classes) + traits
+
+
+def _unknown(
+    session: Session, question: Question, asked: Collection[str], name: Any, named: Any, machines: Any
+) -> list[Unknown]:
+    """Those of ``asked`` that ``name``, a column of ``named``, never is. ``machines``: who has what is named."""
+    where = question.where if named is question.source else ()
+    there = (
+        session.scalars(select(name).select_from(named).where(name.in_(asked), *where).distinct()).all()
+        if asked
+        else ()
+    )
+    missing = [each for each in asked if each not in set(there)][:_MOST]
+    if not missing:
+        return []
+    some = select(name).select_from(named).where(name.is_not(None), *where).distinct().limit(_COMPARED)
+    known = list(session.scalars(some))
+    like = {each: _like(each, known) for each in missing}
+    wanted = {close for found in like.values() for close in found}
+    counts: dict[str, int] = {}
+    if wanted:
+        counting = select(name, func.count()).select_from(machines).where(name.in_(wanted), *question.where)
+        counts = {found: count for found, count in session.execute(counting.group_by(name))}
+    return [Unknown(each, [(close, counts[close]) for close in like[each] if close in counts]) for each in missing]
+
+
+def _like(word: str, known: Iterable[str]) -> list[str]:
+    """The names of ``known`` that are most like ``word``. What all custom names begin with says nothing."""
+    if len(word) > _LONGEST:
+        return []
+    short: dict[str, str] = {}
+    for name in known:
+        short.setdefault(name.removeprefix(_CUSTOM).lower(), name)
+    return [short[close] for close in get_close_matches(word.removeprefix(_CUSTOM).lower(), short, n=_CLOSE)]

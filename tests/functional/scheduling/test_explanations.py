@@ -1,0 +1,254 @@
+"""Why a request finds nothing, or less than was wanted."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from baremetal_sched.scheduling import limits
+from tests.functional.compute.test_booting import add_child
+from tests.functional.compute.world import ZEROS
+from tests.service import Service
+
+CONSUMER = "cccccccc-0000-4000-8000-000000000001"
+GOLD = {"vcpus": 4, "ram": 2048, "disk": 20, "extra_specs": {"resources:CUSTOM_GOLD": "1", **ZEROS}}
+
+
+def explain(service: Service, query: str, status: int = 200, **headers: str) -> Any:
+    """GET /v1/explanations"""
+    found = service.http.get(f"/scheduling/v1/explanations?{query}", headers=headers, status=status)
+    return found.json if status == 200 else found.json["error"]["message"]
+
+
+def post(service: Service, status: int = 200, headers: dict[str, str] | None = None, **body: Any) -> Any:
+    """POST /v1/explanations"""
+    found = service.http.post_json("/scheduling/v1/explanations", body, headers=headers or {}, status=status)
+    return found.json if status == 200 else found.json["error"]["message"]
+
+
+def figures(found: Any) -> dict[str, tuple[int, int]]:
+    """How many fail each condition, and how many only it rules out."""
+    return {each["id"]: (each["fails"], each["only_this"]) for each in found["conditions"]}
+
+
+def relaxations(found: Any) -> list[tuple[list[str], int]]:
+    return [(each["drop"], each["would_fit"]) for each in found["relaxations"]]
+
+
+def test_why_there_is_no_candidate(service: Service) -> None:
+    plain = service.add_node("plain")
+    service.add_node("old", traits=("CUSTOM_NVME", "CUSTOM_OLD"))
+    service.add_node("silver", resource_class="silver", traits=("CUSTOM_NVME",))
+    taken = service.add_node("taken", traits=("CUSTOM_NVME",))
+    service.claim(CONSUMER, taken)
+    found = explain(service, "resources=CUSTOM_GOLD:1&required=CUSTOM_NVME,!CUSTOM_OLD")
+    assert (found["nodes"], found["fitting"], found["wanted"], found["verdict"]) == (4, 0, 1, "busy")
+    assert figures(found) == {
+        "class:CUSTOM_GOLD": (1, 0),
+        "trait:CUSTOM_NVME": (1, 1),
+        "trait:!CUSTOM_OLD": (1, 1),
+        "availability:CUSTOM_GOLD": (2, 1),
+        "availability:lock": (0, 0),
+        "availability:conductor": (0, 0),
+    }
+    # Without a class nothing would be asked for.
+    assert relaxations(found) == [(["trait:!CUSTOM_OLD"], 1), (["trait:CUSTOM_NVME"], 1)]
+    (first,) = [each for each in found["conditions"] if each["id"] == "trait:CUSTOM_NVME"]
+    assert (first["text"], first["example"], first["kind"]) == ("has CUSTOM_NVME", plain, "request")
+    assert found["busy"] == {"allocated": 1}
+    assert (found["unknown"], found["groups"], found["sampled"], found["exact"]) == ([], [], False, True)
+    # Where nothing is missing, and where more are wanted than there are.
+    assert explain(service, "resources=CUSTOM_GOLD:1")["verdict"] == "fits"
+    found = explain(service, "resources=CUSTOM_GOLD:1&required=!CUSTOM_OLD&wanted=2")
+    assert (found["fitting"], found["verdict"], relaxations(found)) == (1, "short", [(["trait:!CUSTOM_OLD"], 2)])
+    assert post(service, query="resources=CUSTOM_GOLD:1&required=!CUSTOM_OLD", wanted=2) == found
+
+
+def test_names_that_there_are_not(service: Service) -> None:
+    for name in ("n1", "n2"):
+        service.add_node(name, traits=("CUSTOM_NVME",))
+    found = explain(service, "resources=CUSTOM_GODL:1&required=CUSTOM_NVEM,!CUSTOM_UNHEARD_OF")
+    assert found["verdict"] == "impossible"
+    assert found["unknown"] == [
+        {"name": "CUSTOM_GODL", "did_you_mean": [["CUSTOM_GOLD", 2]]},
+        {"name": "CUSTOM_NVEM", "did_you_mean": [["CUSTOM_NVME", 2]]},
+        {"name": "CUSTOM_UNHEARD_OF", "did_you_mean": []},
+    ]
+    assert relaxations(found) == []
+    found = post(service, resource_class="godl", traits=["CUSTOM_NVEM"])
+    assert [(each["name"], each["did_you_mean"]) for each in found["unknown"]] == [
+        ("godl", [["gold", 2]]),
+        ("CUSTOM_NVEM", [["CUSTOM_NVME", 2]]),
+    ]
+
+
+def test_an_allocation(service: Service) -> None:
+    """Locks count for it, and each machine fails for its own reason."""
+    service.add_node("plain")
+    locked = service.add_node("locked", traits=("CUSTOM_A",))
+    service.set_columns(locked, reservation="c1")
+    broken = service.add_node("broken", traits=("CUSTOM_A",))
+    service.baremetal("PUT", f"/nodes/{broken}/maintenance", {"reason": "disk"})
+    taken = service.add_node("taken", traits=("CUSTOM_A",))
+    service.claim(CONSUMER, taken)
+    found = post(service, resource_class="gold", traits=["CUSTOM_A", "in:CUSTOM_A,CUSTOM_B"])
+    assert (found["nodes"], found["fitting"], found["verdict"]) == (4, 0, "busy")
+    shown = {name: pair for name, pair in figures(found).items() if pair[0]}
+    assert shown == {
+        "trait:CUSTOM_A": (1, 0),
+        "trait:in:CUSTOM_A,CUSTOM_B": (1, 0),
+        "availability:maintenance": (1, 1),
+        "availability:allocation in placement": (1, 1),
+        "availability:lock": (1, 1),
+    }
+    assert found["busy"] == {"allocated": 1, "locked": 1, "maintenance": 1}
+    assert relaxations(found) == [(["trait:CUSTOM_A", "trait:in:CUSTOM_A,CUSTOM_B"], 1)]
+    named = post(service, resource_class="gold", candidate_nodes=["broken"])
+    assert figures(named)["candidate_nodes"] == (3, 1)
+    assert relaxations(named) == [(["candidate_nodes"], 1)]
+
+
+def test_a_flavor_and_an_image(service: Service) -> None:
+    service.add_node("n1", properties={"capabilities": "boot_mode:bios"})
+    found = post(service, flavor=GOLD, image={"properties": {"trait:CUSTOM_UEFI": "required"}})
+    assert (found["verdict"], relaxations(found)) == ("impossible", [(["trait:CUSTOM_UEFI"], 1)])
+    assert post(service, flavor=GOLD)["verdict"] == "fits"
+    specs = {**GOLD["extra_specs"], "capabilities:boot_mode": "uefi"}  # type: ignore[dict-item]
+    found = post(service, flavor={**GOLD, "extra_specs": specs})
+    assert figures(found)["capability:boot_mode=uefi"] == (1, 1)
+    assert relaxations(found) == [(["capability:boot_mode=uefi"], 1)]
+
+
+def test_without_a_conductor(service: Service) -> None:
+    service.add_node("n1")
+    service.set_columns("n1", conductor_group="rack9")
+    found = post(service, flavor=GOLD)
+    assert found["verdict"] == "unserved"
+    assert found["groups"] == [{"conductor_group": "rack9", "conductors_alive": 0, "fitting_if_served": 1}]
+    # Placement does not ask for conductors; what lacks one is said all the same.
+    found = explain(service, "resources=CUSTOM_GOLD:1")
+    assert (found["verdict"], found["groups"][0]["fitting_if_served"]) == ("fits", 1)
+
+
+def test_what_several_providers_give_together(service: Service) -> None:
+    node = service.add_node("n1")
+    add_child(service, node, "fpga", "CUSTOM_FPGA_X")
+    found = explain(service, "resources=CUSTOM_GOLD:1,CUSTOM_FPGA_X:1")
+    assert (found["verdict"], found["fitting"], found["exact"]) == ("fits", 1, False)
+    assert set(found["parts"]) == {"resources=CUSTOM_GOLD:1", "resources=CUSTOM_FPGA_X:1"}
+    found = explain(service, "resources1=CUSTOM_GOLD:1&required1=CUSTOM_A&resources2=CUSTOM_FPGA_X:1&group_policy=none")
+    assert found["verdict"] == "impossible"
+    assert found["conditions"] == []
+    assert {name: part["verdict"] for name, part in found["parts"].items()} == {
+        "resources1": "impossible",
+        "resources2": "fits",
+    }
+    assert relaxations(found["parts"]["resources1"]) == [(["trait:CUSTOM_A"], 1)]
+    other = service.add_node("n2", resource_class="silver")
+    add_child(service, other, "gpu", "CUSTOM_GPU")
+    found = explain(service, "resources1=CUSTOM_FPGA_X:1&resources2=CUSTOM_GPU:1&group_policy=none")
+    assert found["verdict"] == "combination"
+    assert post(service, flavor={**GOLD, "extra_specs": {"resources:CUSTOM_FPGA_X": "1", **ZEROS}})["verdict"] == "fits"
+
+
+def test_a_sample(database_url: str) -> None:
+    with Service(database_url, scheduling={"explain_max_nodes": 2}) as service:
+        service.add_conductor("c1")
+        for number in range(5):
+            service.add_node(f"n{number}")
+        found = explain(service, "resources=CUSTOM_GOLD:1")
+        assert (found["nodes"], found["sampled"]) == (5, True)
+        assert 1 <= found["sample"] <= 2
+        assert explain(service, "resources=CUSTOM_GOLD:1&wanted=9")["nodes"] == 5
+
+
+def test_two_at_once(service: Service) -> None:
+    with ExitStack() as others:
+        for _ in range(limits.AT_ONCE):
+            others.enter_context(limits.one_of_few())
+        response = service.http.get("/scheduling/v1/explanations?resources=CUSTOM_GOLD:1", status=503)
+        assert response.headers["Retry-After"] == "1"
+        assert "2 explanations are being worked on" in response.json["error"]["message"]
+    assert explain(service, "resources=CUSTOM_GOLD:1")["nodes"] == 0
+
+
+@pytest.fixture
+def tenants(database_url: str) -> Iterator[Service]:
+    with Service(database_url, api={"auth_strategy": "noauth2"}) as service:
+        service.add_conductor("c1")
+        yield service
+
+
+def test_tenants_hear_nothing_of_others(tenants: Service) -> None:
+    service = tenants
+    anna = {"X-Auth-Token": "anna:a", "X-Roles": "reader"}
+    admin = {"X-Auth-Token": "admin:operators", "X-Roles": "admin"}
+    bert = service.add_node("of-bert", owner="b", traits=("CUSTOM_SECRET",))
+    nobody = service.add_node("of-nobody")
+    own = service.add_node("of-anna", owner="a")
+    query = "resources=CUSTOM_GOLD:1&required=CUSTOM_SECRETT"
+    for found in (
+        explain(service, query, **anna),
+        post(service, headers=anna, resource_class="gold", traits=["CUSTOM_SECRETT"]),
+        post(
+            service,
+            headers=anna,
+            flavor={**GOLD, "extra_specs": {**GOLD["extra_specs"], "trait:CUSTOM_SECRETT": "required"}},
+        ),  # type: ignore[dict-item]
+    ):
+        assert bert not in str(found)
+        assert nobody not in str(found)
+        assert own in str(found)
+        assert "CUSTOM_SECRET'" not in str(found)
+        assert found["nodes"] in (1, 2)
+    found = explain(service, query, **admin)
+    assert (found["nodes"], found["unknown"][0]["did_you_mean"]) == (3, [["CUSTOM_SECRET", 1]])
+    parts = explain(service, "resources1=CUSTOM_GOLD:1&resources2=CUSTOM_X:1&group_policy=none", **anna)
+    assert parts["parts"]["resources1"]["nodes"] == 2
+    assert "Nodes cannot be found" in post(service, 400, anna, resource_class="gold", candidate_nodes=[bert])
+    assert "your own project" in post(service, 400, anna, resource_class="gold", owner="b")
+    assert "scheduling:explanations:create" in explain(
+        service, query, 403, **{"X-Auth-Token": "u:p", "X-Roles": "member"}
+    )
+    assert explain(service, query, 401)
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({}, "resource_class"),
+    ({"query": 1}, "query"),
+    ({"query": ""}, "at least one"),
+    ({"query": "resources=CUSTOM_GOLD:0"}, "amount >= 1"),
+    ({"query": "resource=CUSTOM_GOLD:1"}, "resource"),
+    ({"query": "resources=%FF"}, "UTF-8"),
+    ({"query": "resources=CUSTOM_GOLD:1", "flavor": GOLD}, "flavor"),
+    ({"query": "resources=CUSTOM_GOLD:1", "wanted": 0}, "wanted"),
+    ({"flavor": GOLD, "limit": 1}, "limit"),
+    ({"flavor": "unheard-of"}, "unheard-of"),
+    ({"flavor": {"vcpus": -1}}, "flavor.vcpus"),
+    ({"resource_class": "gold", "traits": ["nvme"]}, "nvme"),
+    ({"resource_class": "gold", "node": "n1"}, "availability"),
+    ({"resource_class": "gold", "wanted": True}, "wanted"),
+    ({"resource_class": "gold", "candidate_nodes": ["n9"]}, "cannot be found"),
+    ({"resource_class": 5}, "resource_class"),
+]
+
+
+def test_what_is_refused(service: Service) -> None:
+    for body, said in REFUSED:
+        assert said.lower() in post(service, 400, **body).lower(), body
+    for query, said in (("", "at least one"), ("resources=CUSTOM_A:1&wanted=x", "wanted"), ("resources=A", "A.")):
+        assert said.lower() in explain(service, query, 400).lower(), query
+    for body in (b"[]", b'"x"', b"null", b"{"):
+        headers = {"Content-Type": "application/json"}
+        assert service.http.post("/scheduling/v1/explanations", body, headers, status=400)
+
+
+def test_as_many_conditions_as_a_query_may_have(service: Service) -> None:
+    service.add_node("n1")
+    traits = ",".join(f"!CUSTOM_T{number}" for number in range(400))
+    found = explain(service, f"resources=CUSTOM_GOLD:1&required={traits}")
+    assert (found["verdict"], len(found["conditions"])) == ("fits", 404)
+    required = ",".join(f"CUSTOM_T{number}" for number in range(400))
+    found = explain(service, f"resources=CUSTOM_GOLD:1&required={required}")
+    assert (found["verdict"], found["exact"], len(found["relaxations"])) == ("impossible", False, 1)
