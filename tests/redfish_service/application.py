@@ -30,14 +30,14 @@ def make_application(controller: Controller, ended: threading.Event) -> Flask:
             is_away = controller.updates.is_away
         if is_away:
             return _drop()
-        g.loses = fault is not None and fault.loses
+        g.fault = fault
         failed = None if fault is None else _fail(fault, ended)
         if failed is not None:
             return failed
         return None if _is_let_in(controller) else refuse(401, "The credentials are wrong.", "Base.1.8.AccessDenied")
 
     application.before_request(before)
-    application.after_request(lambda response: _drop() if g.get("loses") else response)
+    application.after_request(lambda response: _after(response, g.get("fault"), ended))
     application.register_error_handler(404, lambda error: refuse(404, "There is no such resource."))
     application.register_error_handler(405, lambda error: refuse(405, "The resource does not do that."))
     return application
@@ -53,6 +53,12 @@ def _fail(fault: Fault, ended: threading.Event) -> Response | tuple[Any, int] | 
     if fault.body is not None:
         return Response(fault.body, fault.status, mimetype="application/json")
     return refuse(fault.status, "The controller is out of order.") if fault.status >= 400 else None
+
+
+def _after(response: Response, fault: Fault | None, ended: threading.Event) -> Response:
+    if fault is not None and fault.late:
+        ended.wait(fault.late)
+    return _drop() if fault is not None and fault.loses else response
 
 
 def _drop() -> Response:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 class Fault:
     """Answers requests whose method and path match: with ``status``, with ``body`` as it is, or never (``hangs``).
 
-    ``loses`` does what is asked, and closes the connection without an answer.
+    ``loses`` does what is asked, and closes the connection without an answer; ``late`` answers that many seconds later.
 
     ``drops`` closes the connection without an answer. ``times`` says for how many requests, None for all. ``seconds``
     is how long an answer takes that is right otherwise.
@@ -21,6 +21,7 @@ class Fault:
     hangs: bool = False
     drops: bool = False
     loses: bool = False
+    late: float = 0.0
     seconds: float = 0.0
     times: int | None = None
 
