@@ -15,6 +15,7 @@ from baremetal_sched.baremetal.driver_calls import Question
 from baremetal_sched.baremetal.driver_replies import Reply
 from baremetal_sched.db import requester as requesters
 from baremetal_sched.db.requester import Requester
+from baremetal_sched.db.sealing import Unreadable
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import CommitUnknown, DatabaseAway, UnavailableError
 from baremetal_sched.errors.baremetal import DriverTimeout, NodeNotFound, NotBegun
@@ -71,6 +72,8 @@ class DriverClient:
             expected.event.wait(max(0.0, until - time.monotonic()))
         if expected.is_gone:
             raise NodeNotFound(node=question.node_uuid)
+        if isinstance(expected.document, Unreadable) and (question.reserves or question.then is not None):
+            raise self._timed_out(question)  # it has been done, and nobody can say what came of it
         if expected.document is not None:
             return driver_replies.read(expected.document)
         raise self._given_up(question, call_id)

@@ -27,6 +27,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from baremetal_sched.db.packing import concatenated, constant
+from baremetal_sched.db.sealing import SealedJson
 from baremetal_sched.db.types import Json, as_text
 
 _NULL = constant("null")
@@ -68,6 +69,8 @@ def _kept(element: KeptText, compiler: SQLCompiler, **kw: Any) -> str:
 
 def _value(column: ColumnElement[Any]) -> ColumnElement[str]:
     match column.type:
+        case SealedJson():
+            raise TypeError(f"{column} may be encrypted: it is to be masked, and cannot go out as it is")
         case Json():
             return func.coalesce(as_text(column), constant("{}"))
         case Integer():

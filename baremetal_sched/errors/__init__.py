@@ -202,7 +202,7 @@ class SchemaTooOld(SchemaNotServed):
 class SecretsUnreadable(SchedulerError):
     """Secrets that were encrypted with a key that this process lacks."""
 
-    template = "The secrets that are stored of this cannot be decrypted: {reason}. Nothing was done."
+    template = "The secrets that are stored of this cannot be decrypted: {reason}."
 
 
 # -- values -----------------------------------------------------------------------------------------------------------

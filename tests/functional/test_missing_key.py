@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal import nodes, work
 from baremetal_sched.conductor.chores import CHORES
 from baremetal_sched.db.keyring import generate_key
-from baremetal_sched.db.models import Node
+from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.drivers.fake.power import FakePower
-from tests.service import Service
+from tests.service import Service, fault
 
 pytestmark = pytest.mark.shows_secrets
 
@@ -24,11 +27,17 @@ DOCUMENTS = {
 
 
 @pytest.fixture
-def service(database_url: str, tmp_path: Path) -> Iterator[Service]:
-    """Without the key of the node "lost"; the node "other" is as it should be."""
+def path(tmp_path: Path) -> Path:
+    """A file with a key."""
     path = tmp_path / "keys"
     path.touch(mode=0o600)
     path.write_text(generate_key())
+    return path
+
+
+@pytest.fixture
+def service(database_url: str, path: Path) -> Iterator[Service]:
+    """Without the key of the node "lost"; the node "other" is as it should be."""
     with Service(database_url, database={"secrets_key_file": str(path)}) as before:
         before.add_conductor("c1")
         before.set_columns(before.add_node("lost"), **DOCUMENTS)
@@ -138,3 +147,53 @@ def test_chores_go_on(service: Service, state: str, monkeypatch: pytest.MonkeyPa
     lost = service.node("lost")
     assert lost["reservation"] is None
     assert state not in ("clean wait", "wait call-back", "rescue wait") or lost["provision_state"] != state
+
+
+@pytest.fixture
+def mixed(database_url: str, path: Path, request: pytest.FixtureRequest) -> Iterator[Service]:
+    """Either the API or its conductor has the key."""
+    api_has_key = request.param
+    keys = {"database": {"secrets_key_file": str(path)}}
+    with Service(database_url, **(keys if api_has_key else {})) as service:
+        conductors = Service(database_url, **({} if api_has_key else keys))
+        service.conductors["c1"] = conductors.add_conductor("c1")
+        service.add_node("n1", power=False)
+        yield service
+        conductors.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize("mixed", [True], indirect=True)
+def test_a_conductor_that_cannot_read_what_it_is_asked(mixed: Service) -> None:
+    path = "/nodes/n1/vendor_passthru/third_method_sync"
+    assert "secrets_key_file" in fault(mixed.baremetal("POST", path, {"bar": "meow"}, status=503))
+    mixed.baremetal("PUT", "/nodes/n1/states/power", {"target": "power on"}, status="*")
+    mixed.work()
+    assert mixed.node("n1")["reservation"] is None
+
+
+@pytest.mark.parametrize("mixed", [False], indirect=True)
+def test_an_api_that_cannot_read_the_replies(mixed: Service) -> None:
+    """What was to be done has been done, so nobody is told to try again."""
+    mixed.baremetal("PUT", "/nodes/n1/management/inject_nmi", {}, status=504)
+    assert "secrets_key_file" in fault(
+        mixed.baremetal("PUT", "/nodes/n1/states/power", {"target": "power on"}, status=503)
+    )
+
+
+def test_work_that_is_handed_over_keeps_its_arguments(database_url: str, path: Path) -> None:
+    """By a conductor that cannot read them, to one that can."""
+    asked = {"target": "power on", "timeout": 7}
+    with Service(database_url, database={"secrets_key_file": str(path)}) as able, Service(database_url) as unable:
+        for service, host in ((able, "c1"), (unable, "c2")):
+            service.add_conductor(host)
+        uuid = able.add_node("n1", power=False)
+
+        def request(session: Session) -> int:
+            node = nodes.find_for_change(session, uuid)
+            return work.request(session, node, "c1", work.POLL, asked)
+
+        work_id = able.database.write(request)
+        able.database.write(lambda session: session.execute(update(NodeWork).values(not_before=1.0)))
+        assert unable.database.write(lambda session: work.hand_over(session, work_id, "c2"))
+        row = able.database.read(lambda session: session.scalars(select(NodeWork)).one())
+        assert (row.arguments, row.conductor, row.id == work_id) == (asked, "c2", False)

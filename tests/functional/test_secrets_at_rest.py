@@ -187,7 +187,7 @@ def test_a_patch_sees_the_values(serve: Callable[..., Service], key_file: Path) 
     assert leaks(service) == []
 
 
-HOSTILE = ["~", "~~~", "~00000000~gAAAA~{}", "~plain~x", '~"', "gAAAAABl", MASK, "\u212a\n\t"]
+HOSTILE = ["~", "~~~", "~00000000~gAAAA~{}", "~00000000~gAAAA~", "~plain~x", '~"', "gAAAAABl", MASK, "\u212a\n\t"]
 
 
 @pytest.mark.parametrize("has_key", [True, False])

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
-from tests.mutants import authentication, baremetal, compute, conductor, database, placement, web
+from tests.mutants import authentication, baremetal, compute, conductor, database, placement, secrets, web
 from tests.mutants.mutant import Mutant
 from tests.mutants.runner import Copy, Verdict, url_of
 
@@ -19,6 +19,7 @@ MUTANTS = (
     *compute.MUTANTS,
     *conductor.MUTANTS,
     *database.MUTANTS,
+    *secrets.MUTANTS,
     *authentication.MUTANTS,
     *web.MUTANTS,
 )
