@@ -57,7 +57,7 @@ class Target:
         """Where ``machine`` is. Raises InvalidValue, which names the field that is missing or wrong."""
         info, options = machine.driver_info, machine.settings.redfish
         address, root = _address(info)
-        auth_type = info.get(AUTH_TYPE, options.auth_type)
+        auth_type = options.auth_type if info.get(AUTH_TYPE) is None else info[AUTH_TYPE]
         if auth_type not in AUTH_TYPES:
             raise _wrong(AUTH_TYPE, f"has to be one of {', '.join(AUTH_TYPES)}")
         username, password = _text(info, USERNAME), _text(info, PASSWORD)
@@ -116,7 +116,7 @@ def _system_id(info: Mapping[str, Any]) -> str | None:
 
 
 def _verify_ca(info: Mapping[str, Any], default: str | None) -> bool | str:
-    value = info.get(VERIFY_CA, True)
+    value = True if info.get(VERIFY_CA) is None else info[VERIFY_CA]
     if isinstance(value, str) and value.lower() in _TRUE | _FALSE:
         value = value.lower() in _TRUE
     if value is True:

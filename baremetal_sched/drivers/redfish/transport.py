@@ -78,6 +78,8 @@ class Transport(requests.Session):
         response = super().request(method, url, *args, **{**named, "auth": sent or _unsigned})
         if response.status_code == http.client.UNAUTHORIZED and self._login.renew(sent, self):
             response = super().request(method, url, *args, **{**named, "auth": self._login.current or _unsigned})
+        if not response.ok and not _is_sound(response):
+            response._content = b""  # what the status says counts, and sushy would stumble over the rest
         return response
 
     def get_redirect_target(self, resp: requests.Response) -> str | None:
@@ -108,6 +110,16 @@ class Credentials(Protocol):
 
 def _unsigned(request: requests.PreparedRequest) -> requests.PreparedRequest:
     return request
+
+
+def _is_sound(response: requests.Response) -> bool:
+    """Has an error the form that the standard gives it?"""
+    try:
+        error = response.json().get("error", {})
+        said = error.get("@Message.ExtendedInfo") or []
+        return isinstance(said, dict) or all(isinstance(each, dict) for each in said)
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        return False
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

@@ -48,8 +48,13 @@ NONSENSE = {
     "wrong types": (saying(document(b'{"Systems": 7, "Id": {}, "Links": [], "Name": 1}')), "answered nonsense"),
     "deep": (saying(document(b'{"Id":' + b"[" * 100_000 + b"]" * 100_000 + b"}")), "answered nonsense"),
     "not UTF-8": (saying(document(b'{"Id": "\xff\xfe\xfa"}')), "answered nonsense|lacks something"),
-    "refuses": (saying(document(b'{"error": []}', status="418 ?")), "nonsense|HTTP 418"),
-    "refuses with a list": (saying(document(b"[1]", status="400 Bad Request")), "nonsense|HTTP 400"),
+    **{
+        f"refuses with {body[:20]!r}": (saying(document(body, status="400 Bad Request")), r"\(HTTP 400\): Bad Request")
+        for body in (
+            *(b"", b"[1]", b'"no"', b"7", b"null", b'{"error": []}', b'{"error": {"message": 7}}', b"[" * 100_000),
+            *(b'{"error": {"@Message.ExtendedInfo": %s}}' % info for info in (b"[1, null]", b'"a"', b"7")),
+        )
+    },
     "elsewhere": (
         saying(document(b"", "Location: http://203.0.113.9/redfish/v1/", status="301 Moved")),
         "refers to another address, which is not followed",
@@ -89,6 +94,12 @@ def test_controllers_that_make_no_sense(name: str) -> None:
         error = failure(server.url)
     with pytest.raises(ControllerError, match=said):
         raise error
+
+
+@pytest.mark.parametrize("body", [b"[]", b'"no"', b'{"error": "wrong password"}', b"<h1>401</h1>"])
+def test_credentials_that_are_refused_in_an_odd_way(body: bytes) -> None:
+    with raw(saying(document(body, status="401 Unauthorized"))) as server:
+        assert "refused the credentials (HTTP 401)" in str(failure(server.url))
 
 
 def test_an_answer_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:

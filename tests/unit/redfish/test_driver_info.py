@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,13 @@ def test_the_password_is_not_shown() -> None:
     target = Target.of(machine(redfish_username="root", redfish_password=PASSWORD))
     assert target.password == PASSWORD
     assert PASSWORD not in repr(target)
+
+
+def test_null_is_as_if_it_were_not_there() -> None:
+    info = dict.fromkeys(("system_id", "username", "password", "verify_ca", "auth_type"))
+    known = machine()
+    target = Target.of(replace(known, driver_info=known.driver_info | {f"redfish_{name}": None for name in info}))
+    assert target == Target.of(known)
 
 
 def test_each_property_is_described() -> None:
