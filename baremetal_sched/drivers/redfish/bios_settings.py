@@ -16,7 +16,7 @@ Scalar = str | int | float | bool | None
 #: Names are that by the standard; databases keep no two that differ in case only.
 _NAME = re.compile(r"[!-~]{1,255}")
 _LONGEST_VALUE = 4096
-_MOST_SETTINGS, _MOST_VALUES = 5000, 500
+_MOST_SETTINGS, _MOST_VALUES, _MOST_REGISTRIES = 5000, 500, 8
 _TRUE, _FALSE = "true", "false"
 _SETTINGS = "@Redfish.Settings"
 
@@ -84,17 +84,19 @@ def described(documents: Documents, bios: Bios) -> dict[str, Document]:
 
     Raises sushy's errors.
     """
-    wanted = text(bios.document.get("AttributeRegistry"))
+    name = text(bios.document.get("AttributeRegistry"))
+    if name is None:
+        return {}
     root = documents.find(documents.root)
-    for path in links(documents.find(link(root, "Registries")), "Members") if wanted else ():
-        if not _may_be(path, str(wanted)):
-            continue
+    paths = links(documents.find(link(root, "Registries")), "Members")
+    for path in [path for path in paths if _may_be(path, name)][:_MOST_REGISTRIES]:
         file = documents.find(path)
-        if text(member(file, "Registry")) != wanted and text(member(file, "Id")) != wanted and not _one(path, wanted):
-            continue
         for location in _in_english(objects(member(file, "Location"))):
-            entries = member(documents.find(location), "RegistryEntries", "Attributes")
-            return {str(each.get("AttributeName")): each for each in objects(entries)[:_MOST_SETTINGS]}
+            registry = documents.find(location)
+            known_as = (member(file, "Registry"), member(file, "Id"), member(registry, "Id"))
+            if any(_is_same(each, name) for each in known_as):
+                entries = objects(member(registry, "RegistryEntries", "Attributes"))[:_MOST_SETTINGS]
+                return {str(each.get("AttributeName")): each for each in entries}
     return {}
 
 
@@ -154,14 +156,15 @@ def _sound(attributes: dict[Any, Any]) -> dict[str, Any]:
     return found
 
 
-def _may_be(path: str, wanted: str) -> bool:
-    """Could the registry at this path be the wanted one? Controllers have a dozen others, of messages."""
-    return "attribute" in path.lower() or "bios" in path.lower() or wanted.split(".")[0].lower() in path.lower()
+def _may_be(path: str, name: str) -> bool:
+    """Could the registry at this path be the one of that name? Controllers have a dozen others, of messages."""
+    lowered = path.lower()
+    return "attribute" in lowered or "bios" in lowered or name.partition(".")[0].lower() in lowered
 
 
-def _one(path: str, wanted: str | None) -> bool:
-    name = path.rstrip("/").rsplit("/", 1)[-1].split(".")[0]
-    return bool(wanted) and name == str(wanted).split(".")[0]
+def _is_same(known_as: Any, name: str) -> bool:
+    """Is that the name, whatever version is at its end?"""
+    return isinstance(known_as, str) and known_as.partition(".")[0] == name.partition(".")[0]
 
 
 def _in_english(locations: list[dict[str, Any]]) -> list[str]:
