@@ -4,8 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import structlog
+from sushy import exceptions
+
 from baremetal_sched.baremetal.identifiers import canonical_mac
 from baremetal_sched.drivers.redfish.documents import Document, Documents, count, link, links, member, objects, text
+
+log = structlog.get_logger(__name__)
 
 _GIB = 2**30
 #: Smaller disks are no place for an instance: virtual media, memory cards.
@@ -34,7 +39,8 @@ class Hardware:
 
 
 def read(documents: Documents) -> Hardware:
-    """What the controller says. Raises sushy's errors, but not for collections that it does not have."""
+    """What the controller says. Raises sushy's errors, but not for collections that it does not have, nor if it only
+    fails at storage."""
     system = documents.of_system
     inventory: dict[str, Any] = {"cpu": _cpu(documents), "interfaces": _interfaces(documents)}
     properties: dict[str, Any] = {}
@@ -42,12 +48,12 @@ def read(documents: Documents) -> Hardware:
     if memory is not None:
         inventory["memory"] = {"physical_mb": memory}
         properties["memory_mb"] = memory
-    storages = documents.members(documents.find(link(system, "Storage")))
-    simple = documents.members(documents.find(link(system, "SimpleStorage")))
-    drives = [drive for storage in storages for drive in _present(_drives(documents, storage))]
-    devices = [device for storage in simple for device in _present(objects(storage.get("Devices")))]
-    inventory["disks"] = [_disk(each) for each in drives] or [_device(each) for each in devices]
-    properties["local_gb"] = _local_gb(_sizes(devices), _sizes(_volumes(documents, storages)) or _sizes(drives))
+    try:
+        inventory["disks"], properties["local_gb"] = _storage(documents)
+    except exceptions.ServerSideError as error:
+        # Some controllers fail at it while the machine is off, or has no disks: the rest is worth having.
+        log.warning("controller fails at storage", path=link(system, "Storage"), status=error.status_code)
+        inventory["disks"] = []
     vendor = _vendor(system)
     if vendor:
         inventory["system_vendor"] = vendor
@@ -91,6 +97,16 @@ def _interfaces(documents: Documents) -> list[dict[str, Any]]:
         speed = count(each.get("SpeedMbps"))
         found.append({"name": name, "mac_address": mac} | ({"speed_mbps": speed} if speed is not None else {}))
     return found
+
+
+def _storage(documents: Documents) -> tuple[list[dict[str, Any]], int]:
+    """The disks, and the size that a node has by them."""
+    storages = documents.members(documents.find(link(documents.of_system, "Storage")))
+    simple = documents.members(documents.find(link(documents.of_system, "SimpleStorage")))
+    drives = [drive for storage in storages for drive in _present(_drives(documents, storage))]
+    devices = [device for storage in simple for device in _present(objects(storage.get("Devices")))]
+    disks = [_disk(each) for each in drives] or [_device(each) for each in devices]
+    return disks, _local_gb(_sizes(devices), _sizes(_volumes(documents, storages)) or _sizes(drives))
 
 
 def _drives(documents: Documents, storage: Document) -> list[Document]:

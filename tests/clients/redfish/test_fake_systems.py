@@ -33,10 +33,14 @@ def here(tmp_path_factory: pytest.TempPathFactory, emulator: Emulator) -> Iterat
 
 
 def test_twenty_machines(here: Site, emulator: Emulator) -> None:
-    """Managed and provided all at once: placement offers every one, and claims go to machines."""
+    """Managed, inspected and provided all at once: placement offers every one, and claims go to machines."""
     here.enrol(emulator, *FLEET)
     names = " ".join(FLEET)
     here.openstack(f"baremetal node manage {names} {WAIT}")
+    here.openstack(f"baremetal node inspect {names} {WAIT}")
+    ports = here.openstack("baremetal port list -f json")
+    assert {port["address"] for port in ports} == {f"52:54:00:fa:00:{number:02x}" for number in range(1, 21)}
+
     here.openstack(f"baremetal node provide {names} {WAIT}")
     nodes = here.openstack("baremetal node list -f json")
     assert {(node["provision_state"], node["power_state"]) for node in nodes} == {("available", "power off")}

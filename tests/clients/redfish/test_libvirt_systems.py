@@ -1,5 +1,6 @@
 """BIOS settings and firmware of a machine, with the ``openstack`` command only: libvirt's test driver has both."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -41,3 +42,22 @@ def test_bios_settings(here: Site, emulator: Emulator) -> None:
     assert _setting(here, "QuietBoot") == "true"
     listed = here.openstack(f"baremetal node bios setting list {NAME} -f json")
     assert {row["name"] for row in listed} >= {"QuietBoot", "NumCores", "ProcTurboMode"}
+
+
+def test_firmware(here: Site, emulator: Emulator) -> None:
+    """A step updates the BIOS, and its version is known afterwards."""
+    component = {"component": "bios", "url": "http://127.0.0.1/bios.bin"}
+    here.clean(NAME, "firmware", "update", settings=[component])
+    assert emulator.get(emulator.path())["BiosVersion"] == "1.1.0"
+    listed = here.openstack(f"baremetal node firmware list {NAME} -f json")
+    assert {row["component"]: row["current_version"] for row in listed}["bios"] == "1.1.0"
+
+
+def test_inspection(here: Site) -> None:
+    """Processors, memory and ports are found without an agent."""
+    here.openstack(f"baremetal node inspect {NAME} {WAIT}")
+    here.openstack(f"baremetal node inventory save {NAME} --file {here.home / 'inventory.json'}")
+    inventory = json.loads((here.home / "inventory.json").read_text())["inventory"]
+    assert inventory["cpu"]["count"] > 0
+    assert inventory["memory"]["physical_mb"] > 0
+    assert here.node(NAME)["properties"]["cpu_arch"]

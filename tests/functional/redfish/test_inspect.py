@@ -89,6 +89,15 @@ def test_a_machine_of_which_little_is_said(service: Service, node: str, controll
     }
 
 
+def test_a_controller_that_fails_at_storage(service: Service, node: str, controller: Controller) -> None:
+    """The rest is found, and nothing is said of disks."""
+    controller.faults = [Fault(path="Storage$", status=500)]
+    after = inspect(service)
+    assert (after["provision_state"], after["last_error"]) == ("manageable", None)
+    assert after["properties"] == {"capabilities": "boot_mode:uefi", "cpu_arch": "x86_64", "memory_mb": 98304}
+    assert service.baremetal("GET", "/nodes/n1/inventory").json["inventory"]["disks"] == []
+
+
 def test_disks_of_simple_storage(service: Service, node: str, controller: Controller) -> None:
     controller.system.update({"Storage": None, "SimpleStorage": {"@odata.id": "/redfish/v1/Systems/1/SimpleStorage"}})
     device = b'{"Name": "sda", "CapacityBytes": 107374182400, "Status": {"State": "Enabled"}}'
