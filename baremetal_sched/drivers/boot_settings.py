@@ -8,7 +8,6 @@ from baremetal_sched.baremetal.boot import BOOT_MODES
 from baremetal_sched.baremetal.machine import Effect, Machine, together
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.errors.baremetal import UnsupportedByDriver
 
 _MODE, _SECURE = "boot_mode", "secure_boot"
 
@@ -45,13 +44,10 @@ def apply(machine: Machine, device: str, *, persistent: bool) -> Effect:
 
 
 def take_back(machine: Machine) -> Effect | None:
-    """Switch secure boot off again, if the instance asked for it. Raises a SchedulerError."""
-    if not wants_secure_boot(machine):
+    """Switch secure boot off again, if the instance asked for it and got it. Raises a SchedulerError."""
+    if not wants_secure_boot(machine) or not machine.secure_boot:
         return None
-    try:
-        return Driver(machine).management.set_secure_boot(machine, False)
-    except UnsupportedByDriver:
-        return None
+    return Driver(machine).management.set_secure_boot(machine, False)
 
 
 def _capabilities(info: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -75,8 +75,10 @@ def test_only_what_differs_is_set(management: Management) -> None:
 
 
 def test_secure_boot_is_taken_back_if_it_was_asked_for(management: Management) -> None:
-    assert boot_settings.take_back(MACHINE) is None
-    assert boot_settings.take_back(replace(MACHINE, instance_info={"capabilities": {"secure_boot": True}})) is not None
+    wanted = replace(MACHINE, instance_info={"capabilities": {"secure_boot": True}})
+    for machine_without in (MACHINE, replace(MACHINE, secure_boot=True), wanted):
+        assert boot_settings.take_back(machine_without) is None
+    assert boot_settings.take_back(replace(wanted, secure_boot=True)) is not None
     assert management.asked == [False]
 
 

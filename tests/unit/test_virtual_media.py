@@ -42,6 +42,7 @@ class Device:
         self.image: Any = None
         self.journal: list[Any] = []
         self.stuck = False
+        self.fails: list[Exception] = []
         self._refuses = refuses or []
         self._looks = looks
 
@@ -58,6 +59,8 @@ class Device:
         self.inserted, self.image = False, None
 
     def refresh(self, force: bool) -> None:
+        if self.fails:
+            raise self.fails.pop()
         if self.image is not None and self._looks is not None:
             self.inserted = self._looks <= 0
             self._looks -= 1
@@ -93,7 +96,7 @@ class Owner:
         return self._devices[number]
 
 
-MACHINE = machine(settings=quick(vmedia_insert_timeout=0.2, vmedia_insert_poll_interval=0.1))
+MACHINE = machine(settings=quick(vmedia_insert_timeout=0.4, vmedia_insert_poll_interval=0.1))
 
 
 @pytest.fixture
@@ -191,13 +194,16 @@ def test_a_controller_without_a_device_of_the_type(controller: Any, types: Any) 
 
 
 def test_it_is_waited_for(controller: Any) -> None:
-    controller(Owner([Device(CD, looks=1)]))
+    device = Device(CD, looks=1)
+    device.fails = [refusal(503)]
+    controller(Owner([device]))
     insert()
+    assert device.inserted
 
 
 def test_an_image_that_is_never_there(controller: Any) -> None:
     controller(Owner([Device(CD, looks=None)]))
-    with pytest.raises(ControllerError, match=r"does not say that it is inserted, 0\.2 seconds later"):
+    with pytest.raises(ControllerError, match=r"does not say that it is inserted, 0\.4 seconds later"):
         insert()
 
 

@@ -112,10 +112,7 @@ def _await_inserted(machine: Machine, device: VirtualMedia, image: ImageUrl, tar
     """Wait until the controller has the image. One that does not say whether it has is believed."""
     options = machine.settings.redfish
     deadline = time.monotonic() + options.vmedia_insert_timeout
-    while True:
-        device.refresh(force=True)
-        if device.inserted is not False:
-            return
+    while not _is_inserted(device):
         if time.monotonic() >= deadline:
             raise failures.refused(
                 target,
@@ -124,6 +121,14 @@ def _await_inserted(machine: Machine, device: VirtualMedia, image: ImageUrl, tar
             )
         progress.note()
         time.sleep(options.vmedia_insert_poll_interval)
+
+
+def _is_inserted(device: VirtualMedia) -> bool:
+    try:
+        device.refresh(force=True)
+    except exceptions.ServerSideError:  # it is busy with that
+        return False
+    return device.inserted is not False
 
 
 def eject(machine: Machine, device_types: Collection[str] = ()) -> None:

@@ -10,7 +10,9 @@ from baremetal_sched.drivers.fake.boot import FakeBoot
 from baremetal_sched.drivers.fake.power import FakePower
 from baremetal_sched.errors import InvalidValue
 from tests.functional.baremetal.provisioning import ask, do, put_into, state_of
+from tests.functional.compute.test_servers import add_flavor, add_image, boot, show
 from tests.functional.conductor.test_orphans import ORPHANS, die
+from tests.leaks import WATCH
 from tests.service import Service, fault
 
 ISO = "http://images.example.com/rescue.iso"
@@ -169,6 +171,39 @@ def test_a_conductor_dies_at_it_and_the_next_one_finishes(
     service.work()
     shown = service.node(node)
     assert (state_of(shown), shown["reservation"], shown["power_state"]) == (("active", None), None, "power on")
+
+
+def test_a_password_in_the_url_is_not_shown(service: Service, node: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: FakeBoot, machine: Machine) -> None:
+        url = machine.instance_info["boot_iso"]
+        raise InvalidValue(message=f"cannot fetch {url}")
+
+    monkeypatch.setattr(FakeBoot, "prepare_instance", refuse)
+    WATCH.told({"image": {"password": "Img-Passw0rd"}})
+    service.patch(node, ("add", "/instance_info/boot_iso", ISO.replace("//", "//ann:Img-Passw0rd@")))
+    shown = do(service, "active")
+    assert shown["provision_state"] == "deploy failed"
+    assert shown["instance_info"]["boot_iso"] == ISO.replace("//", "//ann:******@")
+    assert "cannot fetch http://ann:******@images" in shown["last_error"]
+
+
+def test_a_server_that_runs_from_memory(service: Service, node: str) -> None:
+    service.patch(node, ("replace", "/instance_info", {}))
+    flavor = add_flavor(service)
+    written, booted = add_image(service), add_image(service, "rescue", boot_iso=ISO)
+    refused = boot(service, flavor, written).json["server"]["id"]
+    service.work()
+    assert show(service, refused)["status"] == "ERROR"
+    assert service.node(node)["provision_state"] == "available"
+
+    server = boot(service, flavor, booted).json["server"]["id"]
+    service.work()
+    assert show(service, server)["status"] == "ACTIVE"
+    info = service.node(node)["instance_info"]
+    assert (info["boot_iso"], "image_source" in info) == (ISO, False)
+    service.compute("DELETE", f"/servers/{server}")
+    service.work()
+    assert state_of(service.node(node)) == ("available", None)
 
 
 def test_direct_says_what_it_lacks(service: Service, node: str, monkeypatch: pytest.MonkeyPatch) -> None:
