@@ -3,8 +3,9 @@
 from tests.mutants.mutant import Mutant
 
 KEYRING = "unit/test_keyring.py"
-AT_REST = "functional/test_secrets_at_rest.py"
-MISSING = "functional/test_missing_key.py"
+STORED = "functional/secrets_at_rest/test_stored.py"
+ROTATION = "functional/secrets_at_rest/test_rotation.py"
+MISSING = "functional/secrets_at_rest/test_missing_key.py"
 
 MUTANTS = (
     Mutant(
@@ -19,14 +20,14 @@ MUTANTS = (
         "db/sealing.py",
         "bool(keyring.path) and not settings.pin_release_version",
         "bool(keyring.path)",
-        f"{AT_REST}::test_nothing_is_encrypted_while_a_release_is_pinned",
+        f"{STORED}::test_nothing_is_encrypted_while_a_release_is_pinned",
     ),
     Mutant(
         "secrets-rotation-compares",
         "db/resealing.py",
         "where(same, stored == value.text)",
         "where(same)",
-        f"{AT_REST}::test_rotation_while_others_write",
+        f"{ROTATION}::test_rotation_while_others_write",
     ),
     Mutant(
         "secrets-kept-unread",
@@ -42,13 +43,13 @@ MUTANTS = (
         "db/sealing.py",
         "return _ESCAPE + value if looks_sealed else str(value)",
         "return str(value)",
-        f"{AT_REST}::test_values_that_look_encrypted",
+        f"{STORED}::test_values_that_look_encrypted",
     ),
     Mutant(
         "secrets-whole-arguments",
         "db/models/driver_calls.py",
         "arguments: Mapped[Any] = mapped_column(SealedJson(whole=True))",
         "arguments: Mapped[Any] = mapped_column(SealedJson)",
-        f"{AT_REST}::test_arguments_and_replies_of_calls",
+        f"{STORED}::test_arguments_and_replies_of_calls",
     ),
 )
