@@ -61,6 +61,11 @@ class Machine:
         return str(self.emulator.get(self.emulator.path(self.number))["Boot"]["BootSourceOverrideTarget"])
 
     @property
+    def is_secure(self) -> bool:
+        """Whether secure boot is switched on."""
+        return bool(self.emulator.get(f"{self.emulator.path(self.number)}/SecureBoot")["SecureBootEnable"])
+
+    @property
     def disc(self) -> Any:
         """The image in the drive, None if there is none."""
         device = self.emulator.get(f"{self.emulator.path(self.number)}/VirtualMedia/Cd")
@@ -99,6 +104,15 @@ def test_an_instance_runs_from_memory(service: Service, machine: Machine, images
 
     shown = do(service, "deleted")
     assert (state_of(shown), machine.power, machine.disc) == (("available", None), "Off", None)
+
+
+def test_secure_boot_is_switched_on_and_off_again(service: Service, machine: Machine, images: ImageServer) -> None:
+    do(service, "provide")
+    shown = deploy(service, images.image(), capabilities={"secure_boot": "true"})
+    assert (state_of(shown), shown["boot_mode"], shown["secure_boot"]) == (("active", None), "uefi", True)
+    assert machine.is_secure
+    shown = do(service, "deleted")
+    assert (state_of(shown), shown["secure_boot"], machine.is_secure) == (("available", None), False, False)
 
 
 def test_automated_cleaning_would_need_an_agent(service: Service, machine: Machine) -> None:
