@@ -95,6 +95,12 @@ def hold(session: Session, work_id: int, conductor: str) -> Node | None:
     return None if work is None else session.get_one(Node, work.node_id, with_for_update=True)
 
 
+def is_held(session: Session, work_id: int, conductor: str) -> bool:
+    """Whether the work is the conductor's. Nothing is locked: it may be taken away the next moment."""
+    mine = select(NodeWork.id).where(NodeWork.id == work_id, NodeWork.conductor == conductor)
+    return session.scalar(mine) is not None
+
+
 def lead(session: Session, work_id: int, conductor: str, node_id: int) -> NodeWork | None:
     """Reserve another node for what has to be done there along with this work, by the process that does this work.
 

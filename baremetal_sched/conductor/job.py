@@ -48,7 +48,15 @@ class Job:
 
     def driver(self, machine: Machine) -> Driver:
         """The interfaces of a machine; what is called is noted in ``calls``."""
-        return NotedDriver(machine, self.calls)
+        return NotedDriver(machine, self.calls, self._is_lost)
+
+    def _is_lost(self, seconds: float) -> bool | None:
+        """Whether the work is another's, or may be: ``seconds`` ago it was this conductor's. None if nobody can say,
+        and it is too early for others to take it away."""
+        try:
+            return not self.database.read(lambda session: work.is_held(session, self.id, self.conductor))
+        except (DatabaseAway, SchemaNotServed):
+            return True if seconds > self.settings.conductor.heartbeat_timeout / 2 else None
 
     def switch(self, machine: Machine, target: str, timeout: int | None = None) -> Effect:
         """``drivers.power.switch``, and the call is noted in ``calls``."""

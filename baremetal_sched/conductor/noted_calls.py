@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from baremetal_sched.baremetal.machine import Machine
@@ -12,6 +13,12 @@ from baremetal_sched.baremetal.steps import Kind, Step
 from baremetal_sched.drivers import progress
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.errors.baremetal import CallGivenUp
+
+#: Seconds after which a call that goes on makes sure that the work was not taken away.
+_LOOK_EVERY = 5.0
+
+#: See ``NotedCalls.calling``.
+IsLost = Callable[[float], bool | None]
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,7 @@ class NotedCalls:
         self._lock = threading.Lock()
         self._current: NotedCall | None = None
         self._is_given_up = False
+        self._held = 0.0
 
     @property
     def current(self) -> NotedCall | None:
@@ -60,21 +68,34 @@ class NotedCalls:
         with self._lock:
             self._is_given_up = True
 
-    def _note_progress(self) -> None:
+    def _note_progress(self, is_lost: IsLost) -> None:
+        now = time.monotonic()
         with self._lock:
             if self._is_given_up:
                 raise CallGivenUp
             if self._current is not None:
-                self._current = replace(self._current, heard=time.monotonic())
+                self._current = replace(self._current, heard=now)
+        if now - self._held < _LOOK_EVERY:
+            return
+        lost = is_lost(now - self._held)
+        if lost:
+            raise CallGivenUp
+        if lost is not None:
+            self._held = now
 
     @contextmanager
-    def calling(self, name: str) -> Iterator[None]:
-        """Note that a driver is being called."""
+    def calling(self, name: str, is_lost: IsLost = lambda seconds: False) -> Iterator[None]:
+        """Note that a driver is being called.
+
+        If the call goes on for long ``is_lost`` is asked now and then whether the work was taken away. It is given the
+        seconds since it certainly was not, and returns None if nobody can say, which is nothing to worry about yet.
+        """
         now = time.monotonic()
         with self._lock:
             self._current = NotedCall(name, now, now)
+            self._held = now
         try:
-            with progress.noted_by(self._note_progress):
+            with progress.noted_by(partial(self._note_progress, is_lost)):
                 yield
         finally:
             with self._lock:
@@ -84,14 +105,15 @@ class NotedCalls:
 class NotedDriver(Driver):
     """The interfaces of a machine, whose calls are noted."""
 
-    def __init__(self, machine: Machine, calls: NotedCalls) -> None:
+    def __init__(self, machine: Machine, calls: NotedCalls, is_lost: IsLost) -> None:
         super().__init__(machine)
         self._plain = Driver(machine)
         self._calls = calls
+        self._is_lost = is_lost
 
     def __getattr__(self, interface_type: str) -> Any:
         """See ``Driver``."""
-        found = _NotedInterface(getattr(self._plain, interface_type), interface_type, self._calls)
+        found = _NotedInterface(getattr(self._plain, interface_type), interface_type, self._calls, self._is_lost)
         self.__dict__[interface_type] = found
         return found
 
@@ -103,10 +125,11 @@ class NotedDriver(Driver):
 class _NotedInterface:
     """Stands for an interface; what is called is noted."""
 
-    def __init__(self, interface: Any, kind: str, calls: NotedCalls) -> None:
+    def __init__(self, interface: Any, kind: str, calls: NotedCalls, is_lost: IsLost) -> None:
         self._interface = interface
         self._kind = kind
         self._calls = calls
+        self._is_lost = is_lost
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._interface, name)
@@ -114,7 +137,7 @@ class _NotedInterface:
 
     def _noted(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:
-            with self._calls.calling(f"{self._kind}.{name}"):
+            with self._calls.calling(f"{self._kind}.{name}", self._is_lost):
                 return method(*arguments, **named)
 
         return call

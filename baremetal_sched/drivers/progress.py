@@ -21,6 +21,11 @@ def note() -> None:
         listener()
 
 
+def is_noted() -> bool:
+    """Is the call part of work on a node? If not, a request may be waiting for it, which does not wait for long."""
+    return _listener.get() is not None
+
+
 @contextmanager
 def noted_by(listener: Callable[[], None]) -> Iterator[None]:
     """Let ``listener`` be called for each ``note`` of this thread."""

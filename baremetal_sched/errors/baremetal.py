@@ -223,7 +223,7 @@ class PowerNotReached(InvalidError):
 class CallGivenUp(InvalidError):
     """To a driver that comes back late: others may be at work on the machine, so nothing may be done to it any more."""
 
-    template = "The call was given up: the driver took too long."
+    template = "The call was given up: it took too long, or the work on the node is another conductor's by now."
 
 
 class ControllerError(InvalidError):

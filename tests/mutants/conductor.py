@@ -53,6 +53,13 @@ MUTANTS = (
         f"{HANGING}::test_waiting_for_a_machine_is_no_hang",
     ),
     Mutant(
+        "call-of-lost-work-does-nothing-more",
+        "conductor/job.py",
+        "return not self.database.read(lambda session: work.is_held(session, self.id, self.conductor))",
+        "return False",
+        f"{HANGING}::test_a_conductor_that_lost_the_work_does_nothing_more",
+    ),
+    Mutant(
         "work-led",
         "conductor/job.py",
         "NodeWork.kind.not_in((work.LED, work.CALL)),",

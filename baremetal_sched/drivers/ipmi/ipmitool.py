@@ -43,7 +43,9 @@ def validate(machine: Machine) -> Target:
 
 
 def soon(machine: Machine) -> float:
-    """Until when a request waits for an answer about ``machine``, or not much earlier."""
+    """Until when a request that waits for this call can be told something about ``machine``; without end, for work."""
+    if progress.is_noted():
+        return math.inf
     return time.monotonic() + float(machine.settings.conductor.answer_timeout) * 0.8
 
 
@@ -107,6 +109,8 @@ def _run_once(
     except TimeoutError:
         reason = "other commands have kept its controller busy for too long"
         raise MachineUnreachable(address=target.address, reason=reason) from None
+    except OSError as error:
+        raise InvalidValue(message=f"ipmitool cannot be run on the node's conductor: {error.strerror}.") from error
 
 
 @contextmanager

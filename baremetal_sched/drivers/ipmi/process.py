@@ -35,7 +35,7 @@ def run(
     Raises OSError if it cannot be started.
     """
     process = subprocess.Popen(  # noqa: S603 - a list, whose values are checked
-        list(arguments),
+        [argument.encode() for argument in arguments],  # whatever the locale
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -7,14 +7,17 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal import work
 from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine
-from baremetal_sched.conductor import job, workers
+from baremetal_sched.conductor import job, noted_calls, workers
 from baremetal_sched.db.models import NodeWork
 from baremetal_sched.drivers.fake.power import FakePower
 from baremetal_sched.drivers.fake.vendor import FakeVendor
 from baremetal_sched.drivers.power_waiting import Pace, wait_for
+from baremetal_sched.errors import DatabaseAway, SchedulerError
 from tests.functional.baremetal.provisioning import LOG_STEP, put_into
 from tests.functional.conductor.test_orphans import reserve
 from tests.processes import wait_until
@@ -147,6 +150,48 @@ def test_waiting_for_a_machine_is_no_hang(database_url: str, hanging: Hanging, m
         wait_until(lambda: hanging.ended, 10, "the thread to go on")
         time.sleep(0.1)
         assert changed == [slow]
+
+
+@pytest.mark.parametrize("loss", ["taken away", "nobody can say"])
+def test_a_conductor_that_lost_the_work_does_nothing_more(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, loss: str
+) -> None:
+    """While it waits for the machine, its heartbeats may not get through: somebody else is at work on the node then."""
+    monkeypatch.setattr(noted_calls, "_LOOK_EVERY", 0.1)
+    looks: list[float] = []
+    ends: list[str] = []
+
+    def read() -> str | None:
+        looks.append(time.monotonic())
+        return None
+
+    def switch(self: FakePower, machine: Machine, target: str, timeout: int | None = None) -> str:
+        try:
+            wait_for(read, "power on", 20, pace=Pace(first=0.05, longest=0.05))
+        except SchedulerError as error:
+            ends.append(type(error).__name__)
+            raise
+        return "power on"
+
+    def lose(session: Session) -> None:
+        session.execute(delete(NodeWork))
+
+    def away(*_: object) -> bool:
+        raise DatabaseAway
+
+    monkeypatch.setattr(FakePower, "set_power_state", switch)
+    with Service(database_url, conductor={"heartbeat_timeout": 1}) as service:
+        service.add_conductor("c1")
+        uuid = service.add_node("n1", power=False)
+        service.baremetal("PUT", f"/nodes/{uuid}/states/power", {"target": "power on"})
+        service.conductors["c1"].work_once()
+        wait_until(lambda: len(looks) > 3, 10, "the driver to wait")
+        if loss == "taken away":
+            service.database.write(lose)
+        else:
+            monkeypatch.setattr(work, "is_held", away)
+        wait_until(lambda: ends, 10, "the driver to end")
+        assert ends == ["CallGivenUp"]
 
 
 def test_a_parent_that_hangs_and_its_child_are_both_free(database_url: str, hanging: Hanging) -> None:

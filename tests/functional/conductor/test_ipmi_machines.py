@@ -112,6 +112,28 @@ def test_from_enrolment_to_an_offer_and_back(fleet: Service, bmc: IpmiBmc) -> No
     assert (node["power_state"], node["maintenance"], node["last_error"]) == ("power on", False, None)
 
 
+def test_a_machine_that_boots_over_the_network_gets_an_instance_and_is_emptied(fleet: Service, bmc: IpmiBmc) -> None:
+    uuid = enroll(fleet, bmc.driver_info(ipmi_disable_boot_timeout=False), automated_clean=False)
+    manage(fleet, uuid)
+    provision(fleet, uuid, "provide")
+    node = provision(fleet, uuid, "active")
+    assert (node["provision_state"], node["power_state"], node["last_error"]) == ("active", "power on", None)
+    assert bmc.journal == ["boot option 5: e004000000", "on"]
+    node = provision(fleet, uuid, "deleted")
+    assert (node["provision_state"], node["power_state"], bmc.power) == ("available", "power off", "off")
+
+
+def test_a_silent_controller_fails_a_deployment(fleet: Service, bmc: IpmiBmc) -> None:
+    uuid = enroll(fleet, bmc.driver_info(), automated_clean=False)
+    manage(fleet, uuid)
+    provision(fleet, uuid, "provide")
+    with bmc.silent():
+        node = provision(fleet, uuid, "active")
+    assert (node["provision_state"], node["reservation"]) == ("deploy failed", None)
+    assert "cannot be reached at 127.0.0.1" in node["last_error"]
+    assert "Get Auth Capabilities" in node["last_error"] or "did not end in time" in node["last_error"]
+
+
 def test_or_the_node_says_what_the_machine_does(database_url: str, bmc: IpmiBmc) -> None:
     with make_fleet(database_url, force_power_state_during_sync=False) as service:
         uuid = enroll(service, bmc.driver_info())

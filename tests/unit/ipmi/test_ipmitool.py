@@ -224,6 +224,19 @@ def test_others_are_not_waited_for_longer_than_for_the_controller(folder: Path) 
     thread.join()
 
 
+def test_an_ipmitool_that_cannot_be_run(folder: Path) -> None:
+    (folder / "ipmitool").write_bytes(b"\x7fELF")
+    (folder / "ipmitool").chmod(0o755)
+    with pytest.raises(InvalidValue, match="ipmitool cannot be run on the node's conductor: Exec format error"):
+        ipmitool.run(machine(INFO), "power", "status")
+
+
+def test_names_beyond_ascii_in_any_locale(folder: Path) -> None:
+    put(folder, "")
+    ipmitool.run(machine({"ipmi_address": "10.0.0.1", "ipmi_username": "bjørn€"}), "power", "status")
+    assert " -U bjørn€ " in commands(folder)[0]
+
+
 def test_without_ipmitool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InvalidValue, match="ipmitool is not installed on the node's conductor"):
