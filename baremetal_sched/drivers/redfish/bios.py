@@ -20,7 +20,7 @@ from baremetal_sched.drivers.redfish.documents import Document, Documents, docum
 from baremetal_sched.drivers.redfish.driver_info import Target
 from baremetal_sched.drivers.steps import clean_step, deploy_step, service_step
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.errors.baremetal import MachineUnreachable
+from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable, UnsupportedByDriver
 
 _SETTINGS = {"settings": Argument("List of BIOS settings, each an object with a name and a value.", required=True)}
 
@@ -127,7 +127,8 @@ def _rebooted(machine: Machine, remembered: Mapping[str, Any]) -> Effect:
 
 
 def _awaited(machine: Machine, remembered: Mapping[str, Any]) -> Effect:
-    """Look whether the settings have been applied. A controller that is away meanwhile may come back."""
+    """Look whether the settings have been applied. A controller that is away meanwhile may come back, and may not know
+    its machine at first."""
     try:
         with documents_of(machine) as documents:
             bios = _required(machine, documents)
@@ -136,7 +137,7 @@ def _awaited(machine: Machine, remembered: Mapping[str, Any]) -> Effect:
             left = _unapplied(attributes, bios, bios_settings.pending(documents, bios))
             if not left and _has_booted(documents.of_system):
                 return _done(documents, bios)
-    except MachineUnreachable as error:
+    except (MachineUnreachable, ControllerError, UnsupportedByDriver) as error:
         return _more_time(machine, remembered, str(error))
     said = f"Attributes {', '.join(sorted(left)[:20])} are not updated." if left else "The machine is still booting."
     return _more_time(machine, remembered, said)

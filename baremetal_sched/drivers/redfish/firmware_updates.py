@@ -43,17 +43,22 @@ def go_on(machine: Machine, remembered: Remembered, now: float) -> Effect:
     MachineUnreachable if none was begun."""
     limit = machine.settings.redfish.firmware_update_overall_timeout
     if limit and now - remembered["began"] >= limit:
-        raise _failure(
-            remembered, f"it has not ended after {limit:g} seconds ([redfish] firmware_update_overall_timeout)"
-        )
+        said = f"it has not ended after {limit:g} seconds ([redfish] firmware_update_overall_timeout)."
+        raise _failure(remembered, f"{said} {remembered.get('trouble') or ''}".rstrip())
     try:
         return _PHASES[remembered["phase"]](machine, remembered, now)
-    except MachineUnreachable:
-        if remembered["at"] == 0 and remembered["phase"] == "prepare":
+    except (MachineUnreachable, ControllerError) as error:
+        if not _may_come_back(remembered, error):
             raise
-        if remembered["phase"] == "send" and remembered["tasks"] is None:
-            raise  # nobody can find out whether it has been begun
-        return Effect(poll_after=_interval(machine), remember=remembered)
+        return Effect(poll_after=_interval(machine), remember={**remembered, "trouble": str(error)})
+
+
+def _may_come_back(remembered: Remembered, error: MachineUnreachable | ControllerError) -> bool:
+    """Is it worth while to ask again? A controller that restarts may be away, and not know its machine at first."""
+    if remembered["phase"] == "send":
+        # Without a list of tasks nobody can find out whether the update has been begun.
+        return isinstance(error, MachineUnreachable) and remembered["tasks"] is not None
+    return bool(remembered["phase"] != "prepare" or remembered["at"] > 0)
 
 
 def _next(remembered: Remembered, phase: str, seconds: float, **notes: Any) -> Effect:
@@ -75,7 +80,13 @@ def _send(machine: Machine, remembered: Remembered, now: float) -> Effect:
     with documents_of(machine) as documents:
         known = remembered["tasks"]
         new = [path for path in tasks.known(documents) or () if path not in known] if known is not None else []
-        task = new[-1] if new else tasks.path_of(_simple_update(documents, machine, _update(remembered)["url"]))
+        try:
+            task = new[-1] if new else tasks.path_of(_simple_update(documents, machine, _update(remembered)["url"]))
+        except exceptions.ServerSideError as error:
+            said = failures.shortened("; ".join(tasks.said_in(error.extended_info)), Target.of(machine))
+            raise _failure(
+                remembered, f"the controller does not begin it (HTTP {error.status_code}): {said}"
+            ) from error
     if task is None:
         return _ended(machine, {**remembered, "rebooted": False}, now)
     return _next(remembered, "task", _interval(machine), task=task, rebooted=False, starting_since=None)

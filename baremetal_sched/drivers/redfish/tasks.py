@@ -66,7 +66,10 @@ def said_in(messages: object) -> list[str]:
 
 
 def _is_task(document: Document) -> bool:
-    return isinstance(document.get("TaskState"), str)
+    state = document.get("TaskState")
+    if state is not None and not isinstance(state, str):
+        raise ValueError("a task whose state is no text")
+    return state is not None
 
 
 def _progress(task: Document) -> Progress:

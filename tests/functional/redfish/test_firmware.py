@@ -86,6 +86,24 @@ def test_an_update_that_is_refused(service: Service, node: str, controller: Cont
     )
 
 
+def test_an_update_that_a_controller_cannot_begin(service: Service, node: str, controller: Controller) -> None:
+    controller.faults = [Fault(path="SimpleUpdate", method="POST", status=503)]
+    assert clean(service, update(flash("bios")))["last_error"].endswith(
+        "bios was not updated: the controller does not begin it (HTTP 503): The controller is out of order."
+    )
+    assert controller.asked(SIMPLE_UPDATE) == 1
+
+
+def test_a_controller_that_makes_no_sense_for_a_while(service: Service, node: str, controller: Controller) -> None:
+    controller.updates.plans = [Plan(seconds=0.3)]
+    controller.faults = [
+        Fault(path="Tasks/1", method="GET", body=b"nonsense", times=2),
+        Fault(path="Tasks/1", method="GET", status=400, times=2),
+    ]
+    assert clean(service, update(flash("bios")))["last_error"] is None
+    assert controller.updates.versions["bios"] == "2.0.0"
+
+
 def test_an_answer_that_is_lost(service: Service, node: str, controller: Controller) -> None:
     """The controller began the update, and nobody heard it: the new task shows that, and none is begun again."""
     controller.faults = [Fault(path="SimpleUpdate", method="POST", loses=True, times=1)]
@@ -118,7 +136,9 @@ def test_an_update_that_never_ends(
         service.add_conductor("c1")
         manageable(service, running)
         failed = clean(service, update(flash("bios")))
-    assert failed["last_error"].endswith("it has not ended after 1 seconds ([redfish] firmware_update_overall_timeout)")
+    assert failed["last_error"].endswith(
+        "it has not ended after 1 seconds ([redfish] firmware_update_overall_timeout)."
+    )
 
 
 def test_a_controller_that_is_not_usable_afterwards(service: Service, node: str, controller: Controller) -> None:
@@ -152,8 +172,20 @@ def test_arguments_of_wrong_types(service: Service, node: str, controller: Contr
     assert requests(controller) == []
 
 
-@pytest.mark.parametrize("path", ["Tasks/", "UpdateService$", "Systems/1$", "Managers/BMC$", "NetworkAdapters"])
-@pytest.mark.parametrize("body", [b"{", b'{"TaskState": 5, "Members": [5, {"@odata.id": 5}], "Messages": 5}'])
+_NOT_JSON, _WRONG_TYPES = b"{", b'{"TaskState": 5, "Members": [5, {"@odata.id": 5}], "Messages": 5, "Actions": [5]}'
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("Tasks/", _NOT_JSON),
+        ("Tasks/", _WRONG_TYPES),
+        ("UpdateService$", _WRONG_TYPES),
+        ("Systems/1$", _NOT_JSON),
+        ("Managers/BMC$", _WRONG_TYPES),
+        ("NetworkAdapters", _NOT_JSON),
+    ],
+)
 def test_nonsense(
     database_url: str,
     running: RedfishService,
