@@ -42,5 +42,5 @@ def require_automated(driver: Driver, machine: Machine, steps: Sequence[Planned]
         message=f"Node {machine.uuid} cannot be cleaned: automated cleaning needs an agent on the machine, and its "
         f"deploy interface '{machine.interfaces['deploy']}' boots none. To have the node made available without being "
         "cleaned, set its automated_clean to false (openstack baremetal node set --no-automated-clean), or "
-        "[conductor] automated_clean for all nodes, and provide it again."
+        "[conductor] automated_clean for all nodes; then manage and provide it."
     )

@@ -53,7 +53,7 @@ def _require_commands(machine: Machine, what: str) -> None:
     instead = {
         "deploy": "Give the node the deploy interface 'ramdisk', which boots instance_info/boot_iso.",
         "clean": "Set the node's automated_clean to false (openstack baremetal node set --no-automated-clean) to make "
-        "it available without being cleaned, or name steps that need no agent.",
+        "it available without being cleaned (manage and provide it then), or name steps that need no agent.",
         "service": "Name steps that need no agent.",
     }[what]
     raise InvalidValue(
