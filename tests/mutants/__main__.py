@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
-from tests.mutants import authentication, baremetal, compute, conductor, database, placement, secrets, web
+from tests.mutants import authentication, baremetal, compute, conductor, database, placement, redfish, secrets, web
 from tests.mutants.mutant import Mutant
 from tests.mutants.runner import Copy, Verdict, url_of
 
@@ -21,6 +21,7 @@ MUTANTS = (
     *database.MUTANTS,
     *secrets.MUTANTS,
     *authentication.MUTANTS,
+    *redfish.MUTANTS,
     *web.MUTANTS,
 )
 

@@ -159,6 +159,17 @@ def test_a_connection_that_failed_is_logged_out(bmc: RedfishService) -> None:
     assert power(at(bmc)) == "Off"  # asked again at once
 
 
+def test_a_connection_that_failed_is_not_taken_from_those_who_use_it(bmc: RedfishService) -> None:
+    with connection.system(at(bmc)) as system:
+        bmc.controller.faults = [Fault(path="Systems/1$", status=500)]
+        with pytest.raises(MachineUnreachable):
+            power(at(bmc))
+        bmc.controller.faults = []
+        system.refresh()
+        assert bmc.controller.sessions.ids == ["1"]
+    assert bmc.controller.sessions.ids == []
+
+
 def test_a_controller_that_is_gone_and_comes_back(bmc: RedfishService) -> None:
     power(at(bmc))
     bmc.stop()
