@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from sushy import exceptions
+
+from baremetal_sched import masking
 from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.baremetal.states import CLEANING, DEPLOYING, REBOOT, SERVICING
 from baremetal_sched.baremetal.steps import Argument
@@ -16,7 +19,7 @@ from baremetal_sched.drivers.interfaces.bios import BiosInterface
 from baremetal_sched.drivers.power import switch
 from baremetal_sched.drivers.redfish import bios_settings, failures, tasks
 from baremetal_sched.drivers.redfish.bios_settings import Bios
-from baremetal_sched.drivers.redfish.documents import Document, Documents, documents_of, link, member
+from baremetal_sched.drivers.redfish.documents import Answer, Document, Documents, documents_of, link, member
 from baremetal_sched.drivers.redfish.driver_info import Target
 from baremetal_sched.drivers.steps import clean_step, deploy_step, service_step
 from baremetal_sched.errors import InvalidValue
@@ -99,8 +102,26 @@ def _sent(machine: Machine, remembered: Mapping[str, Any]) -> Effect:
             body: dict[str, Any] = {"Attributes": attributes}
             if bios.apply_time is not None:
                 body["@Redfish.SettingsApplyTime"] = {"ApplyTime": bios.apply_time}
-            notes["task"] = tasks.path_of(documents.patch(bios.settings_path, body, bios.etag))
+            notes["task"] = tasks.path_of(_patched(machine, documents, bios, body))
         return Effect(poll_after=0, remember={**notes, "phase": _REBOOT})
+
+
+def _patched(machine: Machine, documents: Documents, bios: Bios, body: Mapping[str, Any]) -> Answer:
+    try:
+        return documents.patch(str(bios.settings_path), body, bios.etag)
+    except exceptions.HTTPError as error:
+        if error.status_code not in (400, 405, 409, 412, 422):
+            raise
+        said = _shown("; ".join(tasks.said_in(error.extended_info)), machine, body["Attributes"])
+        raise InvalidValue(message=f"The controller refuses the settings (HTTP {error.status_code}): {said}") from error
+
+
+def _shown(said: str, machine: Machine, attributes: Mapping[str, Any]) -> str:
+    """What a controller says of settings, as far as it may be repeated: not with the value of a password."""
+    for name, value in attributes.items():
+        if isinstance(value, str) and value and masking.names_secret(name):
+            said = said.replace(value, masking.MASK)
+    return failures.shortened(said, Target.of(machine))
 
 
 def _reset(machine: Machine, remembered: Mapping[str, Any]) -> Effect:
@@ -164,7 +185,7 @@ def _raise_refusal(machine: Machine, documents: Documents, bios: Bios, remembere
         if progress.outcome == "failed":
             complaints = progress.messages or progress.state
     if complaints:
-        said = failures.shortened(complaints, Target.of(machine))
+        said = _shown(complaints, machine, remembered.get("attributes") or {})
         raise InvalidValue(message=f"The BIOS settings were not applied: {said}")
 
 

@@ -87,6 +87,21 @@ def test_settings_that_the_bios_refuses(service: Service, node: str, controller:
     assert "hunter2" not in failed["last_error"]
 
 
+def test_passwords_of_the_bios_are_not_repeated(service: Service, node: str, controller: Controller) -> None:
+    """Whether the controller refuses them at once, or the BIOS as it boots."""
+    controller.bios.attributes["AdminPassword"] = None
+    said = b'{"error": {"@Message.ExtendedInfo": [{"Message": "hunter2hunter2 is too short for AdminPassword."}]}}'
+    controller.faults = [Fault(path="Bios/Settings", method="PATCH", status=400, body=said, times=1)]
+    refused = clean(service, apply(AdminPassword="hunter2hunter2"))["last_error"]
+    assert refused.endswith("The controller refuses the settings (HTTP 400): ****** is too short for AdminPassword.")
+    service.baremetal("DELETE", "/nodes/n1/maintenance")
+    service.baremetal("PUT", "/nodes/n1/states/provision", {"target": "manage"}, status=202)
+    service.work()
+    controller.bios.refuses = "The BIOS does not like hunter2hunter2."
+    refused = clean(service, apply(AdminPassword="hunter2hunter2"))["last_error"]
+    assert refused.endswith("The BIOS settings were not applied: The BIOS does not like ******.")
+
+
 def test_settings_that_are_never_applied(
     database_url: str, running: RedfishService, controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -86,6 +86,18 @@ def test_an_update_that_is_refused(service: Service, node: str, controller: Cont
     )
 
 
+@pytest.mark.parametrize("status", [400, 503])
+def test_the_password_of_a_url_is_not_repeated(
+    service: Service, node: str, controller: Controller, status: int
+) -> None:
+    url = "https://images:geheim-geheim@images.example.com/bios-2.0.0.bin"
+    said = b'{"error": {"@Message.ExtendedInfo": [{"Message": "Cannot get %s."}]}}' % url.encode()
+    controller.faults = [Fault(path="SimpleUpdate", method="POST", status=status, body=said)]
+    error = clean(service, update({"component": "bios", "url": url}))["last_error"]
+    assert "Cannot get https://images:" in error
+    assert "geheim" not in error
+
+
 def test_an_update_that_a_controller_cannot_begin(service: Service, node: str, controller: Controller) -> None:
     controller.faults = [Fault(path="SimpleUpdate", method="POST", status=503)]
     assert clean(service, update(flash("bios")))["last_error"].endswith(
