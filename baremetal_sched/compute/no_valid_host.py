@@ -147,8 +147,12 @@ def _of_node(given: Mapping[str, ColumnElement[bool]]) -> dict[str, ColumnElemen
 def _offers(name: str, amount: int) -> ColumnElement[bool]:
     """Whether there is so much of the class in the node's tree, in use or not; what is shared counts for every node.
 
-    EXISTS (SELECT … FROM inventories i JOIN resource_classes c … JOIN resource_providers m …
-            WHERE c.name = :name AND i.capacity >= :amount AND (m.root_id = p.root_id OR m shares))
+    EXISTS (SELECT … FROM resource_providers m WHERE m.root_id = <that of the node> AND EXISTS (
+              SELECT … FROM inventories i JOIN resource_classes c … WHERE i.provider_id = m.id AND c.name = :name
+              AND i.total - i.reserved >= :amount))
+    OR EXISTS (the same of an m that shares)
+
+    One in the other: so a database looks at the tree of each node, and not at all who have the class.
     """
     if amount > INT32:
         return false()  # more than any column holds: databases refuse to compare it
@@ -156,25 +160,32 @@ def _offers(name: str, amount: int) -> ColumnElement[bool]:
         ProviderTrait.provider_id == _member.id, Trait.id == ProviderTrait.trait_id, Trait.name == SHARING_TRAIT
     )
     total = Inventory.total - Inventory.reserved
-    return exists().where(
+    of_class = (
         ResourceClass.name == name,
         Inventory.resource_class_id == ResourceClass.id,
-        or_(total >= amount, and_(_member.uuid == Node.uuid, Inventory.total >= amount)),
-        _member.id == Inventory.provider_id,
-        or_(_member.root_id.in_(_root()), shares),
+        Inventory.provider_id == _member.id,
     )
+    own = or_(total >= amount, and_(_member.uuid == Node.uuid, Inventory.total >= amount))
+    stock = exists().where(*of_class, own).correlate_except(Inventory, ResourceClass)
+    local = exists().where(_member.root_id == _root(), stock).correlate_except(_member)
+    shared = exists().where(*of_class, total >= amount, shares)
+    return or_(local, shared)
 
 
 def _has_trait(name: str, *, root: bool = False) -> ColumnElement[bool]:
     """Whether a provider of the node's tree, or its root, has the trait."""
-    of_tree = _member.uuid == Node.uuid if root else _member.root_id.in_(_root())
-    return exists().where(
-        Trait.name == name, ProviderTrait.trait_id == Trait.id, _member.id == ProviderTrait.provider_id, of_tree
+    of_tree = _member.uuid == Node.uuid if root else _member.root_id == _root()
+    has = exists().where(
+        Trait.name == name, ProviderTrait.trait_id == Trait.id, ProviderTrait.provider_id == _member.id
     )
+    found: ColumnElement[bool] = (
+        exists().where(of_tree, has.correlate_except(Trait, ProviderTrait)).correlate_except(_member)
+    )
+    return found
 
 
 def _root() -> Any:
-    return select(_provider.root_id).where(_provider.uuid == Node.uuid).correlate(Node)
+    return select(_provider.root_id).where(_provider.uuid == Node.uuid).correlate(Node).scalar_subquery()
 
 
 def _incapable(
