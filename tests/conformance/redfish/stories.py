@@ -21,7 +21,8 @@ def _enrol(world: World, **driver_info: Any) -> None:
 def _in_use(world: World) -> None:
     """A node that is manageable."""
     _enrol(world)
-    world.provision("manage", "manage")
+    node = world.provision("manage", "manage")
+    world.note("vendor", node["properties"].get("vendor"))
 
 
 def what_is_missing(world: World) -> None:
@@ -98,7 +99,8 @@ def managed(world: World) -> None:
     for wanted in (True, True, False):
         world.do(f"{len(world.seen)} secure boot {wanted}", "/states/secure_boot", {"target": wanted})
     world.do("nmi", "/management/inject_nmi", {})
-    world.note("indicators", world.ask("list indicators", "GET", "/nodes/machine/management/indicators"))
+    lamps = world.ask("list indicators", "GET", "/nodes/machine/management/indicators") or {"indicators": []}
+    world.note("indicators", sorted(lamps["indicators"], key=lambda each: str(each["name"])))
 
 
 def inspected(world: World) -> None:

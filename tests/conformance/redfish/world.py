@@ -57,7 +57,9 @@ class World:
     def look(self, name: str) -> dict[str, Any]:
         """Note what the node and the system are, once nothing is being done."""
         node = self.settle()
-        self.note(name, {key: node[key] for key in _FIELDS})
+        # Ironic notes the vendor of every machine.
+        properties = {key: value for key, value in node["properties"].items() if key != "vendor"}
+        self.note(name, {key: node[key] for key in _FIELDS} | {"properties": properties})
         self.note(f"{name}: complains", node["last_error"] is not None)
         if node["last_error"]:
             self.told[f"{name}: last_error"] = self.plain(node["last_error"])
