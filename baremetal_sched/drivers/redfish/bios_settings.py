@@ -140,7 +140,7 @@ def as_attributes(values: Mapping[str, Scalar], bios: Bios, registry: Mapping[st
             problem = "the BIOS has no such setting"
         if problem is not None:
             wrong.append(f"{name} ({problem})")
-        found[name] = converted
+        found[name] = _in_its_way(converted, value, bios.attributes.get(name))
     if wrong:
         raise InvalidValue(message=f"BIOS settings that cannot be set: {', '.join(wrong[:20])}.")
     return found
@@ -227,6 +227,13 @@ def _converted(value: Scalar, kind: str) -> Scalar:
     if kind == "Integer" and isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", value):
         return int(value)
     return value
+
+
+def _in_its_way(converted: Scalar, value: Scalar, current: Any) -> Scalar:
+    """The value as text, where the controller itself shows text for what its registry calls a number or truth value."""
+    if not isinstance(current, str) or not current or isinstance(converted, str) or converted is None:
+        return converted
+    return value if isinstance(value, str) else json.dumps(converted)
 
 
 def _problem(value: Scalar, kind: str, entry: Document) -> str | None:

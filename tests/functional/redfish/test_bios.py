@@ -102,6 +102,17 @@ def test_passwords_of_the_bios_are_not_repeated(service: Service, node: str, con
     assert refused.endswith("The BIOS settings were not applied: The BIOS does not like ******.")
 
 
+def test_a_bios_that_shows_text_for_what_it_calls_truth_values(
+    service: Service, node: str, controller: Controller
+) -> None:
+    """It is sent text, and what it shows afterwards is what was wanted."""
+    controller.bios.attributes["QuietBoot"] = "true"
+    assert clean(service, apply(QuietBoot="false"))["last_error"] is None
+    assert controller.bios.attributes["QuietBoot"] == "false"
+    assert clean(service, apply(QuietBoot=True))["last_error"] is None
+    assert controller.bios.attributes["QuietBoot"] == "true"
+
+
 def test_settings_that_are_never_applied(
     database_url: str, running: RedfishService, controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
