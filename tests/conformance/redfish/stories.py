@@ -94,10 +94,10 @@ def managed(world: World) -> None:
     for name, persistent in (("pxe", False), ("cdrom", True), ("disk", True), ("bios", False), ("wanboot", False)):
         world.do(f"boot from {name}", device, {"boot_device": name, "persistent": persistent})
         world.note(f"boot device after {name}", world.ask(f"get {name}", "GET", f"/nodes/machine{device}"))
-    for mode in ("bios", "uefi", "uefi"):
-        world.do(f"{len(world.seen)} boot mode {mode}", "/states/boot_mode", {"target": mode})
-    for wanted in (True, True, False):
-        world.do(f"{len(world.seen)} secure boot {wanted}", "/states/secure_boot", {"target": wanted})
+    for number, mode in enumerate(("bios", "uefi", "uefi")):
+        world.do(f"{number} boot mode {mode}", "/states/boot_mode", {"target": mode})
+    for number, wanted in enumerate((True, True, False)):
+        world.do(f"{number} secure boot {wanted}", "/states/secure_boot", {"target": wanted})
     world.do("nmi", "/management/inject_nmi", {})
     lamps = world.ask("list indicators", "GET", "/nodes/machine/management/indicators") or {"indicators": []}
     world.note("indicators", sorted(lamps["indicators"], key=lambda each: str(each["name"])))
