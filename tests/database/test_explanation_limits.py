@@ -1,0 +1,62 @@
+"""The time that explanations may take of the database."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
+
+from baremetal_sched.db.transaction import Database
+from baremetal_sched.errors.scheduling import ExplanationTookTooLong
+from baremetal_sched.scheduling.limits import limited
+from baremetal_sched.settings import load
+
+#: What takes very long, by dialect.
+SLOW = {
+    "sqlite": "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 1e9) SELECT max(i) FROM n",
+    "postgresql": "SELECT count(*) FROM generate_series(1, 100000) a, generate_series(1, 100000) b",
+    "mysql": "SELECT SUM(a.seq * b.seq) FROM seq_1_to_100000 a, seq_1_to_100000 b",
+}
+SLOW["mariadb"] = SLOW["mysql"]
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    opened = Database(load(overrides={"database": {"connection": database_url, "max_pool_size": 1, "max_overflow": 0}}))
+    yield opened
+    opened.dispose()
+
+
+def test_a_statement_that_takes_too_long_is_stopped(database: Database) -> None:
+    def work(session: Session) -> None:
+        with limited(session, 0.2):
+            session.execute(text(SLOW[database.engine.dialect.name])).all()
+
+    began = time.monotonic()
+    with pytest.raises(ExplanationTookTooLong, match=r"within 0\.2 seconds"):
+        database.read(work)
+    assert time.monotonic() - began < 5
+    # The only connection there is can be used, without a limit.
+    variables = {"postgresql": "SHOW statement_timeout", "mysql": "SELECT @@max_statement_time"}
+    variables["mariadb"] = variables["mysql"]
+    query = variables.get(database.engine.dialect.name, "SELECT 0")
+    assert database.read(lambda session: str(session.scalar(text(query)))) in ("0", "0.0", "0.000000")
+
+
+def test_what_fails_for_another_reason_is_not_said_to_be_slow(database: Database) -> None:
+    def work(session: Session) -> None:
+        with limited(session, 5):
+            session.execute(text("SELECT )"))
+
+    with pytest.raises(DBAPIError):
+        database.read(work)
+
+
+def test_no_limit(database: Database) -> None:
+    def work(session: Session) -> int:
+        with limited(session, 0):
+            return session.execute(text("SELECT 1")).scalar_one()
+
+    assert database.read(work) == 1
