@@ -15,7 +15,7 @@ MOST_EXACT = 12
 
 #: How many sets are grown then, and of how many different machines.
 _STARTS = 20
-_LOOKED_AT = 2_000
+_LOOKED_AT = 500
 
 
 class Kind(StrEnum):
@@ -238,8 +238,8 @@ def _some_minimal(needs: Mapping[int, Bucket], goal: int) -> Iterator[tuple[int,
     """Sets that reach the goal: begun with what a machine needs that needs little, and grown as cheaply as possible."""
     ordered = sorted(needs, key=lambda need: (need.bit_count(), -needs[need].machines))
     near = {need: needs[need] for need in ordered[:_LOOKED_AT]}
-    if _total(near, _union(near)) < goal:
-        near = dict(needs)
+    # Of very many different machines only these are looked at, and may bring less than was wanted.
+    goal = min(goal, _total(near, _union(near)))
     seen: set[int] = set()
     for start in [need for need in near if need][:_STARTS]:
         drop = _pruned(_grown(start, near, goal), near, goal)

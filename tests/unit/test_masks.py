@@ -1,5 +1,7 @@
 """What masks say of conditions, compared with looking at each machine and each set of conditions."""
 
+import random
+import time
 from itertools import combinations
 
 import pytest
@@ -185,3 +187,14 @@ def test_what_is_found_greedily_does_what_it_says(machines: list[set[int]], want
         assert relaxation.would_fit >= min(wanted, len(machines))
         for name in dropped:
             assert sum(failed <= dropped - {name} for failed in machines) < min(wanted, len(machines))
+
+
+def test_very_many_different_machines_take_no_long_time() -> None:
+    """As many as are looked at, each of which fails other conditions, and more are wanted than there are."""
+    generator = random.Random(1)
+    conditions = [Condition(str(number), "") for number in range(400)]
+    masks = {generator.getrandbits(400) | 1: Bucket(1) for _ in range(5_000)}
+    began = time.monotonic()
+    found = analyse(conditions, masks, 4_000)
+    assert not found.exact
+    assert time.monotonic() - began < 30
