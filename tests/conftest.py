@@ -1,7 +1,8 @@
 """What all tests share: databases, and the service over them.
 
 Every test that asks for ``database_url`` (and so for ``service``) runs on SQLite, and on each database that
-TEST_DATABASE_URLS names (URLs separated by blanks; their tables are dropped and made anew).
+TEST_DATABASE_URLS names (URLs separated by blanks; their tables are dropped and made anew), unless it has the mark
+``sqlite_only``.
 """
 
 import io
@@ -37,7 +38,8 @@ KINDS = {url.split(":")[0].split("+")[0]: url for url in SERVERS}
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "database_kind" in metafunc.fixturenames:
-        metafunc.parametrize("database_kind", ["sqlite", *KINDS.values()], ids=["sqlite", *KINDS])
+        kinds = {} if metafunc.definition.get_closest_marker("sqlite_only") else KINDS
+        metafunc.parametrize("database_kind", ["sqlite", *kinds.values()], ids=["sqlite", *kinds])
 
 
 #: Tests that share what takes long to start: one process has them all.

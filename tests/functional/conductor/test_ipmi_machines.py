@@ -15,6 +15,7 @@ from tests.service import Service, fault
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.sqlite_only,
     pytest.mark.skipif(shutil.which("ipmitool") is None, reason="needs ipmitool: apt-get install ipmitool"),
 ]
 

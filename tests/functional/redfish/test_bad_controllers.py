@@ -19,6 +19,8 @@ from tests.redfish import PASSWORD, machine, quick
 from tests.redfish.raw import RawServer, document, dribbling, endless, raw, saying, silent
 from tests.redfish_service import Fault, RedfishService
 
+pytestmark = pytest.mark.sqlite_only
+
 SHORT = quick(connect_timeout=0.3, read_timeout=0.3)
 #: What may come on top of the time-outs, in seconds: processors are busy.
 LEEWAY = 3.0

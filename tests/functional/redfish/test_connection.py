@@ -11,6 +11,8 @@ from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable
 from tests.redfish import machine, quick
 from tests.redfish_service import Fault, RedfishService
 
+pytestmark = pytest.mark.sqlite_only
+
 
 def at(service: RedfishService, **more: Any) -> Machine:
     """The machine of this controller."""

@@ -8,6 +8,8 @@ from tests.functional.redfish.steps import manageable
 from tests.redfish_service import Controller, Fault, RedfishService
 from tests.service import Service
 
+pytestmark = pytest.mark.sqlite_only
+
 
 @pytest.fixture
 def node(service: Service, running: RedfishService) -> str:

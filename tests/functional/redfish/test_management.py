@@ -18,7 +18,7 @@ from tests.emulators import Emulator, fake_systems, libvirt_systems, minimum
 from tests.redfish import machine, quick
 from tests.redfish_service import Fault, RedfishService
 
-pytestmark = pytest.mark.usefixtures("fast")
+pytestmark = [pytest.mark.sqlite_only, pytest.mark.usefixtures("fast")]
 
 MANAGEMENT = RedfishManagement()
 

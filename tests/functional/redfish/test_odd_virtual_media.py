@@ -13,6 +13,8 @@ from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable
 from tests.redfish import machine, quick
 from tests.redfish_service import Fault, RedfishService
 
+pytestmark = pytest.mark.sqlite_only
+
 MEDIA, DEVICE = "/redfish/v1/Media", "/redfish/v1/Media/1"
 INSERT = f"{DEVICE}/Actions/VirtualMedia.InsertMedia"
 IMAGE = ImageUrl.parse("image", "https://ann:Img-Passw0rd@images.example.com/a.iso?signature=5ecret")

@@ -21,7 +21,7 @@ from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable
 from tests.redfish import machine, quick
 from tests.redfish_service import Fault, RedfishService
 
-pytestmark = pytest.mark.usefixtures("fast")
+pytestmark = [pytest.mark.sqlite_only, pytest.mark.usefixtures("fast")]
 
 RESET = "POST /redfish/v1/Systems/1/Actions/ComputerSystem.Reset"
 

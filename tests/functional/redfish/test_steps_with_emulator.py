@@ -9,7 +9,7 @@ from tests.emulators import Emulator, libvirt_systems, minimum
 from tests.functional.redfish.steps import SETTINGS, apply, clean, flash, update
 from tests.service import Service
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.sqlite_only, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
