@@ -40,7 +40,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
     "scheduling": [
         cfg.IntOpt(
             "explain_max_nodes",
-            default=200_000,
+            default=50_000,
             min=1,
             help="Of more machines than this an explanation looks at a sample, and says so.",
         ),
