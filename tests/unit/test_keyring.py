@@ -51,6 +51,8 @@ def test_without_a_file_there_is_no_key() -> None:
         (b"\xff\xfe" + KEY.encode(), "line 1 is not a Fernet key"),
         (b"\0" * 100_000, "larger than"),
     ],
+    # Keys are new in each process, which is to have the same names of tests.
+    ids=["empty", "comment", "short", "two on a line", "no base64", "twice", "named", "no text", "large"],
 )
 def test_files_that_are_refused(tmp_path: Path, text: str | bytes, said: str) -> None:
     with pytest.raises(cfg.Error) as refused:
