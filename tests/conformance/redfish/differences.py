@@ -36,5 +36,9 @@ DIFFERENCES: dict[str, dict[str, str]] = {
     "libvirt configured": {**_VENDOR, r"(clean|end of waiting|after|BIOS after|settings after).*": _AGENT},
     "libvirt updated": {**_VENDOR, r"(clean|after|firmware after).*": _AGENT},
     "libvirt managed": {**_VENDOR, r"boot from (cdrom|disk|bios|wanboot): status": _CLIENT},
-    "libvirt switched": _VENDOR,
+    "libvirt switched": {
+        **_VENDOR,
+        r"8 soft rebooting.*": "A soft reboot of a machine that is off switches it on. Ironic asks for a restart, "
+        "which a controller may refuse.",
+    },
 }

@@ -106,16 +106,18 @@ class World:
             time.sleep(0.1)
         return node
 
-    def _without_links(self, value: Any) -> Any:
-        """Documents without the URLs of what is in them."""
+    def _comparable(self, value: Any) -> Any:
+        """Documents without the URLs of what is in them, and without the name of the machine."""
         if isinstance(value, dict):
-            return {key: self._without_links(each) for key, each in value.items() if key != "links"}
-        return [self._without_links(each) for each in value] if isinstance(value, list) else value
+            return {key: self._comparable(each) for key, each in value.items() if key != "links"}
+        if isinstance(value, list):
+            return [self._comparable(each) for each in value]
+        return value.replace(self.emulator.systems[self.system], "SYSTEM") if isinstance(value, str) else value
 
     def note(self, name: str, value: Any) -> None:
         """What has to be equal in both worlds."""
         assert name not in self.seen, name
-        self.seen[name] = self._without_links(value)
+        self.seen[name] = self._comparable(value)
 
     def plain(self, text: str) -> str:
         """A text without what differs from one machine to the other."""
