@@ -57,6 +57,10 @@ class Service:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End what is going on, and then close the connections to the database."""
         self.app.extensions["drivers"].close()
         _await_threads()
         self.database.dispose()

@@ -19,6 +19,8 @@ pytestmark = pytest.mark.slow
 MACHINES, HANGING = 100, 30
 #: Seconds between two comparisons of power states.
 ROUND = 4.0
+#: Seconds more that a machine may take that is busy with other tests.
+SLOW = 4.0
 SETTINGS = {
     "DEFAULT": {"enabled_hardware_types": "fake-hardware,redfish", "graceful_shutdown_timeout": 1},
     "conductor": {
@@ -89,8 +91,8 @@ def test_controllers_that_hang_cost_their_own_machines_only(url: str, controller
     during = _latency(url)
     print(f"\n{len(others)} machines compared after {took:.1f} s, rounds are {ROUND:g} s apart")
     print(f"95 of 100 lists within {before * 1000:.0f} ms without, {during * 1000:.0f} ms with {HANGING} that hang")
-    assert took <= 2 * ROUND
-    assert during <= 2 * before + 0.01
+    assert took <= 2 * ROUND + SLOW
+    assert during <= 2 * before + 0.05
 
     def faulty() -> set[str]:
         return {name for name, fault in _nodes(url, "fault").items() if fault == "power failure"}

@@ -35,7 +35,7 @@ def serving(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]
     started: list[Service] = []
     yield start
     for service in started:
-        service.database.dispose()
+        service.close()
 
 
 def test_with_elevated_access_nova_deploys_any_node(serving: Any) -> None:

@@ -180,7 +180,7 @@ def test_a_conductor_that_lost_the_work_does_nothing_more(
         raise DatabaseAway
 
     monkeypatch.setattr(FakePower, "set_power_state", switch)
-    with Service(database_url, conductor={"heartbeat_timeout": 1}) as service:
+    with Service(database_url, conductor={"heartbeat_timeout": 6}) as service:
         service.add_conductor("c1")
         uuid = service.add_node("n1", power=False)
         service.baremetal("PUT", f"/nodes/{uuid}/states/power", {"target": "power on"})

@@ -235,16 +235,23 @@ def fleet(database_url: str, size: int, **conductor: Any) -> Iterator[Service]:
         yield service
 
 
+def compare(service: Service, *, silent: int = 0) -> None:
+    """A round, and what comes of it a little later if threads are slow; so many machines never answer."""
+    service.conductors["c1"].do_chore(CHORE)
+    asked = service.conductors["c1"]._host.questions
+    wait_until(lambda: sum(not each.is_over for each in asked._snapshot().values()) <= silent, 10, "the others")
+
+
 def test_machines_that_do_not_answer_delay_no_others(database_url: str, silent: Silent) -> None:
     with fleet(database_url, 9, sync_power_state_workers=2, force_power_state_during_sync=False) as service, silent:
         silent.state, silent.silent = "power off", {"n0", "n1", "n2", "n3"}
         begun = time.monotonic()
-        service.conductors["c1"].do_chore(CHORE)
+        compare(service, silent=4)
         assert time.monotonic() - begun < 15
         states = {f"n{number}": service.node(f"n{number}")["power_state"] for number in range(9)}
         assert states == {name: "power on" if name in silent.silent else "power off" for name in states}
         silent.asked.clear()
-        service.conductors["c1"].do_chore(CHORE)
+        compare(service, silent=4)
         assert sorted(silent.asked) == ["n4", "n5", "n6", "n7", "n8"]
 
 
@@ -253,10 +260,10 @@ def test_a_machine_that_does_not_answer_until_the_next_round_has_failed(database
     with fleet(database_url, 2, driver_call_timeout=0.2) as service, silent:
         silent.silent = {"n0"}
         conductor = service.conductors["c1"]
-        conductor.do_chore(CHORE)
+        compare(service, silent=1)
         assert "power_sync_failures" not in service.node("n0")["driver_internal_info"]
         time.sleep(0.2)
-        conductor.do_chore(CHORE)
+        compare(service)
         assert service.node("n0")["driver_internal_info"]["power_sync_failures"] == 1
         assert "power_sync_failures" not in service.node("n1")["driver_internal_info"]
         assert sorted(silent.asked) == ["n0", "n1", "n1"]
@@ -273,6 +280,6 @@ def test_an_address_that_cannot_be_reached_is_left_alone_for_a_round(database_ur
     with fleet(database_url, 2) as service:
         silent.unreachable = {"n0"}
         for _ in range(2):
-            service.conductors["c1"].do_chore(CHORE)
+            compare(service)
         assert sorted(silent.asked) == ["n0", "n1", "n1"]
         assert service.node("n0")["driver_internal_info"]["power_sync_failures"] == 1

@@ -7,7 +7,10 @@ from baremetal_sched.db.transaction import Database
 from tests.functional.fuzz.worlds import Call
 from tests.reference import ROUTES
 
-_NEEDS_PARAMETERS = {"/allocation_candidates", "/usages", "/v1/lookup", "/v1/nodes/validate", "/v1/nodes/"}
+_NEEDS_PARAMETERS = {
+    *("/allocation_candidates", "/usages", "/v1/explanations"),
+    *("/v1/lookup", "/v1/nodes/validate", "/v1/nodes/"),
+}
 _PAGE = 300
 
 
@@ -20,6 +23,7 @@ def broken_lists(call: Call, nodes: Iterable[str], providers: Iterable[str]) -> 
         found += _pages(call, "placement", f"/usages?{query}")
     for name in ("VCPU", "CUSTOM_GOLD"):
         found += _pages(call, "placement", f"/allocation_candidates?resources={name}:1&limit=50")
+        found += _pages(call, "scheduling", f"/v1/explanations?resources={name}:1")
     return found
 
 

@@ -23,7 +23,7 @@ def secured(database_url: str) -> Any:
     started: list[Service] = []
     yield start
     for running in started:
-        running.database.dispose()
+        running.close()
 
 
 def caller(token: str = "u:p", **headers: str) -> dict[str, str]:

@@ -38,4 +38,4 @@ def serve(database_url: str, tmp_path: Path) -> Iterator[Callable[..., Service]]
 
     yield make
     for service in made:
-        service.__exit__(None, None, None)
+        service.close()

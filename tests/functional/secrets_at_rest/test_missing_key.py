@@ -159,7 +159,7 @@ def mixed(database_url: str, path: Path, request: pytest.FixtureRequest) -> Iter
         service.conductors["c1"] = conductors.add_conductor("c1")
         service.add_node("n1", power=False)
         yield service
-        conductors.__exit__(None, None, None)
+        conductors.close()
 
 
 @pytest.mark.parametrize("mixed", [True], indirect=True)
