@@ -130,10 +130,11 @@ class _Kept:
         self._by_key: OrderedDict[Hashable, Future[_Connection]] = OrderedDict()
 
     def take(self, target: Target, settings: Settings) -> _Connection:
-        """A connection to ``target``, to be released. Raises what connecting raises."""
+        """A connection to ``target``, to be released. Raises what connecting raises, and TimeoutError if it is being
+        made for longer than a call may take."""
         connection = None
         while connection is None:
-            connection = self._use(self._find(target, settings))
+            connection = self._use(self._find(target, settings), settings.conductor.driver_call_timeout)
         self._shrink(settings.redfish.connection_cache_size)
         return connection
 
@@ -147,9 +148,9 @@ class _Kept:
             self._make(future, target, settings)
         return future
 
-    def _use(self, future: "Future[_Connection]") -> _Connection | None:
+    def _use(self, future: "Future[_Connection]", seconds: float) -> _Connection | None:
         """The connection; None if it has been dropped meanwhile."""
-        connection = future.result()
+        connection = future.result(seconds)
         with self._lock:
             if connection.is_dropped:
                 return None

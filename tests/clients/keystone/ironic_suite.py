@@ -4,7 +4,6 @@
 unless the benchmarks have installed one. It is not collected otherwise.
 """
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,11 +12,8 @@ import pytest
 from tests.benchmarks.baremetal.original import SETTINGS
 from tests.clients.keystone.cloud import Keystone
 from tests.clients.keystone.suite import run_openstacksdk
-from tests.conformance import policies
-from tests.originals import ironic_python
+from tests.originals import ironic_python, served_ironic
 
-#: API and conductor in one process.
-_SCRIPT = Path(policies.__file__).with_name("ironic_served.py")
 #: What is otherwise than in the benchmarks.
 _OTHERWISE = {
     "auth_strategy = noauth": "auth_strategy = keystone",
@@ -35,22 +31,8 @@ def ironic(keystone: Keystone, tmp_path: Path) -> Iterator[str]:
     assert python is not None, "IRONIC_PYTHON names no Python that has Ironic"
     settings = tmp_path / "ironic.conf"
     settings.write_text(_settings(keystone, tmp_path))
-    dbsync = Path(python).with_name("ironic-dbsync")
-    subprocess.run([dbsync, "--config-file", settings, "create_schema"], check=True, capture_output=True)
-    log = tmp_path / "served.log"
-    with (
-        log.open("w") as errors,
-        subprocess.Popen(
-            [python, _SCRIPT, settings], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
-        ) as process,
-    ):
-        try:
-            assert process.stdout
-            said = process.stdout.readline()
-            assert said.startswith("ready "), log.read_text()[-3000:]
-            yield f"http://127.0.0.1:{said.split()[1]}"
-        finally:
-            process.kill()
+    with served_ironic(python, settings) as url:
+        yield url
 
 
 def _settings(keystone: Keystone, folder: Path) -> str:

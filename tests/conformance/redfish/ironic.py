@@ -1,15 +1,12 @@
 """A real Ironic with its own Redfish driver, in a process of a Python that has it."""
 
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.benchmarks.baremetal.original import SETTINGS
-from tests.conformance import policies
+from tests.originals import served_ironic
 
-#: API and conductor in one process.
-_SCRIPT = Path(policies.__file__).with_name("ironic_served.py")
 _INTERFACES = {
     "bios": "redfish,no-bios,fake",
     "boot": "redfish-virtual-media,fake",
@@ -41,23 +38,8 @@ def ironic(python: str, folder: Path, images: str) -> Iterator[str]:
         (folder / name).mkdir(parents=True)
     settings = folder / "ironic.conf"
     settings.write_text(_settings(folder, images))
-    dbsync = Path(python).with_name("ironic-dbsync")
-    subprocess.run([dbsync, "--config-file", settings, "create_schema"], check=True, capture_output=True)
-    log = folder / "served.log"
-    with (
-        log.open("w") as errors,
-        subprocess.Popen(
-            [python, _SCRIPT, settings], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
-        ) as process,
-    ):
-        try:
-            assert process.stdout
-            said = process.stdout.readline()
-            assert said.startswith("ready "), log.read_text()[-3000:]
-            yield f"http://127.0.0.1:{said.split()[1]}"
-        finally:
-            process.kill()
-            process.wait(30)
+    with served_ironic(python, settings) as url:
+        yield url
 
 
 def _settings(folder: Path, images: str) -> str:
