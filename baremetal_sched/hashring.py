@@ -7,7 +7,20 @@ For the same members and keys the owners are those of Ironic (and of tooz's ``Ha
 import bisect
 import hashlib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
+
+#: Positions on a ring are md5 digests: there are this many.
+_CIRCUMFERENCE = 2**128
+
+
+@dataclass(frozen=True)
+class Arc:
+    """The keys from ``start`` to ``end`` (fractions of the ring, 0 to 1, in its direction) belong to ``member``."""
+
+    start: float
+    end: float
+    member: str
 
 
 class HashRing:
@@ -32,6 +45,33 @@ class HashRing:
         position = int.from_bytes(hashlib.md5(key.encode(), usedforsecurity=False).digest(), "big")
         index = bisect.bisect_right(self._points, position)
         return self._owners[index % len(self._owners)]
+
+    def arcs(self) -> list[Arc]:
+        """Return the whole ring from 0 to 1, in order; neighbouring arcs have different members.
+
+        What belongs to the first point from both sides of 0 is two arcs, one at each end.
+        """
+        arcs: list[Arc] = []
+        start = before = 0.0
+        member = self._owners[0]
+        for point, owner in zip(self._points, self._owners, strict=True):
+            if owner != member:
+                # The keys before a point belong to it, so the new arc begins at the point before this one.
+                arcs.append(Arc(start, before, member))
+                start, member = before, owner
+            before = point / _CIRCUMFERENCE
+        if member != self._owners[0]:
+            arcs.append(Arc(start, before, member))
+            start = before
+        arcs.append(Arc(start, 1.0, self._owners[0]))
+        return arcs
+
+    def shares(self) -> dict[str, float]:
+        """Return which fraction of the ring belongs to each member; the sum is 1."""
+        shares = dict.fromkeys(self._owners, 0.0)
+        for arc in self.arcs():
+            shares[arc.member] += arc.end - arc.start
+        return shares
 
 
 @lru_cache(maxsize=512)

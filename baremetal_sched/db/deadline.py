@@ -11,9 +11,13 @@ import socket
 import sqlite3
 import threading
 import time
+import weakref
 from contextlib import suppress
 from contextvars import ContextVar, Token
 from typing import Any
+
+#: The attribute with a descriptor of a connection's socket, where the driver does not tell it.
+_DESCRIPTOR = "baremetal_sched_descriptor"
 
 #: How late a connection may be cut, in seconds.
 _TICK = 0.25
@@ -109,10 +113,31 @@ def cut(connection: Any) -> None:
         with suppress(sqlite3.Error):
             connection.interrupt()
         return
-    with suppress(Exception):  # it may be closed already, in whatever way its driver says so
-        descriptor = connection.pgconn.socket if hasattr(connection, "pgconn") else connection._sock.fileno()
-        with socket.socket(fileno=os.dup(descriptor)) as shared:
-            shared.shutdown(socket.SHUT_RDWR)
+    # It may be closed already, in whatever way its driver says so.
+    with suppress(Exception), socket.socket(fileno=os.dup(_descriptor(connection))) as shared:
+        shared.shutdown(socket.SHUT_RDWR)
+
+
+def _descriptor(connection: Any) -> int:
+    descriptor: int
+    if hasattr(connection, "pgconn"):
+        descriptor = connection.pgconn.socket
+    elif hasattr(connection, _DESCRIPTOR):
+        descriptor = getattr(connection, _DESCRIPTOR)
+    else:
+        descriptor = connection._sock.fileno()
+    return descriptor
+
+
+def remember_descriptor(connection: Any) -> None:
+    """Make it possible to cut a connection of mysqlclient, which says nothing to another thread while it waits.
+
+    It is a descriptor of our own: the driver closes its own when the server is lost, and the number may be another
+    socket's then. It is closed when the connection object is gone.
+    """
+    descriptor = os.dup(connection.fileno())
+    setattr(connection, _DESCRIPTOR, descriptor)
+    weakref.finalize(connection, os.close, descriptor)
 
 
 _cutter = _Cutter()

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 from sqlalchemy.engine import URL, ExceptionContext, make_url
 from sqlalchemy.exc import ArgumentError
 
-from baremetal_sched.db import deadline, sealing, sqlite_file
+from baremetal_sched.db import deadline, prepared, sealing, sqlite_file
 from baremetal_sched.db.faults import Fault, classify
 from baremetal_sched.db.limits import NONE, Limits
 from baremetal_sched.db.types import LEAST_PACKET
@@ -28,7 +28,10 @@ _DRIVERS = {
     "mariadb": "mariadb+pymysql",
 }
 
-_PACKAGES = {"psycopg": "psycopg[binary]", "pymysql": "PyMySQL"}
+#: Drivers that are written in C; installing them takes a compiler.
+_OTHER_DRIVERS = ("mysql+mysqldb", "mariadb+mysqldb")
+
+_PACKAGES = {"psycopg": "psycopg[binary]", "pymysql": "PyMySQL", "mysqldb": "baremetal-sched[mysql]"}
 
 #: Seconds to wait for SQLite's write lock, where there is no other limit.
 _SQLITE_LOCK_TIMEOUT = 30
@@ -43,6 +46,8 @@ WRITES = "baremetal_sched_writes"
 def database_url(text: str) -> URL:
     """The URL with our driver filled in (``postgresql://`` means psycopg 3, ``mariadb://`` PyMySQL).
 
+    ``mariadb+mysqldb://`` and ``mysql+mysqldb://`` mean mysqlclient.
+
     Raises ValueError, in words, for a URL that is none or names a database that is not supported.
     """
     try:
@@ -54,7 +59,7 @@ def database_url(text: str) -> URL:
             f"{shown!r} is not a database URL; examples: sqlite:///baremetal-sched.sqlite, "
             "postgresql://USER:PASSWORD@HOST/DATABASE (in a password, @ is written %40, / %2F and : %3A)"
         ) from None
-    if "+" in url.drivername and url.drivername in _DRIVERS.values():
+    if "+" in url.drivername and url.drivername in (*_DRIVERS.values(), *_OTHER_DRIVERS):
         return url
     if url.drivername not in _DRIVERS:
         raise ValueError(f"database {url.drivername!r} is not supported; use sqlite, postgresql, mariadb or mysql")
@@ -83,12 +88,11 @@ def make_engine(settings: Settings, *, reads_only: bool = False, limits: Limits 
     else:
         url = url.update_query_dict({"charset": "utf8mb4"})
         # READ COMMITTED: no gap locks, hence far fewer deadlocks. Invariants rest on keys and conditional updates.
-        engine = _create(url, **(isolation or {"isolation_level": "READ COMMITTED"}), **_pool(options))
+        # One style for both drivers.
+        isolation.setdefault("isolation_level", "READ COMMITTED")
+        engine = _create(url, paramstyle="pyformat", **isolation, **_pool(options))
         event.listen(engine, "do_connect", partial(_connect_mysql, options, limits))
         event.listen(engine, "first_connect", _check_packet)
-        # Imported here because it needs PyMySQL, which others can do without.
-        from baremetal_sched.db import prepared
-
         prepared.listen(engine)
     sealing.attach(engine.dialect, settings)
     for name, listener in (("checkout", _checkout), ("checkin", _unwatch), ("close", _unwatch)):
@@ -194,12 +198,16 @@ def _connect_postgresql(options: Any, limits: Limits, dialect: Any, record: Any,
 
 
 def _connect_mysql(options: Any, limits: Limits, dialect: Any, record: Any, arguments: Any, given: Any) -> Any:
-    # PyMySQL's connect_timeout ends with TCP's handshake; a server that says nothing after it is waited for by these.
     seconds = _seconds_to_connect(options)
-    waits = {"connect_timeout": seconds, "read_timeout": seconds, "write_timeout": seconds}
-    connection = dialect.connect(*arguments, **{**given, **waits})
-    # From now on the deadline ends what is waited for (see ``deadline``).
-    connection._read_timeout = connection._write_timeout = None
+    if dialect.driver == "mysqldb":
+        connection = dialect.connect(*arguments, **{**given, "connect_timeout": seconds})
+        deadline.remember_descriptor(connection)
+    else:
+        # Its connect_timeout ends with TCP's handshake; a server that says nothing after it is waited for by these.
+        waits = {"connect_timeout": seconds, "read_timeout": seconds, "write_timeout": seconds}
+        connection = dialect.connect(*arguments, **{**given, **waits})
+        # From now on the deadline ends what is waited for (see ``deadline``).
+        connection._read_timeout = connection._write_timeout = None
     return _set_up(connection, partial(_mysql_session, options.idle_transaction_timeout, limits))
 
 
@@ -216,7 +224,8 @@ def _set_up(connection: Any, session: Callable[[Any], None]) -> Any:
 
 
 def _postgresql_session(idle_timeout: int, limits: Limits, connection: Any) -> None:
-    variables = {"idle_in_transaction_session_timeout": float(idle_timeout)}
+    # To compile a statement with hundreds of conditions takes many times as long as to run it.
+    variables = {"jit": 0, "idle_in_transaction_session_timeout": float(idle_timeout)}
     if limits.statement is not None:
         variables["statement_timeout"] = limits.statement
     if limits.lock is not None:

@@ -123,7 +123,7 @@ _MYSQL: dict[int, Fault] = {
     1180: Fault.COMMIT,  # an error during COMMIT
     1969: Fault.TIMEOUT,  # max_statement_time
     3024: Fault.TIMEOUT,  # max_execution_time
-    0: Fault.AWAY,  # PyMySQL: a connection that was closed
+    0: Fault.AWAY,  # a connection that was closed, says the driver
     1047: Fault.AWAY,  # Galera: not ready for queries
     1053: Fault.AWAY,  # shutting down
     1158: Fault.AWAY,  # 1158-1161: errors of the network
@@ -210,9 +210,11 @@ def unavailable(error: BaseException, fault: Fault | None = None) -> errors.Sche
 def _classify_driver_error(error: Any) -> Fault:
     if isinstance(error, sqlite3.Error):
         return _classify_sqlite(error)
-    if _is_mysql(error):
-        return _MYSQL.get(error.args[0], Fault.BUG) if error.args else Fault.BUG
-    return _classify_postgresql(error)
+    number = mysql_code(error)
+    if number is not None:
+        return _MYSQL.get(number, Fault.BUG)
+    # PyMySQL's errors have a sqlstate as well.
+    return _classify_postgresql(error) if hasattr(error, "diag") else Fault.BUG
 
 
 def _classify_sqlite(error: sqlite3.Error) -> Fault:
@@ -243,13 +245,13 @@ def _is_key_violation(error: Any) -> bool:
     """Is it a unique or a foreign key (and not, say, a NULL where none may be)?"""
     if isinstance(error, sqlite3.Error):
         return "UNIQUE" in str(error) or "FOREIGN KEY" in str(error)
-    if _is_mysql(error):
-        return error.args[0] in {1062, 1451, 1452, 1216, 1217}
-    return error.sqlstate in {"23503", "23505"}
+    return mysql_code(error) in {1062, 1451, 1452, 1216, 1217} or getattr(error, "sqlstate", None) in {"23503", "23505"}
 
 
-def _is_mysql(error: Any) -> bool:
-    return type(error).__module__.startswith("pymysql")
+def mysql_code(error: Any) -> int | None:
+    """Return the number of an error of MariaDB or MySQL, which both drivers have as its first argument; None if there
+    is none: another database's error, or a complaint of the driver itself."""
+    return error.args[0] if error.args and isinstance(error.args[0], int) else None
 
 
 def _is_operational(error: Any) -> bool:

@@ -1,7 +1,7 @@
 """Statements that come again and again, which MariaDB parses once for each connection.
 
 To parse a long statement takes MariaDB longer than to find one row. psycopg and SQLite's driver prepare what they are
-asked often by themselves; PyMySQL cannot, so it is done in SQL:
+asked often by themselves; PyMySQL and mysqlclient cannot, so it is done in SQL:
 
     PREPARE often_1 FROM 'SELECT … WHERE uuid = ?'
     EXECUTE often_1 USING '…'
@@ -14,10 +14,11 @@ from collections import OrderedDict
 from itertools import count
 from typing import Any
 
-from pymysql.err import MySQLError
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import OperationalError
+
+from baremetal_sched.db.faults import mysql_code
 
 #: A statement that comes as often as this to a connection is prepared: as often as psycopg waits.
 _OFTEN = 5
@@ -48,21 +49,27 @@ def _prepared(
     """What is sent for ``statement``, and its parameters."""
     if executemany or not getattr(connection.dialect, "is_mariadb", False):
         return statement, parameters
-    known: _Statements = connection.info.setdefault(_Statements, _Statements())
+    known: _Statements | None = connection.info.get(_Statements)
+    if known is None:
+        known = connection.info[_Statements] = _Statements(connection.dialect.loaded_dbapi.Error)
     return known.call(cursor, statement), parameters
 
 
 def _give_up(context: ExceptionContext) -> None:
     """A connection that lost what it had prepared is of no use any more."""
     error = context.original_exception
-    if isinstance(error, MySQLError) and error.args and error.args[0] in _LOST:
+    if isinstance(error, context.dialect.loaded_dbapi.Error) and mysql_code(error) in _LOST:
         context.is_disconnect = True
 
 
 class _Statements:
-    """What one connection was sent: how often or, if that was often, what to send instead."""
+    """What one connection was sent: how often or, if that was often, what to send instead.
 
-    def __init__(self) -> None:
+    ``error``: what its driver raises.
+    """
+
+    def __init__(self, error: type[Exception]) -> None:
+        self._error = error
         self._known: OrderedDict[str, int | str] = OrderedDict()
         self._numbers = count(1)
 
@@ -82,7 +89,7 @@ class _Statements:
             return statement
         name = f"often_{next(self._numbers)}"
         parameters = _PARAMETER.findall(statement)
-        if not _execute(cursor, f"PREPARE {name} FROM %s", [statement % dict.fromkeys(parameters, "?")]):
+        if not self._execute(cursor, f"PREPARE {name} FROM %s", [statement % dict.fromkeys(parameters, "?")]):
             return statement
         given = ", ".join(f"%({parameter})s" for parameter in parameters)
         return f"EXECUTE {name} USING {given}" if given else f"EXECUTE {name}"
@@ -90,20 +97,19 @@ class _Statements:
     def _forget(self, cursor: Any) -> None:
         _, oldest = self._known.popitem(last=False)
         if isinstance(oldest, str) and oldest.startswith("EXECUTE"):
-            _execute(cursor, f"DEALLOCATE PREPARE {oldest.split()[1]}")
+            self._execute(cursor, f"DEALLOCATE PREPARE {oldest.split()[1]}")
 
+    def _execute(self, cursor: Any, statement: str, parameters: list[str] | None = None) -> bool:
+        """Return whether it worked; if not, the statement that is to follow says why, or works as it is.
 
-def _execute(cursor: Any, statement: str, parameters: list[str] | None = None) -> bool:
-    """Return whether it worked; if not, the statement that is to follow says why, or works as it is.
-
-    Raises any other error. It may have ended the transaction, of which that statement would not know: on Galera,
-    whatever is sent next is told of the deadlock, and what follows begins another transaction.
-    """
-    try:
-        cursor.execute(statement, parameters)
-    except MySQLError as error:
-        if error.args and error.args[0] in _HARMLESS:
-            return False
-        # SQLAlchemy does not wrap what is raised here.
-        raise OperationalError(statement, None, error, hide_parameters=True) from error
-    return True
+        Raises any other error. It may have ended the transaction, of which that statement would not know: on Galera,
+        whatever is sent next is told of the deadlock, and what follows begins another transaction.
+        """
+        try:
+            cursor.execute(statement, parameters)
+        except self._error as error:
+            if mysql_code(error) in _HARMLESS:
+                return False
+            # SQLAlchemy does not wrap what is raised here.
+            raise OperationalError(statement, None, error, hide_parameters=True) from error
+        return True

@@ -6,6 +6,11 @@ changes them changes the text in the same transaction, with the provider locked;
 """
 
 from collections.abc import Collection
+from typing import Any
+
+from sqlalchemy import ColumnElement, or_
+
+from baremetal_sched.db.packing import concatenated, constant
 
 
 def text_of(ids: Collection[int]) -> str:
@@ -21,3 +26,13 @@ def texts_in(text: str) -> list[str]:
 def ids_in(text: str) -> list[int]:
     """The ids of a text, in order."""
     return [int(row_id) for row_id in texts_in(text)]
+
+
+def has_any(text: Any, ids: Collection[int]) -> ColumnElement[bool]:
+    """SQL condition: one of the ids is in ``text``, a column. For scans of thousands of providers.
+
+    ',' || text || ',' LIKE '%,17,%' OR …
+    """
+    padded = concatenated(",", text, ",")
+    found: ColumnElement[bool] = or_(*(padded.like(constant(f"%,{row_id},%")) for row_id in sorted(ids)))
+    return found

@@ -1,14 +1,13 @@
 """Statements that come often are prepared on MariaDB; nobody notices, but for the time it takes."""
 
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import pytest
-from pymysql.cursors import Cursor
-from pymysql.err import OperationalError
 from sqlalchemy import Connection, bindparam, func, insert, literal, literal_column, select, text
 
-from baremetal_sched.db import prepared
+from baremetal_sched.db import deadline, prepared
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import ResourceClass
 from baremetal_sched.db.transaction import Database
@@ -33,6 +32,17 @@ def connection(database: Database) -> Iterator[Connection]:
         if not getattr(connection.dialect, "is_mariadb", False):
             pytest.skip("MySQL cannot do it")
         yield connection
+
+
+def cursors(database: Database) -> Any:
+    """The class of the driver's cursors."""
+    return import_module(f"{database.engine.dialect.loaded_dbapi.__name__}.cursors").Cursor
+
+
+def error(database: Database, code: int, words: str) -> Exception:
+    """What the driver raises."""
+    raised: Exception = database.engine.dialect.loaded_dbapi.OperationalError(code, words)
+    return raised
 
 
 def prepared_now(connection: Connection) -> int:
@@ -105,13 +115,14 @@ def test_a_transaction_that_is_aborted_while_a_statement_is_prepared_is_run_agai
 ) -> None:
     """As on Galera, where another server's transaction wins: the half that is left must not be committed."""
     monkeypatch.setattr(prepared, "_REMEMBERED", 3)
-    execute, aborted = Cursor.execute, []
+    cursor_class, aborted = cursors(database), []
+    execute = cursor_class.execute
 
-    def abort(cursor: Cursor, statement: str, arguments: Any = None) -> Any:
+    def abort(cursor: Any, statement: str, arguments: Any = None) -> Any:
         if statement.startswith(command) and not aborted:
             aborted.append(statement)
             cursor.connection.rollback()
-            raise OperationalError(1213, "Deadlock found when trying to get lock; try restarting transaction")
+            raise error(database, 1213, "Deadlock found when trying to get lock; try restarting transaction")
         return execute(cursor, statement, arguments)
 
     def write(session: Any) -> None:
@@ -121,7 +132,7 @@ def test_a_transaction_that_is_aborted_while_a_statement_is_prepared_is_run_agai
         for number in range(OFTEN):  # these push out what was prepared
             session.execute(text(f"SELECT {number}"))
 
-    monkeypatch.setattr(Cursor, "execute", abort)
+    monkeypatch.setattr(cursor_class, "execute", abort)
     database.write(write)
     assert len(aborted) == 1
     assert database.read(
@@ -133,19 +144,20 @@ def test_a_connection_that_is_lost_while_a_statement_is_prepared(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is the statement itself that says so, and the connection is given up."""
-    execute = Cursor.execute
+    cursor_class = cursors(database)
+    execute = cursor_class.execute
 
-    def lose(cursor: Cursor, statement: str, arguments: Any = None) -> Any:
+    def lose(cursor: Any, statement: str, arguments: Any = None) -> Any:
         if statement.startswith("PREPARE"):
-            cursor.connection._force_close()
-            raise OperationalError(2013, "Lost connection to MySQL server during query")
+            deadline.cut(cursor.connection)
+            raise error(database, 2013, "Lost connection to MySQL server during query")
         return execute(cursor, statement, arguments)
 
     def read(session: Any) -> None:
         for number in range(OFTEN):
             session.execute(select(ResourceClass.id).where(ResourceClass.name == f"{number}"))
 
-    monkeypatch.setattr(Cursor, "execute", lose)
+    monkeypatch.setattr(cursor_class, "execute", lose)
     with pytest.raises(DatabaseAway):
         database.read(read)
     monkeypatch.undo()
