@@ -1,26 +1,37 @@
-"""Which node an allocation gets: conditions, the search, and why there was none."""
+"""Which node an allocation gets: conditions, and the search."""
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import ColumnElement, and_, case, exists, func, not_, or_, select, true
+from sqlalchemy import ColumnElement, func, not_, or_, select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.baremetal import availability, projection
+from baremetal_sched.baremetal import projection
+from baremetal_sched.baremetal.matching import wording
+from baremetal_sched.baremetal.matching.masks import Condition
+from baremetal_sched.baremetal.matching.question import (
+    CLASS,
+    Check,
+    Names,
+    Question,
+    Scope,
+    availability_checks,
+    claim_check,
+    conductor_check,
+    lock_check,
+    nodes_source,
+)
+from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.baremetal.trait_conditions import has_all, has_any
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
-from baremetal_sched.db.models import Inventory, Node, ResourceProvider
+from baremetal_sched.db.models import Node, ResourceProvider
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.baremetal import SuitableNodesLocked
 from baremetal_sched.placement import names
 from baremetal_sched.placement.candidates.conditions import FEW, by_index, unjoined
 from baremetal_sched.placement.tables import INVENTORIES
-
-#: Conditions on Node by a label for people, in the order in which a failure counts.
-Conditions = dict[str, ColumnElement[bool]]
 
 _FORBIDDEN = "!"
 _ANY_OF = "in:"
@@ -52,6 +63,12 @@ class TraitEntry:
         found = has_any(self.names)
         return not_(found) if self.forbidden else found
 
+    def described(self) -> Condition:
+        """The entry as a condition that can be explained."""
+        if self.forbidden:
+            return wording.of_forbidden(self.names[0])
+        return wording.of_traits(frozenset(self.names))
+
     def granted(self, traits: Sequence[str]) -> list[str]:
         """What of ``traits``, the node's, the entry asks for: nothing if it forbids, one trait if any of several do."""
         return [] if self.forbidden else [name for name in self.names if name in traits][:1]
@@ -74,39 +91,63 @@ class Wanted:
     eligible: Visibility = EVERYTHING
 
 
-@dataclass(frozen=True)
-class Failure:
-    """No node fits: why, how many nodes there are, and how many each condition removed of those that were left."""
+def question(wanted: Wanted, membership: Membership | None = None) -> Question:
+    """Return the question which nodes an allocation can get. Locks count; conductors (``membership``) do not."""
+    served = [] if membership is None else [conductor_check(membership, counts=False)]
+    traits = {name for entry in wanted.traits for name in entry.names}
+    return Question(
+        [
+            *_asked(wanted),
+            *_traits(wanted),
+            *availability_checks(),
+            claim_check(),
+            lock_check(counts=True),
+            *served,
+        ],
+        nodes_source(),
+        tuple(wanted.eligible.conditions()),
+        Names([wanted.resource_class], sorted(traits), of_nodes=True),
+        scope=_scope(wanted.resource_class),
+    )
 
-    reason: str
-    total: int
-    removed: Mapping[str, int]
 
-    def __str__(self) -> str:
-        counts = ", ".join(f"{label}: {count}" for label, count in self.removed.items() if count)
-        return f"{self.reason}. Of {self.total} nodes, so many were ruled out by each condition: {counts or 'none'}."
-
-
-def conditions(wanted: Wanted) -> Conditions:
-    """All that a node has to meet to be chosen, besides being eligible, in the order in which a failure counts."""
-    return {**_base(wanted), **_free(), **_traits(wanted), **_unlocked()}
+def _scope(resource_class: str) -> Scope:
+    of_class = Node.resource_class == resource_class
+    return Scope(
+        (f"{CLASS}{resource_class}",), of_class, Node.id, select(func.count()).where(of_class).select_from(Node)
+    )
 
 
-def choose(session: Session, wanted: Wanted) -> Node | Failure:
-    """A free node that fits, its row and its inventory locked; the one that is called like the allocation, if it fits.
+def choose(session: Session, wanted: Wanted) -> Node | None:
+    """Return a free node that fits, its row and its inventory locked: the one that is called like the allocation, if it
+    fits. None if no node does.
 
     Raises StaleDataError if those that fit are being changed by others at this moment, SuitableNodesLocked if
     conductors are working on them.
     """
     class_name = projection.resource_class_of(wanted.resource_class)
     class_id = names.ids_of_classes(session, [class_name]).get(class_name)
-    if class_id is not None:
-        fitting = _fitting(class_id, wanted)
-        for node_ids in _batches(session, fitting, class_id, wanted):
-            node = _lock_one(session, fitting, node_ids)
-            if node is not None:
-                return node
-    return _explain(session, wanted)
+    if class_id is None:
+        return None
+    fitting = _fitting(class_id, wanted)
+    unlocked = fitting.where(lock_check(counts=True).holds)
+    for node_ids in _batches(session, unlocked, class_id, wanted):
+        node = _lock_one(session, unlocked, node_ids)
+        if node is not None:
+            return node
+    _require_none(session, fitting)
+    return None
+
+
+def _require_none(session: Session, fitting: Query) -> None:
+    """Raise like ``choose`` if nodes fit after all, locked by conductors or not."""
+    locked = Node.reservation.is_not(None)
+    rows = session.execute(fitting.with_only_columns(locked, func.count()).group_by(locked)).all()
+    found = {bool(is_locked): count for is_locked, count in rows}
+    if found.get(False):
+        raise StaleDataError("the nodes that fit are being changed by others")
+    if found:
+        raise SuitableNodesLocked(count=found[True])
 
 
 def _fitting(class_id: int, wanted: Wanted) -> Query:
@@ -115,14 +156,15 @@ def _fitting(class_id: int, wanted: Wanted) -> Query:
 
     The index over free capacity gives the free machines one by one (the inventory of a node is one of one).
     """
-    traits = _traits(wanted).values() if len(wanted.traits) <= FEW else _traits_together(wanted)
-    clauses = [*wanted.eligible.conditions(), *_base(wanted).values(), *traits, *_unlocked().values()]
+    traits = [each.holds for each in _traits(wanted)] if len(wanted.traits) <= FEW else _traits_together(wanted)
+    others = [each.holds for each in (*_asked(wanted), *availability_checks())]
     return (
         select(Node.id, INVENTORIES.c.provider_id)
         .select_from(INVENTORIES)
         .join(ResourceProvider, ResourceProvider.id == INVENTORIES.c.provider_id)
         .join(Node, Node.uuid == ResourceProvider.uuid)
-        .where(INVENTORIES.c.resource_class_id == class_id, INVENTORIES.c.free == 1, *clauses)
+        .where(INVENTORIES.c.resource_class_id == class_id, INVENTORIES.c.free == 1)
+        .where(*wanted.eligible.conditions(), *others, *traits)
     )
 
 
@@ -172,17 +214,25 @@ def _lock_one(session: Session, fitting: Query, node_ids: Sequence[int]) -> Node
     return node
 
 
-def _base(wanted: Wanted) -> Conditions:
-    asked: Conditions = {"resource class": Node.resource_class == wanted.resource_class}
+def _asked(wanted: Wanted) -> list[Check]:
+    """What is asked for besides traits."""
+    named = wanted.resource_class
+    asked = [Check(Condition(f"{CLASS}{named}", f"is of resource class {named}"), Node.resource_class == named)]
     if wanted.candidates:
-        asked["candidate nodes"] = Node.uuid.in_(wanted.candidates)
+        condition = Condition("candidate_nodes", "is one of the candidate nodes", failure=_NO_CANDIDATE)
+        asked.append(Check(condition, Node.uuid.in_(wanted.candidates)))
     if wanted.owner is not None:
-        asked["owner"] = or_(Node.owner == wanted.owner, Node.lessee == wanted.owner)
-    return asked | {condition.label: condition.clause for condition in availability.CONDITIONS}
+        condition = Condition("owner", "has the owner that was asked for", failure=_NOT_OWNED)
+        asked.append(Check(condition, or_(Node.owner == wanted.owner, Node.lessee == wanted.owner)))
+    return asked
 
 
-def _traits(wanted: Wanted) -> Conditions:
-    return {f"trait {entry.text}": entry.condition() for entry in wanted.traits}
+_NO_CANDIDATE = ("is not one of the candidate nodes", "are not among the candidate nodes")
+_NOT_OWNED = ("belongs to another project or to no project", "belong to other projects or to no project")
+
+
+def _traits(wanted: Wanted) -> list[Check]:
+    return [Check(entry.described(), entry.condition()) for entry in wanted.traits]
 
 
 def _traits_together(wanted: Wanted) -> Iterator[ColumnElement[bool]]:
@@ -194,52 +244,3 @@ def _traits_together(wanted: Wanted) -> Iterator[ColumnElement[bool]]:
     if forbidden:
         yield not_(has_any(forbidden))
     yield from unjoined([entry.condition() for entry in wanted.traits if len(entry.names) > 1])
-
-
-def _unlocked() -> Conditions:
-    return {"lock": Node.reservation.is_(None)}
-
-
-def _free() -> Conditions:
-    return {
-        "allocation in placement": exists().where(
-            ResourceProvider.uuid == Node.uuid, Inventory.provider_id == ResourceProvider.id, Inventory.free == 1
-        )
-    }
-
-
-def _explain(session: Session, wanted: Wanted) -> Failure:
-    """Why no node fits. Raises like ``choose`` if some do after all."""
-    others = conditions(wanted)
-    by_class = others.pop("resource class")
-    counts, remaining = _count(session, and_(by_class, *wanted.eligible.conditions()), others)
-    if remaining:
-        raise StaleDataError("the nodes that fit are being changed by others")
-    locked = counts.pop("lock")
-    if locked:
-        raise SuitableNodesLocked(count=locked)
-    total = session.scalar(select(func.count()).select_from(Node).where(*wanted.eligible.conditions())) or 0
-    removed = {"resource class": total - sum(counts.values()), **counts}
-    if any(removed[label] for label in _traits(wanted)):
-        reason = f"no suitable nodes have the requested traits {', '.join(entry.text for entry in wanted.traits)}"
-    elif wanted.candidates:
-        reason = f"none of the requested nodes are available and match the resource class {wanted.resource_class}"
-    else:
-        reason = f"no available nodes match the resource class {wanted.resource_class}"
-    return Failure(reason, total, removed)
-
-
-def _count(session: Session, start: ColumnElement[bool], asked: Conditions) -> tuple[dict[str, int], int]:
-    """How many nodes each condition removes of those that the ones before it left, and how many remain.
-
-    SELECT CASE WHEN <first> IS NOT true THEN 0 WHEN <second> IS NOT true THEN 1 … END, count(*) FROM nodes … GROUP BY 1
-
-    One flat CASE: SQLite cannot read as many in each other as there may be traits.
-    """
-    remaining = len(asked)
-    failed = [(condition.is_not(true()), number) for number, condition in enumerate(asked.values())]
-    place: Any = case(*failed, else_=remaining)
-    inner = select(place.label("place")).where(start).subquery()
-    rows = session.execute(select(inner.c.place, func.count()).group_by(inner.c.place)).all()
-    found = {number: count for number, count in rows}
-    return {label: found.get(number, 0) for number, label in enumerate(asked)}, found.get(remaining, 0)

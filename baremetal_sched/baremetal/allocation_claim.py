@@ -1,9 +1,12 @@
 """An allocation gets its node: the claim in placement, and the note on both sides of who has whom."""
 
+import structlog
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import nodes, projection, states, traits
-from baremetal_sched.baremetal.allocation_choice import Failure, TraitEntry, Wanted, choose
+from baremetal_sched.baremetal.allocation_choice import TraitEntry, Wanted, choose, question
+from baremetal_sched.baremetal.matching.diagnosis import why_none
+from baremetal_sched.baremetal.matching.sentences import FALLBACK
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, NodeAllocation
@@ -12,6 +15,8 @@ from baremetal_sched.placement import allocations as claims
 from baremetal_sched.placement import projected
 from baremetal_sched.placement.consumers import ConsumerWrite
 from baremetal_sched.settings import Settings
+
+log = structlog.get_logger(__name__)
 
 ALLOCATING = "allocating"
 ACTIVE = "active"
@@ -39,9 +44,12 @@ def place(
         eligible=eligible,
     )
     node = choose(session, wanted)
-    if isinstance(node, Failure):
+    if node is None:
+        found = why_none(session, settings, question(wanted))
+        reason = FALLBACK if found is None else found.sentence()
+        log.info("an allocation failed", allocation=allocation.uuid, reason=reason)
         allocation.state = ERROR
-        allocation.last_error = f"Failed to process allocation {allocation.uuid}: {node}"
+        allocation.last_error = f"Failed to process allocation {allocation.uuid}: {reason}"
         allocation.updated_at = utcnow()
         return None
     _claim(session, allocation, node, settings)

@@ -20,7 +20,8 @@ class Condition:
     """A condition on one column of a node.
 
     ``accepts`` takes a value of ``column``; ``clause`` says the same in SQL, and is never NULL. ``reason`` says what is
-    wrong if it does not hold (``{value}`` is that of the column), ``remedy`` what an operator can do about it.
+    wrong if it does not hold (``{value}`` is that of the column), ``remedy`` what an operator can do about it, and
+    ``failure`` what is said of one node that does not meet it, and of several.
     """
 
     label: str
@@ -29,6 +30,7 @@ class Condition:
     clause: ColumnElement[bool]
     reason: str
     remedy: str
+    failure: tuple[str, str]
 
     def holds(self, node: Node) -> bool:
         """Return whether ``node`` meets the condition."""
@@ -49,6 +51,7 @@ CONDITIONS = (
         Node.parent_node.is_(None),
         "It is a child of node {value}.",
         "Unset parent_node if the machine is to be scheduled by itself.",
+        ("is a part of another node", "are parts of other nodes"),
     ),
     Condition(
         "provision state",
@@ -57,6 +60,7 @@ CONDITIONS = (
         Node.provision_state == states.AVAILABLE,
         "Its provision state is '{value}', not 'available'.",
         "Bring it there: 'manage' and then 'provide', or wait until what is under way is done.",
+        ("is not in provision state 'available'", "are not in provision state 'available'"),
     ),
     Condition(
         "maintenance",
@@ -65,6 +69,7 @@ CONDITIONS = (
         Node.maintenance == false(),
         "It is in maintenance.",
         "Unset maintenance when the machine is fit for use.",
+        ("is in maintenance", "are in maintenance"),
     ),
     Condition(
         "instance",
@@ -73,6 +78,7 @@ CONDITIONS = (
         Node.instance_uuid.is_(None),
         "It is in use by instance {value}.",
         "Undeploy the instance or delete the allocation.",
+        ("is in use by an instance", "are in use by instances"),
     ),
     Condition(
         "power state",
@@ -81,6 +87,7 @@ CONDITIONS = (
         and_(Node.power_state.is_not(None), Node.power_state != states.ERROR),
         "Its power state is {value}, so it may be out of reach.",
         "Check driver_info and the management controller, then set its power state, or 'manage' and 'provide' it.",
+        ("has an unknown power state", "have an unknown power state"),
     ),
 )
 

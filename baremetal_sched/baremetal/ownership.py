@@ -28,16 +28,24 @@ class Membership:
     exponent: int
     grouped: bool = True
 
+    def serving(self, group: str, driver: str) -> frozenset[str]:
+        """Return the conductors that serve group and driver; an empty set if no conductor does."""
+        return self.members.get(self._key(group, driver), frozenset())
+
     def owner(self, node_uuid: str, group: str, driver: str) -> str | None:
         """Host name of the conductor that owns the node, None if nobody serves its group and driver."""
-        hosts = self.members.get(self._key(group, driver))
+        hosts = self.serving(group, driver)
         return ring_of(hosts, self.exponent).owner(node_uuid) if hosts else None
+
+    def is_served(self, group: str, driver: str) -> bool:
+        """Return whether a live conductor serves group and driver."""
+        return self._key(group, driver) in self.members
 
     def require(self, group: str, driver: str) -> None:
         """Raise NoConductors if there is no live conductor at all, NoValidHost if none serves group and driver."""
         if not self.members:
             raise NoConductors
-        if self._key(group, driver) not in self.members:
+        if not self.is_served(group, driver):
             raise NoValidHost(driver=driver, group=group, known=self._known(driver))
 
     def hosts(self, group: str, driver: str) -> frozenset[str]:
@@ -61,9 +69,12 @@ class Membership:
         return self._of_keys(self.members)
 
     def _of_keys(self, keys: Iterable[tuple[str, str]]) -> ColumnElement[bool]:
+        groups_of: dict[str, list[str]] = {}
+        for group, driver in sorted(keys):
+            groups_of.setdefault(driver, []).append(group)
         conditions = [
-            and_(Node.conductor_group == group, Node.driver == driver) if self.grouped else Node.driver == driver
-            for group, driver in keys
+            and_(Node.conductor_group.in_(groups), Node.driver == driver) if self.grouped else Node.driver == driver
+            for driver, groups in groups_of.items()
         ]
         return or_(false(), *conditions)
 

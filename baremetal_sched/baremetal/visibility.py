@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Boolean, ColumnElement, SQLColumnExpression, String, false, literal, or_, select
+from sqlalchemy import Boolean, ColumnElement, SQLColumnExpression, String, false, func, literal, or_, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
@@ -50,6 +50,15 @@ def belongs_to(
     """owner = <project> OR lessee = <project>, or one of them, or false"""
     columns = [column for column, wanted in ((node.owner, as_owner), (node.lessee, as_lessee)) if wanted]
     return or_(false(), *(is_exactly(column.expression, project) for column in columns))
+
+
+def usable_by(project: str) -> ColumnElement[bool]:
+    """SQL condition: the node is the project's, or no project's. It is the lessee's; without one, the owner's.
+
+    coalesce(lessee, owner) IS NULL OR coalesce(lessee, owner) = :project
+    """
+    whose = func.coalesce(Node.lessee, Node.owner)
+    return or_(whose.is_(None), whose == project)
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from baremetal_sched.baremetal import provision
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.baremetal.provision import Order
 from baremetal_sched.compute import instance_info, network_addresses, server_history, server_states
-from baremetal_sched.compute.host_choice import Host, choose
+from baremetal_sched.compute.host_choice import Host, HostRequest, choose
 from baremetal_sched.compute.instance_info import Owner
-from baremetal_sched.compute.no_valid_host import explain
+from baremetal_sched.compute.no_valid_host import because, explain
 from baremetal_sched.compute.node_changes import moving, set_fault
 from baremetal_sched.compute.own_copies import flavor_spec, host_request, image_spec
 from baremetal_sched.compute.reasons import Reason
@@ -48,7 +48,7 @@ CONSUMER_TYPE = "INSTANCE"
 #: Makes the config drive of a server that gets this node.
 Drive = Callable[[Server, Node], Mapping[str, Any]]
 
-_HOPELESS = (BadQuery, UnknownClassInQuery, TraitNotFound, SearchTookTooLong, TooManyCandidates)
+_HOPELESS = (BadQuery, SearchTookTooLong, TooManyCandidates)
 _TAKEN_MEANWHILE = (CapacityExceeded, InvalidInventory, TreeHeld)
 
 
@@ -111,11 +111,12 @@ def place(context: Context, server: Server, drive: Drive, failures: _Failures) -
     while len(server.tried_nodes) < context.settings.compute.max_attempts:
         wanted = host_request(server, context.settings)
         try:
-            host = choose(context.session, wanted, context.membership, context.settings)
+            host = _choose(context, wanted)
         except _HOPELESS as error:
-            return Reason(explain(context.session, wanted, context.membership, error))
+            return Reason(because(error))
         if host is None:
-            why = explain(context.session, wanted, context.membership)
+            why = explain(context.session, wanted, context.membership, context.settings)
+            log.info("no machine fits a server", server=server.uuid, reason=why)
             return _with_last(f"{why}{_tried_before(server)}", failures)
         failure = _begin(context, server, host, drive)
         if failure is None:
@@ -123,6 +124,13 @@ def place(context: Context, server: Server, drive: Drive, failures: _Failures) -
         failures.append((host.node.uuid, failure))
         server.tried_nodes = [*server.tried_nodes, host.node.uuid]
     return _with_last(_gave_up(server), failures)
+
+
+def _choose(context: Context, wanted: HostRequest) -> Host | None:
+    try:
+        return choose(context.session, wanted, context.membership, context.settings)
+    except (UnknownClassInQuery, TraitNotFound):
+        return None
 
 
 def _gave_up(server: Server) -> str:

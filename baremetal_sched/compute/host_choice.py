@@ -13,13 +13,15 @@ from functools import lru_cache
 from itertools import islice
 from urllib.parse import parse_qsl
 
-from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.baremetal import availability, projection
+from baremetal_sched.baremetal import availability, capabilities, projection
+from baremetal_sched.baremetal.matching.masks import Condition
+from baremetal_sched.baremetal.matching.question import Check
 from baremetal_sched.baremetal.ownership import Membership
-from baremetal_sched.compute import capabilities
+from baremetal_sched.baremetal.visibility import usable_by
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import selecting
 from baremetal_sched.db.types import Query
@@ -47,19 +49,6 @@ _BATCH = 1000
 Claim = dict[str, dict[str, int]]
 
 
-#: What is said of nodes of other projects.
-FOREIGN = "project"
-
-
-def usable_by(project: str) -> ColumnElement[bool]:
-    """SQL condition: the node is the project's, or no project's. It is the lessee's; without one, the owner's.
-
-    coalesce(lessee, owner) IS NULL OR coalesce(lessee, owner) = :project
-    """
-    whose = func.coalesce(Node.lessee, Node.owner)
-    return or_(whose.is_(None), whose == project)
-
-
 @dataclass(frozen=True)
 class HostRequest:
     """What a server asks for: a query string of placement, and conditions that placement does not know.
@@ -79,19 +68,42 @@ class HostRequest:
         """The query, for at most ``limit`` candidates. Raises BadQuery."""
         return replace(_parsed(self.query), limit=limit)
 
-    def conditions(self, membership: Membership) -> dict[str, ColumnElement[bool]]:
-        """Conditions on Node, by what is said of those that do not meet them."""
-        conditions = {condition.label: condition.clause for condition in availability.CONDITIONS}
-        conditions["conductor"] = membership.served()
+    def places(self) -> list[Check]:
+        """Return checks of where the node is: of the zone, of the node that was named, of those that were tried."""
+        found = []
         if self.group is not None:
-            conditions["zone"] = Node.conductor_group == self.group
+            found.append(Check(_ZONE, Node.conductor_group == self.group))
         if self.node is not None:
-            conditions["node"] = Node.uuid == self.node
+            found.append(Check(_NODE, Node.uuid == self.node))
         if self.excluded:
-            conditions["tried"] = Node.uuid.not_in(self.excluded)
-        if self.project is not None:
-            conditions[FOREIGN] = usable_by(self.project)
-        return conditions
+            found.append(Check(_TRIED, Node.uuid.not_in(self.excluded)))
+        return found
+
+    def usable(self) -> tuple[ColumnElement[bool], ...]:
+        """Return the condition on Node that the project may use it."""
+        return () if self.project is None else (usable_by(self.project),)
+
+    def clauses(self, membership: Membership) -> list[ColumnElement[bool]]:
+        """Return what a node has to meet besides the query."""
+        return [
+            availability.IS_AVAILABLE,
+            membership.served(),
+            *(check.holds for check in self.places()),
+            *self.usable(),
+        ]
+
+
+_ZONE = Condition(
+    "zone",
+    "is in the availability zone",
+    failure=("is in another availability zone", "are in other availability zones"),
+)
+_NODE = Condition(
+    "node",
+    "is the node that was asked for",
+    failure=("is not the one that was asked for", "are not the one that was asked for"),
+)
+_TRIED = Condition("tried", "did not fail to deploy this server")
 
 
 @dataclass(frozen=True)
@@ -113,9 +125,9 @@ def choose(session: Session, wanted: HostRequest, membership: Membership, settin
     Raises BadQuery for a query that asks for nothing, UnknownClassInQuery or TraitNotFound for names that do not exist,
     StaleDataError if all that fit are being taken by others at this moment, SearchTookTooLong, TooManyCandidates.
     """
-    conditions = wanted.conditions(membership)
+    clauses = wanted.clauses(membership)
     for fresh in _trees(session, wanted, settings):
-        locked = _lock_one(session, _capable(session, fresh, wanted.extra_specs), conditions)
+        locked = _lock_one(session, _capable(session, fresh, wanted.extra_specs), clauses)
         if locked is not None:
             node, root = locked
             return Host(node, _claim(session, node, root, fresh[root]))
@@ -130,7 +142,7 @@ def hosts(
     Raises like ``choose``, but for StaleDataError.
     """
     found: list[tuple[str, Claim]] = []
-    clauses = list(wanted.conditions(membership).values())
+    clauses = wanted.clauses(membership)
     for fresh in _trees(session, wanted, settings):
         for part in _parts(_capable(session, fresh, wanted.extra_specs)):
             rows = session.execute(_of_roots(part, clauses).limit(limit - len(found))).all()
@@ -182,9 +194,7 @@ def _capable(session: Session, roots: Iterable[int], extra_specs: Mapping[str, s
     return [root for root in fitting if root in able]
 
 
-def _lock_one(
-    session: Session, roots: list[int], conditions: Mapping[str, ColumnElement[bool]]
-) -> tuple[Node, int] | None:
+def _lock_one(session: Session, roots: list[int], clauses: list[ColumnElement[bool]]) -> tuple[Node, int] | None:
     """The first of the machines that no other transaction is about to take.
 
     Raises StaleDataError if others take all that fit.
@@ -193,7 +203,6 @@ def _lock_one(
     JOIN inventories i ON i.provider_id = p.id AND i.resource_class_id = p.mirrored_class_id
     WHERE p.id IN (…) AND i.free = 1 AND … LIMIT 1 FOR UPDATE OF n, i SKIP LOCKED
     """
-    clauses = list(conditions.values())
     for part in _parts(roots):
         locked = _of_roots(part, clauses).limit(1).with_for_update(of=(Node, INVENTORIES), skip_locked=True)
         row = session.execute(locked).first()

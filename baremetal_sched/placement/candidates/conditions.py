@@ -67,6 +67,13 @@ def fits(inventory: Source, resource_class: int, amount: int) -> tuple[ColumnEle
 
 
 @_kept
+def could_fit(inventory: Source, resource_class: int, amount: int) -> tuple[ColumnElement[bool], ...]:
+    """The inventory is of the class and could give the amount if nothing of it were used, reserved or withheld."""
+    of_class, _, *suits = fits(inventory, resource_class, amount)
+    return of_class, inventory.c.total * inventory.c.allocation_ratio >= amount, *suits
+
+
+@_kept
 def gives(provider_id: Column, resource_class: int, amount: int) -> ColumnElement[bool]:
     """Is there an inventory of the provider that fits?"""
     row = _INVENTORY
@@ -77,10 +84,7 @@ def gives(provider_id: Column, resource_class: int, amount: int) -> ColumnElemen
 def could_give(provider_id: Column, resource_class: int, amount: int) -> ColumnElement[bool]:
     """Is there an inventory of the provider that would fit if nothing of it were used, reserved or withheld?"""
     row = _INVENTORY
-    of_class, _, *suits = fits(row, resource_class, amount)
-    return _exists(
-        row, row.c.provider_id == provider_id, of_class, row.c.total * row.c.allocation_ratio >= amount, *suits
-    )
+    return _exists(row, row.c.provider_id == provider_id, *could_fit(row, resource_class, amount))
 
 
 @_kept

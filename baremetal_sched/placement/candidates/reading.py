@@ -3,6 +3,7 @@
 from collections.abc import Generator, Iterable
 from contextlib import closing
 from functools import lru_cache
+from typing import Any
 
 from sqlalchemy import Column, ColumnElement, Connection, func, literal_column, select
 
@@ -23,14 +24,17 @@ _INVENTORY = (
 )
 
 
-def line_of(provider: Source, *, traits: bool) -> ColumnElement[str]:
+def line_of(
+    provider: Source, *, traits: bool, inventory: Iterable[ColumnElement[Any]] = _INVENTORY
+) -> ColumnElement[str]:
     """A provider's ``Line`` with semicolons between its fields; without ``traits`` these are left empty.
+    ``inventory``: what is said of each of its inventories, numbers all.
 
     (SELECT GROUP_CONCAT(CONCAT(i.resource_class_id, ':', …)) FROM inventories i WHERE i.provider_id = p.id),
     p.trait_ids
     """
     nothing = constant("")
-    columns = [part for column in _INVENTORY for part in (":", number(column))][1:]
+    columns = [part for column in inventory for part in (":", number(column))][1:]
     inventories = select(joined(concatenated(*columns))).where(_STOCK.provider_id == provider.c.id)
     return concatenated(
         *(number(provider.c.id), ';"', provider.c.uuid, '";'),

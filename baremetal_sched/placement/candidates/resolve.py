@@ -127,13 +127,16 @@ def _mentioned(request: CandidateRequest) -> tuple[list[str], set[str]]:
 
 
 def _wanted(request: CandidateRequest, ids: Ids, version: int) -> Wanted | None:
-    resolved = [_group(group, ids) for group in request.groups.values()]
-    possible = [group for group in resolved if group is not None]
-    if len(possible) < len(resolved):
+    if not all(_is_possible(group, ids) for group in request.groups.values()):
         return None
+    return by_ids(request, ids, version)
+
+
+def by_ids(request: CandidateRequest, ids: Ids, version: int) -> Wanted:
+    """The request by ids, which there are of all that it names but for aggregates."""
     root = request.root_required
     return Wanted(
-        groups=tuple(possible),
+        groups=tuple(_group(group, ids) for group in request.groups.values()),
         class_names=Fixed((row_id, name) for name, row_id in ids.classes.items()),
         trait_names=Fixed((row_id, name) for name, row_id in ids.traits.items()),
         isolate=request.group_policy == "isolate",
@@ -147,14 +150,17 @@ def _wanted(request: CandidateRequest, ids: Ids, version: int) -> Wanted | None:
     )
 
 
-def _group(group: RequestGroup, ids: Ids) -> Group | None:
+def _is_possible(group: RequestGroup, ids: Ids) -> bool:
+    known = all(not wanted.isdisjoint(ids.aggregates) for wanted in group.aggregates.member_of)
+    amounts = all(amount <= INT32 for amount in group.resources.values())
+    return known and amounts and group.in_tree in (None, *ids.roots)
+
+
+def _group(group: RequestGroup, ids: Ids) -> Group:
     aggregates = ids.aggregates
     member_of = tuple(
         frozenset(aggregates[uuid] for uuid in wanted if uuid in aggregates) for wanted in group.aggregates.member_of
     )
-    possible = all(member_of) and all(amount <= INT32 for amount in group.resources.values())
-    if not possible or group.in_tree not in (None, *ids.roots):
-        return None
     return Group(
         suffix=group.suffix,
         resources=Fixed((ids.classes[name], amount) for name, amount in group.resources.items()),

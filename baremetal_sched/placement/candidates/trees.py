@@ -242,7 +242,12 @@ def serves(group: Group, provider: Provider) -> bool:
 
 def helps(group: Group, anchor: Anchor, provider: Provider, resource_class: int, amount: int) -> bool:
     """Can the provider give the amount to the group without suffix? An aggregate of the root spans the tree."""
-    if not provider.gives(resource_class, amount) or not group.forbidden.isdisjoint(provider.traits):
+    return provider.gives(resource_class, amount) and may_help(group, anchor, provider)
+
+
+def may_help(group: Group, anchor: Anchor, provider: Provider) -> bool:
+    """Can the provider give something to the group without suffix, if it has it?"""
+    if not group.forbidden.isdisjoint(provider.traits):
         return False
     local = provider.root_id == anchor.root.id
     if not (group.tree is None or (local and group.tree == anchor.root.id)):

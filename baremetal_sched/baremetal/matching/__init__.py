@@ -1,0 +1,1 @@
+"""Which machines meet which conditions, counted in one scan: what allocations, servers and explanations say alike."""

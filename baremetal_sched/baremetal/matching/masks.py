@@ -1,0 +1,324 @@
+"""Why machines fit or do not, worked out of masks: pure, without a database.
+
+A scan gives each machine a mask with a bit for each condition that it fails, the first condition having the lowest, and
+counts machines with the same mask. All that can be said of single conditions and of sets of them follows from these
+counts.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import NamedTuple
+
+#: With more conditions that a client could leave out than this, not every set of them is tried.
+MOST_EXACT = 12
+
+#: How many sets are grown then, and of how many different machines.
+_STARTS = 20
+_LOOKED_AT = 500
+
+
+class Kind(StrEnum):
+    """What a condition is about: what was asked for, whether a machine is free, or whether a conductor serves it."""
+
+    REQUEST = "request"
+    AVAILABILITY = "availability"
+    SERVICE = "service"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition, as clients see it.
+
+    ``part_of``: the id of the condition of the request without which this one would not be asked. ``counts``: whether a
+    machine that fails it is left out; what does not count is reported and changes nothing. ``failure``: what is said of
+    a machine that fails it, and of several; None: the opposite of ``text``, which is said of one that meets it.
+    """
+
+    id: str
+    text: str
+    kind: Kind = Kind.REQUEST
+    part_of: str | None = None
+    counts: bool = True
+    failure: tuple[str, str] | None = None
+
+
+class Bucket(NamedTuple):
+    """Machines with the same mask: how many, and one of them that may be named."""
+
+    machines: int
+    example: str | None = None
+
+
+class Verdict(StrEnum):
+    """What came of a request."""
+
+    FITS = "fits"
+    SHORT = "short"
+    BUSY = "busy"
+    UNSERVED = "unserved"
+    IMPOSSIBLE = "impossible"
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a condition does: how many machines fail it, how many only it rules out, and, condition by condition, how
+    many it removes of those that the ones before it left, and how many are left then.
+
+    ``example`` is a machine that only this condition rules out.
+    """
+
+    condition: Condition
+    fails: int
+    only_this: int
+    eliminated: int
+    left: int
+    example: str | None
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """Conditions of the request (ids) without which ``would_fit`` machines fit in all, with one that fits then only."""
+
+    drop: tuple[str, ...]
+    would_fit: int
+    example: str | None
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """All that the masks say. ``exact``: whether ``relaxations`` are all that are minimal, or some of them.
+
+    ``decisive``: the conditions that make the verdict, with how many machines each removes of those that the ones
+    before it left, of ``among`` machines: of all, or, where machines are there and cannot be had, of these.
+    """
+
+    nodes: int
+    fitting: int
+    verdict: Verdict
+    shares: list[Share]
+    relaxations: list[Relaxation]
+    exact: bool
+    decisive: list[tuple[Condition, int]] = field(default_factory=list)
+    among: int = 0
+
+
+def analyse(
+    conditions: Sequence[Condition], masks: Mapping[int, Bucket], wanted: int = 1, one_stays: Collection[str] = ()
+) -> Analysis:
+    """Return what ``masks`` say about ``conditions``, where ``wanted`` machines were asked for.
+
+    ``one_stays``: ids of conditions of which a request needs one; no relaxation drops all of them.
+    """
+    counting = _bits(conditions, lambda condition: condition.counts)
+    fitting = _total(masks, ~counting)
+    relaxations, exact = _relaxations(conditions, masks, fitting, wanted, one_stays)
+    verdict = _verdict(conditions, masks, fitting, wanted)
+    decisive, among = _decisive(conditions, masks, counting, verdict)
+    return Analysis(
+        nodes=sum(bucket.machines for bucket in masks.values()),
+        fitting=fitting,
+        verdict=verdict,
+        shares=_shares(conditions, masks, counting),
+        relaxations=relaxations,
+        exact=exact,
+        decisive=decisive,
+        among=among,
+    )
+
+
+def beside(analysis: Analysis, others: int, failed: Collection[str]) -> Analysis:
+    """Return the analysis of so many more machines, of which nothing is known but that they fail the conditions with
+    the ids ``failed``. The first of these removes them."""
+    first = next(place for place, share in enumerate(analysis.shares) if share.condition.id in failed)
+    shares = [
+        replace(
+            share,
+            fails=share.fails + others * (share.condition.id in failed),
+            eliminated=share.eliminated + others * (place == first),
+            left=share.left + others * (place < first),
+        )
+        for place, share in enumerate(analysis.shares)
+    ]
+    if not others or analysis.verdict in (Verdict.BUSY, Verdict.UNSERVED):
+        return replace(analysis, nodes=analysis.nodes + others, shares=shares)
+    removed = {condition.id: count for condition, count in analysis.decisive}
+    removed[shares[first].condition.id] = removed.get(shares[first].condition.id, 0) + others
+    decisive = [(share.condition, removed[share.condition.id]) for share in shares if share.condition.id in removed]
+    among = analysis.among + others
+    return replace(analysis, nodes=analysis.nodes + others, shares=shares, decisive=decisive, among=among)
+
+
+def _bits(conditions: Sequence[Condition], chosen: Callable[[Condition], bool]) -> int:
+    return sum(1 << place for place, condition in enumerate(conditions) if chosen(condition))
+
+
+def _total(masks: Mapping[int, Bucket], allowed: int) -> int:
+    """How many machines fail nothing but what is in ``allowed``."""
+    return sum(bucket.machines for mask, bucket in masks.items() if not mask & ~allowed)
+
+
+def _verdict(conditions: Sequence[Condition], masks: Mapping[int, Bucket], fitting: int, wanted: int) -> Verdict:
+    if fitting:
+        return Verdict.FITS if fitting >= wanted else Verdict.SHORT
+    forgiven = ~_bits(conditions, lambda condition: condition.counts)
+    service = _bits(conditions, lambda condition: condition.kind is Kind.SERVICE)
+    busy = _bits(conditions, lambda condition: condition.kind is Kind.AVAILABILITY)
+    if _total(masks, forgiven | service):
+        return Verdict.UNSERVED
+    return Verdict.BUSY if _total(masks, forgiven | service | busy) else Verdict.IMPOSSIBLE
+
+
+def _decisive(
+    conditions: Sequence[Condition], masks: Mapping[int, Bucket], counting: int, verdict: Verdict
+) -> tuple[list[tuple[Condition, int]], int]:
+    among = dict(masks)
+    if verdict in (Verdict.BUSY, Verdict.UNSERVED):
+        asked = _bits(conditions, lambda condition: condition.kind is Kind.REQUEST and condition.counts)
+        among = {mask: bucket for mask, bucket in masks.items() if not mask & asked}
+    removed = [0] * len(conditions)
+    for mask, bucket in among.items():
+        if mask & counting:
+            removed[_lowest(mask & counting)] += bucket.machines
+    decisive = [(condition, count) for condition, count in zip(conditions, removed, strict=True) if count]
+    return decisive, sum(bucket.machines for bucket in among.values())
+
+
+def _shares(conditions: Sequence[Condition], masks: Mapping[int, Bucket], counting: int) -> list[Share]:
+    fails, only, first = ([0] * len(conditions) for _ in range(3))
+    examples: list[str | None] = [None] * len(conditions)
+    for mask, (count, example) in masks.items():
+        counted = mask & counting
+        if counted:
+            first[_lowest(counted)] += count
+        for place in places(mask):
+            fails[place] += count
+            # Alone, but for what does not count.
+            if not counted & ~(1 << place):
+                only[place] += count
+                examples[place] = examples[place] or example
+    shares, left = [], sum(bucket.machines for bucket in masks.values())
+    for place, condition in enumerate(conditions):
+        left -= first[place]
+        shares.append(Share(condition, fails[place], only[place], first[place], left, examples[place]))
+    return shares
+
+
+def _lowest(mask: int) -> int:
+    return (mask & -mask).bit_length() - 1
+
+
+def places(mask: int) -> Iterator[int]:
+    """Yield the places of the bits of ``mask``, the lowest first."""
+    while mask:
+        yield _lowest(mask)
+        mask &= mask - 1
+
+
+# -- relaxations -------------------------------------------------------------------------------------------------------
+
+
+def _relaxations(
+    conditions: Sequence[Condition],
+    masks: Mapping[int, Bucket],
+    fitting: int,
+    wanted: int,
+    one_stays: Collection[str],
+) -> tuple[list[Relaxation], bool]:
+    """The sets that bring ``wanted`` machines (or as many as there can be), and whether none is missing."""
+    units = [condition for condition in conditions if condition.kind is Kind.REQUEST and condition.counts]
+    needs = _needs(conditions, units, masks)
+    stays = sum(1 << place for place, unit in enumerate(units) if unit.id in one_stays)
+    if stays:
+        needs = {need: bucket for need, bucket in needs.items() if need & stays != stays}
+    everything = (1 << len(units)) - 1
+    most = [everything & ~(1 << place) for place in places(stays)] or [everything]
+    goal = min(wanted, max(_total(needs, drop) for drop in most))
+    exact = len(units) <= MOST_EXACT
+    if goal <= fitting:
+        return [], True
+    found = _all_minimal(len(units), needs, goal) if exact else _some_minimal(needs, goal)
+    relaxations = [
+        Relaxation(tuple(units[place].id for place in places(drop)), would_fit, _example(needs, drop))
+        for drop, would_fit in found
+        if not stays or drop & stays != stays
+    ]
+    return sorted(relaxations, key=lambda each: (len(each.drop), -each.would_fit, each.drop)), exact
+
+
+def _needs(
+    conditions: Sequence[Condition], units: Sequence[Condition], masks: Mapping[int, Bucket]
+) -> dict[int, Bucket]:
+    """Machines by what would have to be dropped for them to fit, a bit for each of ``units``; without those that no
+    change of the request makes fit."""
+    place_of = {unit.id: place for place, unit in enumerate(units)}
+    unit_of = [place_of.get(condition.part_of or condition.id) for condition in conditions]
+    needs: dict[int, Bucket] = {}
+    for mask, bucket in masks.items():
+        failed = [unit_of[place] for place in places(mask) if conditions[place].counts]
+        needed = 0
+        for unit in failed:
+            if unit is None:
+                break
+            needed |= 1 << unit
+        else:
+            before = needs.get(needed, Bucket(0))
+            needs[needed] = Bucket(before.machines + bucket.machines, before.example or bucket.example)
+    return needs
+
+
+def _all_minimal(units: int, needs: Mapping[int, Bucket], goal: int) -> Iterator[tuple[int, int]]:
+    """Every set that reaches the goal and has no smaller one in it that does, with what fits then."""
+    totals = [0] * (1 << units)
+    for need, bucket in needs.items():
+        totals[need] = bucket.machines
+    # How many need nothing but what is in the set: sums over all subsets, a bit at a time.
+    for unit in range(units):
+        bit = 1 << unit
+        for drop in range(1 << units):
+            if drop & bit:
+                totals[drop] += totals[drop ^ bit]
+    for drop, total in enumerate(totals):
+        if total >= goal and all(totals[drop ^ (1 << unit)] < goal for unit in places(drop)):
+            yield drop, total
+
+
+def _some_minimal(needs: Mapping[int, Bucket], goal: int) -> Iterator[tuple[int, int]]:
+    """Sets that reach the goal: begun with what a machine needs that needs little, and grown as cheaply as possible."""
+    ordered = sorted(needs, key=lambda need: (need.bit_count(), -needs[need].machines))
+    near = {need: needs[need] for need in ordered[:_LOOKED_AT]}
+    # Of very many different machines only these are looked at, and may bring less than was wanted.
+    goal = min(goal, _total(near, _union(near)))
+    seen: set[int] = set()
+    for start in [need for need in near if need][:_STARTS]:
+        drop = _pruned(_grown(start, near, goal), near, goal)
+        if drop not in seen:
+            seen.add(drop)
+            yield drop, _total(needs, drop)
+
+
+def _grown(drop: int, needs: Mapping[int, Bucket], goal: int) -> int:
+    while _total(needs, drop) < goal:
+        others = (need for need in needs if need & ~drop)
+        drop |= min(others, key=lambda need: ((need & ~drop).bit_count(), -needs[need].machines))
+    return drop
+
+
+def _pruned(drop: int, needs: Mapping[int, Bucket], goal: int) -> int:
+    for unit in places(drop):
+        if _total(needs, drop & ~(1 << unit)) >= goal:
+            drop &= ~(1 << unit)
+    return drop
+
+
+def _union(needs: Iterable[int]) -> int:
+    together = 0
+    for need in needs:
+        together |= need
+    return together
+
+
+def _example(needs: Mapping[int, Bucket], drop: int) -> str | None:
+    """A machine that fits without the conditions, and with any of them does not if there is such a one."""
+    fitting = sorted((need for need in needs if need and not need & ~drop), key=int.bit_count, reverse=True)
+    return next((needs[need].example for need in fitting if needs[need].example), None)

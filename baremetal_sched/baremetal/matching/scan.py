@@ -1,0 +1,171 @@
+"""The one scan of an explanation: a bit for each condition that a machine fails, counted in the database."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import BigInteger, ColumnElement, and_, case, cast, func, literal, literal_column, null, select, true
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.matching.masks import Bucket, Kind
+from baremetal_sched.baremetal.matching.question import LOCK, Check, Question, Scope
+from baremetal_sched.baremetal.matching.reasons import reason
+from baremetal_sched.baremetal.visibility import Visibility
+from baremetal_sched.db.models import Node
+
+#: So many conditions share a number; databases have 63 bits for one.
+_WORD = 60
+
+#: The golden ratio, of a turn.
+_TURN = 2**32
+_GOLDEN = 2_654_435_761
+
+#: Machines that meet all that was asked for, and are not free: they are no nodes, or have less than was asked for.
+_NOT_A_NODE = "not a node"
+TOO_LITTLE = "too little is free"
+_LOCKED = "locked"
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """What was found: machines by mask, and by why they are not free those that meet all that was asked for.
+
+    ``nodes``: how many machines there are. ``sample``: how many of them counts are about; None: all. ``others``: those
+    of them that were counted without a look at them, as they are not in the ``scope``. ``question`` is the one about
+    those that were looked at.
+    """
+
+    nodes: int
+    masks: dict[int, Bucket]
+    busy: dict[str, int]
+    sample: int | None = None
+    others: int = 0
+    scope: Scope | None = None
+    question: Question | None = None
+
+
+def scan(session: Session, question: Question, named: Visibility, most: int) -> Scanned:
+    """Look at all machines of the question; if there are more than ``most``, at those in its scope, or at a sample.
+
+    SELECT word_0, …, reason, count(*), min(uuid) FROM (
+      SELECT CASE WHEN <first> IS NOT true THEN 1 ELSE 0 END + CASE WHEN <second> IS NOT true THEN 2 ELSE 0 END + …
+        AS word_0, …, <why it is not free> AS reason, uuid FROM … WHERE …) GROUP BY word_0, …, reason
+    """
+    total, part, question = _chosen(session, question, most)
+    words = [
+        _word(question.checks[start : start + _WORD]).label(f"word_{number}")
+        for number, start in enumerate(range(0, len(question.checks), _WORD))
+    ]
+    shown = and_(true(), *named.conditions())
+    # Who sees everything is shown providers that are no nodes, too.
+    example = question.uuid if named.everything else case((shown, question.uuid), else_=null())
+    inner = (
+        select(*words, _why(question).label("reason"), example.label("example"))
+        .select_from(question.source)
+        .where(*question.where)
+        .subquery("machines")
+    )
+    keys = [inner.c[word.name] for word in words]
+    rows = session.execute(
+        select(inner.c.reason, func.count(), func.min(inner.c.example), *keys).group_by(inner.c.reason, *keys)
+    ).all()
+    masks, busy = _collected(question, rows)
+    found = sum(bucket.machines for bucket in masks.values())
+    others = 0 if question.scope is None else max(0, round(total * part) - found)
+    nodes = total if others or part < 1 else found
+    sample = found + others if part < 1 else None
+    return Scanned(nodes, masks, busy, sample, others=others, scope=question.scope, question=question)
+
+
+def _chosen(session: Session, question: Question, most: int) -> tuple[int, float, Question]:
+    """How many machines there are in all, the part of them that is looked at, and the question about these.
+
+    It has a scope only if others are not looked at.
+    """
+    total: int = session.scalar(select(func.count()).select_from(question.counted).where(*question.where)) or 0
+    everything = replace(question, scope=None)
+    if total <= most:
+        return total, 1, everything
+    scope = question.scope
+    if scope is None:
+        return total, most / total, _sampled(everything, question.row_id, most / total)
+    narrow = replace(question, where=(*question.where, scope.holds))
+    inside: int = session.scalar(scope.count) or 0
+    if inside <= most:
+        return total, 1, narrow
+    return total, most / inside, _sampled(narrow, scope.row_id, most / inside)
+
+
+def _sampled(question: Question, row_id: Any, part: float) -> Question:
+    """The question of a part of its machines, whose numbers are ``row_id``.
+
+    (id * 2654435761) % 4294967296 < :part * 4294967296
+
+    The multiples of the golden ratio, of which these are the fractions, are spread evenly: in any run of ids, and in
+    whatever order machines of different kinds were enrolled.
+    """
+    place = cast(row_id, BigInteger) * literal_column(str(_GOLDEN)) % literal_column(str(_TURN))
+    # As an equation: of an inequality PostgreSQL expects a third of all rows, and reads whole tables for them.
+    chosen = case((place < literal(int(part * _TURN), BigInteger), literal_column("1")), else_=literal_column("0"))
+    return replace(question, where=(*question.where, chosen == literal_column("1")))
+
+
+def _word(checks: Sequence[Check]) -> ColumnElement[Any]:
+    bits = [
+        case((check.holds.is_not(true()), literal_column(str(1 << place))), else_=literal_column("0"))
+        for place, check in enumerate(checks)
+    ]
+    total: ColumnElement[Any] = bits[0]
+    for bit in bits[1:]:
+        total = total + bit
+    return total
+
+
+def _why(question: Question) -> ColumnElement[Any]:
+    why = func.coalesce(reason(), case((Node.reservation.is_not(None), literal(_LOCKED, literal_execute=True))))
+    if not question.of_providers:
+        return why
+    return case((Node.id.is_(None), literal(_NOT_A_NODE, literal_execute=True)), else_=why)
+
+
+def _collected(question: Question, rows: Sequence[Any]) -> tuple[dict[int, Bucket], dict[str, int]]:
+    asked = held = 0
+    for place, check in enumerate(question.checks):
+        asked |= (check.condition.kind is Kind.REQUEST) << place
+        held |= (check.condition.kind is Kind.AVAILABILITY) << place
+    masks: dict[int, Bucket] = {}
+    busy: Counter[str] = Counter()
+    for why, machines, example, *words in rows:
+        mask = sum(int(word) << (_WORD * number) for number, word in enumerate(words))
+        before = masks.get(mask, Bucket(0))
+        masks[mask] = Bucket(before.machines + machines, min(filter(None, (before.example, example)), default=None))
+        if not mask & asked and mask & held:
+            busy[why if why and why != _NOT_A_NODE else TOO_LITTLE] += machines
+    return masks, dict(sorted(busy.items()))
+
+
+def waiting_groups(session: Session, question: Question) -> list[tuple[str, int]]:
+    """Return how many nodes of each conductor group would fit if a conductor served them, and are not served.
+
+    Locks do not count, as they pass.
+    """
+    others = [
+        check.holds
+        for check in question.checks
+        if check.condition.kind is not Kind.SERVICE and check.condition.id != LOCK
+    ]
+    unserved = [~check.holds for check in question.checks if check.condition.kind is Kind.SERVICE]
+    rows = session.execute(
+        select(Node.conductor_group, func.count())
+        .select_from(question.source)
+        .where(*question.where, *others, *unserved)
+        .group_by(Node.conductor_group)
+        .order_by(Node.conductor_group)
+        .limit(MOST_GROUPS)
+    )
+    return [(group, count) for group, count in rows]
+
+
+#: So many conductor groups are listed at most.
+MOST_GROUPS = 100

@@ -1,0 +1,130 @@
+"""What came of a request, in one plain sentence, made of an analysis: pure, without a database."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from baremetal_sched.baremetal.matching.masks import Analysis, Condition, Verdict
+
+#: The sentence for failures whose reason could not be found in time.
+FALLBACK = "No node matches what was asked for, or none that matches is free."
+
+#: How many conditions are named, and the longest text of each, in characters.
+_NAMED = 2
+_LONGEST = 120
+
+#: What a condition says of a machine that meets it begins with one of these; what is said of one that does not, and
+#: of several.
+_OPPOSITES = (
+    ("does not have ", "has ", "have "),
+    ("is not ", "is ", "are "),
+    ("has ", "lacks ", "lack "),
+    ("is ", "is not ", "are not "),
+    ("can ", "cannot ", "cannot "),
+    ("offers ", "does not offer ", "do not offer "),
+    ("did not fail ", "failed ", "failed "),
+)
+
+
+def sentence(
+    found: Analysis, meant: Mapping[str, str] | None = None, *, of_project: bool = False, of_all: int | None = None
+) -> str:
+    """Return the verdict, the two conditions that rule out most machines, and the smallest relaxation.
+
+    ``meant``: by names that there are not, what was probably meant. ``of_project``: the machines are those that the
+    project of a request may use. ``of_all``: how many machines there are, if ``found`` is about a sample of them.
+    """
+    whose = " that the project may use" if of_project else ""
+    if not found.nodes:
+        return f"There are no nodes{whose}."
+    clauses = [_verdict(found, _machines(found.nodes, whose, of_all)), *_relaxation(found)]
+    close = next(iter((meant or {}).items()), None)
+    if close is not None:
+        return f"{'; '.join(clauses)}; did you mean {close[1]} instead of {close[0]}?"
+    return f"{'; '.join(clauses)}."
+
+
+def together(nodes: int) -> str:
+    """Return the sentence about machines each of which meets each condition, and not all of them together."""
+    count = "1 node meets" if nodes == 1 else f"{nodes:,} nodes meet"
+    return f"No node matches: {count} each of the conditions, but not all of them together."
+
+
+def of_parts(verdict: str, fitting: int, unmet: Mapping[str, str]) -> str:
+    """Return the sentence about a request of several parts; ``unmet``: what is said of those that nothing meets."""
+    if fitting:
+        return f"{'Only ' if verdict == Verdict.SHORT else ''}{fitting:,} can be had."
+    for parameter, said in unmet.items():
+        return f"{parameter} cannot be met: {said}"
+    return "Each part of the request can be met, but not all of them together by one tree of providers."
+
+
+def failing(condition: Condition) -> tuple[str, str]:
+    """Return what is said of a machine that does not meet the condition, and of several."""
+    one, several = condition.failure or _opposite(condition.text)
+    return _shortened(one), _shortened(several)
+
+
+def _opposite(text: str) -> tuple[str, str]:
+    for begin, one, several in _OPPOSITES:
+        if text.startswith(begin):
+            rest = text.removeprefix(begin)
+            return one + rest, several + rest
+    return f"does not meet '{text}'", f"do not meet '{text}'"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _machines(nodes: int, whose: str, of_all: int | None) -> str:
+    if of_all is not None:
+        return f"{nodes:,} of {of_all:,} nodes{whose} that were looked at"
+    return f"{_counted(nodes)}{whose}"
+
+
+def _counted(nodes: int) -> str:
+    return "1 node" if nodes == 1 else f"{nodes:,} nodes"
+
+
+def _verdict(found: Analysis, machines: str) -> str:
+    match found.verdict:
+        case Verdict.FITS:
+            return f"{found.fitting:,} of {machines} {'matches' if found.fitting == 1 else 'match'}"
+        case Verdict.SHORT:
+            begin = f"Only {_counted(found.fitting)} can be had"
+            return f"{begin}: of {machines}, {_conditions(found)}" if found.decisive else begin
+        case Verdict.BUSY:
+            return f"No node that matches is free: of {_counted(found.among)}, {_conditions(found)}"
+        case Verdict.UNSERVED:
+            return f"No node that matches can be used: of {_counted(found.among)}, {_conditions(found)}"
+    return f"No node matches: of {machines}, {_conditions(found)}"
+
+
+def _conditions(found: Analysis) -> str:
+    """The conditions that rule out most, each machine counted for the first that it fails."""
+    strongest = sorted(found.decisive, key=lambda each: -each[1])[:_NAMED]
+    parts = [_said(condition, count) for condition, count in found.decisive if (condition, count) in strongest]
+    others = sum(count for _, count in found.decisive) - sum(count for _, count in strongest)
+    if others:
+        parts.append(f"{others:,} {'fails' if others == 1 else 'fail'} other conditions")
+    return joined(parts)
+
+
+def _said(condition: Condition, count: int) -> str:
+    one, several = failing(condition)
+    return f"{count:,} {one if count == 1 else several}"
+
+
+def joined(parts: Sequence[str]) -> str:
+    """Return the parts as a list in a sentence."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _relaxation(found: Analysis) -> Iterable[str]:
+    """What to leave out, where that is little."""
+    for relaxation in found.relaxations[:1]:
+        by_id = {share.condition.id: share.condition for share in found.shares}
+        dropped = [failing(by_id[name])[1] for name in relaxation.drop if name in by_id]
+        if len(dropped) <= _NAMED:
+            yield f"{relaxation.would_fit:,} would match if nodes that {' or '.join(dropped)} were accepted"
+        else:
+            yield f"{relaxation.would_fit:,} would match without {len(dropped)} of the conditions"
