@@ -42,7 +42,8 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "explain_max_nodes",
             default=50_000,
             min=1,
-            help="Of more machines than this an explanation looks at a sample, and says so.",
+            help="Of more machines than this an explanation looks at those of the class that is asked for, or at a "
+            "sample, and says so.",
         ),
         cfg.FloatOpt(
             "explain_time_limit",

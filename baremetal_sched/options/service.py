@@ -72,6 +72,13 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         cfg.BoolOpt("restrict_lookup", default=True, help="Let agents look up only nodes that they may be running on."),
         cfg.IntOpt("ramdisk_heartbeat_timeout", default=300, min=1, help="Seconds between heartbeats of an agent."),
     ],
+    "ui": [
+        cfg.BoolOpt(
+            "enabled",
+            default=True,
+            help="Serve pages for browsers at /ui. Never with auth_strategy keystone; with none on loopback only.",
+        ),
+    ],
     "oslo_middleware": [
         cfg.BoolOpt(
             "enable_proxy_headers_parsing",

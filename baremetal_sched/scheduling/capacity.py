@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, func, select
+from sqlalchemy import ColumnElement, Connection, Select, func, literal, select, union_all
 from sqlalchemy.sql.expression import FromClause
 
 from baremetal_sched.baremetal import node_list
 from baremetal_sched.baremetal.identifiers import is_trait
+from baremetal_sched.baremetal.matching.reasons import ALLOCATED, HAS_NO_INSTANCE, reason, with_provider
 from baremetal_sched.baremetal.node_list import NodeFilters
 from baremetal_sched.baremetal.trait_conditions import has_any
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.db.models import Node, table_of
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.scheduling.reasons import ALLOCATED, reason, with_provider
 from baremetal_sched.suggestions import did_you_mean
 
 #: What machines may be told apart by, besides traits.
@@ -54,7 +54,7 @@ class Figures:
         elif why == ALLOCATED:
             self.allocated += count
         else:
-            self.unavailable[why] = count
+            self.unavailable[why] = self.unavailable.get(why, 0) + count
 
 
 def measure(
@@ -65,25 +65,36 @@ def measure(
     Without keys there is one row, even if there are no nodes. Raises InvalidValue for a key that there is not, and for
     more groups than one answer should hold.
 
-    SELECT n.resource_class, …, <why it is not free>, count(*)
-    FROM nodes n LEFT JOIN resource_providers p … LEFT JOIN inventories i … WHERE … GROUP BY …
+    SELECT n.resource_class, …, 'allocated', count(*) FROM nodes n WHERE n.instance_uuid IS NOT NULL AND … GROUP BY …
+    UNION ALL SELECT n.resource_class, …, <why it is not free>, count(*)
+    FROM nodes n LEFT JOIN resource_providers p … LEFT JOIN inventories i …
+    WHERE n.instance_uuid IS NULL AND … GROUP BY …
+
+    What has an instance is allocated, whatever its provider is like: joins take longer than all the rest.
     """
     columns = [_column(key).label(f"key_{place}") for place, key in enumerate(_checked(keys))]
+    where = (*visible.conditions(), *node_list.conditions(filters))
     nodes: FromClause = table_of(Node)
-    machines = (
-        select(*columns, reason().label("reason"))
-        .select_from(with_provider(nodes))
-        .where(*visible.conditions(), *node_list.conditions(filters))
-        .subquery("machines")
-    )
-    grouped = [machines.c[column.name] for column in columns]
-    query = select(*grouped, machines.c.reason, func.count()).group_by(*grouped, machines.c.reason).limit(MOST_ROWS + 1)
+    with_instance = _counted(columns, literal(ALLOCATED), nodes, (~HAS_NO_INSTANCE, *where))
+    others = _counted(columns, reason(), with_provider(nodes), (HAS_NO_INSTANCE, *where))
+    query = union_all(with_instance, others).limit(MOST_ROWS + 1)
     rows = connection.execute(query).all()
     if len(rows) > MOST_ROWS:
         raise InvalidValue(
             message=f"There are more than {MOST_ROWS} groups: group by fewer keys, or narrow the request by filters."
         )
     return _collected(keys, rows)
+
+
+def _counted(
+    columns: Sequence[ColumnElement[Any]],
+    why: ColumnElement[Any],
+    source: FromClause,
+    where: Sequence[ColumnElement[bool]],
+) -> Select[Any]:
+    machines = select(*columns, why.label("reason")).select_from(source).where(*where).subquery()
+    grouped = [machines.c[column.name] for column in columns]
+    return select(*grouped, machines.c.reason, func.count()).group_by(*grouped, machines.c.reason)
 
 
 def _checked(keys: Sequence[str]) -> Sequence[str]:

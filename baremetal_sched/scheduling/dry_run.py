@@ -1,6 +1,7 @@
 """What a server of a flavor and an image would be given, if it were created now."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,10 +68,8 @@ def run(session: Session, settings: Settings, asked: Asked) -> DryRun:
     """
     wanted = host_request(session, asked)
     membership = live_members(session, settings)
-    cause, found = None, []
-    try:
+    found: list[tuple[str, Claim]] = []
+    with suppress(TraitNotFound, UnknownClassInQuery):
         found = host_choice.hosts(session, wanted, membership, settings, asked.limit)
-    except (TraitNotFound, UnknownClassInQuery) as error:
-        cause = error
-    reason = None if found else no_valid_host.explain(session, wanted, membership, cause)
+    reason = None if found else no_valid_host.explain(session, wanted, membership, settings)
     return DryRun(wanted.query, found, reason)

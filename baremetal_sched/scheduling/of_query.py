@@ -2,36 +2,39 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import ColumnElement, exists, select, true
+from sqlalchemy import ColumnElement, Select, and_, func, select, true
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.ownership import Membership
-from baremetal_sched.db.transaction import selecting
-from baremetal_sched.placement import names
-from baremetal_sched.placement.candidates import conditions, flat
-from baremetal_sched.placement.candidates.query import CandidateRequest, RequestGroup
-from baremetal_sched.placement.candidates.wanted import Fixed, Group, Wanted
-from baremetal_sched.placement.query_values import TraitConditions
-from baremetal_sched.placement.schemas.common import INT32
-from baremetal_sched.placement.tables import AGGREGATES, PROVIDER_TRAITS, PROVIDERS
-from baremetal_sched.scheduling.masks import Condition, Kind
-from baremetal_sched.scheduling.question import (
-    AVAILABILITY,
+from baremetal_sched.baremetal.matching import wording
+from baremetal_sched.baremetal.matching.masks import Kind
+from baremetal_sched.baremetal.matching.question import (
     NEVER,
     Asker,
     Check,
     Names,
     Question,
+    Scope,
     conductor_check,
     lock_check,
+    names_of,
     providers_source,
 )
-from baremetal_sched.scheduling.reasons import PROVIDER
+from baremetal_sched.baremetal.matching.reasons import PROVIDER
+from baremetal_sched.baremetal.ownership import Membership
+from baremetal_sched.db.transaction import selecting
+from baremetal_sched.placement import names, trait_ids
+from baremetal_sched.placement.candidates import conditions, flat
+from baremetal_sched.placement.candidates.query import CandidateRequest, RequestGroup
+from baremetal_sched.placement.candidates.wanted import Fixed, Group, Wanted
+from baremetal_sched.placement.query_values import TraitConditions
+from baremetal_sched.placement.schemas.common import INT32
+from baremetal_sched.placement.tables import AGGREGATES, INVENTORIES, PROVIDERS
 
 _ID = PROVIDER.c.id
 _ROOT = PROVIDER.c.root_id
-_MEMBER = PROVIDERS.alias("tree_member")
+_ASKED = [INVENTORIES.alias(f"asked_{place}") for place in range(conditions.FEW)]
 
 
 @dataclass(frozen=True)
@@ -62,14 +65,6 @@ def look_up(session: Session, request: CandidateRequest) -> Ids:
     )
 
 
-def names_of(request: CandidateRequest) -> Names:
-    """Return the classes and traits that the request names, sorted."""
-    groups = request.groups.values()
-    classes = {name for group in groups for name in group.resources}
-    traits = request.root_required.names().union(*(group.traits.names() for group in groups))
-    return Names(sorted(classes), sorted(traits))
-
-
 def is_flat(session: Session, request: CandidateRequest, ids: Ids) -> bool:
     """Return whether every candidate is one provider: whether one scan of the providers says all."""
     if len(request.groups) > 1:
@@ -91,37 +86,18 @@ def is_flat(session: Session, request: CandidateRequest, ids: Ids) -> bool:
     return flat.applies(selecting(session), wanted)
 
 
-def parts(request: CandidateRequest) -> list[tuple[str, RequestGroup]]:
-    """Return what one provider has to give each, with its parameter: a group with a suffix, or one class of that
-    without."""
-    found = []
-    for suffix, group in request.groups.items():
-        if suffix or len(group.resources) <= 1:
-            found.append((f"resources{suffix}", group))
-            continue
-        for name, amount in group.resources.items():
-            one = RequestGroup("", {name: amount}, group.traits, group.aggregates, group.in_tree)
-            found.append((f"resources={name}:{amount}", one))
-    return found
-
-
 def question(
     request: CandidateRequest,
     group: RequestGroup,
     ids: Ids,
     membership: Membership,
     asker: Asker,
-    *,
-    of_tree: bool = False,
 ) -> Question:
-    """Return the question which providers can give what ``group`` asks for.
-
-    ``of_tree``: the group is a part of one whose other parts may be given by other providers of the tree: traits that
-    are required may be there.
-    """
+    """Return the question which providers can give what ``group`` asks for."""
+    stocks = _stocks(group, ids)
     asked = [
-        *_classes(group, ids),
-        *_traits(group.traits, ids, of_tree=of_tree),
+        *_classes(group, ids, stocks),
+        *_traits(group.traits, ids),
         *_places(group, ids),
         *_of_root(request.root_required, ids),
     ]
@@ -129,57 +105,71 @@ def question(
     checks = sorted(unique.values(), key=lambda check: check.condition.kind is not Kind.REQUEST)
     return Question(
         [*checks, lock_check(counts=False), conductor_check(membership, counts=False)],
-        providers_source(asker),
+        _with_stocks(providers_source(asker), stocks),
         asker.usable(),
         Names(sorted(group.resources), sorted(group.traits.names() | request.root_required.names())),
         of_providers=True,
+        scope=_scope(group, ids, stocks),
     )
 
 
-def _classes(group: RequestGroup, ids: Ids) -> Iterator[Check]:
+def _stocks(group: RequestGroup, ids: Ids) -> dict[int, Any]:
+    """Aliases of the inventories of the classes, by their ids, as far as they are few."""
+    wanted = sorted({ids.classes[name] for name in group.resources if name in ids.classes})
+    return dict(zip(wanted, _ASKED, strict=False))
+
+
+def _with_stocks(source: Any, stocks: Mapping[int, Any]) -> Any:
+    """LEFT JOIN inventories i ON i.provider_id = p.id AND i.resource_class_id = …, for each: at most one row."""
+    for class_id, stock in stocks.items():
+        source = source.outerjoin(stock, and_(stock.c.provider_id == _ID, stock.c.resource_class_id == class_id))
+    return source
+
+
+def _scope(group: RequestGroup, ids: Ids, stocks: Mapping[int, Any]) -> Scope | None:
+    """Providers that have the class, if there is one: no change of the request makes it do without."""
+    if len(group.resources) != 1:
+        return None
+    ((name, amount),) = group.resources.items()
+    if name not in ids.classes:
+        return None
+    stock, failed = stocks[ids.classes[name]], (wording.of_class(name, amount).id, wording.of_free(name, amount).id)
+    count = select(func.count()).select_from(stock).where(stock.c.resource_class_id == ids.classes[name])
+    return Scope(failed, stock.c.provider_id.is_not(None), stock.c.provider_id, count)
+
+
+def _classes(group: RequestGroup, ids: Ids, stocks: Mapping[int, Any]) -> Iterator[Check]:
     for name, amount in group.resources.items():
         class_id = ids.classes.get(name)
-        possible = class_id is not None and amount <= INT32
-        condition = Condition(f"class:{name}", f"can give {amount} of {name}")
-        free = Condition(f"{AVAILABILITY}{name}", f"has {amount} of {name} free", Kind.AVAILABILITY, condition.id)
-        yield Check(condition, conditions.could_give(_ID, class_id, amount) if possible else NEVER)
-        yield Check(free, conditions.gives(_ID, class_id, amount) if possible else NEVER)
+        if class_id is None or amount > INT32:
+            could_give = gives = NEVER
+        elif class_id in stocks:
+            could_give = and_(*conditions.could_fit(stocks[class_id], class_id, amount))
+            gives = and_(*conditions.fits(stocks[class_id], class_id, amount))
+        else:
+            could_give = conditions.could_give(_ID, class_id, amount)
+            gives = conditions.gives(_ID, class_id, amount)
+        yield Check(wording.of_class(name, amount), could_give)
+        yield Check(wording.of_free(name, amount), gives)
 
 
-def _traits(asked: TraitConditions, ids: Ids, *, of_tree: bool) -> Iterator[Check]:
+def _traits(asked: TraitConditions, ids: Ids) -> Iterator[Check]:
+    own = PROVIDER.c.trait_ids
     for wanted in asked.required:
         known = frozenset(ids.traits[name] for name in wanted if name in ids.traits)
-        has = _tree_has(known) if of_tree else conditions.has_trait(_ID, known) if known else NEVER
-        yield Check(_of_traits("trait", wanted), has if known else NEVER)
+        yield Check(wording.of_traits(wanted), trait_ids.has_any(own, known) if known else NEVER)
     for name in sorted(asked.forbidden):
-        lacks = ~conditions.has_trait(_ID, frozenset([ids.traits[name]])) if name in ids.traits else true()
-        yield Check(Condition(f"trait:!{name}", f"does not have {name}"), lacks)
+        lacks = ~trait_ids.has_any(own, [ids.traits[name]]) if name in ids.traits else true()
+        yield Check(wording.of_forbidden(name), lacks)
 
 
 def _of_root(asked: TraitConditions, ids: Ids) -> Iterator[Check]:
     for wanted in asked.required:
         known = frozenset(ids.traits[name] for name in wanted if name in ids.traits)
-        has = conditions.has_trait(_ROOT, known) if known else NEVER
-        yield Check(_of_traits("root", wanted), has)
+        yield Check(wording.of_root_traits(wanted), conditions.has_trait(_ROOT, known) if known else NEVER)
     for name in sorted(asked.forbidden):
         lacks = ~conditions.has_trait(_ROOT, frozenset([ids.traits[name]])) if name in ids.traits else true()
-        yield Check(Condition(f"root:!{name}", f"the root of its tree does not have {name}"), lacks)
-
-
-def _of_traits(kind: str, wanted: frozenset[str]) -> Condition:
-    begin = "the root of its tree has " if kind == "root" else "has "
-    several = sorted(wanted)
-    if len(several) == 1:
-        return Condition(f"{kind}:{several[0]}", begin + several[0])
-    return Condition(f"{kind}:in:{','.join(several)}", begin + " or ".join(several))
-
-
-def _tree_has(traits: frozenset[int]) -> ColumnElement[bool]:
-    return exists().where(
-        _MEMBER.c.root_id == _ROOT,
-        PROVIDER_TRAITS.c.provider_id == _MEMBER.c.id,
-        PROVIDER_TRAITS.c.trait_id.in_(traits),
-    )
+        yield Check(wording.of_root_forbidden(name), lacks)
 
 
 def _places(group: RequestGroup, ids: Ids) -> Iterator[Check]:
@@ -189,22 +179,21 @@ def _places(group: RequestGroup, ids: Ids) -> Iterator[Check]:
     sets = list(dict.fromkeys(asked.member_of))
     for wanted in [[each] for each in sets] if group.suffix else [sets] if sets else []:
         known = [frozenset(ids.aggregates[uuid] for uuid in each if uuid in ids.aggregates) for each in wanted]
-        named = ";".join(_aggregates(each) for each in wanted)
         member = NEVER
         if all(known):
             for row in rows:
                 member = member | _in_all(row, known)
-        yield Check(Condition(f"aggregate:{named}", f"is in aggregate {named}"), member)
+        yield Check(wording.of_aggregates(wanted), member)
     for uuid in sorted(asked.forbidden):
         outside: ColumnElement[bool] = true()
         if uuid in ids.aggregates:
             for row in rows:
                 outside = outside & ~conditions.in_aggregate(row, frozenset([ids.aggregates[uuid]]))
-        yield Check(Condition(f"aggregate:!{uuid}", f"is not in aggregate {uuid}"), outside)
+        yield Check(wording.of_forbidden_aggregate(uuid), outside)
     if group.in_tree is not None:
         root = ids.roots.get(group.in_tree)
         inside = NEVER if root is None else _ROOT.in_([root])
-        yield Check(Condition(f"tree:{group.in_tree}", f"is in the tree of {group.in_tree}"), inside)
+        yield Check(wording.of_tree(group.in_tree), inside)
 
 
 def _in_all(row: ColumnElement[int], wanted: list[frozenset[int]]) -> ColumnElement[bool]:
@@ -214,5 +203,6 @@ def _in_all(row: ColumnElement[int], wanted: list[frozenset[int]]) -> ColumnElem
     return found
 
 
-def _aggregates(uuids: frozenset[str]) -> str:
-    return next(iter(uuids)) if len(uuids) == 1 else f"in:{','.join(sorted(uuids))}"
+def root_of(uuid: str) -> Select[tuple[int]]:
+    """Return a query for the id of the root of the tree that the provider with this UUID is in."""
+    return select(PROVIDERS.c.root_id).where(PROVIDERS.c.uuid == uuid)

@@ -43,9 +43,19 @@ def host_of(environ: dict[str, Any]) -> str:
     return host.removesuffix(_DEFAULT_PORTS.get(environ["wsgi.url_scheme"], ""))
 
 
+def without_port(host: str) -> str:
+    """Return the name or the address of ``host``, which is one as ``is_host`` says."""
+    return host.partition("]")[0].removeprefix("[") if host.startswith("[") else host.partition(":")[0]
+
+
+def was_passed_on(environ: dict[str, Any]) -> bool:
+    """Return whether a proxy says in a header that it passed the request on."""
+    return any(key.startswith(_OF_PROXIES) for key in environ)
+
+
 def is_from_this_machine(environ: dict[str, Any]) -> bool:
     """Return whether the request came from a loopback address, and no proxy says that it passed it on."""
-    if any(key.startswith(_OF_PROXIES) for key in environ):
+    if was_passed_on(environ):
         return False
     try:
         address = ip_address(environ.get("REMOTE_ADDR", ""))

@@ -31,6 +31,11 @@ def is_loopback(host: str) -> bool:
     return address.is_loopback
 
 
+def arrived_on_loopback(environ: dict[str, Any]) -> bool:
+    """Return whether the request arrived at a listener on loopback, or on a Unix socket, which has no port."""
+    return not environ.get("SERVER_PORT") or is_loopback(environ["SERVER_NAME"])
+
+
 def on_loopback_only(wsgi: WSGI) -> WSGI:
     """Return ``wsgi`` for listeners on loopback, and on Unix sockets; other listeners get 403.
 
@@ -39,8 +44,8 @@ def on_loopback_only(wsgi: WSGI) -> WSGI:
     warned: set[str] = set()
 
     def checked(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        name: str = environ["SERVER_NAME"]
-        if environ.get("SERVER_PORT") and not is_loopback(name):
+        if not arrived_on_loopback(environ):
+            name: str = environ["SERVER_NAME"]
             if name not in warned:
                 warned.add(name)
                 log.error("requests are refused", listener=name, reason=REMEDY)

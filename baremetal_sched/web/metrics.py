@@ -20,6 +20,12 @@ from baremetal_sched.errors import UnavailableError
 #: Reads figures from the database.
 Figures = Callable[[Session], list[Metric]]
 
+
+def together(*sources: Figures) -> Figures:
+    """Return what reads the figures of all sources, one after the other."""
+    return lambda session: [metric for source in sources for metric in source(session)]
+
+
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

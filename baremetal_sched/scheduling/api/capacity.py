@@ -18,13 +18,13 @@ from baremetal_sched.web.query import Query
 from baremetal_sched.web.responses import json_response
 
 #: Filters by trait, with the attribute of NodeFilters that each fills: those of the node lists.
-_TRAIT_FILTERS = {
+TRAIT_FILTERS = {
     "traits": "traits",
     "not-traits": "not_traits",
     "traits-any": "traits_any",
     "not-traits-any": "not_traits_any",
 }
-PARAMETERS = ("group_by", "at_least", *capacity.COLUMNS, *_TRAIT_FILTERS)
+PARAMETERS = ("group_by", "at_least", *capacity.COLUMNS, *TRAIT_FILTERS)
 
 
 def show_capacity(call: Call, connection: Connection) -> Response:
@@ -32,14 +32,19 @@ def show_capacity(call: Call, connection: Connection) -> Response:
     query = Query(call, PARAMETERS)
     keys = list(dict.fromkeys(query.items("group_by") or ()))
     at_least = query.integer("at_least")
-    visible = EVERYTHING if call.allows(ALL_CAPACITY) else Visibility(call.caller.project_id)
-    found = capacity.measure(connection, keys, _filters(query), visible)
+    found = capacity.measure(connection, keys, filters_of(query), visible_to(call))
     return json_response(
         {"capacity": [_row(each) for each in found if at_least is None or each.free < at_least]},
     )
 
 
-def _filters(query: Query) -> NodeFilters:
+def visible_to(call: Call) -> Visibility:
+    """Return the nodes that are counted for the caller."""
+    return EVERYTHING if call.allows(ALL_CAPACITY) else Visibility(call.caller.project_id)
+
+
+def filters_of(query: Query) -> NodeFilters:
+    """Return what the request is narrowed to. Raises InvalidValue."""
     filters = NodeFilters(
         resource_class=query.text("resource_class"),
         conductor_group=_lower(query.text("conductor_group")),
@@ -48,7 +53,7 @@ def _filters(query: Query) -> NodeFilters:
         lessee=query.text("lessee"),
         shards=query.items("shard"),
     )
-    for name, attribute in _TRAIT_FILTERS.items():
+    for name, attribute in TRAIT_FILTERS.items():
         traits = query.items(name) or []
         for trait in traits:
             if not is_trait(trait):

@@ -8,8 +8,11 @@ CAPACITY = "scheduling:capacity:get"
 ALL_CAPACITY = "scheduling:capacity:get_all"
 EXPLAIN = "scheduling:explanations:create"
 EXPLAIN_ALL = "scheduling:explanations:show_all"
+EXPLAIN_NODE = "scheduling:explanations:get_node"
 NODE_AVAILABILITY = "scheduling:nodes:get_availability"
 SHOW_WORKERS = "scheduling:nodes:show_workers"
+GROUPS = "scheduling:groups:get"
+ALL_GROUPS = "scheduling:groups:get_all"
 
 _EVERYTHING = "role:admin or role:service or (role:reader and system_scope:all)"
 _SCOPES = ["system", "project"]
@@ -53,6 +56,12 @@ RULES = (
         scope_types=_SCOPES,
     ),
     policy.RuleDefault(
+        EXPLAIN_NODE,
+        f"{_EVERYTHING} or (role:reader and (project_id:%(node.owner)s or project_id:%(node.lessee)s))",
+        description="Ask why a node does or does not fit a request",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
         NODE_AVAILABILITY,
         f"{_EVERYTHING} or (role:reader and (project_id:%(node.owner)s or project_id:%(node.lessee)s))",
         description="Ask why a node is or is not on offer",
@@ -62,6 +71,19 @@ RULES = (
         SHOW_WORKERS,
         _EVERYTHING,
         description="See in the answer which consumers and which conductor keep a node from others",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
+        GROUPS,
+        f"{_EVERYTHING} or (role:reader and project_id:%(project_id)s)",
+        description="Ask for the conductor groups",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
+        ALL_GROUPS,
+        _EVERYTHING,
+        description="See all conductor groups with their conductors; others see those of nodes that their project owns "
+        "or leases, and no conductor by name",
         scope_types=_SCOPES,
     ),
 )

@@ -2,7 +2,17 @@
 
 from baremetal_sched.errors.flavors import FlavorNotFound
 from baremetal_sched.errors.image import ImageNotFound
-from baremetal_sched.scheduling.api import capacity, explanations, node_availability, policies, requests, root
+from baremetal_sched.scheduling.api import (
+    capacity,
+    explanations,
+    groups,
+    node_availability,
+    node_explanations,
+    openapi,
+    policies,
+    requests,
+    root,
+)
 from baremetal_sched.web.problems import Statuses
 from baremetal_sched.web.responses import JSON
 from baremetal_sched.web.route import Route
@@ -10,9 +20,10 @@ from baremetal_sched.web.route import Route
 #: The path is there; what the body names is not.
 _OF_THE_BODY: Statuses = {FlavorNotFound: 400, ImageNotFound: 400}
 
-ROUTES = (
+ROUTES: tuple[Route, ...] = (
     Route("GET", "/", root.show_root, transaction=None, public=True),
     Route("GET", "/v1", root.show_root, transaction=None, public=True),
+    Route("GET", "/v1/openapi.json", openapi.showing(lambda: ROUTES), transaction=None, public=True),
     Route(
         "POST",
         "/v1/requests",
@@ -23,12 +34,29 @@ ROUTES = (
         statuses=_OF_THE_BODY,
     ),
     Route("GET", "/v1/capacity", capacity.show_capacity, transaction="select", policy=policies.CAPACITY),
+    Route("GET", "/v1/groups", groups.list_groups, transaction="select", policy=policies.GROUPS),
     Route("GET", "/v1/explanations", explanations.show_explanation, policy=policies.EXPLAIN),
     Route(
         "POST",
         "/v1/explanations",
         explanations.create_explanation,
         policy=policies.EXPLAIN,
+        takes=(JSON,),
+        statuses=_OF_THE_BODY,
+    ),
+    Route(
+        "GET",
+        "/v1/explanations/nodes/<node>",
+        node_explanations.show_node_explanation,
+        policy=policies.EXPLAIN_NODE,
+        checks_policy=True,
+    ),
+    Route(
+        "POST",
+        "/v1/explanations/nodes/<node>",
+        node_explanations.create_node_explanation,
+        policy=policies.EXPLAIN_NODE,
+        checks_policy=True,
         takes=(JSON,),
         statuses=_OF_THE_BODY,
     ),

@@ -1,8 +1,9 @@
-"""What clients may ask the dry run."""
+"""What clients may ask the dry run, and what it says."""
 
 from typing import Any
 
 from baremetal_sched.compute.schemas.form import LARGEST_INTEGER, Form, closed
+from baremetal_sched.scheduling.schemas.answers import COUNT, COUNTS, TEXT, UUID, array, fields, said
 
 #: How many candidates a request may ask for, and how many it gets if it does not say.
 MOST_CANDIDATES = 1000
@@ -45,4 +46,25 @@ REQUEST = Form(
         },
         "flavor",
     )
+)
+
+_CANDIDATE = fields(
+    {
+        "node": UUID,
+        "allocations": said(
+            "What would be claimed, by provider (UUID).",
+            {"type": "object", "additionalProperties": fields({"resources": COUNTS})},
+        ),
+    }
+)
+
+#: What is answered.
+DRY_RUN = fields(
+    {
+        "placement_query": said("The query string with which Nova asks for candidates, at microversion 1.36.", TEXT),
+        "candidates": said("The nodes that fit, for callers who may see all nodes.", array(_CANDIDATE)),
+        "count": said("How many nodes fit, for other callers.", COUNT),
+        "reason": said("Why no node fits. Only if none does.", TEXT),
+    },
+    {"candidates", "count", "reason"},
 )

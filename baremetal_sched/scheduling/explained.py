@@ -1,0 +1,77 @@
+"""What explanations are asked with, and what they say."""
+
+from dataclasses import dataclass, field, replace
+
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.matching import sentences
+from baremetal_sched.baremetal.matching.diagnosis import in_words
+from baremetal_sched.baremetal.matching.masks import Analysis, Verdict
+from baremetal_sched.baremetal.matching.question import Asker
+from baremetal_sched.baremetal.matching.scan import Scanned
+from baremetal_sched.baremetal.matching.unknown import Unknown
+from baremetal_sched.baremetal.ownership import Membership, live_members
+from baremetal_sched.scheduling.forest.closest import ClosestTree
+from baremetal_sched.settings import Settings
+
+#: Each part of a request fits, and no machine all of them together.
+COMBINATION = "combination"
+
+#: The microversion of placement that queries are written for.
+VERSION = 39
+
+
+@dataclass(frozen=True)
+class WaitingGroup:
+    """A conductor group, how many of its conductors are alive, and how many nodes would fit if one served them."""
+
+    conductor_group: str
+    conductors_alive: int
+    fitting_if_served: int
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What is said of a question, where ``wanted`` machines are asked for.
+
+    ``parts``: of a request for what several providers of a tree give together, each part by itself, by the parameter
+    that asks for it, with the providers that could serve it; its own machines are trees then. ``closest``: the tree
+    that comes closest, if none fits. ``of_project``: of machines that the project of the request may use.
+    """
+
+    wanted: int
+    fitting: int
+    verdict: str
+    analysis: Analysis
+    scanned: Scanned
+    unknown: list[Unknown] = field(default_factory=list)
+    groups: list[WaitingGroup] = field(default_factory=list)
+    parts: dict[str, "Explained"] = field(default_factory=dict)
+    closest: ClosestTree | None = None
+    of_project: bool = False
+
+    @property
+    def summary(self) -> str:
+        """All of it in one sentence."""
+        if self.parts:
+            unmet = {parameter: part.summary for parameter, part in self.parts.items() if not part.fitting}
+            return sentences.of_parts(self.verdict, self.fitting, unmet)
+        if self.verdict == COMBINATION:
+            return sentences.together(self.analysis.fitting)
+        found = replace(self.analysis, fitting=self.fitting, verdict=Verdict(self.verdict))
+        return in_words(found, self.scanned, self.unknown, of_project=self.of_project)
+
+
+@dataclass(frozen=True)
+class Context:
+    """What every explanation needs: ``wanted`` machines for ``asker``, of all or of one ``machine`` (UUID)."""
+
+    session: Session
+    settings: Settings
+    asker: Asker
+    wanted: int = 1
+    machine: str | None = None
+
+    def membership(self) -> Membership:
+        """Return the live conductors."""
+        return live_members(self.session, self.settings)

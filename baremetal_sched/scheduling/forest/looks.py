@@ -1,0 +1,126 @@
+"""What a request finds in trees of one shape."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+from baremetal_sched.baremetal.matching import wording
+from baremetal_sched.baremetal.matching.masks import Condition, Kind
+from baremetal_sched.placement.candidates.choosing import choices
+from baremetal_sched.placement.candidates.time_limit import TimeLimit
+from baremetal_sched.placement.candidates.trees import Anchor
+from baremetal_sched.placement.candidates.wanted import Wanted
+from baremetal_sched.scheduling.forest.loading import Shape
+from baremetal_sched.scheduling.forest.parts import Asked, Part, ids_of
+
+#: Conditions between parts that are no conditions of one request parameter.
+TRAITS_TOGETHER = "required"
+ROOM = "room"
+
+#: Of more constraints than this between groups, sets of more than one are not tried.
+_FEW = 8
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """Of a part, the provider that fails the fewest conditions, and these; none if it serves the part.
+
+    Of several it is one that has the resources, and of these the one with the least UUID.
+    """
+
+    place: int
+    failing: list[Condition]
+
+
+class Look:
+    """A shape, with the masks of its providers for each part."""
+
+    def __init__(self, asked: Asked, parts: list[Part], shape: Shape, limit: TimeLimit) -> None:
+        self._asked = asked
+        self._parts = parts
+        self._limit = limit
+        self.shape = shape
+        #: By part and provider.
+        self.masks = [part.masks(shape) for part in parts]
+
+    @cached_property
+    def nearest(self) -> list[Nearest]:
+        """By part: who is closest to serving it, by the number of conditions that it fails."""
+        found = []
+        for part, masks in zip(self._parts, self.masks, strict=True):
+            failing = [list(ids_of(part.conditions, mask).values()) for mask in masks]
+            lacking = [any(each.id in part.classes for each in some) for some in failing]
+            place = min(range(len(masks)), key=lambda i: (len(failing[i]), lacking[i], self._uuid(i)))
+            found.append(Nearest(place, failing[place]))
+        return found
+
+    def _uuid(self, place: int) -> str:
+        return self.shape.lines[place][1]
+
+    @property
+    def served(self) -> int:
+        """How many parts are served, each by itself."""
+        return sum(not nearest.failing for nearest in self.nearest)
+
+    @cached_property
+    def rank(self) -> tuple[int, int, str]:
+        """What trees are compared by: the closest one is least."""
+        failing = sum(len(nearest.failing) for nearest in self.nearest)
+        return len(self._parts) - self.served, failing, self.shape.uuid
+
+    @cached_property
+    def fits(self) -> bool:
+        """Whether there is a candidate now."""
+        return all(0 in masks for masks in self.masks) and self._can(self._asked.wanted, self.shape.now)
+
+    @cached_property
+    def fits_if_free(self) -> bool:
+        """Whether there would be a candidate if everything were free."""
+        for part, masks in zip(self._parts, self.masks, strict=True):
+            asked = sum(1 << place for place, condition in enumerate(part.conditions) if condition.kind is Kind.REQUEST)
+            if all(mask & asked for mask in masks):
+                return False
+        return self._can(self._asked.wanted, self.shape.free)
+
+    def fits_without(self, drop: frozenset[str], limit: TimeLimit | None = None) -> bool:
+        """Return whether there would be a candidate without these conditions. Raises TookTooLong."""
+        wanted = self._asked.without(drop)
+        return wanted is not None and self._can(wanted, self.shape.now, limit)
+
+    def _can(self, wanted: Wanted, anchor: Anchor, limit: TimeLimit | None = None) -> bool:
+        return next(choices(wanted, anchor, limit or self._limit), None) is not None
+
+    @cached_property
+    def constraints(self) -> list[Condition]:
+        """What between the groups is why a tree does not fit that serves each part: the smallest set of conditions
+        without which it would. If there is none, providers are too small for what they would have to give together."""
+        if self.served < len(self._parts) or self.fits:
+            return []
+        all_of_them = list(constraints_of(self._asked))
+        most = len(all_of_them) if len(all_of_them) <= _FEW else 1
+        for size in range(1, most + 1):
+            for some in combinations(all_of_them, size):
+                if self.fits_without(frozenset(name for _, drop in some for name in drop)):
+                    return [condition for condition, _ in some]
+        everything = frozenset(name for _, drop in all_of_them for name in drop)
+        if all_of_them and self.fits_without(everything):
+            return [condition for condition, _ in all_of_them]
+        return [Condition(ROOM, "one provider has enough for all that it alone could give")]
+
+
+def constraints_of(asked: Asked) -> Iterator[tuple[Condition, frozenset[str]]]:
+    """Yield the conditions between groups, each with the ids of the conditions of the request that make it."""
+    request = asked.request
+    suffixed = [suffix for suffix in request.groups if suffix]
+    if request.group_policy == "isolate" and len(suffixed) > 1:
+        condition = Condition(wording.ISOLATE, "each group with a suffix has a provider of its own")
+        yield condition, frozenset([condition.id])
+    for named in dict.fromkeys(request.same_subtrees):
+        condition = wording.of_subtree(named)
+        yield condition, frozenset([condition.id])
+    group = request.groups.get("")
+    if group is not None and len(group.resources) > 1 and group.traits.required:
+        ids = frozenset(wording.of_traits(wanted).id for wanted in group.traits.required)
+        text = "the providers of what has no suffix have all required traits together"
+        yield Condition(TRAITS_TOGETHER, text), ids

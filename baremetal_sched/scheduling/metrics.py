@@ -1,0 +1,91 @@
+"""Capacity for Prometheus: what ``GET /v1/capacity`` says by class and conductor group, counted now and then."""
+
+import threading
+import time
+from collections.abc import Sequence
+
+import structlog
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.matching import limits
+from baremetal_sched.baremetal.node_list import NodeFilters
+from baremetal_sched.errors import UnavailableError
+from baremetal_sched.scheduling import capacity
+from baremetal_sched.scheduling.capacity import Figures
+from baremetal_sched.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+KEYS = ("resource_class", "conductor_group")
+
+#: How many pairs of a class and a group have series of their own: those with the most machines.
+MOST_PAIRS = 500
+
+#: After a count, the next one waits for this many times as long as that one took.
+_REST = 20
+
+
+class CapacityMetrics:
+    """The figures of one process. A scrape never waits for another one.
+
+    Counting is stopped after ``[scheduling] explain_time_limit``, and takes a twentieth of the time at most. Meanwhile
+    and otherwise the figures are those of the last time, and their age is said.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._counting = threading.Lock()
+        self._found: list[Figures] | None = None
+        self._counted_at = self._rests_until = 0.0
+
+    def figures(self, session: Session) -> list[Metric]:
+        """Return the metrics; nothing as long as the machines have never been counted in time."""
+        if time.monotonic() >= self._rests_until and self._counting.acquire(blocking=False):
+            try:
+                self._count(session)
+            finally:
+                self._counting.release()
+        if self._found is None:
+            return []
+        return [*_shown(self._found), _age(time.monotonic() - self._counted_at)]
+
+    def _count(self, session: Session) -> None:
+        began = time.monotonic()
+        try:
+            with limits.limited(session, self._settings.scheduling.explain_time_limit):
+                self._found = capacity.measure(session.connection(), KEYS, NodeFilters())
+            self._counted_at = began
+        except UnavailableError as error:
+            log.warning("capacity was not counted", reason=str(error))
+        ends = time.monotonic()
+        self._rests_until = ends + _REST * (ends - began)
+
+
+def _shown(found: Sequence[Figures]) -> list[Metric]:
+    free = GaugeMetricFamily("baremetal_sched_capacity_free", "Machines that are free.", labels=KEYS)
+    allocated = GaugeMetricFamily("baremetal_sched_capacity_allocated", "Machines that are allocated.", labels=KEYS)
+    unavailable = GaugeMetricFamily(
+        "baremetal_sched_capacity_unavailable",
+        "Machines that are neither free nor allocated, by the reason.",
+        labels=[*KEYS, "reason"],
+    )
+    ordered = sorted(found, key=lambda each: -each.total)
+    for each in ordered[:MOST_PAIRS]:
+        labels = [each.keys[key] or "" for key in KEYS]
+        free.add_metric(labels, each.free)
+        allocated.add_metric(labels, each.allocated)
+        for reason, count in sorted(each.unavailable.items()):
+            unavailable.add_metric([*labels, reason], count)
+    left_out = GaugeMetricFamily(
+        "baremetal_sched_capacity_nodes_left_out",
+        f"Machines of other classes and groups than the {MOST_PAIRS} with the most machines.",
+        value=sum(each.total for each in ordered[MOST_PAIRS:]),
+    )
+    return [free, allocated, unavailable, left_out]
+
+
+def _age(seconds: float) -> Metric:
+    return GaugeMetricFamily(
+        "baremetal_sched_capacity_age_seconds", "How long ago the machines were counted.", value=seconds
+    )
