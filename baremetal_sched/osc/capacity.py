@@ -1,0 +1,73 @@
+"""openstack scheduling capacity"""
+
+import argparse
+from collections.abc import Iterable
+from typing import Any
+
+from osc_lib.command import command
+
+from baremetal_sched.osc.client import client_of
+from baremetal_sched.osc.find import positive
+from baremetal_sched.osc.output import CountsColumn, FitsOrNot, TextColumn
+from baremetal_sched.osc.query import add_machine_options, split
+
+#: Short words for what the API calls otherwise.
+_KEYS = {"class": "resource_class", "group": "conductor_group"}
+_FILTERS = ("driver", "owner", "lessee", "shard")
+
+
+class ShowCapacity(FitsOrNot, command.Lister):
+    """Show how many machines are free, and why the others are not
+
+    With --at-least only those rows are shown where too few are free. The exit status is 3 if there is such a row,
+    and 0 if there is enough of everything; without --at-least it is 0.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command's options."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--by",
+            metavar="<key>,<key>",
+            action="append",
+            default=[],
+            help="What machines are told apart by: class, group, driver, owner, lessee, shard, trait:NAME",
+        )
+        parser.add_argument(
+            "--at-least", type=positive, metavar="<number>", help="Show rows where fewer machines than this are free"
+        )
+        add_machine_options(parser)
+        parser.add_argument("--group", metavar="<group>", help="The conductor group")
+        for name in _FILTERS:
+            parser.add_argument(f"--{name}", metavar=f"<{name}>", help=f"The {name} of the node")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
+        """Return titles and rows."""
+        client = client_of(self.app)
+        keys = [_KEYS.get(key, key) for key in split(parsed_args.by)]
+        parameters = [("group_by", ",".join(keys))] if keys else []
+        parameters += _filters(parsed_args)
+        if parsed_args.at_least is not None:
+            parameters.append(("at_least", str(parsed_args.at_least)))
+        rows = client.get("scheduling", "/capacity", parameters)["capacity"]
+        self.fits = parsed_args.at_least is None or not rows
+        titles = [key if key.startswith("trait:") else key.replace("_", " ").title() for key in keys]
+        return (*titles, "Total", "Free", "Allocated", "Unavailable"), [_row(row, keys) for row in rows]
+
+
+def _filters(parsed_args: argparse.Namespace) -> list[tuple[str, str]]:
+    values = {
+        "resource_class": parsed_args.resource_class,
+        "conductor_group": parsed_args.group,
+        **{name: getattr(parsed_args, name) for name in _FILTERS},
+        "traits": ",".join(split(parsed_args.traits)) or None,
+        "not-traits-any": ",".join(split(parsed_args.without_traits)) or None,
+    }
+    values["traits-any"] = ",".join(split(parsed_args.any_traits)) or None
+    return [(name, value) for name, value in values.items() if value is not None]
+
+
+def _row(row: dict[str, Any], keys: list[str]) -> tuple[Any, ...]:
+    named = (TextColumn(row[key]) for key in keys)
+    return (*named, row["total"], row["free"], row["allocated"], CountsColumn(row["unavailable"]))

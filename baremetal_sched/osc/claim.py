@@ -1,0 +1,121 @@
+"""openstack scheduling claim"""
+
+import argparse
+import uuid
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import urlencode
+
+from keystoneauth1.exceptions import ClientException as NoAnswer
+from osc_lib.command import command
+from osc_lib.exceptions import CommandError
+
+from baremetal_sched.osc.claiming import Choice, Consumers, NothingFits, claim
+from baremetal_sched.osc.client import Client, client_of
+from baremetal_sched.osc.find import positive
+from baremetal_sched.osc.output import CountsColumn, FitsOrNot, TextColumn
+from baremetal_sched.osc.query import (
+    add_machine_options,
+    add_query_options,
+    candidate_query,
+    placement_class,
+    trait_entries,
+)
+
+#: What placement itself notes where it does not know the project and the user of a consumer.
+_UNKNOWN = "00000000-0000-0000-0000-000000000000"
+_TITLES = ("Consumer", "Node", "Name", "Resources")
+_MOST = 1000
+
+
+class Claim(FitsOrNot, command.Lister):
+    """Choose machines and claim them in placement
+
+    The request is a query of allocation candidates (--resource, --required, ... or --query), or a class and traits
+    of machines (--class, --trait, ...). If another client was faster, other machines are tried. With --count
+    all machines are claimed or none. The exit status is 0 if they are, and 3 if not as many fit.
+
+    'openstack resource provider allocation delete <consumer>' releases a machine.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command's options."""
+        parser = super().get_parser(prog_name)
+        add_query_options(parser)
+        add_machine_options(parser)
+        parser.add_argument("--count", type=positive, default=1, metavar="<number>", help="How many machines")
+        parser.add_argument(
+            "--consumer", action="append", default=[], metavar="<uuid>", help="Who claims; new by default. Repeatable"
+        )
+        parser.add_argument("--consumer-type", default="INSTANCE", metavar="<type>", help="Default: INSTANCE")
+        parser.add_argument("--project-id", metavar="<project>", help="Of the consumer; by default that of the login")
+        parser.add_argument("--user-id", metavar="<user>", help="Of the consumer; by default that of the login")
+        parser.add_argument(
+            "--attempts", type=positive, default=10, metavar="<number>", help="At most this many, default: 10"
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
+        """Return titles and rows."""
+        client = client_of(self.app)
+        query = _query(parsed_args)
+        consumers = _consumers(client, parsed_args)
+        try:
+            claimed = claim(client, query, consumers, parsed_args.attempts)
+        except NothingFits as error:
+            self.fits = False
+            self.log.warning("%s 'openstack scheduling explain' with the same options says why.", error)
+            return _TITLES, []
+        return _TITLES, [_row(client, *pair) for pair in zip(consumers.uuids, claimed, strict=True)]
+
+
+def _query(parsed_args: argparse.Namespace) -> str:
+    query = candidate_query(parsed_args)
+    traits = trait_entries(parsed_args)
+    if (query is None) == (parsed_args.resource_class is None):
+        raise CommandError("Say what is asked for, in one way: --resource CLASS=AMOUNT, --query, or --class.")
+    if query is not None:
+        if traits:
+            raise CommandError("--trait, --without-trait and --any-trait go with --class. With others: --required.")
+        return query
+    together = ",".join(trait for trait in traits if not trait.startswith("in:"))
+    pairs = [("resources", f"{placement_class(parsed_args.resource_class)}:1")]
+    pairs += [("required", together)] if together else []
+    pairs += [("required", trait) for trait in traits if trait.startswith("in:")]
+    return urlencode(pairs)
+
+
+def _consumers(client: Client, parsed_args: argparse.Namespace) -> Consumers:
+    """Return the consumers of the claim. Raises CommandError for too many, and for invalid UUIDs."""
+    given = []
+    for text in parsed_args.consumer:
+        try:
+            given.append(str(uuid.UUID(text)))
+        except ValueError:
+            raise CommandError(f"--consumer {text}: it has to be a UUID.") from None
+    count = max(parsed_args.count, len(given)) if parsed_args.count == 1 else parsed_args.count
+    if count > _MOST:
+        raise CommandError(f"At most {_MOST} machines can be claimed at once.")
+    if given and (len(set(given)) != len(given) or len(given) != count):
+        raise CommandError(f"--consumer has to be there once for each of {count} machines, with different UUIDs.")
+    uuids = given or [str(uuid.uuid4()) for _ in range(count)]
+    project = parsed_args.project_id or client.session.get_project_id() or _UNKNOWN
+    user = parsed_args.user_id or client.session.get_user_id() or _UNKNOWN
+    return Consumers(uuids, not given, project, user, parsed_args.consumer_type)
+
+
+def _row(client: Client, consumer: str, choice: Choice) -> tuple[Any, ...]:
+    amounts: dict[str, int] = {}
+    for each in choice.allocations.values():
+        for resource_class, amount in each["resources"].items():
+            amounts[resource_class] = amounts.get(resource_class, 0) + amount
+    return consumer, choice.node, TextColumn(_name_of(client, choice.node)), CountsColumn(amounts)
+
+
+def _name_of(client: Client, node: str) -> str | None:
+    """Return the name of the node, None if it has none or the bare metal API does not say it: it is claimed anyway."""
+    try:
+        name: str | None = client.get("baremetal", f"/nodes/{node}", [("fields", "name")])["name"]
+    except (CommandError, NoAnswer):
+        return None
+    return name

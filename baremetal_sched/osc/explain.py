@@ -1,0 +1,201 @@
+"""openstack scheduling explain"""
+
+import argparse
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from cliff.columns import FormattableColumn
+from osc_lib.command import command
+from osc_lib.exceptions import CommandError
+
+from baremetal_sched.osc import named
+from baremetal_sched.osc.client import Client, client_of
+from baremetal_sched.osc.find import positive
+from baremetal_sched.osc.output import CountsColumn, FitsOrNot, TextColumn, lines, plain
+from baremetal_sched.osc.query import add_machine_options, add_query_options, candidate_query, trait_entries
+
+#: In this order, and what there may be besides behind it.
+_ORDER = ("verdict", "summary", "wanted", "fitting", "nodes", "conditions", "relaxations", "unknown", "busy", "groups")
+
+
+class Explain(FitsOrNot, command.ShowOne):
+    """Explain why a request finds what it finds
+
+    The request is a query of allocation candidates (--resource, --required, ... or --query), a server (--flavor,
+    --image), or an allocation of the bare metal API (--class, --trait, ...). Nothing is claimed. The exit status
+    is 0 if as many machines as were wanted fit, and 3 if not.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command's options."""
+        parser = super().get_parser(prog_name)
+        add_request_options(parser)
+        parser.add_argument("--wanted", type=positive, metavar="<number>", help="How many machines are wanted")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Any]]:
+        """Return the fields of the explanation and their values."""
+        client = client_of(self.app)
+        body = request_body(client, parsed_args)
+        if parsed_args.wanted is not None:
+            body["wanted"] = parsed_args.wanted
+        document = client.request("scheduling", "POST", "/explanations", body)
+        self.fits = document["fitting"] >= document["wanted"]
+        return shown(document, _ORDER)
+
+
+def add_request_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of all requests that can be explained."""
+    add_query_options(parser)
+    server = parser.add_argument_group("a server")
+    server.add_argument("--flavor", metavar="<flavor>", help="Id or name of the flavor")
+    server.add_argument("--image", metavar="<image>", help="Id or name of the image")
+    server.add_argument("--boot-from-volume", action="store_true", help="The root disk is a volume")
+    allocation = parser.add_argument_group("an allocation of the bare metal API")
+    add_machine_options(allocation)  # type: ignore[arg-type] # it adds arguments as a parser does
+    allocation.add_argument(
+        "--candidate-node", dest="candidate_nodes", action="append", metavar="<node>", help="May be taken. Repeatable"
+    )
+    allocation.add_argument("--owner", metavar="<project>", help="Of nodes that this project owns or leases")
+
+
+def is_request(parsed_args: argparse.Namespace) -> bool:
+    """Return whether any of the options of a request is given."""
+    options = ("flavor", "image", "boot_from_volume", "resource_class", "candidate_nodes", "owner")
+    traits = (parsed_args.traits, parsed_args.without_traits, parsed_args.any_traits)
+    return (
+        candidate_query(parsed_args) is not None or any(traits) or any(getattr(parsed_args, name) for name in options)
+    )
+
+
+def request_body(client: Client, parsed_args: argparse.Namespace) -> dict[str, Any]:
+    """Return the body of a request to explain. Raises CommandError if the options ask for none, or for several."""
+    query = candidate_query(parsed_args)
+    machine = [parsed_args.traits, parsed_args.without_traits, parsed_args.any_traits, parsed_args.candidate_nodes]
+    kinds = {
+        "--query or --resource": query is not None,
+        "--flavor": parsed_args.flavor is not None,
+        "--class": parsed_args.resource_class is not None,
+    }
+    given = [name for name, is_given in kinds.items() if is_given]
+    if len(given) != 1:
+        raise CommandError(
+            f"These are different requests: {' and '.join(given)}. Give one." if given
+            else "Say what is asked for: --resource CLASS=AMOUNT, --query, --flavor, or --class."
+        )  # fmt: skip
+    if parsed_args.resource_class is None and (any(machine) or parsed_args.owner):
+        raise CommandError("--trait, --without-trait, --any-trait, --candidate-node and --owner go with --class.")
+    if parsed_args.flavor is None and (parsed_args.image or parsed_args.boot_from_volume):
+        raise CommandError("--image and --boot-from-volume go with --flavor.")
+    if query is not None:
+        return {"query": query}
+    if parsed_args.flavor is not None:
+        return named.server(client, parsed_args.flavor, parsed_args.image, parsed_args.boot_from_volume)
+    asked = {"traits": trait_entries(parsed_args), "candidate_nodes": parsed_args.candidate_nodes}
+    optional = {**asked, "owner": parsed_args.owner}
+    return {"resource_class": parsed_args.resource_class, **{name: each for name, each in optional.items() if each}}
+
+
+def shown(document: Mapping[str, Any], order: Iterable[str]) -> tuple[list[str], list[Any]]:
+    """Return the names of fields and their values, those in ``order`` first."""
+    names = [name for name in order if name in document]
+    names += [name for name in document if name not in names]
+    return names, [_cell(name, document[name]) for name in names]
+
+
+def _cell(name: str, value: Any) -> Any:
+    if isinstance(value, str) or value is None:
+        return TextColumn(value)
+    if name == "busy":
+        return CountsColumn(value)
+    if name == "parts":
+        return _Parts(value)
+    return _LINES[name](value) if name in _LINES else Other(value) if isinstance(value, (list, dict)) else value
+
+
+class Other(FormattableColumn[Any]):
+    """Anything else: nested names and values, a line each."""
+
+    def human_readable(self) -> str:
+        return lines(_nested(self._value))
+
+
+def _nested(value: Any) -> list[str]:
+    pairs = value.items() if isinstance(value, Mapping) else [("-", each) for each in value]
+    texts = []
+    for name, each in pairs:
+        if isinstance(each, (dict, list)):
+            texts += [f"{plain(name)}:" if name != "-" else "-", *(f"  {line}" for line in _nested(each))]
+        else:
+            texts.append(f"{plain(name)} {plain(each)}" if name == "-" else f"{plain(name)}: {plain(each)}")
+    return texts
+
+
+class Conditions(FormattableColumn[list[dict[str, Any]]]):
+    """A line for each condition: how many machines fail it, and how many only it rules out."""
+
+    def human_readable(self) -> str:
+        return lines(self._line(each) for each in self._value)
+
+    @staticmethod
+    def _line(condition: Mapping[str, Any]) -> str:
+        text = plain(condition["text"])
+        if "holds" in condition:
+            return f"{'yes' if condition['holds'] else 'no':<4}{text}"
+        if not condition["fails"]:
+            return f"{text}: all"
+        only = f", only this rules out {condition['only_this']}" if condition["only_this"] else ""
+        aside = "" if condition["counts"] else " (does not count)"
+        return f"{text}: {condition['fails']} do not{only}{aside}"
+
+
+class Relaxations(FormattableColumn[list[dict[str, Any]]]):
+    """A line for each change of the request that helps."""
+
+    def human_readable(self) -> str:
+        return lines(
+            f"without {' and '.join(plain(name) for name in each['drop'])}"
+            + (f": {each['would_fit']} would fit" if "would_fit" in each else "")
+            for each in self._value
+        )
+
+
+class Unknown(FormattableColumn[list[dict[str, Any]]]):
+    """A line for each name that there is not."""
+
+    def human_readable(self) -> str:
+        return lines(self._line(each) for each in self._value)
+
+    @staticmethod
+    def _line(unknown: Mapping[str, Any]) -> str:
+        meant = " or ".join(f"{plain(name)} ({count} machines)" for name, count in unknown["did_you_mean"])
+        return f"{plain(unknown['name'])}: did you mean {meant}?" if meant else f"{plain(unknown['name'])} is not known"
+
+
+class Groups(FormattableColumn[list[dict[str, Any]]]):
+    """A line for each conductor group whose nodes no conductor serves."""
+
+    def human_readable(self) -> str:
+        return lines(
+            f"{plain(each['conductor_group']) or '(none)'}: {each['conductors_alive']} conductors alive, "
+            f"{each['fitting_if_served']} nodes would fit if served"
+            for each in self._value
+        )
+
+
+class _Parts(FormattableColumn[dict[str, Any]]):
+    """What is said of each part of a request."""
+
+    def human_readable(self) -> str:
+        return lines(
+            f"{plain(name)}: {plain(part.get('verdict'))}, {part.get('fitting')} of {part.get('nodes')} fit"
+            for name, part in self._value.items()
+        )
+
+
+_LINES: dict[str, type[FormattableColumn[Any]]] = {
+    "conditions": Conditions,
+    "relaxations": Relaxations,
+    "unknown": Unknown,
+    "groups": Groups,
+}

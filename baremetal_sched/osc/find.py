@@ -1,0 +1,147 @@
+"""openstack baremetal node find"""
+
+import argparse
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from osc_lib.command import command
+from osc_lib.exceptions import CommandError
+
+from baremetal_sched.osc.client import Client, RequestFailed, client_of
+from baremetal_sched.osc.output import FitsOrNot, ListColumn, TextColumn
+from baremetal_sched.osc.query import add_machine_options, placement_class, split
+
+_FIELDS = ("uuid", "name", "resource_class", "conductor_group", "provision_state", "traits")
+_TITLES = ("UUID", "Name", "Resource Class", "Conductor Group", "Provisioning State", "Traits")
+_PAGE = 1000
+
+#: What the bare metal API knows of a free node. Placement knows whether it is claimed.
+_AVAILABLE = (("provision_state", "available"), ("maintenance", "false"), ("associated", "false"))
+
+
+class FindNode(FitsOrNot, command.Lister):
+    """Find nodes by what they are and have
+
+    All conditions have to hold. The exit status is 0 if a node was found, and 3 if not.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command's options."""
+        parser = super().get_parser(prog_name)
+        add_machine_options(parser)
+        parser.add_argument("--group", metavar="<group>", help='The conductor group; "" is for nodes in none')
+        parser.add_argument(
+            "--available",
+            action="store_true",
+            help="It can be had now: available, not in maintenance, without an instance, and offered by placement",
+        )
+        parser.add_argument(
+            "--limit", type=positive, metavar="<number>", help="List at most this many nodes; the default is all"
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
+        """Return titles and rows."""
+        client = client_of(self.app)
+        found = _found(client, filters(parsed_args), parsed_args.limit)
+        if parsed_args.available:
+            found = _offered(client, found)
+        rows = list(islice(found, parsed_args.limit))
+        self.fits = bool(rows)
+        return _TITLES, [_row(node) for node in rows]
+
+
+def positive(text: str) -> int:
+    """Return the number in ``text``, of 1 at least; for argparse."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= 9 and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer of 1 or more")
+    return int(text)
+
+
+def filters(parsed_args: argparse.Namespace) -> list[tuple[str, str]]:
+    """Return the filters of the bare metal API's list of nodes that the options mean."""
+    if len(parsed_args.any_traits) > 1:
+        raise CommandError("--any-trait can be given once here, with all the traits of which one is enough: A,B,C.")
+    traits = {
+        "traits": parsed_args.traits,
+        "not-traits-any": parsed_args.without_traits,
+        "traits-any": parsed_args.any_traits,
+    }
+    pairs = [(name, ",".join(split(values))) for name, values in traits.items() if values]
+    if parsed_args.resource_class is not None:
+        pairs.append(("resource_class", parsed_args.resource_class))
+    if parsed_args.group is not None:
+        pairs.append(("conductor_group", parsed_args.group))
+    return pairs + (list(_AVAILABLE) if parsed_args.available else [])
+
+
+def _found(client: Client, pairs: list[tuple[str, str]], limit: int | None) -> Iterator[dict[str, Any]]:
+    """Yield the nodes of the list, page by page as they are needed."""
+    size = min(_PAGE, limit or _PAGE)
+    marker: list[tuple[str, str]] = []
+    while True:
+        parameters = [*pairs, ("fields", ",".join(_FIELDS)), ("limit", str(size)), *marker]
+        try:
+            document = client.get("baremetal", "/nodes", parameters)
+        except RequestFailed as error:
+            raise _explained(error, pairs) from None
+        nodes = document["nodes"]
+        yield from nodes
+        if not nodes or not document.get("next"):
+            return
+        marker = [("marker", nodes[-1]["uuid"])]
+
+
+def _explained(error: RequestFailed, pairs: list[tuple[str, str]]) -> CommandError:
+    """Return the error, with the reason if the service does not know the filters."""
+    unknown = error.status == 400 and any(word in str(error).lower() for word in ("unknown argument", "unexpected"))
+    if unknown and any("traits" in name for name, _ in pairs):
+        return CommandError(f"This service does not filter nodes by traits: a real Ironic does not. It says: {error}")
+    return error
+
+
+def _offered(client: Client, nodes: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the nodes that placement offers.
+
+    It is asked once for each resource class. Callers who may not ask it have the scheduling API asked about each node.
+    """
+    offered: dict[str, set[str]] = {}
+    may_ask = True
+    for node in nodes:
+        name = node["resource_class"]
+        if may_ask and name and name not in offered:
+            try:
+                offered[name] = _providers(client, placement_class(name))
+            except RequestFailed as error:
+                if error.status != 403:
+                    raise
+                may_ask = False
+        if node["uuid"] in offered.get(name, ()) if may_ask else _is_offered(client, node["uuid"]):
+            yield node
+
+
+def _providers(client: Client, resource_class: str) -> set[str]:
+    """Return the UUIDs of the providers that have one of a class free."""
+    try:
+        document = client.get("placement", "/resource_providers", [("resources", f"{resource_class}:1")])
+    except RequestFailed as error:
+        if error.status == 400:  # no node of the class has had a provider yet
+            return set()
+        raise
+    return {provider["uuid"] for provider in document["resource_providers"]}
+
+
+def _is_offered(client: Client, node: str) -> bool:
+    try:
+        offered: bool = client.get("scheduling", f"/nodes/{node}/availability")["offered"]
+    except RequestFailed as error:
+        if error.status == 404:  # deleted meanwhile
+            return False
+        raise
+    return offered
+
+
+def _row(node: dict[str, Any]) -> tuple[Any, ...]:
+    *texts, traits = (node[name] for name in _FIELDS)
+    return (*(TextColumn(text) for text in texts), ListColumn(sorted(traits)))

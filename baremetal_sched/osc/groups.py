@@ -1,0 +1,68 @@
+"""openstack scheduling group list"""
+
+import argparse
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from osc_lib.command import command
+
+from baremetal_sched.osc.client import client_of
+from baremetal_sched.osc.output import ListColumn, TextColumn
+
+_SHORT = ("Conductor Group", "Nodes", "Unserved", "Conductor", "Alive", "Drivers", "Its Nodes", "Share")
+_OF_RINGS = ("Conductor Group", "Driver", "Nodes", "Conductor", "Alive", "Its Nodes", "Share of Ring")
+_ANONYMOUS = ("Conductor Group", "Nodes", "Unserved", "Conductors Alive")
+
+
+class ListGroups(command.Lister):
+    """List conductor groups with their conductors, alive or not, and the share of the nodes of each
+
+    Those who may not see conductors get the groups of their nodes.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command's options."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("--group", metavar="<group>", help='Only this group; "" is for nodes in none')
+        parser.add_argument("--rings", action="store_true", help="Show the hash ring of each driver")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
+        """Return titles and rows."""
+        client = client_of(self.app)
+        parameters = [("conductor_group", parsed_args.group)] if parsed_args.group is not None else []
+        groups = client.get("scheduling", "/groups", parameters)["groups"]
+        if any("conductors" not in group for group in groups):
+            return _ANONYMOUS, [
+                (TextColumn(each["conductor_group"]), each["nodes"], each["unserved"], each["conductors_alive"])
+                for each in groups
+            ]
+        if parsed_args.rings:
+            return _OF_RINGS, [row for group in groups for row in _ring_rows(group)]
+        return _SHORT, [row for group in groups for row in _rows(group)]
+
+
+def _rows(group: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """Yield a row for each conductor, one without a conductor if there is none."""
+    first = (TextColumn(group["conductor_group"]), group["nodes"], group["unserved"])
+    for each in group["conductors"]:
+        hostname, drivers = TextColumn(each["hostname"]), ListColumn(each["drivers"])
+        yield (*first, hostname, each["alive"], drivers, each["nodes"], Share(each["share"]))
+    if not group["conductors"]:
+        yield (*first, None, None, ListColumn([]), None, None)
+
+
+def _ring_rows(group: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+    for ring in group["rings"]:
+        first = (TextColumn(group["conductor_group"]), TextColumn(ring["driver"]), ring["nodes"])
+        for each in ring["conductors"]:
+            yield (*first, TextColumn(each["hostname"]), each["alive"], each["nodes"], Share(each["ring_share"]))
+        if not ring["conductors"]:
+            yield (*first, None, None, None, None)
+
+
+class Share(TextColumn):
+    """A fraction, in percent for people."""
+
+    def human_readable(self) -> str:
+        return f"{self._value:.1%}"

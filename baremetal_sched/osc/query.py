@@ -1,0 +1,142 @@
+"""Options of the command line as a query of allocation candidates."""
+
+import argparse
+import re
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from osc_lib.exceptions import CommandError
+
+#: Where the options are collected: tuples of the group, the name of the option, and its value.
+_ASKED = "asked"
+_GROUP = "asked_group"
+_SUFFIX = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+class _Group(argparse.Action):
+    """The options behind it belong to a group."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: Any, option: str | None = None
+    ) -> None:
+        if not _SUFFIX.fullmatch(value):
+            raise argparse.ArgumentError(self, "up to 64 letters, digits, '_' and '-' are the name of a group")
+        setattr(namespace, _GROUP, value)
+
+
+class _OfGroup(argparse.Action):
+    """An option that belongs to the group before it, or to the request as a whole."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: Any, option: str | None = None
+    ) -> None:
+        asked = [*(getattr(namespace, _ASKED, None) or ()), (getattr(namespace, _GROUP, None) or "", self.dest, value)]
+        setattr(namespace, _ASKED, asked)
+
+
+def add_query_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that ask for candidates, as ``openstack allocation candidate list`` has them, and --query."""
+    group = parser.add_argument_group("a query of allocation candidates")
+    group.add_argument("--resource", action=_OfGroup, metavar="<class>=<amount>", help="How much of a resource class")
+    group.add_argument(
+        "--required", action=_OfGroup, metavar="<trait>", help="A trait that is needed; one of several: A,B. Repeatable"
+    )
+    group.add_argument(
+        "--forbidden", action=_OfGroup, metavar="<trait>", help="A trait that must not be there. Repeatable"
+    )
+    group.add_argument(
+        "--member-of", action=_OfGroup, metavar="<uuid>", help="An aggregate; one of several: A,B. Repeatable"
+    )
+    group.add_argument("--in-tree", action=_OfGroup, metavar="<uuid>", help="Of the tree of this provider")
+    group.add_argument(
+        "--group", action=_Group, metavar="<name>", help="What follows has to come from one provider, the group's"
+    )
+    group.add_argument("--group-policy", choices=("none", "isolate"), help="Whether groups need different providers")
+    group.add_argument("--query", metavar="<query>", help="The query itself, as in 'resources=CUSTOM_GOLD:1'")
+
+
+def candidate_query(parsed_args: argparse.Namespace) -> str | None:
+    """Return the query string (microversion 1.39) that the options mean, None if there are none of them.
+
+    Raises CommandError if they contradict each other, or if an amount is none.
+    """
+    asked: Sequence[tuple[str, str, str]] = getattr(parsed_args, _ASKED, None) or ()
+    if parsed_args.query is not None:
+        if asked:
+            raise CommandError("--query is the whole request: leave out --resource, --required and the like.")
+        return str(parsed_args.query).removeprefix("?")
+    if not asked:
+        return None
+    pairs: list[tuple[str, str]] = []
+    for suffix in dict.fromkeys(suffix for suffix, _, _ in asked):
+        pairs += _of_group(suffix, [(name, value) for each, name, value in asked if each == suffix])
+    if parsed_args.group_policy:
+        pairs.append(("group_policy", parsed_args.group_policy))
+    return urlencode(pairs, safe=":,!")
+
+
+def _of_group(suffix: str, asked: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    values: dict[str, list[str]] = {}
+    for name, value in asked:
+        values.setdefault(name, []).append(value)
+    pairs = []
+    if "resource" in values:
+        pairs.append((f"resources{suffix}", ",".join(_amount(value) for value in values["resource"])))
+    required = values.get("required", [])
+    together = [trait for trait in required if "," not in trait]
+    together += [f"!{trait}" for trait in values.get("forbidden", [])]
+    if together:
+        pairs.append((f"required{suffix}", ",".join(together)))
+    pairs += [(f"required{suffix}", f"in:{traits}") for traits in required if "," in traits]
+    pairs += [(f"member_of{suffix}", f"in:{uuids}" if "," in uuids else uuids) for uuids in values.get("member_of", [])]
+    pairs += [(f"in_tree{suffix}", uuid) for uuid in values.get("in_tree", [])]
+    return pairs
+
+
+def _amount(value: str) -> str:
+    name, separator, amount = value.replace(":", "=").partition("=")
+    if not (name and separator and amount.isascii() and amount.isdecimal()):
+        raise CommandError(f"--resource {value}: it has to be CLASS=AMOUNT, as in CUSTOM_GOLD=1.")
+    return f"{name}:{amount}"
+
+
+def placement_class(resource_class: str) -> str:
+    """Return placement's name of a node's resource class, as Nova makes it: gold.v1 is CUSTOM_GOLD_V1."""
+    return "CUSTOM_" + re.sub(r"[^0-9A-Za-z]+", "_", resource_class).upper()
+
+
+def add_machine_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what a machine has to be and have: --class, --trait and so on."""
+    parser.add_argument("--class", dest="resource_class", metavar="<class>", help="The resource class of the node")
+    parser.add_argument(
+        "--trait", dest="traits", action="append", default=[], metavar="<trait>", help="It has this trait. Repeatable"
+    )
+    parser.add_argument(
+        "--without-trait",
+        dest="without_traits",
+        action="append",
+        default=[],
+        metavar="<trait>",
+        help="It does not have this trait. Repeatable",
+    )
+    parser.add_argument(
+        "--any-trait",
+        dest="any_traits",
+        action="append",
+        default=[],
+        metavar="<trait>,<trait>",
+        help="It has at least one of these traits. Repeatable",
+    )
+
+
+def split(values: Sequence[str]) -> list[str]:
+    """Return the items of comma lists, each once."""
+    return list(dict.fromkeys(item.strip() for value in values for item in value.split(",") if item.strip()))
+
+
+def trait_entries(parsed_args: argparse.Namespace) -> list[str]:
+    """Return the traits of the machine options as an allocation has them: A, !A, in:A,B."""
+    entries = split(parsed_args.traits)
+    entries += [f"!{trait}" for trait in split(parsed_args.without_traits)]
+    return entries + [f"in:{','.join(split([traits]))}" for traits in parsed_args.any_traits]
