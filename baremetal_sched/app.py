@@ -23,8 +23,10 @@ from baremetal_sched.db.transaction import Database
 from baremetal_sched.image.api.edge import ImageApi
 from baremetal_sched.placement.api.edge import PlacementApi
 from baremetal_sched.scheduling.api.edge import SchedulingApi
+from baremetal_sched.scheduling.metrics import CapacityMetrics
 from baremetal_sched.settings import Settings
-from baremetal_sched.web import authentication, slots
+from baremetal_sched.ui.api import UiApi
+from baremetal_sched.web import authentication, metrics, slots
 from baremetal_sched.web.api import Api
 from baremetal_sched.web.application import build
 from baremetal_sched.web.forwarding import WSGI, behind_proxy, with_checked_host
@@ -40,7 +42,7 @@ APIS: tuple[type[Api], ...] = (BaremetalApi, PlacementApi, ComputeApi, Schedulin
 
 
 def create_app(settings: Settings | Mapping[str, Mapping[str, Any]] | None = None) -> Flask:
-    """The WSGI application: every API below its mount, health and metrics at the root.
+    """The WSGI application: every API below its mount, pages below ``/ui``, health and metrics at the root.
 
     ``settings`` may be a plain dictionary ``{group: {option: value}}`` (on top of files and environment), or None for
     just those. Nothing connects to the database before the first request, so a server may fork after this.
@@ -61,9 +63,12 @@ def create_app(settings: Settings | Mapping[str, Mapping[str, Any]] | None = Non
     for api in apis:
         if isinstance(api, WaitingApi):
             api.drivers, api.database = drivers, database
-    root = RootApi(settings, strategy, database, partial(figures, settings=settings), [api.name for api in apis])
+    pages = UiApi(settings, strategy)
+    served = [api.name for api in (*apis, pages) if api is not pages or pages.is_served]
+    measured = metrics.together(partial(figures, settings=settings), CapacityMetrics(settings).figures)
+    root = RootApi(settings, strategy, database, measured, served)
     app = build(root, database)
-    mounts = {f"/{api.name}": _rooted(build(api, database)) for api in apis}
+    mounts = {f"/{api.name}": _rooted(build(api, database)) for api in (*apis, pages)}
     at_work = with_slots(DispatcherMiddleware(app.wsgi_app, mounts), settings)
     app.wsgi_app = with_middleware(at_work, settings)  # type: ignore[method-assign, assignment]
     app.extensions["database"] = database

@@ -69,7 +69,8 @@ def _keep(show: Show, running: service.Service) -> None:
     from baremetal_sched.cli.clients import client_environment
 
     show.plain(
-        f"\nThe service goes on at {running.url} until Ctrl-C; its logs are in {running.folder}.\n\n"
+        f"\nThe service goes on at {running.url} until Ctrl-C; its logs are in {running.folder}.\n"
+        f"Look at its fleet in a browser: {running.url}/ui/\n\n"
         f"{client_environment(running.url)}\n"
     )
     with suppress(KeyboardInterrupt):

@@ -1,0 +1,73 @@
+"""How pages do what the edge leaves to each API."""
+
+from http import HTTPStatus
+
+from flask import Request, Response
+
+from baremetal_sched.baremetal.api.policies import RULES as BAREMETAL_RULES
+from baremetal_sched.scheduling.api.policies import RULES as SCHEDULING_RULES
+from baremetal_sched.settings import Settings
+from baremetal_sched.ui import access
+from baremetal_sched.ui.access import PagesOff
+from baremetal_sched.ui.call import UiCall
+from baremetal_sched.ui.rendering import page
+from baremetal_sched.ui.routes import ROUTES
+from baremetal_sched.web.api import Api
+from baremetal_sched.web.authentication import Strategy
+from baremetal_sched.web.call import Call
+from baremetal_sched.web.policy import Policy
+from baremetal_sched.web.problems import message_of
+
+#: No script, no frame, nothing from elsewhere: what a page shows is all that it is.
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+class UiApi(Api):
+    """Pages, which show what the bare metal and scheduling APIs show to the same caller. They have no rules of their
+    own, but those of these APIs."""
+
+    name = "ui"
+    routes = ROUTES
+
+    def __init__(self, settings: Settings, strategy: Strategy | None = None) -> None:
+        super().__init__(settings, strategy)
+        self.policy = Policy(settings, (*BAREMETAL_RULES, *SCHEDULING_RULES))
+
+    @property
+    def is_served(self) -> bool:
+        """Return whether there are pages with these settings."""
+        return access.why_off(self.settings) is None
+
+    def new_call(self, http: Request, request_id: str) -> Call:
+        return UiCall(http, request_id, self.settings)
+
+    def authenticate(self, call: Call, *, public: bool) -> None:
+        """Find out who is calling. Raises as ``access.check`` too."""
+        access.check(self.settings, call.http.environ)
+        super().authenticate(call, public=public)
+
+    def error_body(self, call: Call, error: Exception, status: int) -> Response:
+        if isinstance(error, PagesOff):
+            return Response(f"{error}\n", status, content_type="text/plain; charset=utf-8")
+        return page(
+            call,
+            "error.html",
+            status,
+            code=status,
+            phrase=HTTPStatus(status).phrase,
+            message=message_of(error),
+            request_id=call.request_id,
+        )
+
+    def finish(self, call: Call, response: Response) -> None:
+        super().finish(call, response)
+        response.headers.update(_HEADERS)
+        response.headers.setdefault("Cache-Control", "no-store")

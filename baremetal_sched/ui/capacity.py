@@ -1,0 +1,72 @@
+"""/capacity: how many machines are free, by resource class and conductor group."""
+
+from typing import Any
+
+from flask import Response
+from sqlalchemy import Connection
+
+from baremetal_sched.baremetal.api.node_filters import TRAIT_FILTERS
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.scheduling import capacity
+from baremetal_sched.scheduling.api.capacity import filters_of, visible_to
+from baremetal_sched.scheduling.capacity import Figures
+from baremetal_sched.ui.call import UiCall
+from baremetal_sched.ui.forms import DEFAULT_GROUP, group_named, submitted
+from baremetal_sched.ui.pictures.heat_map import LEVELS, Cell, Grid, grid, heat_map
+from baremetal_sched.ui.rendering import page
+from baremetal_sched.web.problems import message_of
+
+#: So many rows the table has; the rest is a number.
+MOST_ROWS = 300
+
+NO_CLASS = "(none)"
+
+_KEYS = ("resource_class", "conductor_group")
+PARAMETERS = (*_KEYS, "driver", "owner", *TRAIT_FILTERS)
+
+
+def show_capacity(call: UiCall, connection: Connection) -> Response:
+    """GET /capacity"""
+    visible = visible_to(call)
+    query = submitted(call, PARAMETERS)
+    try:
+        filters = filters_of(query)
+        filters.conductor_group = group_named(filters.conductor_group)
+        found = capacity.measure(connection, _KEYS, filters, visible)
+    except InvalidValue as error:
+        return _page(call, [], 400, everything=visible.everything, complaint=message_of(error))
+    return _page(call, found, everything=visible.everything)
+
+
+def _page(call: UiCall, found: list[Figures], status: int = 200, **values: Any) -> Response:
+    shown = _grid(found)
+    rows = sorted(found, key=lambda each: -each.total)
+    title = "Free machines of all, by resource class (rows) and conductor group (columns)"
+    return page(
+        call,
+        "capacity.html",
+        status,
+        given=dict(call.query),
+        filters=dict(call.query),
+        rows=rows[:MOST_ROWS],
+        more=max(0, len(rows) - MOST_ROWS),
+        free=sum(each.free for each in found),
+        total=sum(each.total for each in found),
+        picture=heat_map("capacity", title, shown) if found else None,
+        left_out=shown.left_out,
+        levels=LEVELS,
+        default_group=DEFAULT_GROUP,
+        no_class=NO_CLASS,
+        **{"complaint": None, **values},
+    )
+
+
+def _grid(found: list[Figures]) -> Grid:
+    return grid(
+        {
+            (each.keys["resource_class"] or NO_CLASS, each.keys["conductor_group"] or DEFAULT_GROUP): Cell(
+                each.free, each.total
+            )
+            for each in found
+        }
+    )

@@ -1,0 +1,160 @@
+"""What the form asks for, and the addresses of changed forms: pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlencode
+
+from os_resource_classes import STANDARDS
+
+from baremetal_sched.baremetal import trait_names
+from baremetal_sched.baremetal.identifiers import is_trait
+from baremetal_sched.baremetal.projection import resource_class_of
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.placement.candidates.query import CandidateRequest
+from baremetal_sched.ui.find.query_text import pairs_of
+
+#: The controls of the form, which are the parameters of its address. ``any`` may be there several times.
+PARAMETERS = ("class", "amount", "required", "forbidden", "any", "query", "flavor", "image", "wanted")
+
+_CUSTOM = "CUSTOM_"
+_LARGEST = 2**31 - 1
+_MOST_WANTED = 1_000_000
+
+
+@dataclass(frozen=True)
+class Form:
+    """A request: by class and traits, by a ``query`` of allocation candidates, or by ``flavor`` and ``image``.
+
+    ``resource_class`` is as placement has it. A machine needs all traits that are ``required``, none that is
+    ``forbidden``, and one of each list of ``any_of``. ``wanted``: how many machines.
+    """
+
+    resource_class: str = ""
+    amount: int = 1
+    required: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
+    any_of: tuple[tuple[str, ...], ...] = ()
+    query: str = ""
+    flavor: str = ""
+    image: str = ""
+    wanted: int = 1
+
+    def body(self) -> dict[str, Any]:
+        """Return what ``POST /v1/explanations`` of the scheduling API takes for it."""
+        asked: dict[str, Any] = {"wanted": self.wanted}
+        if self.flavor:
+            return asked | {"flavor": self.flavor} | ({"image": self.image} if self.image else {})
+        return asked | {"query": self.query or urlencode(self._pairs())}
+
+    def _pairs(self) -> list[tuple[str, str]]:
+        traits = [*self.required, *(f"!{name}" for name in self.forbidden)]
+        pairs = [("resources", f"{self.resource_class}:{self.amount}")]
+        pairs += [("required", ",".join(traits))] if traits else []
+        return pairs + [("required", f"in:{','.join(names)}") for names in self.any_of]
+
+    def changed(self, request: CandidateRequest) -> "Form":
+        """Return the form that asks for ``request`` instead; by class and traits if this one does and it can be."""
+        simple = None if self.query or self.flavor else _simple(request)
+        return replace(simple or Form(query=urlencode(pairs_of(request))), wanted=self.wanted)
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters of the form's address."""
+        wanted = {} if self.wanted == 1 else {"wanted": self.wanted}
+        if self.flavor:
+            return {"flavor": self.flavor, "image": self.image} | wanted
+        if self.query:
+            return {"query": self.query} | wanted
+        found = {
+            "class": self.resource_class,
+            "amount": "" if self.amount == 1 else self.amount,
+            "required": ",".join(self.required),
+            "forbidden": ",".join(self.forbidden),
+            "any": [",".join(names) for names in self.any_of],
+        }
+        return found | wanted
+
+
+def read(pairs: Iterable[tuple[str, str]]) -> Form | None:
+    """Return what was submitted; None if all controls were left empty. Raises InvalidValue."""
+    values: dict[str, list[str]] = {}
+    for name, value in pairs:
+        if value.strip():
+            values.setdefault(name, []).append(value.strip())
+    if not values:
+        return None
+    several = sorted(name for name, given in values.items() if name != "any" and len(set(given)) > 1)
+    if several:
+        raise InvalidValue(message=f"Expected one value for {several[0]}: {', '.join(values[several[0]])}")
+    _check_kind(values)
+    found = {name: given[0] for name, given in values.items()}
+    return Form(
+        _class(found.get("class", "")),
+        _number("the amount", found.get("amount"), _LARGEST),
+        _traits("required", found.get("required", "")),
+        _traits("forbidden", found.get("forbidden", "")),
+        tuple(_traits("any", each) for each in dict.fromkeys(values.get("any", ()))),
+        found.get("query", "").removeprefix("?"),
+        found.get("flavor", ""),
+        found.get("image", ""),
+        _number("the number of machines", found.get("wanted"), _MOST_WANTED),
+    )
+
+
+def _check_kind(values: dict[str, list[str]]) -> None:
+    kinds = {"class": "a resource class", "query": "a query", "flavor": "a flavor"}
+    given = [kinds[name] for name in kinds if name in values]
+    if len(given) > 1:
+        raise InvalidValue(
+            message=f"Fill in {' or '.join(given)}, and leave the other empty: a request has one of them."
+        )
+    if not given:
+        raise InvalidValue(message="Fill in a resource class, a query or a flavor: there is no request without one.")
+    belongs = {"class": ("amount", "required", "forbidden", "any"), "query": (), "flavor": ("image",)}
+    (kind,) = [name for name in kinds if name in values]
+    others = [name for name in values if name not in (kind, "wanted", *belongs[kind])]
+    if others:
+        raise InvalidValue(message=f"{', '.join(others)} cannot be combined with {given[0]}: leave it empty.")
+
+
+def _class(name: str) -> str:
+    """The class as placement has it, by its name there or by that of a node's class."""
+    return name if not name or name in STANDARDS or name.startswith(_CUSTOM) else resource_class_of(name)
+
+
+def _number(what: str, text: str | None, most: int) -> int:
+    if text is None:
+        return 1
+    if text.isascii() and text.isdecimal() and len(text) <= len(str(most)) and 1 <= int(text) <= most:
+        return int(text)
+    raise InvalidValue(message=f"Expected an integer from 1 to {most} for {what}: {text}")
+
+
+def _traits(name: str, text: str) -> tuple[str, ...]:
+    traits = tuple(dict.fromkeys(text.replace(",", " ").split()))
+    for trait in traits:
+        if not is_trait(trait):
+            raise InvalidValue(message=f"Invalid {name}: {trait_names.complaint(trait)}")
+    return traits
+
+
+def _simple(request: CandidateRequest) -> Form | None:
+    """The request as a class and traits; None if it has more."""
+    others = (request.group_policy, request.same_subtrees, request.root_required.names())
+    group = request.groups.get("")
+    if any(others) or group is None or len(request.groups) > 1 or len(group.resources) != 1:
+        return None
+    if group.in_tree or group.aggregates.member_of or group.aggregates.forbidden:
+        return None
+    ((resource_class, amount),) = group.resources.items()
+    return Form(
+        resource_class,
+        amount,
+        _named(names for names in group.traits.required if len(names) == 1),
+        tuple(sorted(group.traits.forbidden)),
+        tuple(tuple(sorted(names)) for names in group.traits.required if len(names) > 1),
+    )
+
+
+def _named(sets: Iterable[Sequence[str] | frozenset[str]]) -> tuple[str, ...]:
+    return tuple(name for names in sets for name in names)

@@ -1,0 +1,146 @@
+"""/find: machines for a request, and why there are none or too few."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import parse_qsl
+
+from flask import Response
+from sqlalchemy.orm import Session
+
+from baremetal_sched.errors import InvalidError, NotFoundError
+from baremetal_sched.placement.candidates import query as queries
+from baremetal_sched.placement.candidates.query import CandidateRequest
+from baremetal_sched.scheduling import dry_run, fitting
+from baremetal_sched.scheduling.api.explained_requests import context_of, of_body
+from baremetal_sched.scheduling.api.explanation_view import document
+from baremetal_sched.scheduling.explained import VERSION, Context
+from baremetal_sched.scheduling.fitting import Machine
+from baremetal_sched.scheduling.forest.changes import without
+from baremetal_sched.ui.call import UiCall
+from baremetal_sched.ui.find import choices, form
+from baremetal_sched.ui.find.form import Form
+from baremetal_sched.ui.find.query_text import renamed
+from baremetal_sched.ui.pictures.bars import bar
+from baremetal_sched.ui.rendering import page
+from baremetal_sched.web.problems import BadRequest, message_of
+
+#: So many machines, changes of the request, and conditions are shown; the rest is a number.
+MOST_MACHINES = 50
+MOST_CHANGES = 20
+MOST_CONDITIONS = 100
+
+#: What each verdict means, and how good that is.
+VERDICTS = {
+    "fits": ("good", "There are as many machines as are wanted."),
+    "short": ("warn", "Some machines fit, but fewer than are wanted."),
+    "busy": ("warn", "No machine fits now. Some would if they were free."),
+    "unserved": ("bad", "No machine fits now. Some would if a conductor served them."),
+    "combination": ("bad", "Each part of the request can be met, but no machine meets all of them together."),
+    "impossible": ("bad", "No machine fits, even if all were free."),
+}
+
+
+@dataclass(frozen=True)
+class Change:
+    """A changed request: what is left out of it, how many machines would fit, and the parameters of its form.
+
+    ``parameters`` are None if no form can ask for it. ``example`` is a machine that fits then only.
+    """
+
+    left_out: list[str]
+    would_fit: int
+    parameters: dict[str, Any] | None
+    example: str | None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is said of a request: the explanation as the scheduling API has it, and what leads on from there.
+
+    ``meant``: for each name that there is not, names like it, with how many have it and the parameters of the form
+    that asks for it. ``loses_flavor``: the changed forms ask by a query, whatever else the flavor wants.
+    """
+
+    explanation: dict[str, Any]
+    machines: list[Machine]
+    changes: list[Change] = field(default_factory=list)
+    meant: dict[str, list[tuple[str, int, dict[str, Any]]]] = field(default_factory=dict)
+    loses_flavor: bool = False
+
+
+def show_find(call: UiCall, session: Session) -> Response:
+    """GET /find. Raises TooManyExplanations, ExplanationTookTooLong, SearchTookTooLong."""
+    call.refuse_unknown(form.PARAMETERS)
+    context = context_of(call, session)
+    answer, complaint = None, None
+    try:
+        asked = form.read(call.query)
+        if asked is not None:
+            answer = _answer(replace(context, wanted=asked.wanted), asked)
+    except (InvalidError, NotFoundError, BadRequest) as error:
+        complaint = message_of(error)
+    project = context.asker.project
+    return page(
+        call,
+        "find.html",
+        400 if complaint else 200,
+        given=dict(call.query),
+        any_given=[value for name, value in call.query if name == "any" and value.strip()] or [""],
+        flavors=choices.flavors_seen(session, project),
+        images=choices.images_seen(session, project),
+        everything=context.asker.named.everything,
+        complaint=complaint,
+        answer=answer,
+        verdicts=VERDICTS,
+        bar=bar,
+        most_changes=MOST_CHANGES,
+        most_conditions=MOST_CONDITIONS,
+    )
+
+
+def _answer(context: Context, asked: Form) -> Answer:
+    body = asked.body()
+    explanation = document(of_body(context, body))
+    if asked.flavor:
+        wanted = dry_run.host_request(
+            context.session,
+            dry_run.Asked(asked.flavor, asked.image or None, False, limit=1, project=context.asker.project),
+        )
+        request = wanted.parsed(None)
+        found = fitting.hosts(context, wanted, MOST_MACHINES) if explanation["fitting"] else []
+    else:
+        request = queries.parse(parse_qsl(body["query"], keep_blank_values=True), VERSION)
+        found = fitting.machines(context, request, MOST_MACHINES) if explanation["fitting"] else []
+    changes = [_change(asked, request, explanation, each) for each in explanation["relaxations"][:MOST_CHANGES]]
+    return Answer(explanation, found, changes, _meant(asked, request, explanation), loses_flavor=bool(asked.flavor))
+
+
+def _change(asked: Form, request: CandidateRequest, explanation: dict[str, Any], relaxation: dict[str, Any]) -> Change:
+    texts = _texts(explanation)
+    changed = without(request, relaxation["drop"])
+    # What a query does not say, such as a capability, cannot be left out of it.
+    possible = changed is not None and changed != request
+    return Change(
+        [texts.get(each, each) for each in relaxation["drop"]],
+        relaxation["would_fit"],
+        asked.changed(changed).parameters() if possible and changed is not None else None,
+        relaxation["example"],
+    )
+
+
+def _texts(explanation: dict[str, Any]) -> dict[str, str]:
+    """What the conditions say, by their ids, those of parts too."""
+    every = [explanation, *explanation.get("parts", {}).values()]
+    return {each["id"]: each["text"] for part in every for each in part["conditions"]}
+
+
+def _meant(
+    asked: Form, request: CandidateRequest, explanation: dict[str, Any]
+) -> dict[str, list[tuple[str, int, dict[str, Any]]]]:
+    return {
+        each["name"]: [
+            (name, count, asked.changed(renamed(request, each["name"], name)).parameters())
+            for name, count in each["did_you_mean"]
+        ]
+        for each in explanation["unknown"]
+    }

@@ -1,0 +1,62 @@
+"""/: the fleet by state and class, and whether conductors serve it."""
+
+from flask import Response
+from sqlalchemy import Connection
+
+from baremetal_sched.baremetal import fleet
+from baremetal_sched.baremetal.node_list import NodeFilters
+from baremetal_sched.baremetal.ownership import live_members
+from baremetal_sched.baremetal.visibility import Visibility
+from baremetal_sched.scheduling import capacity
+from baremetal_sched.scheduling.api.policies import CAPACITY
+from baremetal_sched.scheduling.capacity import Figures
+from baremetal_sched.ui.call import UiCall
+from baremetal_sched.ui.rendering import page
+
+#: So many classes and groups are on the page, those with most nodes; the rest is a number.
+MOST_ROWS = 50
+
+SEE_CONDUCTORS = "baremetal:conductor:get"
+
+
+def show_fleet(call: UiCall, connection: Connection) -> Response:
+    """GET /"""
+    call.refuse_query()
+    visible = call.listed("node")
+    states = fleet.count_states(connection, visible)
+    classes = _classes(connection, visible) if call.allows(CAPACITY) else None
+    groups = fleet.count_groups(connection, live_members(connection, call.settings), visible)
+    timeout = call.settings.conductor.heartbeat_timeout
+    conductors = fleet.count_conductors(connection, timeout) if call.allows(SEE_CONDUCTORS) else None
+    unserved = [group for group in groups if group.unserved]
+    return page(
+        call,
+        "fleet.html",
+        everything=visible.everything,
+        total=fleet.total(states),
+        states=states,
+        sums=None if classes is None else _sum(classes),
+        classes=None if classes is None else classes[:MOST_ROWS],
+        more_classes=0 if classes is None else max(0, len(classes) - MOST_ROWS),
+        conductors=conductors,
+        unserved=unserved[:MOST_ROWS],
+        more_unserved=max(0, len(unserved) - MOST_ROWS),
+        nodes_unserved=sum(group.unserved for group in unserved),
+    )
+
+
+def _classes(connection: Connection, visible: Visibility) -> list[Figures]:
+    """The figures of each resource class, that with most nodes first."""
+    found = capacity.measure(connection, ["resource_class"], NodeFilters(), visible)
+    return sorted(found, key=lambda each: (-each.total, each.keys["resource_class"] or ""))
+
+
+def _sum(classes: list[Figures]) -> Figures:
+    """The figures of all classes together."""
+    everything = Figures({})
+    for each in classes:
+        everything.free += each.free
+        everything.allocated += each.allocated
+        for why, count in each.unavailable.items():
+            everything.add(why, count)
+    return everything

@@ -1,0 +1,41 @@
+"""What the form of a page submits, as the parameters of a list."""
+
+from collections.abc import Collection
+from typing import Any
+
+from baremetal_sched.baremetal.api.call import BaremetalCall
+from baremetal_sched.baremetal.api.node_filters import TRAIT_FILTERS
+from baremetal_sched.baremetal.api.query import Query
+
+#: In a form, an empty conductor group means any; this is the one without a name. No group can have it for a name.
+DEFAULT_GROUP = "(default)"
+
+
+def submitted(call: BaremetalCall, known: Collection[str]) -> Query:
+    """Return the parameters of the request, of which only those in ``known`` are allowed.
+
+    Controls that were left empty do not count. Traits may be separated by blanks too. Raises InvalidValue.
+    """
+    call.refuse_unknown(known)
+    call.query = [(name, _tidy(name, value)) for name, value in call.query if value.strip()]
+    return Query(call, known)
+
+
+def _tidy(name: str, value: str) -> str:
+    if name in TRAIT_FILTERS:
+        return ",".join(value.replace(",", " ").split())
+    return value.strip()
+
+
+def group_named(text: str | None) -> str | None:
+    """Return the conductor group that a form means by ``text``."""
+    return "" if text == DEFAULT_GROUP else text
+
+
+def without(pairs: Collection[tuple[str, str]], *names: str) -> dict[str, Any]:
+    """Return the parameters but for ``names``, for an address; those that are repeated as lists."""
+    found: dict[str, list[str]] = {}
+    for name, value in pairs:
+        if name not in names:
+            found.setdefault(name, []).append(value)
+    return found

@@ -1,0 +1,87 @@
+"""/groups: the conductor groups, and the rings of one."""
+
+from flask import Response
+from sqlalchemy import Connection
+
+from baremetal_sched.errors import NotFoundError
+from baremetal_sched.scheduling import groups
+from baremetal_sched.scheduling.api.groups import visible_to
+from baremetal_sched.scheduling.groups import Ring
+from baremetal_sched.ui.call import UiCall
+from baremetal_sched.ui.pictures import ring as pictures
+from baremetal_sched.ui.pictures.ring import Member
+from baremetal_sched.ui.rendering import page
+
+#: So many groups, rings of a group, and conductors of a ring are on a page; the rest is a number.
+MOST_GROUPS = 200
+MOST_RINGS = 10
+MOST_CONDUCTORS = 200
+
+#: What stands in an address for the group of the nodes that are in none. No group can be called that.
+DEFAULT = "(default)"
+
+
+class GroupNotFound(NotFoundError):
+    """No node is in the conductor group, and no conductor."""
+
+    template = "There is no conductor group '{name}': no conductor is registered in it, and no node is in it."
+
+
+def list_groups(call: UiCall, connection: Connection) -> Response:
+    """GET /groups"""
+    call.refuse_query()
+    visible = visible_to(call)
+    found = groups.list_groups(connection, call.settings, visible, with_owners=False)
+    return page(
+        call,
+        "groups.html",
+        everything=visible.everything,
+        groups=found[:MOST_GROUPS],
+        more=max(0, len(found) - MOST_GROUPS),
+        default=DEFAULT,
+    )
+
+
+def show_group(call: UiCall, connection: Connection, name: str) -> Response:
+    """GET /groups/{name}. Raises GroupNotFound."""
+    call.refuse_query()
+    visible = visible_to(call)
+    wanted = "" if name == DEFAULT else name
+    found = groups.list_groups(connection, call.settings, visible, group=wanted, with_owners=visible.everything)
+    if not found:
+        raise GroupNotFound(name=name)
+    (group,) = found
+    # The largest rings are what people look for.
+    rings = sorted(group.rings, key=lambda each: (-each.nodes, each.driver))
+    shown = [(each, _members(each)) for each in rings[:MOST_RINGS]] if visible.everything else []
+    return page(
+        call,
+        "group.html",
+        everything=visible.everything,
+        group=group,
+        rings=[
+            (
+                each,
+                members[:MOST_CONDUCTORS],
+                len(members[MOST_CONDUCTORS:]),
+                _picture(place, group.name, each, members),
+            )
+            for place, (each, members) in enumerate(shown)
+        ],
+        more=len(rings) - len(shown) if visible.everything else 0,
+    )
+
+
+def _members(ring: Ring) -> list[Member]:
+    parts = dict.fromkeys(ring.alive | ring.dead, 0.0)
+    for arc in ring.arcs_if_all_lived():
+        parts[arc.member] += arc.end - arc.start
+    return [
+        Member(host, host in ring.alive, ring.owned.get(host, 0), share, parts[host])
+        for host, share in ring.shares().items()
+    ]
+
+
+def _picture(place: int, group: str, ring: Ring, members: list[Member]) -> str:
+    title = f"Ring of the driver {ring.driver} in the conductor group {group or DEFAULT}"
+    return pictures.ring(f"ring-{place}", title, members, ring.nodes)
