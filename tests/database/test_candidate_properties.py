@@ -332,6 +332,7 @@ class Checks(TimeLimit):
             raise TookTooLong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("patience", [1, 50])
 @settings(PROPERTY, max_examples=120)
 @given(

@@ -8,9 +8,9 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.matching.limits import limited
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors.scheduling import ExplanationTookTooLong
-from baremetal_sched.scheduling.limits import limited
 from baremetal_sched.settings import load
 
 #: What takes very long, by dialect.
@@ -60,3 +60,15 @@ def test_no_limit(database: Database) -> None:
             return session.execute(text("SELECT 1")).scalar_one()
 
     assert database.read(work) == 1
+
+
+def test_a_mariadb_whose_url_says_mysql(database_url: str) -> None:
+    url = f"mysql{database_url.removeprefix('mariadb')}" if database_url.startswith("mariadb") else database_url
+    opened = Database(load(overrides={"database": {"connection": url}}))
+
+    def work(session: Session) -> int:
+        with limited(session, 5):
+            return session.execute(text("SELECT 1")).scalar_one()
+
+    assert opened.read(work) == 1
+    opened.dispose()

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import traits
-from baremetal_sched.baremetal.allocation_choice import Failure, TraitEntry, Wanted, choose
+from baremetal_sched.baremetal.allocation_choice import TraitEntry, Wanted, choose
+from baremetal_sched.baremetal.matching.question import Asker
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Database
@@ -18,8 +19,8 @@ from baremetal_sched.placement.candidates import search
 from baremetal_sched.placement.candidates.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.names import ensure_class, ensure_traits
 from baremetal_sched.placement.query_values import TraitConditions
-from baremetal_sched.scheduling.explanations import VERSION, Context, Explained, explain_allocation, explain_query
-from baremetal_sched.scheduling.question import Asker
+from baremetal_sched.scheduling.explained import VERSION, Context, Explained
+from baremetal_sched.scheduling.explanations import explain_allocation, explain_query
 from baremetal_sched.settings import load
 from tests.database.test_candidate_properties import (
     PROPERTY,
@@ -183,7 +184,7 @@ def test_allocations_of_a_fleet(database: Database, fleet: list[Machine], asked:
 
         def is_found(wanted: Wanted) -> bool:
             try:
-                return not isinstance(choose(session, wanted), Failure)
+                return choose(session, wanted) is not None
             except SuitableNodesLocked:
                 return False
 

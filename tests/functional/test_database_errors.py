@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-import pymysql
 import pytest
 from sqlalchemy import event, text
 from sqlalchemy.engine import make_url
@@ -54,10 +53,11 @@ POSTGRESQL = {
 CASES: dict[str, dict[Any, str]] = {"mariadb": MARIADB, "postgresql": POSTGRESQL}
 
 
-def error_of(code: int | str) -> Exception:
+def error_of(service: Service, code: int | str) -> Exception:
     """What the driver raises."""
     if isinstance(code, int):
-        return pymysql.err.OperationalError(code, "planted")
+        raised: Exception = service.database.engine.dialect.loaded_dbapi.OperationalError(code, "planted")
+        return raised
     return psycopg.errors.lookup(code)("planted")
 
 
@@ -92,7 +92,7 @@ def test_an_error_of_the_server_is_503(impatient: Service) -> None:
     impatient.add_node("n1")
     consumer, provider = (f"aaaaaaaa-0000-4000-8000-00000000000{number}" for number in (1, 2))
     for code, words in cases.items():
-        with planted(impatient, error_of(code), "SELECT", "UPDATE"):
+        with planted(impatient, error_of(impatient, code), "SELECT", "UPDATE"):
             for response in (
                 impatient.baremetal("GET", "/nodes", status=503),
                 impatient.patch("n1", ("add", "/extra/a", 1), status=503),
@@ -115,7 +115,7 @@ def test_a_commit_that_may_have_happened_is_not_repeated(
 
     def commit(connection: Any) -> None:
         commits.append(connection)
-        raise error_of(code)
+        raise error_of(impatient, code)
 
     monkeypatch.setattr(impatient.database.engine.dialect, "do_commit", commit)
     response = impatient.baremetal("POST", "/nodes", {"driver": "fake-hardware", "name": "n1"}, status=503)
@@ -152,7 +152,7 @@ def test_a_server_that_is_full_is_not_ready(impatient: Service) -> None:
     kind = impatient.database.engine.dialect.name
     if kind == "sqlite":
         pytest.skip("see above")
-    with planted(impatient, error_of({"mariadb": 1114, "postgresql": "53100"}[kind]), "INSERT", "UPDATE"):
+    with planted(impatient, error_of(impatient, {"mariadb": 1114, "postgresql": "53100"}[kind]), "INSERT", "UPDATE"):
         impatient.baremetal("POST", "/nodes", {"driver": "fake-hardware"}, status=503)
         assert impatient.http.get("/healthcheck", status=503).json["checks"]["database"] == "full"
         impatient.baremetal("GET", "/nodes", status=200)
@@ -198,7 +198,7 @@ def test_a_standby_is_left_for_its_successor(impatient: Service) -> None:
 
     before = connection()
     assert connection() == before
-    with planted(impatient, error_of({"mariadb": 1290, "postgresql": "25006"}[kind]), "INSERT"):
+    with planted(impatient, error_of(impatient, {"mariadb": 1290, "postgresql": "25006"}[kind]), "INSERT"):
         impatient.baremetal("POST", "/nodes", {"driver": "fake-hardware"}, status=503)
     assert connection() != before
 
@@ -285,10 +285,16 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "package"), [("postgresql://u:secret@h/d", "psycopg"), ("mariadb://u:secret@h/d", "PyMySQL")]
+    ("url", "package"),
+    [
+        ("postgresql://u:secret@h/d", "psycopg"),
+        ("mariadb://u:secret@h/d", "PyMySQL"),
+        ("mariadb+mysqldb://u:secret@h/d", r"baremetal-sched\[mysql\]"),
+        ("mysql+mysqldb://u:secret@h/d", r"baremetal-sched\[mysql\]"),
+    ],
 )
 def test_a_driver_that_is_not_installed(url: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("psycopg", "pymysql"):
+    for name in ("psycopg", "pymysql", "MySQLdb"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(DriverMissing, match=f"Run: pip install '{package}") as caught:
         make_engine(load(overrides={"database": {"connection": url}}))

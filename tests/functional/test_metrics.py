@@ -1,9 +1,14 @@
 """/metrics: what Prometheus reads."""
 
 import pytest
+from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from baremetal_sched.errors.scheduling import ExplanationTookTooLong
+from baremetal_sched.scheduling.capacity import Figures
+from baremetal_sched.scheduling.metrics import KEYS, MOST_PAIRS, CapacityMetrics
 from baremetal_sched.web.metrics import count_request
+from tests.processes import wait_until
 from tests.service import Service
 
 
@@ -65,6 +70,66 @@ def test_an_invented_method_becomes_no_series(service: Service) -> None:
     methods = {dict(labels).get("method") for name, labels in metrics(service) if name.endswith("_count")}
     assert "INVENTED" not in methods
     assert "other" in methods
+
+
+def by_capacity(service: Service) -> dict[tuple[str, ...], float]:
+    """The series of capacity: what, class, group and reason."""
+    found = {}
+    for (name, labels), count in metrics(service).items():
+        label = dict(labels)
+        if "resource_class" in label:
+            found[name.rpartition("_")[2], *(label.get(key, "") for key in (*KEYS, "reason"))] = count
+    return found
+
+
+def test_capacity_is_what_the_api_says(service: Service) -> None:
+    service.add_conductor("r1", "rack1")
+    service.add_node("free")
+    service.add_node("racked", conductor_group="rack1")
+    service.add_node("dark", power=False)
+    service.add_node("nothing", resource_class=None)
+    service.claim("cccccccc-0000-4000-8000-000000000001", service.add_node("claimed"))
+    rows = service.http.get(f"/scheduling/v1/capacity?group_by={','.join(KEYS)}").json["capacity"]
+    expected: dict[tuple[str, ...], float] = {}
+    for row in rows:
+        pair = (row["resource_class"] or "", row["conductor_group"])
+        expected |= {("free", *pair, ""): row["free"], ("allocated", *pair, ""): row["allocated"]}
+        expected |= {("unavailable", *pair, reason): count for reason, count in row["unavailable"].items()}
+    assert len(expected) == 8
+    wait_until(lambda: by_capacity(service) == expected, 30, "the figures of now")
+    assert value(service, "capacity_nodes_left_out") == 0
+    assert value(service, "capacity_age_seconds") is not None
+
+
+@pytest.mark.sqlite_only
+def test_capacity_that_takes_too_long_is_left_out(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = []
+
+    def measure(*asked: object) -> list[Figures]:
+        counted.append(asked)
+        if len(counted) != 2:
+            raise ExplanationTookTooLong(seconds="1")
+        return [Figures({"resource_class": f"c{n}", "conductor_group": None}, free=n) for n in range(MOST_PAIRS + 3)]
+
+    def scraped() -> dict[str, Metric]:
+        return {metric.name: metric for metric in service.database.read(measured.figures)}
+
+    monkeypatch.setattr("baremetal_sched.scheduling.capacity.measure", measure)
+    monkeypatch.setattr("baremetal_sched.scheduling.metrics._REST", 0)
+    measured = CapacityMetrics(service.app.extensions["settings"])
+    assert scraped() == {}
+    found = scraped()
+    assert len(found["baremetal_sched_capacity_free"].samples) == MOST_PAIRS
+    assert found["baremetal_sched_capacity_nodes_left_out"].samples[0].value == 0 + 1 + 2
+    # The last figures are said while there are no others, and while another scrape is counting.
+    assert scraped().keys() == found.keys()
+    with measured._counting:
+        assert scraped().keys() == found.keys()
+    assert len(counted) == 3
+    monkeypatch.setattr("baremetal_sched.scheduling.metrics._REST", 10**9)
+    scraped()
+    scraped()
+    assert len(counted) == 4
 
 
 @pytest.mark.parametrize("url", ["sqlite:////nosuch/file.sqlite"])

@@ -76,11 +76,13 @@ from baremetal_sched.placement.schemas import associations, queries
 from baremetal_sched.placement.schemas import inventories as inventory_schemas
 from baremetal_sched.placement.schemas import providers as provider_schemas
 from baremetal_sched.placement.schemas.allocations import put_schema, reshape_schema
+from baremetal_sched.scheduling.schemas.node_availability import FINDING
 from baremetal_sched.scheduling.schemas.requests import REQUEST
 from baremetal_sched.settings import load
 from baremetal_sched.web.authentication import make
 from baremetal_sched.web.health import RootApi
 from baremetal_sched.web.route import Route
+from tests import openapi
 from tests.reference import API_REF, PARAMETERS, ROUTES, STATUS_LINE, Method, Page, entries, page, page_of, shape
 
 #: The lists of what a request may be answered that goes wrong.
@@ -481,6 +483,46 @@ def test_what_a_dry_run_takes() -> None:
     for part in ("flavor", "image"):
         for name in schema["properties"][part]["properties"]:
             assert f"``{name}``" in section.body[part]["description"], name
+
+
+def described_names(schema: Any) -> set[str]:
+    """The names of all properties in a schema, at any depth but for what components refer to."""
+    if isinstance(schema, list):
+        return {name for each in schema for name in described_names(each)}
+    if not isinstance(schema, dict):
+        return set()
+    here = set(schema["properties"]) if isinstance(schema.get("properties"), dict) else set()
+    return here | {name for each in schema.values() for name in described_names(each)}
+
+
+@pytest.mark.parametrize(
+    ("verb", "path"), [(verb, path) for verb, path, _ in openapi.operations() if path != "/v1"], ids=" ".join
+)
+def test_the_openapi_document_says_the_same(verb: str, path: str) -> None:
+    operation = openapi.operation_of(verb, path)
+    assert operation is not None
+    (route,) = [
+        each for api, each in ROUTES if (api, each.method, shape(each.path)) == ("scheduling", verb, shape(path))
+    ]
+    described = page_of("scheduling", route)
+    section = described.methods[verb, shape(path)]
+    assert section.statuses == {int(code) for code in operation["responses"] if code != "default"}
+    query = {each["name"]: each for each in operation["parameters"] if each["in"] == "query"}
+    groups = query.pop("groups", {"schema": {"patternProperties": {}}})["schema"]["patternProperties"]
+    assert set(section.query) == {*query, *(pattern.partition("(")[0].removeprefix("^") for pattern in groups)}
+    assert set(section.path) == {each["name"] for each in operation["parameters"] if each["in"] == "path"}
+    answer = openapi.resolved(operation["responses"]["200"]["content"]["application/json"]["schema"])
+    # Of requests that can be sent as a query too, the reference describes the answer there.
+    told = {**section.body, **described.methods.get(("GET", shape(path)), section).body}
+    for name in answer["properties"]:
+        assert told[name]["required"] == (name in answer["required"]), name
+    bodies = operation.get("requestBody", {"content": {}})["content"].get("application/json", {"schema": {}})["schema"]
+    # "Other fields of an allocation", which change nothing.
+    top = {name for each in bodies.get("oneOf", [bodies]) for name in each.get("properties", ())}
+    assert top - {"name", "uuid", "extra"} <= set(section.body)
+    asked = described_names(bodies)
+    findings = set(FINDING["properties"]) if "reasons" in answer["properties"] else set()
+    assert set(section.body) <= asked | described_names(answer) | findings
 
 
 # -- images ------------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ CONFIGURATION = (ROOT / "api-ref" / "configuration.rst").read_text()
 #: How the page writes defaults that are no plain text.
 _WORDS = {None: "none", "": "empty"}
 _PAGES = {"README.md": README, "CONTRIBUTING.md": CONTRIBUTING}
+DESIGN = {page.stem: page.read_text() for page in sorted((ROOT / "api-ref" / "design").glob("*.rst"))}
 
 
 def documented_options() -> dict[str, dict[str, str]]:
@@ -124,12 +125,30 @@ def test_folders_exist(page: str) -> None:
         assert (ROOT / path).exists(), path
 
 
+@pytest.mark.parametrize("page", sorted(DESIGN))
+def test_modules_and_options_of_the_design_exist(page: str) -> None:
+    for module in re.findall(r"``((?:\w+/)*\w+\.py)``", DESIGN[page]):
+        assert (ROOT / "baremetal_sched" / module).exists(), module
+    for group, option in re.findall(r"\[(\w+)\] (\w+)", DESIGN[page]):
+        assert option in documented_options()[group]
+
+
+def test_pages_of_the_design_are_in_their_index() -> None:
+    for page in DESIGN.keys() - {"index"}:
+        assert f"   {page}\n" in DESIGN["index"]
+
+
 def test_linters_are_the_same_everywhere() -> None:
     """.ci/run, tox.ini and the page for contributors call the same ones."""
     for name in ("ruff check", "ruff format --check", "mypy", "lint-imports"):
         assert name in CONTRIBUTING
         assert name in (ROOT / "tox.ini").read_text()
         assert name.split()[-1] in (ROOT / ".ci" / "run").read_text()
+
+
+def test_slow_tests_are_run_before_a_change_lands() -> None:
+    for page in (CONTRIBUTING, README, (ROOT / "tox.ini").read_text(), (ROOT / ".ci" / "run").read_text()):
+        assert re.search(r"-m ['\"]slow or not slow['\"]", page)
 
 
 def test_the_version_is_in_the_changelog() -> None:

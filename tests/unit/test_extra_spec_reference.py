@@ -12,7 +12,7 @@ PAGE = (Path(__file__).parents[2] / "api-ref" / "compute" / "extra_specs.rst").r
 def test_what_is_refused_by_name_is_listed() -> None:
     for namespace in extra_specs.REFUSED_NAMESPACES:
         assert f"``{namespace}:*``" in PAGE
-    listed = re.findall(r"``((?:hw|os)_\w+)``", PAGE.partition("Properties of images that become")[2])
+    listed = re.findall(r"``((?:hw|os)_\w+)``", PAGE.partition("Image properties that become")[2])
     assert listed[: len(REFUSED)] == list(REFUSED)
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import uuid
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,16 @@ def test_an_owner_costs_one_hash_and_the_ring_is_no_longer_looked_at(monkeypatch
 def test_a_ring_without_members_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one member"):
         HashRing([])
+
+
+@given(HOSTS, st.text(st.characters(codec="utf-8"), max_size=40), st.integers(0, 3))
+def test_arcs_are_the_whole_ring_and_have_its_owners(hosts: set[str], key: str, exponent: int) -> None:
+    ring = HashRing(hosts, exponent)
+    arcs = ring.arcs()
+    assert [arc.start for arc in arcs] == [0.0, *(arc.end for arc in arcs[:-1])]
+    assert arcs[-1].end == 1.0
+    assert all(one.member != other.member for one, other in pairwise(arcs))
+    place = int.from_bytes(hashlib.md5(key.encode()).digest(), "big") / 2**128
+    assert [arc.member for arc in arcs if arc.start <= place < arc.end] == [ring.owner(key)]
+    assert ring.shares().keys() == hosts
+    assert sum(ring.shares().values()) == pytest.approx(1)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baremetal_sched.scheduling.masks import (
+from baremetal_sched.baremetal.matching.masks import (
     MOST_EXACT,
     Analysis,
     Bucket,
@@ -16,6 +16,7 @@ from baremetal_sched.scheduling.masks import (
     Kind,
     Verdict,
     analyse,
+    beside,
 )
 
 A, B, C = (Condition(name, f"has {name}") for name in ("a", "b", "c"))
@@ -41,6 +42,13 @@ def test_what_each_condition_does() -> None:
     figures = [(each.fails, each.only_this, each.eliminated, each.left, each.example) for each in found.shares]
     assert figures == [(2, 1, 2, 3, "m0"), (2, 0, 1, 2, None), (2, 1, 1, 1, "m3")]
     assert found.relaxations == []
+
+
+def test_machines_that_were_not_looked_at() -> None:
+    found = beside(of([A, B, FREE], "a", "b", "b free", ""), 10, ("b", "free"))
+    assert (found.nodes, found.fitting) == (14, 1)
+    figures = [(each.fails, each.only_this, each.eliminated, each.left) for each in found.shares]
+    assert figures == [(1, 1, 1, 13), (12, 1, 12, 1), (11, 0, 0, 1)]
 
 
 def test_no_machine_at_all() -> None:

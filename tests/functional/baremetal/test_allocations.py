@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from baremetal_sched.baremetal.audit import audit
+from baremetal_sched.baremetal.matching.sentences import FALLBACK
 from tests.service import Service, fault
 
 A = "/allocations"
@@ -79,14 +80,14 @@ def test_a_node_claimed_in_placement_is_not_allocated(service: Service) -> None:
     failed = allocate(service)
     assert failed["state"] == "error"
     assert failed["updated_at"] is not None
-    assert "allocation in placement: 1" in failed["last_error"]
+    assert "1 is claimed through placement" in failed["last_error"]
     assert service.node(node)["instance_uuid"] is None
 
 
 def test_a_node_claimed_in_placement_is_not_allocated_by_its_name_either(service: Service) -> None:
     claimed, free = (service.add_node(name) for name in ("n1", "n2"))
     service.claim(UUID, claimed)
-    assert "allocation in placement: 1" in allocate(service, candidate_nodes=[claimed])["last_error"]
+    assert "1 is claimed through placement" in allocate(service, candidate_nodes=[claimed])["last_error"]
     assert allocate(service, name="n1")["node_uuid"] == free
 
 
@@ -111,25 +112,24 @@ def test_a_claim_that_somebody_gave_back_in_placement_does_not_disturb(service: 
 
 
 @pytest.mark.parametrize(
-    "columns",
+    ("columns", "why"),
     [
-        {"provision_state": "manageable"},
-        {"maintenance": True},
-        {"instance_uuid": UUID},
-        {"power_state": None},
-        {"power_state": "error"},
-        {"resource_class": "silver"},
-        {"resource_class": "Gold"},
-        {"parent_node": UUID},
+        ({"provision_state": "manageable"}, "1 is not in provision state 'available'."),
+        ({"maintenance": True}, "1 is in maintenance."),
+        ({"instance_uuid": UUID}, "1 is in use by an instance."),
+        ({"power_state": None}, "1 has an unknown power state."),
+        ({"power_state": "error"}, "1 has an unknown power state."),
+        ({"resource_class": "silver"}, "1 is not of resource class gold."),
+        ({"resource_class": "Gold"}, "1 is not of resource class gold; did you mean Gold instead of gold?"),
+        ({"parent_node": UUID}, "1 is a part of another node."),
     ],
 )
-def test_only_free_nodes_of_the_class(service: Service, columns: dict[str, Any]) -> None:
+def test_only_free_nodes_of_the_class(service: Service, columns: dict[str, Any], why: str) -> None:
     service.set_columns(service.add_node("n1"), **columns)
     failed = allocate(service)
     assert failed["state"] == "error"
-    assert failed["last_error"].startswith(
-        f"Failed to process allocation {failed['uuid']}: no available nodes match the resource class gold."
-    )
+    verdict = "No node matches" if "resource_class" in columns else "No node that matches is free"
+    assert failed["last_error"] == f"Failed to process allocation {failed['uuid']}: {verdict}: of 1 node, {why}"
 
 
 def test_traits_required_forbidden_and_any_of(service: Service) -> None:
@@ -143,9 +143,8 @@ def test_traits_required_forbidden_and_any_of(service: Service) -> None:
     assert service.node(good)["instance_info"]["traits"] == ["CUSTOM_A", "CUSTOM_B"]
     failed = allocate(service, traits=entries)
     assert failed["last_error"] == (
-        f"Failed to process allocation {failed['uuid']}: no suitable nodes have the requested traits "
-        "CUSTOM_A, in:CUSTOM_X, CUSTOM_B,CUSTOM_C, !CUSTOM_BAD. Of 3 nodes, so many were ruled out by each condition: "
-        "instance: 1, trait in:CUSTOM_X, CUSTOM_B,CUSTOM_C: 1, trait !CUSTOM_BAD: 1."
+        f"Failed to process allocation {failed['uuid']}: No node that matches is free: of 1 node, 1 is in use by an "
+        "instance; 1 would match if nodes that have CUSTOM_BAD were accepted."
     )
     assert {allocate(service, traits=["!CUSTOM_C"])["node_uuid"] for _ in range(2)} == {plain, bad}
 
@@ -158,20 +157,26 @@ def test_last_error_counts_what_each_condition_removed(service: Service) -> None
     service.add_node("stranger")
     failed = allocate(service, owner="p1", traits=["CUSTOM_B"])
     assert failed["last_error"].endswith(
-        "Of 5 nodes, so many were ruled out by each condition: resource class: 1, owner: 3, trait CUSTOM_B: 1."
+        ": No node matches: of 5 nodes, 1 is not of resource class gold, 3 belong to other projects or to no project "
+        "and 1 fails other conditions; 1 would match if nodes that lack CUSTOM_B were accepted."
     )
     assert allocate(service, owner="p1")["state"] == "active"
     failed = allocate(service, candidate_nodes=["broken", "unknown"])
-    assert "none of the requested nodes are available and match the resource class gold" in failed["last_error"]
-    assert failed["last_error"].endswith("resource class: 1, candidate nodes: 2, maintenance: 1, power state: 1.")
+    assert failed["last_error"].endswith(
+        ": No node that matches is free: of 2 nodes, 1 is in maintenance and 1 has an unknown power state; 1 would "
+        "match if nodes that are not among the candidate nodes were accepted."
+    )
 
 
 @pytest.mark.parametrize("count", [60, 500])
 def test_any_number_of_traits(service: Service, count: int) -> None:
     service.add_node("n1", traits=("CUSTOM_0",))
     failed = allocate(service, traits=[f"CUSTOM_{number}" for number in range(count)])
-    assert "no suitable nodes have the requested traits CUSTOM_0, CUSTOM_1, " in failed["last_error"]
-    assert failed["last_error"].endswith("so many were ruled out by each condition: trait CUSTOM_1: 1.")
+    assert failed["last_error"].endswith(
+        ": No node matches: of 1 node, 1 lacks CUSTOM_1; 1 would match without 59 of the conditions."
+        if count == 60
+        else FALLBACK
+    )
     others = [f"!CUSTOM_{number}" for number in range(1, count)]
     assert allocate(service, traits=others)["state"] == "active"
     service.add_node("n2", traits=("CUSTOM_0",))

@@ -8,6 +8,8 @@ import pytest
 from tests.functional.baremetal.test_inspection_hooks import INVENTORY, inspecting, report
 from tests.service import Service
 
+pytestmark = pytest.mark.sqlite_only
+
 GIB = 2**30
 SMALL = {"name": "/dev/sda", "size": GIB // 2, "serial": "s1", "rotational": False}
 FAST = {"name": "/dev/sdb", "size": 100 * GIB + 5, "serial": "s2", "rotational": False}

@@ -8,6 +8,8 @@ import pytest
 
 from tests.service import Service
 
+pytestmark = pytest.mark.sqlite_only
+
 RECORDED: dict[str, list[dict[str, Any]]] = json.loads(
     (Path(__file__).parents[2] / "data" / "keys_by_version.json").read_text()
 )
@@ -97,6 +99,7 @@ def make_things(service: Service) -> dict[str, str]:
     return things
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PATHS)
 def test_keys(service: Service, name: str) -> None:
     things = make_things(service)

@@ -93,7 +93,10 @@ def test_capabilities(service: Service) -> None:
     found = dry_run(service, flavor=with_specs(capabilities__boot_mode="uefi")).json
     assert [each["node"] for each in found["candidates"]] == [node]
     reason = dry_run(service, flavor=with_specs(capabilities__boot_mode="efi")).json["reason"]
-    assert reason == "No valid host was found. Of 2 nodes, 2 lack the capability boot_mode=efi."
+    assert reason == (
+        "No valid host was found. No node matches: of 2 nodes, 2 lack the capability boot_mode=efi; 2 would match if "
+        "nodes that lack the capability boot_mode=efi were accepted."
+    )
 
 
 def test_why_there_are_none(service: Service) -> None:

@@ -69,6 +69,7 @@ def _serving(path: Path) -> Service:
     return Service(f"sqlite:///{path}", api={"auth_strategy": "noauth2"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("api", "resource"), RESOURCES, ids=["-".join(each) for each in RESOURCES])
 def test_tenants_do_not_meet(town: Town, api: str, resource: str) -> None:
     routes = [(route, section) for each, route, section in DESCRIBED if (each, _resource(route)) == (api, resource)]

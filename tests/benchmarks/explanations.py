@@ -1,0 +1,155 @@
+"""What explanations, capacity and candidates beside them take: ``python -m tests.benchmarks.explanations``.
+
+A fleet in a database of its own (``bench_explanations``, dropped afterwards), and one worker of gunicorn for candidates
+beside two for explanations. Times are those of the client, in milliseconds; on a busy machine the best says most.
+"""
+
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from statistics import median
+from urllib.parse import quote
+
+import click
+
+from baremetal_sched.baremetal.projection import resource_class_of
+from tests.benchmarks import servers
+from tests.benchmarks.explained_fleet import CLASSES, GROUPS, TRAITS, Fleet, seed
+from tests.benchmarks.servers import Client, Failed
+from tests.benchmarks.stores import DEFAULT_URLS, Store
+
+_CLASS = CLASSES[3]
+_CUSTOM = resource_class_of(_CLASS)
+_ZEROS = {f"resources:{name}": "0" for name in ("VCPU", "MEMORY_MB", "DISK_GB")}
+
+#: What is sent, by title: method, path and body.
+Request = tuple[str, str, object]
+
+CANDIDATES: Request = (
+    "GET",
+    f"/placement/allocation_candidates?limit=1&resources={_CUSTOM}:1&required={TRAITS[0]}",
+    None,
+)
+
+
+def _query(classes: str, traits: int) -> Request:
+    required = ",".join(f"!{trait}" if place % 5 == 1 else trait for place, trait in enumerate(TRAITS[:traits]))
+    return "GET", f"/scheduling/v1/explanations?resources={classes}&required={required}", None
+
+
+def _capacity(*keys: str) -> Request:
+    return "GET", f"/scheduling/v1/capacity?group_by={quote(','.join(keys))}", None
+
+
+CASES: dict[str, Request] = {
+    "explain a class, 2 traits": _query(f"{_CUSTOM}:1", 2),
+    "explain a class, 10 traits": _query(f"{_CUSTOM}:1", 10),
+    "explain two classes (all nodes), 2 traits": _query(f"{_CUSTOM}:1,{resource_class_of(CLASSES[4])}:1", 2),
+    "explain an allocation, 2 traits": (
+        "POST",
+        "/scheduling/v1/explanations",
+        {"resource_class": _CLASS, "traits": TRAITS[:2]},
+    ),
+    "explain a server": (
+        "POST",
+        "/scheduling/v1/explanations",
+        {"flavor": {"extra_specs": {f"resources:{_CUSTOM}": "1", f"trait:{TRAITS[0]}": "required", **_ZEROS}}},
+    ),
+    "capacity by class and group": _capacity("resource_class", "conductor_group"),
+    "capacity by class": _capacity("resource_class"),
+    "capacity by trait": _capacity(f"trait:{TRAITS[0]}"),
+}
+
+
+def measure(ask: Callable[[], float], times: int) -> list[float]:
+    """Return the milliseconds of each of so many requests, sorted."""
+    return sorted(ask() * 1000 for _ in range(times))
+
+
+def line(title: str, taken: list[float]) -> str:
+    """Return a line of the table."""
+    p95 = taken[-(-95 * len(taken) // 100) - 1]
+    return f"  {title:48} best {taken[0]:9.1f}  p50 {median(taken):9.1f}  p95 {p95:9.1f}  ({len(taken)})"
+
+
+def asking(client: Client, request: Request) -> Callable[[], float]:
+    """Return what sends the request and returns the seconds that its answer took. Raises Failed."""
+    method, path, body = request
+    return lambda: client.call(method, path, body).seconds
+
+
+@contextmanager
+def explaining(client: Client, at_once: int) -> Iterator[list[int]]:
+    """Within this, so many clients have something explained all the time. The list has the statuses of the answers."""
+    ended, statuses = threading.Event(), list[int]()
+
+    def work(own: Client) -> None:
+        method, path, body = CASES["explain a class, 2 traits"]
+        while not ended.is_set():
+            statuses.append(own.ask(method, path, body).status)
+
+    threads = [threading.Thread(target=work, args=(client.another(),)) for _ in range(at_once)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield statuses
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+
+
+def run(store: Store, nodes: int, traits: int, times: int, folder: Path) -> None:
+    """Fill the database, measure, and print what was measured."""
+    store.create()
+    servers.make_schema_of_ours(store)
+    seed(store, Fleet(nodes, traits))
+    print(f"{store.version()}: {nodes} nodes, {traits} traits each, {len(CLASSES)} classes, {len(GROUPS)} groups")
+    with ExitStack() as stack:
+        explained, searched = (stack.enter_context(_served(store, folder, name)) for name in ("explain", "search"))
+        for title, request in CASES.items():
+            try:
+                measure(asking(explained, request), 1)
+                print(line(title, measure(asking(explained, request), times)), flush=True)
+            except Failed as error:
+                print(f"  {title:48} {error}", flush=True)
+        ask = asking(searched, CANDIDATES)
+        measure(ask, 50)
+        for at_once in (0, 1, 2, 0):
+            with explaining(explained, at_once) as statuses:
+                print(line(f"candidates, {at_once} explanations at once", measure(ask, 300)), flush=True)
+            if statuses:
+                print(f"    {len(statuses)} explanations, of which {statuses.count(200)} were answered")
+
+
+@contextmanager
+def _served(store: Store, folder: Path, name: str) -> Iterator[Client]:
+    own = folder / name
+    own.mkdir()
+    server = servers.ours(store, own, "", {"OpenStack-API-Version": "placement 1.36"})
+    server.workers = 2 if name == "explain" else 1
+    with server:
+        yield server.client
+
+
+@click.command(help=__doc__)
+@click.option("--database", "kinds", multiple=True, default=tuple(DEFAULT_URLS), show_default=True)
+@click.option("--nodes", default=20_000, show_default=True)
+@click.option("--traits", default=20, show_default=True, help="Of each node; 5 are enough for a million.")
+@click.option("--times", default=10, show_default=True, help="How often each request is sent.")
+@click.option("--keep", is_flag=True, help="Leave the databases behind.")
+def main(kinds: tuple[str, ...], nodes: int, traits: int, times: int, keep: bool) -> None:
+    for kind in kinds:
+        with tempfile.TemporaryDirectory() as name:
+            store = Store(kind, DEFAULT_URLS[kind], "bench_explanations", Path(name))
+            try:
+                run(store, nodes, traits, times, Path(name))
+            finally:
+                if not keep:
+                    store.drop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""The page of capacity."""
+
+import pytest
+
+from tests.functional.ui.pages import look
+from tests.functional.ui.test_fleet import ADMIN, HOSTILE, figures
+from tests.service import Service
+
+TABLE = "Machines by resource class and conductor group, the most first"
+
+
+def test_an_empty_fleet(database_url: str) -> None:
+    with Service(database_url) as service:
+        document = look(service, "/capacity")
+        assert "There are no machines yet." in document.text
+        assert not document.all("svg")
+        assert "No machine passes these filters." in look(service, "/capacity?traits=CUSTOM_A").text
+
+
+def test_classes_by_groups(service: Service) -> None:
+    service.add_node("n1", traits=("CUSTOM_NVME",))
+    service.add_node("n2", traits=("CUSTOM_NVME", "CUSTOM_OLD"), power=False)
+    service.add_node("n3")
+    service.set_columns(service.add_node("n4", power=False), resource_class="silver", conductor_group="rack1")
+    service.add_node("n5", resource_class=None)
+    document = look(service, "/capacity")
+    assert figures(document) == {"Machines": "5", "Free": "2"}
+    assert document.rows(TABLE) == [
+        ["gold", "(default)", "3 nodes of this class and group", "2", "0", "1", "power unknown: 1"],
+        ["(none)", "(default)", "1", "0", "0", "1", "resource class: 1"],
+        ["silver", "rack1", "1 nodes of this class and group", "0", "0", "1", "power unknown: 1"],
+    ]
+    (picture,) = document.all("svg")
+    assert picture["role"] == "img"
+    assert {"2 / 3", "0 / 1"} < {text for where, text in document.texts if where == "text"}
+    # Links lead to lists that have the filters of the page too.
+    document = look(service, "/capacity?traits=CUSTOM_NVME&not-traits-any=CUSTOM_OLD,%20CUSTOM_X&resource_class=")
+    assert document.rows(TABLE) == [["gold", "(default)", "1 nodes of this class and group", "1", "0", "0", ""]]
+    (link,) = [each for each in document.links() if each.startswith("/ui/nodes?")]
+    assert "n1" in look(service, link.removeprefix("/ui")).text
+    assert "n2" not in look(service, link.removeprefix("/ui")).text
+    assert look(service, "/capacity?conductor_group=rack1").rows(TABLE)[0][:2] == ["silver", "rack1"]
+    assert len(look(service, "/capacity?conductor_group=(default)").rows(TABLE)) == 2
+
+
+@pytest.mark.sqlite_only
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("traits=nvme", "Invalid traits"),
+        ("traits=%3Cscript%3E", "Invalid traits"),
+        ("group_by=owner", "Unexpected arguments: group_by"),
+        ("driver=a&driver=b", "one value for driver"),
+        ("owner=%00", "NUL"),
+    ],
+)
+def test_what_is_refused(service: Service, query: str, said: str) -> None:
+    assert said in look(service, f"/capacity?{query}", 400).text
+
+
+def test_hostile_names_are_texts(service: Service) -> None:
+    service.set_columns(service.add_node("n1", power=False), resource_class=HOSTILE, conductor_group=HOSTILE)
+    document = look(service, "/capacity")
+    assert document.rows(TABLE)[0][:2] == [HOSTILE, HOSTILE]
+    (link,) = [each for each in document.links() if each.startswith("/ui/nodes?")]
+    assert "n1" in look(service, link.removeprefix("/ui")).text
+
+
+@pytest.mark.parametrize("nodes", [0, 6])
+def test_one_statement_whatever_the_fleet(service: Service, nodes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("baremetal_sched.ui.capacity.MOST_ROWS", 2)
+    for place in range(nodes):
+        service.add_node(f"n{place}", resource_class=f"class{place}", power=False)
+    with service.statements() as statements:
+        document = look(service, "/capacity?not-traits=CUSTOM_A")
+    assert len(statements) == 1
+    if nodes:
+        assert len(document.rows(TABLE)) == 2
+        assert "And 4 more rows" in document.text
+
+
+def test_tenants_see_their_own_machines(database_url: str) -> None:
+    with Service(database_url, api={"auth_strategy": "noauth2"}) as service:
+        service.add_conductor("c1")
+        service.add_node("bert", owner="b", resource_class="secret-class")
+        service.add_node("leased", owner="b", lessee="a")
+        anna = {"X-Auth-Token": "anna:a", "X-Roles": "reader"}
+        own = look(service, "/capacity", **anna)
+        assert [row[0] for row in own.rows(TABLE)] == ["gold"]
+        assert "secret" not in own.text
+        assert "No machine passes" in look(service, "/capacity?resource_class=secret-class", **anna).text
+        assert len(look(service, "/capacity", **ADMIN).rows(TABLE)) == 2
+        look(service, "/capacity", 403, **{"X-Auth-Token": "u:a", "X-Roles": "other"})

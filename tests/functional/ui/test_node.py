@@ -1,0 +1,177 @@
+"""The page of one node."""
+
+import pytest
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.history import Severity, record
+from baremetal_sched.db.models import Node
+from tests.functional.ui.pages import Document, look
+from tests.functional.ui.test_fleet import ADMIN, HOSTILE
+from tests.functional.ui.test_nodes import UNKNOWN
+from tests.service import Service
+
+EVENTS = "Events, the newest first"
+CONSUMER = "cccccccc-0000-4000-8000-000000000001"
+
+
+def facts(document: Document) -> dict[str, str]:
+    """The facts of the node, by their labels."""
+    texts = [(where, text) for where, text in document.texts]
+    start = texts.index(("h2", "Facts"))
+    found: dict[str, str] = {}
+    label = ""
+    for where, text in texts[start + 1 :]:
+        if where == "h2":
+            break
+        if where == "dt":
+            label = text
+        else:
+            found[label] = text
+    return found
+
+
+def test_a_machine_on_offer(service: Service) -> None:
+    uuid = service.add_node("n1", traits=("CUSTOM_A",), properties={"cpus": 8}, extra={"shelf": HOSTILE})
+    service.baremetal("POST", "/ports", {"node_uuid": uuid, "address": "52:54:00:00:00:01"})
+    for ident in ("n1", uuid, uuid.upper()):
+        document = look(service, f"/nodes/{ident}")
+        assert document.texts[0][1] == "n1 · baremetal-sched"
+        assert "Placement offers it as one unit of CUSTOM_GOLD" in document.text
+        found = facts(document)
+        assert found["UUID"] == uuid
+        assert found["Ports"] == "1"
+        assert found["Conductor group"] == "(default)"
+        assert found["Instance"] == "none"
+        assert "/ui/nodes?traits=CUSTOM_A" in document.links()
+        assert '"cpus": 8' in document.text
+        assert HOSTILE in document.text
+
+
+def test_why_not_and_what_to_do(service: Service) -> None:
+    uuid = service.add_node("n1", power=False)
+    service.baremetal("PUT", "/nodes/n1/maintenance", {"reason": "disk"})
+    service.set_columns(uuid, reservation="c9", last_error=HOSTILE)
+    document = look(service, "/nodes/n1")
+    said = [text for where, text in document.texts if where in ("dt", "dd")]
+    assert said[:2] == ["It is in maintenance.", "Unset maintenance when the machine is fit for use."]
+    assert "Conductor c9 is working on it: allocations of the bare metal API pass it over." in said
+    assert facts(document)["Maintenance reason"] == "disk"
+    assert facts(document)["Last error"] == HOSTILE
+
+
+def test_one_that_is_claimed(service: Service) -> None:
+    uuid = service.add_node("n1")
+    service.claim(CONSUMER, uuid)
+    document = look(service, "/nodes/n1")
+    assert "for this reason" in document.text
+    assert CONSUMER in document.text
+
+
+def add_events(service: Service, number: int) -> None:
+    """Add events to the history of every node."""
+
+    def add(session: Session) -> None:
+        for node in session.scalars(select(Node)).all():
+            for place in range(number):
+                severity: Severity = "ERROR" if place % 2 else "INFO"
+                record(session, node, f"event {place} {HOSTILE}", event_type="power", severity=severity, conductor="c7")
+
+    service.database.write(add)
+
+
+def test_its_history(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("baremetal_sched.ui.node.MOST_EVENTS", 2)
+    service.add_node("n1", power=False)
+    assert "Nothing has happened to it yet." in look(service, "/nodes/n1").text
+    add_events(service, 3)
+    document = look(service, "/nodes/n1")
+    rows = [row[1:] for row in document.rows(EVENTS)]
+    assert rows == [
+        ["INFO", "power", f"event 2 {HOSTILE}", "available", "c7", "none"],
+        ["ERROR", "power", f"event 1 {HOSTILE}", "available", "c7", "none"],
+    ]
+    assert "These are the newest 2." in document.text
+
+
+@pytest.mark.shows_secrets
+def test_secrets_are_not_shown(service: Service) -> None:
+    service.add_node(
+        "n1",
+        power=False,
+        driver_info={"ipmi_password": "hunter-two-22"},
+        instance_info={"configdrive": "hunter-two-33"},
+        extra={"password": "hunter-two-44"},
+        properties={"api_token": "hunter-two-55"},
+    )
+    assert "hunter" not in look(service, "/nodes/n1").text
+
+
+def test_the_number_of_statements_is_the_same_for_every_node(service: Service) -> None:
+    few = service.add_node("few", power=False)
+    many = service.add_node("many", traits=("CUSTOM_A", "CUSTOM_B"))
+    for port in range(5):
+        service.baremetal("POST", "/ports", {"node_uuid": many, "address": f"52:54:00:00:00:{port:02}"})
+    add_events(service, 9)
+    numbers = []
+    for ident in (few, many, "few"):
+        with service.statements() as statements:
+            look(service, f"/nodes/{ident}")
+        numbers.append(len(statements))
+    assert numbers[0] == numbers[1] == numbers[2] - 1
+    assert numbers[0] <= 12
+
+
+ODD = [
+    ("n1", 404, "Node n1 could not be found"),
+    (UNKNOWN, 404, UNKNOWN),
+    ("a%20b", 400, "Expected UUID or name for node: a b"),
+    ("%3Cscript%3E", 400, "<script>"),
+    ("%E2%80%AE", 400, "\u202e"),
+    ("a" * 3000, 400, "Expected UUID or name"),
+    ("n1?x=1", 400, "Unexpected arguments: x"),
+    ("n1/", 404, "could not be found"),
+    ("n1/history", 404, "could not be found"),
+]
+
+
+def test_what_is_not_there(service: Service) -> None:
+    for path, status, said in ODD:
+        assert said in look(service, f"/nodes/{path}", status).text, path
+
+
+def test_hostile_texts(service: Service) -> None:
+    uuid = service.add_node(None, power=False, owner=HOSTILE, description=HOSTILE)
+    service.set_columns(uuid, resource_class=HOSTILE, conductor_group=HOSTILE, driver=HOSTILE, instance_name=HOSTILE)
+    found = facts(look(service, f"/nodes/{uuid}"))
+    labels = ("Description", "Owner", "Resource class", "Conductor group", "Driver", "Instance name")
+    assert {found[label] for label in labels} == {HOSTILE}
+    service.set_columns(uuid, description="x" * 60_000, last_error="y" * 60_000)
+    assert len(look(service, f"/nodes/{uuid}").text) < 10_000
+
+
+def test_tenants_see_their_own_and_no_conductors(database_url: str) -> None:
+    with Service(database_url, api={"auth_strategy": "noauth2"}) as service:
+        service.add_conductor("conductor-of-operators")
+        bert = service.add_node("bert", owner="b", power=False)
+        leased = service.add_node("leased", owner="b", lessee="a")
+        service.set_columns(leased, reservation="conductor-of-operators", last_error="secret trouble")
+        add_events(service, 1)
+        anna = {"X-Auth-Token": "anna:a", "X-Roles": "reader"}
+        unknown = look(service, "/nodes/unheard-of", 404, **anna).text
+        for ident in ("bert", bert):
+            assert look(service, f"/nodes/{ident}", 404, **anna).text == unknown.replace("unheard-of", ident)
+        document = look(service, "/nodes/leased", **anna)
+        assert facts(document)["Last error"] == "not shown to you"
+        assert facts(document)["Ports"] == "0"
+        assert "conductor-of" not in document.text
+        assert "secret trouble" not in document.text
+        assert EVENTS not in document.tables
+        owner = look(service, "/nodes/leased", **{"X-Auth-Token": "bert:b", "X-Roles": "reader"})
+        assert facts(owner)["Last error"] == "secret trouble"
+        assert EVENTS in owner.tables
+        assert "conductor-of" not in owner.text
+        assert "c7" not in owner.text
+        operator = look(service, "/nodes/leased", **ADMIN)
+        assert facts(operator)["Conductor"] == "conductor-of-operators"
+        look(service, "/nodes/leased", 401)

@@ -1,0 +1,200 @@
+"""The list of nodes: filters, pages, and what is refused."""
+
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pytest
+
+from tests.functional.ui.pages import Document, look
+from tests.functional.ui.test_fleet import ADMIN, HOSTILE
+from tests.service import Service
+
+NODES = "Nodes, the oldest first"
+UNKNOWN = "00000000-0000-4000-8000-000000000009"
+
+
+def names(document: Document) -> list[str]:
+    """Return the first column of the list."""
+    return [row[0] for row in document.rows(NODES)] if NODES in document.tables else []
+
+
+def link(document: Document, rel: str) -> str | None:
+    """Where the link to the next or the previous page leads, below /ui."""
+    found = [each["href"] or "" for each in document.all("a") if each.get("rel") == rel]
+    return found[0].removeprefix("/ui") if found else None
+
+
+def test_an_empty_fleet(service: Service) -> None:
+    assert "There are no nodes." in look(service, "/nodes").text
+
+
+@pytest.fixture
+def fleet(service: Service) -> Service:
+    """Four nodes that differ in what can be filtered by."""
+    service.add_conductor("c2", "rack1")
+    service.add_node("n1", traits=("CUSTOM_A", "CUSTOM_B"))
+    service.add_node("n2", traits=("CUSTOM_A",), resource_class="silver", power=False)
+    service.add_node("n3", traits=("CUSTOM_B",), conductor_group="rack1", power=False)
+    service.add_node("n4", traits=("CUSTOM_C",), power=False, owner="anna")
+    service.baremetal("PUT", "/nodes/n2/maintenance", {"reason": "disk"})
+    service.set_columns(service.node("n3")["uuid"], instance_uuid=UNKNOWN, provision_state="active")
+    return service
+
+
+FILTERS = {
+    "": "n1 n2 n3 n4",
+    "traits=CUSTOM_A": "n1 n2",
+    "traits=CUSTOM_A+CUSTOM_B": "n1",
+    "traits=+CUSTOM_A+,,++CUSTOM_B": "n1",
+    "traits-any=CUSTOM_B,CUSTOM_C": "n1 n3 n4",
+    "not-traits=CUSTOM_A,CUSTOM_B": "n2 n3 n4",
+    "not-traits-any=CUSTOM_A": "n3 n4",
+    "resource_class=silver": "n2",
+    "resource_class=bronze": "",
+    "conductor_group=RACK1": "n3",
+    "conductor_group=(default)": "n1 n2 n4",
+    "provision_state=active": "n3",
+    "maintenance=true": "n2",
+    "associated=false&maintenance=false": "n1 n4",
+    "owner=anna": "n4",
+    "traits=&resource_class=&maintenance=&conductor_group=+&owner=": "n1 n2 n3 n4",
+}
+
+
+def test_filters(fleet: Service) -> None:
+    for query, expected in FILTERS.items():
+        document = look(fleet, f"/nodes?{query}")
+        assert names(document) == expected.split(), query
+    assert "No node passes these filters." in look(fleet, "/nodes?resource_class=bronze").text
+
+
+def test_what_a_row_says(fleet: Service) -> None:
+    rows = {row[0]: row[1:] for row in look(fleet, "/nodes").rows(NODES)}
+    hardware = "fake-hardware"
+    assert rows["n1"] == ["gold", "available", "power on", "free", "(default)", hardware, "none", "CUSTOM_A , CUSTOM_B"]
+    assert rows["n2"][1:4] == ["available maintenance", "unknown", "maintenance"]
+    assert rows["n3"][1:5] == ["active", "unknown", "allocated", "rack1"]
+    assert rows["n4"][3:] == ["power unknown", "(default)", hardware, "anna", "CUSTOM_C"]
+
+
+def test_the_form_shows_what_was_asked_for_and_each_filter_can_be_removed(fleet: Service) -> None:
+    document = look(fleet, "/nodes?traits=CUSTOM_A&owner=x&maintenance=true&limit=7")
+    values = {each["name"]: each["value"] for each in document.all("input")}
+    assert values["traits"] == "CUSTOM_A"
+    assert values["owner"] == "x"
+    assert values["limit"] == "7"
+    selected = [each["value"] for each in document.all("option") if "selected" in each]
+    assert selected == ["", "true", ""]
+    left = [parse_qs(urlsplit(each).query) for each in document.links() if "?" in each]
+    assert left == [
+        {"owner": ["x"], "maintenance": ["true"], "limit": ["7"]},
+        {"traits": ["CUSTOM_A"], "maintenance": ["true"], "limit": ["7"]},
+        {"traits": ["CUSTOM_A"], "owner": ["x"], "limit": ["7"]},
+    ]
+
+
+def test_pages_forth_and_back(service: Service) -> None:
+    expected = [f"n{place}" for place in range(7)]
+    for name in expected:
+        service.add_node(name, power=False)
+    path: str | None = "/nodes?limit=3&resource_class=gold"
+    forth: list[list[str]] = []
+    while path is not None:
+        document = look(service, path)
+        forth.append(names(document))
+        path = link(document, "next")
+        assert (link(document, "prev") is None) == (len(forth) == 1)
+    assert forth == [expected[:3], expected[3:6], expected[6:]]
+    back = [names(document)]
+    while (path := link(document, "prev")) is not None:
+        document = look(service, path)
+        back.append(names(document))
+        assert link(document, "next") is not None
+    assert back == [expected[6:], expected[3:6], expected[:3]]
+    assert parse_qs(urlsplit(link(document, "next") or "").query).keys() == {"limit", "resource_class", "marker"}
+
+
+def test_a_page_behind_the_last_node(service: Service) -> None:
+    uuid = service.add_node("n1", power=False)
+    assert "There are no more nodes." in look(service, f"/nodes?marker={uuid}").text
+    assert "There are no more nodes." in look(service, f"/nodes?before={uuid}").text
+
+
+def test_the_number_of_statements_does_not_depend_on_the_fleet(service: Service) -> None:
+    for place in range(6):
+        service.add_node(f"n{place}", traits=("CUSTOM_A",), power=False)
+        if place in (0, 5):
+            with service.statements() as statements:
+                document = look(service, "/nodes?limit=4&traits=CUSTOM_A")
+            assert len(statements) == 1
+            assert len(names(document)) == min(place + 1, 4)
+    marker = service.node("n0")["uuid"]
+    with service.statements() as statements:
+        look(service, f"/nodes?limit=4&marker={marker}")
+    assert len(statements) == 2
+
+
+#: Queries, with the status and what the page says.
+REFUSED = [
+    ("colour=red", 400, "Unexpected arguments: colour"),
+    ("colour=", 400, "Unexpected arguments: colour"),
+    ("conductor=c1", 400, "Unexpected arguments: conductor"),
+    ("sort_key=name", 400, "Unexpected arguments: sort_key"),
+    ("traits=nvme", 400, "Invalid traits"),
+    ("provision_state=availabel", 400, "Did you mean 'available'?"),
+    ("maintenance=perhaps", 400, "Invalid maintenance"),
+    ("limit=0", 400, "limit"),
+    ("limit=-1", 400, "limit"),
+    (f"limit={'9' * 5000}", 400, "limit"),
+    ("limit=x", 400, "limit"),
+    ("owner=a&owner=b", 400, "one value for owner"),
+    ("marker=n1", 400, "Expected UUID for marker: n1"),
+    ("before=%3Cb%3E", 400, "Expected UUID for before: <b>"),
+    (f"marker={UNKNOWN}", 404, "Begin with the first page"),
+    (f"before={UNKNOWN}", 404, "Begin with the first page"),
+    (f"marker={UNKNOWN}&before={UNKNOWN}", 400, "either after a marker or before one"),
+    ("owner=a%00b", 400, "NUL"),
+    ("owner=%ED%A0%80", 400, "UTF-8"),
+    (f"chassis_uuid={UNKNOWN}", 404, UNKNOWN),
+    ("traits=" + ",".join(f"CUSTOM_{n}" for n in range(300)), 200, "No node passes these filters."),
+    (f"resource_class={'x' * 3000}", 200, "No node passes these filters."),
+    (f"owner={quote(HOSTILE)}", 200, HOSTILE),
+    (f"traits={quote(HOSTILE)}", 400, "Invalid traits"),
+    ("limit=100000", 200, "There are no nodes."),
+]
+
+
+def test_what_is_odd(service: Service) -> None:
+    for query, status, said in REFUSED:
+        assert said in look(service, f"/nodes?{query}", status).text, query[:60]
+
+
+@pytest.mark.sqlite_only
+def test_a_refused_value_can_be_mended_in_the_form(service: Service) -> None:
+    document = look(service, "/nodes?traits=nvme&resource_class=gold", 400)
+    values = {each["name"]: each["value"] for each in document.all("input")}
+    assert (values["traits"], values["resource_class"]) == ("nvme", "gold")
+    assert [each["role"] for each in document.all("p") if each.get("role")] == ["alert"]
+
+
+def test_hostile_names_are_texts(service: Service) -> None:
+    uuid = service.add_node(None, power=False)
+    service.set_columns(uuid, resource_class=HOSTILE, owner=HOSTILE, conductor_group=HOSTILE, driver=HOSTILE)
+    (row,) = look(service, "/nodes").rows(NODES)
+    assert row[0] == uuid
+    assert row[1] == row[5] == row[6] == row[7] == HOSTILE
+
+
+def test_tenants_see_their_own(database_url: str) -> None:
+    with Service(database_url, api={"auth_strategy": "noauth2"}) as service:
+        service.add_conductor("c1")
+        bert = service.add_node("bert", owner="b", power=False)
+        leased = service.add_node("leased", owner="b", lessee="a", power=False)
+        anna = {"X-Auth-Token": "anna:a", "X-Roles": "reader"}
+        assert names(look(service, "/nodes", **ADMIN)) == ["bert", "leased"]
+        assert names(look(service, "/nodes", **anna)) == ["leased"]
+        assert names(look(service, "/nodes?owner=b", **anna)) == ["leased"]
+        gone = look(service, f"/nodes?marker={bert}", 404, **anna).text
+        assert gone == look(service, f"/nodes?marker={UNKNOWN}", 404, **anna).text.replace(UNKNOWN, bert)
+        assert names(look(service, f"/nodes?before={leased}", **anna)) == []
+        look(service, "/nodes?project=b", 403, **anna)
+        look(service, "/nodes", 401)

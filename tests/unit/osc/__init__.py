@@ -1,0 +1,1 @@
+"""The plug-in of the ``openstack`` command, without a service."""

@@ -1,0 +1,58 @@
+"""Options as queries."""
+
+import argparse
+
+import pytest
+from osc_lib.exceptions import CommandError
+
+from baremetal_sched.baremetal.projection import resource_class_of
+from baremetal_sched.osc.output import plain
+from baremetal_sched.osc.query import add_query_options, candidate_query, placement_class
+
+
+def query(*words: str) -> str | None:
+    """The query that the options mean."""
+    parser = argparse.ArgumentParser()
+    add_query_options(parser)
+    return candidate_query(parser.parse_args(words))
+
+
+QUERIES = {
+    "": None,
+    "--query ?resources=A:1": "resources=A:1",
+    "--resource A=1 --resource B:2": "resources=A:1,B:2",
+    "--resource A=1 --required T --forbidden U --required V": "resources=A:1&required=T,V,!U",
+    "--required T,U --required V": "required=V&required=in:T,U",
+    "--member-of a --member-of b,c --in-tree d": "member_of=a&member_of=in:b,c&in_tree=d",
+    "--group 1 --resource A=1 --required T --group _x --resource A=2 --group-policy isolate": (
+        "resources1=A:1&required1=T&resources_x=A:2&group_policy=isolate"
+    ),
+    "--resource A=1 --required <b>&x=1": "resources=A:1&required=%3Cb%3E%26x%3D1",
+}
+
+
+@pytest.mark.parametrize("options", QUERIES)
+def test_queries(options: str) -> None:
+    assert query(*options.split()) == QUERIES[options]
+
+
+@pytest.mark.parametrize("amount", ["A", "A=", "=1", "A=-1", "A=x", "A=\u0661"])
+def test_amounts_that_are_none(amount: str) -> None:
+    with pytest.raises(CommandError, match="CLASS=AMOUNT"):
+        query("--resource", amount)
+
+
+def test_groups_that_cannot_be(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        query("--group", "a b", "--resource", "A=1")
+    assert "the name of a group" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["gold", "gold.v1", "CUSTOM_GOLD", "a--b", "Größe", "x_", ""])
+def test_classes_are_named_as_the_service_does(name: str) -> None:
+    assert placement_class(name) == resource_class_of(name)
+
+
+def test_terminals_are_told_nothing() -> None:
+    assert plain("a\x1b[31mb\u202ec\n\x00") == "a\\u001b[31mb\\u202ec\\u000a\\u0000"
+    assert plain(None) == ""

@@ -1,0 +1,200 @@
+"""Pictures: well-formed, escaped, with names for screen readers, and of a bounded size whatever they show."""
+
+import re
+from importlib.resources import files
+from xml.etree import ElementTree
+
+import pytest
+from markupsafe import Markup
+
+from baremetal_sched.ui.pictures.bars import bar
+from baremetal_sched.ui.pictures.heat_map import LEVELS, MOST_COLUMNS, MOST_ROWS, Cell, grid, heat_map
+from baremetal_sched.ui.pictures.markup import compact, element, shortened
+from baremetal_sched.ui.pictures.ring import COLOURS, MOST_ARCS, Member, ring
+
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = "</title><script>alert(1)</script>\u202e\x00\x1b\ud800\" onload='x' &amp;"
+
+
+def parsed(picture: Markup) -> ElementTree.Element:
+    root = ElementTree.fromstring(str(picture))
+    assert root.tag == f"{SVG}svg"
+    assert not [each for each in root.iter() if "style" in each.attrib or each.tag in (f"{SVG}script", f"{SVG}style")]
+    return root
+
+
+def named(root: ElementTree.Element) -> tuple[str, str]:
+    """The name and the description that a screen reader finds."""
+    by_id = {each.get("id"): each for each in root.iter() if each.get("id")}
+    assert root.get("role") == "img"
+    title, description = (by_id[root.get(f"aria-{what}")] for what in ("labelledby", "describedby"))
+    assert (title.tag, description.tag) == (f"{SVG}title", f"{SVG}desc")
+    return title.text or "", description.text or ""
+
+
+def texts(root: ElementTree.Element) -> list[str]:
+    return ["".join(each.itertext()) for each in root.iter(f"{SVG}text")]
+
+
+def of_class(root: ElementTree.Element, name: str) -> list[ElementTree.Element]:
+    return [each for each in root.iter() if name in each.get("class", "").split()]
+
+
+def equal(number: int, dead: int = 0) -> list[Member]:
+    alive = number - dead
+    return [
+        Member(f"c{place}", place >= dead, 7 if place >= dead else 0, 1 / alive if place >= dead else 0.0, 1 / number)
+        for place in range(number)
+    ]
+
+
+@pytest.mark.parametrize(("number", "dead", "arcs"), [(1, 0, 1), (2, 0, 2), (3, 1, 5), (200, 0, MOST_ARCS), (2, 2, 2)])
+def test_a_ring_has_an_arc_of_each_conductor(number: int, dead: int, arcs: int) -> None:
+    root = parsed(ring("r", "rack1", equal(number, dead), 21))
+    assert len(of_class(root, "arc")) == arcs
+    assert len(of_class(root, "dead")) == dead
+    title, description = named(root)
+    assert title == "rack1"
+    assert ("is dead" in description) == bool(dead)
+    assert ("not served" in description) == (number == dead)
+    assert f"{number - dead} of {number} alive" in texts(root)
+    assert len(str(ring("r", "rack1", equal(number, dead), 21))) < 30_000
+
+
+def test_a_ring_without_conductors() -> None:
+    root = parsed(ring("r", "rack1", [], 0))
+    assert named(root)[1] == "No conductor is registered. 0 nodes served by none."
+    assert len(of_class(root, "no-conductor")) == 1
+    assert texts(root) == ["0", "nodes", "no conductor"]
+
+
+def test_dead_conductors_are_hatched_and_their_part_is_told() -> None:
+    members = [Member("a", True, 4, 1.0, 0.6), Member("b", False, 0, 0.0, 0.4)]
+    root = parsed(ring("group-1", "rack1", members, 4))
+    (dead,) = of_class(root, "dead")
+    (pattern,) = root.iter(f"{SVG}pattern")
+    assert dead.get("fill") == f"url(#{pattern.get('id')})"
+    assert [each.text for each in dead.iter(f"{SVG}title")] == ["2: b, dead, 40.0 %"]
+    assert named(root)[1] == "4 nodes. 1: a has 100.0 % of the ring and 4 nodes; 2: b is dead."
+    # A part of nearly nothing has an arc, and no number in it.
+    root = parsed(ring("r", "t", [Member("a", True, 1, 0.999999, 1.0), Member("b", True, 1, 1e-9, 0.0)], 3))
+    assert len(of_class(root, "arc")) == 2
+    assert [each.text for each in of_class(root, "arc-label")] == ["1"]
+
+
+def test_a_heat_map_has_the_numbers() -> None:
+    cells = {("gold", "rack1"): Cell(3, 40), ("gold", "(none)"): Cell(0, 2), ("silver", "rack1"): Cell(5, 5)}
+    root = parsed(heat_map("h", "Capacity", grid(cells)))
+    assert [each for each in texts(root) if "/" in each] == ["0 / 2", "3 / 40", "5 / 5"]
+    assert texts(root)[:2] == ["(none)", "rack1"]
+    assert [each in texts(root) for each in LEVELS] == [True] * len(LEVELS)
+    assert named(root) == (
+        "Capacity",
+        "2 rows and 2 columns, 8 of 47 machines free. Each cell has the free and all machines; the table has the same.",
+    )
+    assert len(of_class(root, "heat-empty")) == 1
+
+
+@pytest.mark.parametrize(
+    ("free", "total", "level"),
+    [(0, 0, 0), (0, 9, 0), (1, 1000, 1), (1, 4, 1), (2, 4, 2), (3, 4, 3), (4, 5, 4), (9, 9, 4)],
+)
+def test_levels_of_the_scale(free: int, total: int, level: int) -> None:
+    assert Cell(free, total).level == level
+
+
+def test_a_heat_map_is_bounded() -> None:
+    cells = {(f"class{row}", f"group{column}"): Cell(1, 2 + row) for row in range(100) for column in range(50)}
+    shown = grid(cells)
+    assert (len(shown.rows), len(shown.columns)) == (MOST_ROWS, MOST_COLUMNS)
+    assert "class99" in shown.rows
+    assert "class0" not in shown.rows
+    assert shown.left_out == "70 more rows and 38 more columns with fewer machines are not shown."
+    picture = heat_map("h", "Capacity", shown)
+    assert shown.left_out in named(parsed(picture))[1]
+    assert len(picture) < 150_000
+    assert parsed(heat_map("h", "Capacity", grid({}))).get("role") == "img"
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "alone", "lengths"),
+    [(0, 0, 0, (0, 0)), (1, 10**12, 0, (1, 0)), (50, 100, 25, (80, 40)), (5, 1, 9, (160, 160)), (-1, 5, 0, (0, 0))],
+)
+def test_a_bar(part: int, whole: int, alone: int, lengths: tuple[float, float]) -> None:
+    root = parsed(bar(part, whole, alone=alone))
+    assert root.get("aria-hidden") == "true"
+    (long,), (short,) = of_class(root, "bar"), of_class(root, "bar-alone")
+    assert (float(long.get("width", "")), float(short.get("width", ""))) == lengths
+
+
+def test_hostile_names_are_text() -> None:
+    members = [Member(HOSTILE, True, 1, 0.5, 0.4), Member(HOSTILE, False, 0, 0.0, 0.6)]
+    for picture in (
+        ring("r", HOSTILE, members, 10**30),
+        heat_map("h", HOSTILE, grid({(HOSTILE * 9, HOSTILE): Cell(10**20, 10**25)})),
+    ):
+        root = parsed(picture)
+        assert named(root)[0] == "</title><script>alert(1)</script>\ufffd\ufffd\ufffd\ufffd\" onload='x' &amp;"
+        assert "<script" not in picture
+        assert "\u202e" not in picture
+
+
+def test_elements_escape_texts_and_attributes() -> None:
+    assert element("text", "<b>", element("tspan", "&"), x=1.5, y=2.0, class_='"a"', dy=None) == (
+        '<text x="1.5" y="2" class="&#34;a&#34;">&lt;b&gt;<tspan>&amp;</tspan></text>'
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0"),
+        (9_999, "9999"),
+        (10_000, "10k"),
+        (10_999, "10k"),
+        (123_456, "123k"),
+        (999_999, "999k"),
+        (1_250_000, "1.2M"),
+        (50_000_000, "50M"),
+        (10**9, "1G"),
+        (7 * 10**12, "7T"),
+    ],
+)
+def test_compact_numbers(number: int, text: str) -> None:
+    assert compact(number) == text
+
+
+def test_shortened() -> None:
+    assert (shortened("abcd", 4), shortened("abcde", 4)) == ("abcd", "abc…")
+
+
+def colours() -> list[dict[str, str]]:
+    """The colours of the style sheet by name: those of light pages, and those of dark ones."""
+    css = (files("baremetal_sched.ui") / "static" / "pictures.css").read_text()
+    blocks = re.findall(r":root \{(.*?)\}", css, re.DOTALL)
+    return [dict(re.findall(r"--([a-z0-9-]+): (#[0-9a-f]{6});", block)) for block in blocks]
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    darker, lighter = sorted((luminance(one), luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize("number", [0, 1], ids=["light", "dark"])
+def test_texts_on_colours_can_be_read(number: int) -> None:
+    named = colours()[number]
+    grounds = [name for name in named if f"on-{name}" in named]
+    assert {f"heat-{level}" for level in range(len(LEVELS))} | {f"hue-{hue}" for hue in range(COLOURS)} <= {*grounds}
+    for ground in grounds:
+        assert contrast(named[ground], named[f"on-{ground}"]) >= 4.5, ground
+    assert contrast(named["picture-ground"], named["picture-text"]) >= 7
+    # The number of a dead conductor may be over the hatching.
+    assert contrast(named["dead-line"], named["on-dead"]) >= 4.5
+    assert contrast(named["bar"], named["bar-alone"]) >= 3
+    assert {*colours()[0]} == {*colours()[1]}
