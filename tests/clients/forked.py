@@ -49,8 +49,10 @@ class ForkedOpenStack(OpenStack):
 
 
 @contextmanager
-def forked_openstack(home: Path, variables: dict[str, str]) -> Iterator[ForkedOpenStack]:
-    """The command, loaded once."""
+def forked_openstack(
+    home: Path, variables: dict[str, str], python: str | Path = sys.executable
+) -> Iterator[ForkedOpenStack]:
+    """The command, loaded once, of the environment that has ``python``."""
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(home),
@@ -59,7 +61,7 @@ def forked_openstack(home: Path, variables: dict[str, str]) -> Iterator[ForkedOp
         **variables,
     }
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.clients.forked"],
+        [python, "-m", "tests.clients.forked"],
         cwd=home,
         env=environment,
         stdin=subprocess.PIPE,

@@ -70,6 +70,7 @@ def test_keep(tmp_path: Path, temporary: Path, number: signal.Signals) -> None:
         url = re.search(r"goes on at (\S+) ", running.output)
         assert url
         assert f"export OS_ENDPOINT={url[1]}/placement\n" in running.output
+        assert f"in a browser: {url[1]}/ui/\n" in running.output
         with Client(url[1]) as client:
             assert len(client.baremetal("GET", "/nodes").json()["nodes"]) == 20
         assert running.end(number, 30) == 0

@@ -13,8 +13,6 @@ import yaml
 from tests.clients.openstack import OpenStack, variables_in
 from tests.processes import conductor, serve, wait_until
 
-pytestmark = pytest.mark.slow
-
 FLEET = """
 nodes:
   - name: rack1-gold

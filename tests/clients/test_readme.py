@@ -62,5 +62,7 @@ def test_the_tour(tmp_path: Path) -> None:
     first, second = shown["openstack server show s1"], shown["openstack server show s2"]
     assert (first["status"], second["status"]) == ("ACTIVE", "ERROR")
     assert first["image"].startswith("debian (")
-    assert second["fault"]["message"] == "No valid host was found. Of 1 node, 1 is in use by an instance."
+    assert second["fault"]["message"] == (
+        "No valid host was found. No node that matches is free: of 1 node, 1 is in use by an instance."
+    )
     assert "CUSTOM_TPM" in shown["openstack server rebuild s1"]

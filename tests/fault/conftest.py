@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import KINDS, make_empty
+from tests.conftest import KINDS
+from tests.emptying import make_empty
 from tests.fault.servers import SERVERS, Server, server
 from tests.fault.troubles import SECONDS, Stage
 

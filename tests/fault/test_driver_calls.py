@@ -16,7 +16,7 @@ import requests
 from tests.processes import Client, Program, conductor, serve, wait_until
 from tests.slow_hardware import FOLDER
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sqlite_only]
 
 #: Seconds for which a request waits for its driver.
 ANSWER_TIMEOUT = 4
@@ -115,7 +115,8 @@ def test_a_conductor_that_is_killed_while_it_is_asked_something(site: Site) -> N
         wait_until(lambda: site.called("power.validate") == 1, 10, "the call")
         first.end(signal.SIGKILL)
         site.start()
-        assert asked.result().status_code in (200, 504)
+        # 503: the successor started so late that the request had ended.
+        assert asked.result().status_code in (200, 503, 504)
     assert site.called("power.validate") <= 2
     assert site.ask("GET", "/nodes/n1/validate").json()["power"] == {"result": True}
 

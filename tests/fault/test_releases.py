@@ -180,8 +180,11 @@ def test_an_upgrade_that_needs_no_stop(database_url: str, tmp_path: Path, ahead:
                 Load(newer_url).running() as newer_load,
             ):
                 time.sleep(SECONDS)
-        assert set(load.statuses() + newer_load.statuses()) <= {200, 202, 204, 409}, load.statuses()
-        assert newer_load.statuses()[204] > WRITERS
+                wait_until(lambda: newer_load.statuses()[204] > WRITERS, 60, "the newer release to write")
+        # SQLite has one writer at a time, and one that waited for too long is told to come back.
+        busy = {503} if database_url.startswith("sqlite") else set()
+        assert set(load.statuses() + newer_load.statuses()) <= {200, 202, 204, 409} | busy, load.statuses()
+        assert load.without_retry_after + newer_load.without_retry_after == 0
     assert db(tmp_path, "check", "--database", database_url) == "ok\n"
     assert db(ahead, "check", "--database", database_url) == "ok\n"
     assert scalar(database_url, "SELECT version_num FROM alembic_version") == NEXT

@@ -10,6 +10,8 @@ from tests.conformance.policies.cases import refused
 from tests.conformance.policies.matrix import KNOWN, RESOURCES, Services, services
 from tests.conformance.policies.ours import build
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="session")
 def world_file(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -1,0 +1,97 @@
+"""One browser for these tests, and the services that it visits. They are closed before other tests run: Playwright has
+an event loop in this thread."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from shutil import copy
+from threading import Thread
+
+import pytest
+from playwright.sync_api import Browser
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+from tests.clients.browser import chromium, fleets
+from tests.service import Service
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    """The browser; tests that ask for it are skipped where it is not installed."""
+    if chromium.program() is None:
+        pytest.skip("there is no chromium here: install Debian's package chromium")
+    with chromium.chromium() as running:
+        yield running
+
+
+@dataclass(frozen=True)
+class Served:
+    """A service in this process, and its address."""
+
+    service: Service
+    url: str
+
+
+class _Quiet(WSGIRequestHandler):
+    def log(self, *arguments: object) -> None:
+        """Say nothing: the service logs requests itself."""
+
+
+@contextmanager
+def in_thread(service: Service) -> Iterator[Served]:
+    """Serve the service on loopback."""
+    server = make_server("127.0.0.1", 0, service.app, threaded=True, request_handler=_Quiet)
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield Served(service, f"http://127.0.0.1:{server.server_port}")
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+FLEETS: dict[int, Callable[[Path], None]] = {
+    0: lambda path: None,
+    20: lambda path: fleets.twenty(f"sqlite:///{path}"),
+    fleets.SIZE: fleets.large,
+}
+
+
+@contextmanager
+def _served(size: int, template: Path, folder: Path) -> Iterator[Served]:
+    """A service over a copy of the empty database that has a fleet of this size."""
+    path = folder / "fleet.sqlite"
+    copy(template, path)
+    path.chmod(0o600)
+    FLEETS[size](path)
+    with Service(f"sqlite:///{path}", api={"auth_strategy": "none"}) as service, in_thread(service) as served:
+        yield served
+
+
+@pytest.fixture(scope="package")
+def served(
+    browser: Browser, sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[int], Served]]:
+    """A service with a fleet of a size, the same each time that it is asked for."""
+    with ExitStack() as stack:
+
+        @cache
+        def serve(size: int) -> Served:
+            return stack.enter_context(_served(size, sqlite_template, tmp_path_factory.mktemp("fleet")))
+
+        yield serve
+
+
+@pytest.fixture(params=FLEETS, ids=lambda size: f"{size} nodes")
+def fleet(request: pytest.FixtureRequest, served: Callable[[int], Served]) -> Served:
+    """A service with a fleet of each size."""
+    return served(request.param)
+
+
+@pytest.fixture
+def twenty(served: Callable[[int], Served]) -> Served:
+    """A service with 20 nodes."""
+    return served(20)

@@ -1,0 +1,153 @@
+"""Fleets of three sizes, in databases of their own: nothing at all, 20 nodes of all sorts with hostile words wherever
+there is room for words, and 50,000."""
+
+from pathlib import Path
+
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import conductors, history, nodes
+from baremetal_sched.db.clock import epoch
+from baremetal_sched.db.models import Base, Conductor, Inventory, Node, NodeTrait, ProviderTrait, ResourceProvider
+from baremetal_sched.db.transaction import Database
+from baremetal_sched.settings import load
+from tests.benchmarks.baremetal import seeding
+from tests.benchmarks.baremetal.fleet import Fleet
+from tests.benchmarks.stores import Store
+from tests.service import Service
+
+_YEAR = 365 * 24 * 3600
+
+#: Markup, text from right to left, a page's own words, a very long word, and letters that are made of several.
+SCRIPT = "<script>alert(1)</script>"
+IMAGE = "\"'><img src=http://localhost:1/x onerror=alert(1)>"
+LINK = "javascript:alert(1)"
+TEMPLATE = "{{ 7 * 7 }}{% include 'base.html' %}"
+REVERSED = "\u202egnp.elihw\u2066 \u05d0\u05d1\u05d2 ]]>-->"
+LONG = "w" * 80
+COMBINED = "Z\u0351\u036b\u0343a\u0334l\u0338go \U0001f469\u200d\U0001f680"
+WORDS = (SCRIPT, IMAGE, LINK, TEMPLATE, REVERSED, LONG, COMBINED)
+
+PASSWORD = "browser-ipmi-7"
+CLAIMED = "cccccccc-0000-4000-8000-000000000020"
+
+
+def twenty(url: str) -> None:
+    """20 nodes in the database at ``url``: by what they are called, of class gold, but for those named otherwise."""
+    with Service(url) as service:
+        service.add_conductor("c1")
+        service.add_conductor("c2", "rack1")
+        for number, words in enumerate(WORDS):
+            uuid = service.add_node(
+                f"hostile-{number}",
+                resource_class=words,
+                owner=words,
+                lessee=words,
+                description=words,
+                extra={words: [words]},
+                properties={"cpu_arch": words},
+                driver_info={"ipmi_password": PASSWORD, "ipmi_address": words},
+            )
+            service.set_columns(uuid, instance_name=words, last_error=words, shard=words, maintenance_reason=words)
+            service.database.write(lambda session, uuid=uuid, words=words: _remember(session, uuid, words))
+        _ordinary(service)
+        uuid = service.add_node("long-" + "n" * 250, resource_class=LONG, traits=(f"CUSTOM_{'T' * 248}",))
+        service.baremetal("PUT", f"/nodes/{uuid}/maintenance", {"reason": f"{SCRIPT} {LONG * 5}"})
+        for word in (SCRIPT, REVERSED):
+            service.set_columns(service.add_node(resource_class=None), conductor_group=word)
+        service.database.write(_let_live)
+        # This one has died.
+        service.database.write(
+            lambda session: session.execute(
+                update(Conductor).where(Conductor.hostname == "c2").values(heartbeat_at=epoch() - _YEAR)
+            )
+        )
+
+
+def _ordinary(service: Service) -> None:
+    """Machines in all sorts of states."""
+    for name in ("gold-1", "gold-2", "gold-3", "gold-4"):
+        service.add_node(name, traits=("CUSTOM_NVME", "HW_CPU_X86_VMX"))
+    claimed = service.add_node("claimed", traits=("CUSTOM_NVME", "CUSTOM_GPU"))
+    service.claim(CLAIMED, claimed)
+    service.add_node("no-power", power=False)
+    service.set_columns(service.add_node("cleaning"), provision_state="clean wait")
+    service.set_columns(service.add_node("failed"), provision_state="deploy failed", last_error="The disk is full.")
+    service.set_columns(service.add_node("locked"), reservation="c1")
+    service.add_node("waiting", conductor_group="rack1", resource_class="silver", traits=("CUSTOM_NVME",))
+
+
+def _remember(session: Session, uuid: str, words: str) -> None:
+    history.record(session, nodes.find_for_change(session, uuid), words, event_type="provision", conductor="c1")
+
+
+def _let_live(session: Session) -> None:
+    """No conductor runs in these tests: those that are registered stay alive all the same."""
+    session.execute(update(Conductor).values(heartbeat_at=epoch() + _YEAR))
+
+
+class _Seeds(Fleet):
+    classes = [f"metal-{number}" for number in range(40)]
+    each = 2
+
+
+#: Groups of the large fleet; no conductor serves those whose number is a multiple of ten.
+GROUPS = 60
+SIZE = 50_000
+_SEEDS = 1_000
+
+#: How the tables of nodes are copied: the columns that differ in each copy, which is ``n`` rows further on.
+_COPIED: dict[type[Base], dict[str, str]] = {
+    Node: {
+        "id": "id + n",
+        "uuid": "substr(uuid, 1, 24) || printf('%012x', id + n)",
+        "name": "'node-' || (id + n)",
+        "instance_uuid": "substr(instance_uuid, 1, 24) || printf('%012x', id + n)",
+    },
+    NodeTrait: {"node_id": "node_id + n"},
+    ResourceProvider: {
+        "id": "id + n",
+        "uuid": "substr(uuid, 1, 24) || printf('%012x', id + n)",
+        "name": "substr(uuid, 1, 24) || printf('%012x', id + n)",
+        "root_id": "root_id + n",
+    },
+    ProviderTrait: {"provider_id": "provider_id + n"},
+    Inventory: {"provider_id": "provider_id + n"},
+}
+_HELD_BACK = "SELECT id FROM nodes WHERE provision_state = 'clean wait' OR maintenance OR power_state IS NULL"
+_VARIETY = (
+    f"UPDATE nodes SET conductor_group = 'rack-' || (id / 7 % {GROUPS})",
+    "UPDATE nodes SET provision_state = 'clean wait' WHERE id % 10 = 3 AND instance_uuid IS NULL",
+    "UPDATE nodes SET maintenance = 1, maintenance_reason = 'no fan' WHERE id % 25 = 4 AND instance_uuid IS NULL",
+    "UPDATE nodes SET power_state = NULL WHERE id % 25 = 6 AND instance_uuid IS NULL",
+    f"UPDATE inventories SET reserved = 1, capacity = 0 WHERE provider_id IN ({_HELD_BACK})",
+    f"UPDATE resource_providers SET withheld = 1 WHERE id IN ({_HELD_BACK})",
+)
+
+
+def large(path: Path) -> None:
+    """50,000 nodes in the SQLite database at ``path``, in 60 groups and of 40 classes."""
+    store = Store("sqlite", "sqlite://", path.stem, path.parent)
+    seeding.seed_ours(store, _Seeds(_SEEDS))
+    with store.engine.begin() as connection:
+        for model, changed in _COPIED.items():
+            columns = [column.name for column in model.__table__.columns if column.computed is None]
+            connection.exec_driver_sql(
+                "WITH RECURSIVE copies(n) AS "
+                f"(SELECT {_SEEDS} UNION ALL SELECT n + {_SEEDS} FROM copies WHERE n + {_SEEDS} < {SIZE}) "
+                f"INSERT INTO {model.__tablename__} ({', '.join(columns)}) "
+                f"SELECT {', '.join(changed.get(name, name) for name in columns)} FROM {model.__tablename__}, copies"
+            )
+        for statement in _VARIETY:
+            connection.exec_driver_sql(statement)
+    store.analyze()
+    database = Database(load(overrides={"database": {"connection": f"sqlite:///{path}"}}))
+    database.write(_enter_conductors)
+    database.write(_let_live)
+    database.dispose()
+
+
+def _enter_conductors(session: Session) -> None:
+    for number in range(GROUPS):
+        if number % 10:
+            conductors.register(session, f"conductor-{number}", f"rack-{number}", seeding.SERVED)

@@ -1,0 +1,72 @@
+"""Every page at 0, 20 and 50,000 nodes: structure, contrast in light and dark, width at a desk and on a phone."""
+
+import pytest
+from playwright.sync_api import Browser
+
+from baremetal_sched.ui.routes import PAGES
+from tests.clients.browser import checks
+from tests.clients.browser.chromium import DESK, PHONE, Visit
+from tests.clients.browser.conftest import Served
+
+pytestmark = pytest.mark.slow
+
+#: Queries that change what a page shows.
+QUERIES: dict[str, list[str]] = {
+    "/find": [
+        "class=gold",
+        "class=gold&required=CUSTOM_NVEM,CUSTOM_NVME&forbidden=HW_CPU_X86_VMX&wanted=9",
+        "class=metal-7&required=CUSTOM_QUALITY_01,CUSTOM_QUALITY_02",
+    ],
+    "/capacity": ["traits=CUSTOM_NVME"],
+    "/nodes": ["traits=CUSTOM_NVME,HW_CPU_X86_VMX", "resource_class=nothing"],
+}
+#: No page needs more statements, whatever the size of the fleet.
+_STATEMENTS = 20
+#: So many pages of single things are looked at.
+_FOLLOWED = 5
+
+
+def addresses(visit: Visit, path: str) -> list[str]:
+    """Return where a page is found: those of single things where the list above them leads."""
+    above, is_of_one, _ = path.partition("/<")
+    if not is_of_one:
+        return [f"/ui{path}", *(f"/ui{path}?{query}" for query in QUERIES.get(path, ()))]
+    links = visit.open(f"/ui{above}").locator(f"main a[href^='/ui{above}/']")
+    found: list[str] = list(dict.fromkeys(links.evaluate_all("all => all.map(each => each.getAttribute('href'))")))
+    return found[:: max(1, len(found) // _FOLLOWED)]
+
+
+def judge(visit: Visit) -> list[str]:
+    """Return what is wrong with the page that is shown, at a desk and on a phone, in light and in dark."""
+    page = visit.page
+    found = checks.structure(page)
+    for size in (DESK, PHONE):
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        found += [f"{size[0]} wide: {one}" for one in checks.width(page)]
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        found += [f"{scheme}: {one}" for one in checks.contrast(page)]
+    return found
+
+
+@pytest.mark.parametrize("path", [page.path for page in PAGES])
+def test_page(browser: Browser, fleet: Served, path: str) -> None:
+    wrong = []
+    with Visit(browser, fleet.url) as visit:
+        for address in addresses(visit, path):
+            with fleet.service.statements() as seen:
+                visit.open(address)
+            assert len(seen) <= _STATEMENTS, seen
+            wrong += [f"{address}: {one}" for one in judge(visit)]
+            visit.page.set_viewport_size({"width": DESK[0], "height": DESK[1]})
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "path", ["/ui/nowhere", "/ui/nodes?marker=nothing", "/ui/?surprise=%3Cscript%3Ealert(1)%3C/script%3E"]
+)
+def test_errors(browser: Browser, twenty: Served, path: str) -> None:
+    """Pages of errors are pages, too."""
+    with Visit(browser, twenty.url) as visit:
+        visit.open(path, 404 if "nowhere" in path else 400)
+        assert judge(visit) == []

@@ -1,0 +1,118 @@
+"""What a screen reader says of each page: landmarks, headings, labels, captions, names of pictures."""
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.clients.browser.chromium import Visit
+from tests.clients.browser.conftest import Served
+
+pytestmark = pytest.mark.slow
+
+#: Parts of what is said, by page; what stands between them may be there.
+EXPECTED = {
+    "/ui/": """
+        - link "Skip to content"
+        - banner:
+          - navigation "Pages":
+            - list:
+              - listitem:
+                - link "Fleet"
+              - listitem:
+                - link "Nodes"
+        - main:
+          - heading "Fleet" [level=1]
+          - term: Nodes
+          - definition: "20"
+          - term: Conductors alive
+          - definition: 1 of 2
+          - region "Health":
+            - heading "Health" [level=2]
+            - region "Conductor groups with nodes that no live conductor serves":
+              - table "Conductor groups with nodes that no live conductor serves":
+                - rowgroup:
+                  - row:
+                    - columnheader "Conductor group"
+                - rowgroup:
+                  - row:
+                    - rowheader "rack1"
+          - region "By provision state":
+            - region "Nodes by provision state":
+              - table "Nodes by provision state":
+                - rowgroup:
+                  - row "clean wait 1 0":
+                    - rowheader "clean wait"
+          - region "By resource class":
+            - region "Nodes by resource class":
+              - table "Nodes by resource class"
+        - contentinfo
+    """,
+    "/ui/nodes?traits=CUSTOM_GPU": """
+        - banner
+        - main:
+          - heading "Nodes" [level=1]
+          - form "Filter nodes":
+            - textbox "Has all traits": CUSTOM_GPU
+            - textbox "Has any trait of"
+            - textbox "Resource class"
+            - combobox "Provision state"
+            - button "Filter"
+          - heading "Filters" [level=2]
+          - list:
+            - listitem:
+              - link "Remove the filter traits"
+          - region "Nodes, the oldest first":
+            - table:
+              - rowgroup:
+                - row:
+                  - rowheader "claimed":
+                    - link "claimed"
+    """,
+    "/ui/nodes/claimed": """
+        - main:
+          - heading "Node claimed" [level=1]
+          - list "State":
+            - listitem: available
+            - listitem: power on
+          - region "On offer":
+            - heading "On offer" [level=2]
+          - region "Facts":
+            - heading "Facts" [level=2]
+            - term: Conductor group
+            - definition: (default)
+          - region "Traits":
+            - list:
+              - listitem:
+                - link "CUSTOM_GPU"
+          - region "History":
+            - heading "History" [level=2]
+    """,
+    "/ui/groups": """
+        - main:
+          - heading "Conductor groups" [level=1]
+          - region "Conductor groups":
+            - table "Conductor groups":
+              - rowgroup:
+                - row:
+                  - rowheader "(default)":
+                    - link "(default)"
+    """,
+    "/ui/groups/rack1": """
+        - main:
+          - heading "Conductor group rack1" [level=1]
+          - region "Driver fake-hardware":
+            - heading "Driver fake-hardware" [level=2]
+            - figure /Inner ring/:
+              - img "Ring of the driver fake-hardware in the conductor group rack1"
+            - region "Conductors of the ring of fake-hardware":
+              - table:
+                - rowgroup:
+                  - row:
+                    - rowheader "c2"
+    """,
+}
+
+
+@pytest.mark.parametrize("path", EXPECTED)
+def test_what_is_said(browser: Browser, twenty: Served, path: str) -> None:
+    with Visit(browser, twenty.url) as visit:
+        expect(visit.open(path).locator("body")).to_match_aria_snapshot(EXPECTED[path], timeout=5000)

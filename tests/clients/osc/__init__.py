@@ -1,0 +1,1 @@
+"""Our commands in the ``openstack`` command, installed beside those of others."""
