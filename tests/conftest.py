@@ -2,32 +2,33 @@
 
 Every test that asks for ``database_url`` (and so for ``service``) runs on SQLite, and on each database that
 TEST_DATABASE_URLS names (URLs separated by blanks; their tables are dropped and made anew), unless it has the mark
-``sqlite_only``.
+``sqlite_only``. Tests of requests and of conductors run on one of those databases each, unless TEST_EVERY_DATABASE is
+set: what databases do differently is tested in the other folders.
 """
 
 import io
 import logging
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pymysql
 import pytest
 import structlog
-from sqlalchemy import create_engine, func, select, text
 from xdist.scheduler import LoadScopeScheduling
 
 from baremetal_sched import logs
+from baremetal_sched.app import settle
 from baremetal_sched.db import schema
-from baremetal_sched.db.engine import database_url as normal_url
-from baremetal_sched.db.models import Base, ResourceClass, Trait
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.placement.names import STANDARD_CLASSES, STANDARD_TRAITS, sync_standard_names
+from baremetal_sched.placement.names import sync_standard_names
 from baremetal_sched.settings import load
-from tests import leaks
+from tests import compiled, emptying, leaks
 from tests.service import Service
+from tests.slowness import Slowness
 
 SERVERS = os.environ.get("TEST_DATABASE_URLS", "").split()
 
@@ -36,14 +37,40 @@ SERVERS = os.environ.get("TEST_DATABASE_URLS", "").split()
 KINDS = {url.split(":")[0].split("+")[0]: url for url in SERVERS}
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Slowness())
+
+
+def pytest_collection_finish() -> None:
+    """Garbage is collected as in production: not among thousands of tests, again and again."""
+    settle()
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "database_kind" in metafunc.fixturenames:
-        kinds = {} if metafunc.definition.get_closest_marker("sqlite_only") else KINDS
+        kinds = _servers_of(metafunc.definition)
         metafunc.parametrize("database_kind", ["sqlite", *kinds.values()], ids=["sqlite", *kinds])
 
 
+def _servers_of(definition: Any) -> Mapping[str, str]:
+    """The servers that a test runs on, by kind."""
+    if definition.get_closest_marker("sqlite_only"):
+        return {}
+    if not KINDS or "TEST_EVERY_DATABASE" in os.environ or not definition.nodeid.startswith(_ON_ONE_SERVER):
+        return KINDS
+    kind = sorted(KINDS)[crc32(definition.nodeid.encode()) % len(KINDS)]
+    return {kind: KINDS[kind]}
+
+
+#: Folders of tests that run on one server each.
+_ON_ONE_SERVER = tuple(
+    f"tests/functional/{name}/"
+    for name in ("baremetal", "compute", "conductor", "fuzz", "image", "scheduling", "tenants", "ui")
+)
+
+
 #: Tests that share what takes long to start: one process has them all.
-_TOGETHER = ("tests/clients/nova/", "tests/clients/keystone/")
+_TOGETHER = ("tests/clients/nova/", "tests/clients/keystone/", "tests/clients/browser/")
 
 
 class _OneWorkerPerServer(LoadScopeScheduling):
@@ -76,8 +103,19 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def servers() -> Iterator[Mapping[str, emptying.Server]]:
+    """The databases of TEST_DATABASE_URLS, by URL, each with a connection that stays."""
+    found = {url: emptying.Server(url) for url in SERVERS}
+    yield found
+    for server in found.values():
+        server.close()
+
+
 @pytest.fixture
-def database_url(database_kind: str, sqlite_template: Path, tmp_path: Path) -> Iterator[str]:
+def database_url(
+    database_kind: str, sqlite_template: Path, servers: Mapping[str, emptying.Server], tmp_path: Path
+) -> Iterator[str]:
     """URL of an empty database with schema and standard names."""
     if database_kind == "sqlite":
         path = tmp_path / "test.sqlite"
@@ -85,23 +123,8 @@ def database_url(database_kind: str, sqlite_template: Path, tmp_path: Path) -> I
         path.write_bytes(sqlite_template.read_bytes())
         yield f"sqlite:///{path}"
     else:
-        make_empty(database_kind)
+        servers[database_kind].make_empty()
         yield database_kind
-
-
-def make_empty(url: str) -> None:
-    """Empty the tables that tests fill; the schema and the standard names are made when they are missing."""
-    settings = load(overrides={"database": {"connection": url}})
-    database = Database(settings)
-    if schema.current(database.engine) != schema.head():
-        _drop_everything(url)
-        schema.upgrade(database.engine)
-    _delete_rows(database)
-    with database.engine.connect() as connection:
-        there = [connection.scalar(select(func.count()).select_from(model)) for model in (Trait, ResourceClass)]
-    if there != [len(STANDARD_TRAITS), len(STANDARD_CLASSES)]:
-        database.write(sync_standard_names)
-    database.dispose()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -121,31 +144,6 @@ def certificates() -> Iterator[None]:
         yield
 
 
-def _delete_rows(database: Database) -> None:
-    kept = {"traits", "resource_classes", "schema_state"}  # the standard names stay
-    statements = [
-        "UPDATE resource_providers SET parent_id = NULL, root_id = NULL",
-        *(f"DELETE FROM {table.name}" for table in reversed(Base.metadata.sorted_tables) if table.name not in kept),
-        *(f"DELETE FROM {table} WHERE name LIKE 'CUSTOM!_%' ESCAPE '!'" for table in ("resource_classes", "traits")),
-    ]
-    with database.engine.begin() as connection:
-        for statement in statements:
-            connection.execute(text(statement))
-
-
-def _drop_everything(url: str) -> None:
-    engine = create_engine(normal_url(url))
-    with engine.begin() as connection:
-        if engine.dialect.name == "postgresql":
-            connection.execute(text("DROP SCHEMA public CASCADE"))
-            connection.execute(text("CREATE SCHEMA public"))
-        else:
-            connection.execute(text("SET FOREIGN_KEY_CHECKS = 0"))
-            for (table,) in connection.execute(text("SHOW TABLES")).all():
-                connection.execute(text(f"DROP TABLE `{table}`"))
-    engine.dispose()
-
-
 @pytest.fixture
 def service(database_url: str) -> Iterator[Service]:
     """The service, in process, with one live conductor in the default group."""
@@ -160,6 +158,13 @@ def watched() -> Iterator[None]:
     logs.configure(load())
     logging.getLogger().handlers.clear()
     with leaks.watched():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_statements() -> Iterator[None]:
+    """What is compiled for one test is there for the others."""
+    with compiled.shared():
         yield
 
 

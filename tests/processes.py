@@ -35,7 +35,7 @@ GUNICORN = (
 #: gunicorn does not start without a strategy.
 OPEN: Values = {"api": {"auth_strategy": "none"}}
 _READY = "baremetal-sched is ready at "
-_START_SECONDS = 30
+_START_SECONDS = 120
 _END_SECONDS = 15
 _LINES_SHOWN = 30
 

@@ -84,22 +84,22 @@ MUTANTS = (
     Mutant(
         "allocation-locked",
         "baremetal/allocation_choice.py",
-        '{"lock": Node.reservation.is_(None)}',
-        '{"lock": true()}',
+        "fitting.where(lock_check(counts=True).holds)",
+        "fitting",
         f"{ALLOCATIONS}::test_a_node_at_which_a_conductor_works_is_waited_for",
     ),
     Mutant(
         "allocation-free",
         "baremetal/allocation_choice.py",
-        "INVENTORIES.c.resource_class_id == class_id, INVENTORIES.c.free == 1, *conditions)",
-        "INVENTORIES.c.resource_class_id == class_id, *conditions)",
+        ".where(INVENTORIES.c.resource_class_id == class_id, INVENTORIES.c.free == 1)\n        .where(*wanted",
+        ".where(INVENTORIES.c.resource_class_id == class_id)\n        .where(*wanted",
         f"{ALLOCATIONS}::test_a_node_claimed_in_placement_is_not_allocated_by_its_name_either",
     ),
     Mutant(
         "allocation-changed-meanwhile",
         "baremetal/allocation_choice.py",
         'raise StaleDataError("the nodes that fit are being changed by others")',
-        "remaining = 0",
+        "pass",
         f"{RACES}::test_nodes_that_others_are_just_taking_are_no_reason_to_fail",
     ),
     Mutant(

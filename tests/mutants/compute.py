@@ -34,8 +34,8 @@ MUTANTS = (
     Mutant(
         "server-host-of-others",
         "compute/host_choice.py",
-        "            conditions[FOREIGN] = usable_by(self.project)\n",
-        "            pass\n",
+        "return () if self.project is None else (usable_by(self.project),)",
+        "return ()",
         f"{TENANTS}::test_a_server_gets_no_node_of_another_project",
     ),
     Mutant(
