@@ -1,7 +1,9 @@
 """The command line: one module per group of commands."""
 
+import gc
 import importlib
 import sys
+from types import ModuleType
 
 import click
 
@@ -30,8 +32,17 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         module, _, name = _COMMANDS[cmd_name].partition(":")
-        command: click.Command = getattr(importlib.import_module(module), name)
+        command: click.Command = getattr(_imported(module), name)
         return command
+
+
+def _imported(module: str) -> ModuleType:
+    """Import a module and all that it needs; modules are no garbage, so that none is looked for meanwhile."""
+    gc.disable()
+    try:
+        return importlib.import_module(module)
+    finally:
+        gc.enable()
 
 
 @click.group(cls=_Commands)
