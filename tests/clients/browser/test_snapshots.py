@@ -109,6 +109,57 @@ EXPECTED = {
                   - row:
                     - rowheader "c2"
     """,
+    "/ui/find?class=gold&required=CUSTOM_GPU": """
+        - main:
+          - heading "Find machines" [level=1]
+          - form "Find machines":
+            - group "By class and traits":
+              - textbox "Resource class": gold
+              - textbox "Has all traits": CUSTOM_GPU
+            - button "Find"
+          - region "No machine fits":
+            - heading "No machine fits" [level=2]
+            - paragraph: /No node that matches is free/
+          - region "What ruled out how many":
+            - region "Machines ruled out, condition by condition":
+              - table "Machines ruled out, condition by condition":
+                - rowgroup:
+                  - row:
+                    - columnheader "A machine has to fulfil this"
+                - rowgroup:
+                  - row:
+                    - rowheader /has CUSTOM_GPU/
+          - region "Machines that would fit if they were free":
+            - region "Why they are not free":
+              - table "Why they are not free":
+                - rowgroup:
+                  - row "allocated 1":
+                    - rowheader "allocated"
+    """,
+    "/ui/capacity": """
+        - main:
+          - heading "Capacity" [level=1]
+          - form "Filter machines":
+            - textbox "Has all traits"
+            - button "Filter"
+          - term: Machines
+          - definition: "20"
+          - term: Free
+          - region "By class and group":
+            - figure /Free . all machines/:
+              - region "By class and group":
+                - img "Free machines of all, by resource class (rows) and conductor group (columns)"
+          - region "Machines by resource class and conductor group, the most first":
+            - table:
+              - rowgroup:
+                - row:
+                  - columnheader "Why they are unavailable"
+              - rowgroup:
+                - row:
+                  - rowheader "gold"
+                  - rowheader "(default)":
+                    - link "(default)"
+    """,
 }
 
 

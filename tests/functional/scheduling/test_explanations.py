@@ -373,13 +373,15 @@ def test_what_shares_below_foreign_machines_is_not_there(tenants: Service) -> No
 def test_statements_do_not_grow_with_the_trees(service: Service) -> None:
     numbers = []
     query = "resources1=CUSTOM_GOLD:1&required1=CUSTOM_A&resources2=CUSTOM_GPU:1&group_policy=none"
-    for name in ("n1", "n2"):
-        node = service.add_node(name, traits=("CUSTOM_B",))
-        add_child(service, node, f"gpu-of-{name}", "CUSTOM_GPU")
+    for more in (1, 6):
+        for name in (f"n{more}-{number}" for number in range(more)):
+            node = service.add_node(name, traits=("CUSTOM_B",))
+            add_child(service, node, f"gpu-of-{name}", "CUSTOM_GPU")
         with service.statements() as statements:
             assert explain(service, query)["verdict"] == "impossible"
         numbers.append(len(statements))
-    assert numbers[0] == numbers[1] <= 20
+    # What is remembered for some seconds may have to be read again.
+    assert numbers[1] <= numbers[0] + 1 <= 20
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
