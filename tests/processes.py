@@ -211,7 +211,7 @@ def conductor(folder: Path, host: str, *options: str, settings: Values | None = 
 def run(folder: Path, *arguments: str, settings: Values | None = None) -> subprocess.CompletedProcess[str]:
     """A command of ``baremetal-sched`` that is expected to end by itself, with what it printed."""
     with program((*BAREMETAL_SCHED, *arguments), folder, arguments[0], settings) as running:
-        status = running.process.wait(_END_SECONDS)
+        status = running.process.wait(_START_SECONDS)
         return subprocess.CompletedProcess(running.process.args, status, running.output, running.log)
 
 
