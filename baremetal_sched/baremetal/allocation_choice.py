@@ -30,7 +30,7 @@ from baremetal_sched.db.models import Node, ResourceProvider
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.baremetal import SuitableNodesLocked
 from baremetal_sched.placement import names
-from baremetal_sched.placement.candidates.conditions import FEW, by_index, unjoined
+from baremetal_sched.placement.candidates.sql.conditions import FEW, by_index, unjoined
 from baremetal_sched.placement.tables import INVENTORIES
 
 _FORBIDDEN = "!"

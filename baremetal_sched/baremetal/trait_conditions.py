@@ -5,7 +5,7 @@ from collections.abc import Collection
 from sqlalchemy import ColumnElement, exists, func, select
 
 from baremetal_sched.db.models import Node, NodeTrait
-from baremetal_sched.placement.candidates.conditions import FEW
+from baremetal_sched.placement.candidates.sql.conditions import FEW
 
 
 def has_any(traits: Collection[str]) -> ColumnElement[bool]:

@@ -25,10 +25,11 @@ from baremetal_sched.baremetal.visibility import usable_by
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import selecting
 from baremetal_sched.db.types import Query
-from baremetal_sched.placement.candidates import query, search
-from baremetal_sched.placement.candidates.conditions import one_of
-from baremetal_sched.placement.candidates.query import CandidateRequest
-from baremetal_sched.placement.candidates.trees import Found
+from baremetal_sched.placement.candidates import search
+from baremetal_sched.placement.candidates.request import query
+from baremetal_sched.placement.candidates.request.query import CandidateRequest
+from baremetal_sched.placement.candidates.sql.conditions import one_of
+from baremetal_sched.placement.candidates.trees.candidate import Found
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDERS
 from baremetal_sched.settings import Settings
 

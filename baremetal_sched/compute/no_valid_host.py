@@ -21,7 +21,7 @@ from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.compute.host_choice import HostRequest
 from baremetal_sched.db.models import Inventory, Node, ProviderTrait, ResourceClass, ResourceProvider, Trait
 from baremetal_sched.errors import SchedulerError
-from baremetal_sched.placement.candidates.query import CandidateRequest
+from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.names import is_custom
 from baremetal_sched.placement.schemas.common import INT32
 from baremetal_sched.placement.traits import SHARING_TRAIT

@@ -13,9 +13,9 @@ from baremetal_sched.db.packing import concatenated, lines, number, packed, pack
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.placement import ProviderNotFound, TraitNotFound, UnknownClassInQuery
 from baremetal_sched.placement import names
-from baremetal_sched.placement.candidates import conditions
-from baremetal_sched.placement.candidates.conditions import Conditions
-from baremetal_sched.placement.candidates.query import RequestGroup
+from baremetal_sched.placement.candidates.request.query import RequestGroup
+from baremetal_sched.placement.candidates.sql import conditions
+from baremetal_sched.placement.candidates.sql.conditions import Conditions
 from baremetal_sched.placement.query_values import AggregateConditions, TraitConditions
 from baremetal_sched.placement.schemas.common import INT32
 from baremetal_sched.placement.tables import INVENTORIES

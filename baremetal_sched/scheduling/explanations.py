@@ -16,7 +16,7 @@ from baremetal_sched.baremetal.matching.scan import waiting_groups
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.compute import no_valid_host
 from baremetal_sched.compute.host_choice import HostRequest
-from baremetal_sched.placement.candidates.query import CandidateRequest
+from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.tables import PROVIDERS
 from baremetal_sched.scheduling import of_query, of_server_trees, of_trees
 from baremetal_sched.scheduling.explained import Context, Explained, WaitingGroup

@@ -16,7 +16,7 @@ from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import selecting
 from baremetal_sched.errors.placement import TooManyCandidates, TraitNotFound, UnknownClassInQuery
 from baremetal_sched.placement.candidates import search
-from baremetal_sched.placement.candidates.query import CandidateRequest
+from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.scheduling import of_query
 from baremetal_sched.scheduling.explained import VERSION, Context
 

@@ -25,9 +25,9 @@ from baremetal_sched.baremetal.matching.reasons import PROVIDER
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.db.transaction import selecting
 from baremetal_sched.placement import names, trait_ids
-from baremetal_sched.placement.candidates import conditions, flat
-from baremetal_sched.placement.candidates.query import CandidateRequest, RequestGroup
-from baremetal_sched.placement.candidates.wanted import Fixed, Group, Wanted
+from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
+from baremetal_sched.placement.candidates.request.resolved_request import FrozenDict, Group, ResolvedRequest
+from baremetal_sched.placement.candidates.sql import conditions, single_provider
 from baremetal_sched.placement.query_values import TraitConditions
 from baremetal_sched.placement.schemas.common import INT32
 from baremetal_sched.placement.tables import AGGREGATES, INVENTORIES, PROVIDERS
@@ -70,20 +70,20 @@ def is_flat(session: Session, request: CandidateRequest, ids: Ids) -> bool:
     if len(request.groups) > 1:
         return False
     (group,) = request.groups.values()
-    wanted = Wanted(
+    wanted = ResolvedRequest(
         groups=(
             Group(
                 group.suffix,
-                Fixed((ids.classes.get(name, 0), amount) for name, amount in group.resources.items()),
+                FrozenDict((ids.classes.get(name, 0), amount) for name, amount in group.resources.items()),
                 not_member_of=frozenset(ids.aggregates.get(uuid, 0) for uuid in group.aggregates.forbidden),
             ),
         ),
-        class_names=Fixed(),
+        class_names=FrozenDict(),
         root_required=tuple(frozenset([0]) for _ in request.root_required.required),
         root_forbidden=frozenset([0]) if request.root_required.forbidden else frozenset(),
     )
     # A class that nobody has (0) is in no tree; names of the same class are the same class.
-    return flat.applies(selecting(session), wanted)
+    return single_provider.applies(selecting(session), wanted)
 
 
 def question(

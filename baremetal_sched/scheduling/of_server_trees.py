@@ -14,7 +14,7 @@ from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.compute import host_choice
 from baremetal_sched.compute.host_choice import HostRequest
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
-from baremetal_sched.placement.candidates.query import CandidateRequest
+from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.tables import PROVIDERS
 from baremetal_sched.scheduling import of_query
 from baremetal_sched.scheduling.explained import COMBINATION, Context, Explained

@@ -15,8 +15,8 @@ from baremetal_sched.baremetal.matching.unknown import unknown_names
 from baremetal_sched.db import deadline
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors.scheduling import ExplanationTookTooLong
-from baremetal_sched.placement.candidates.query import CandidateRequest
-from baremetal_sched.placement.candidates.time_limit import TimeLimit, TookTooLong
+from baremetal_sched.placement.candidates.request.query import CandidateRequest
+from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit, TookTooLong
 from baremetal_sched.placement.tables import PROVIDERS
 from baremetal_sched.scheduling import of_query
 from baremetal_sched.scheduling.explained import COMBINATION, VERSION, Context, Explained

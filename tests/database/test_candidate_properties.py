@@ -12,12 +12,15 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.db.models import ResourceProvider
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.placement.candidates import backtracking, flat, response, search
-from baremetal_sched.placement.candidates.query import CandidateRequest, RequestGroup
-from baremetal_sched.placement.candidates.resolve import TREES_SINCE, resolve
+from baremetal_sched.placement.candidates import search
+from baremetal_sched.placement.candidates.answer import response
+from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
+from baremetal_sched.placement.candidates.request.resolve import TREES_SINCE, resolve
 from baremetal_sched.placement.candidates.search import Options
-from baremetal_sched.placement.candidates.time_limit import TimeLimit, TookTooLong
-from baremetal_sched.placement.candidates.trees import Found
+from baremetal_sched.placement.candidates.sql import single_provider
+from baremetal_sched.placement.candidates.trees import backtracking
+from baremetal_sched.placement.candidates.trees.candidate import Found
+from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit, TookTooLong
 from baremetal_sched.placement.names import ensure_class, ensure_traits
 from baremetal_sched.placement.query_values import AggregateConditions, TraitConditions
 from baremetal_sched.placement.schemas.allocations import MAPPINGS_SINCE
@@ -406,10 +409,10 @@ def test_both_searches_agree_where_every_provider_stands_alone(
 ) -> None:
     def check(session: Session) -> None:
         wanted = resolve(session.connection(), request, version)
-        if wanted is None or not flat.applies(session.connection(), wanted):
+        if wanted is None or not single_provider.applies(session.connection(), wanted):
             assert wanted is None or len(request.groups) > 1
             return
-        one = set(comparable(session, flat.search(session.connection(), wanted, None)))
+        one = set(comparable(session, single_provider.search(session.connection(), wanted, None)))
         other = set(comparable(session, search.general(session.connection(), wanted, None)))
         assert one == other == Plain(specs).candidates(request, version)
 

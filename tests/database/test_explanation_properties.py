@@ -16,7 +16,7 @@ from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors.baremetal import SuitableNodesLocked
 from baremetal_sched.placement.candidates import search
-from baremetal_sched.placement.candidates.query import CandidateRequest, RequestGroup
+from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.names import ensure_class, ensure_traits
 from baremetal_sched.placement.query_values import TraitConditions
 from baremetal_sched.scheduling.explained import VERSION, Context, Explained

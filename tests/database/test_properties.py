@@ -21,7 +21,7 @@ from baremetal_sched.drivers.enabled import EnabledDrivers
 from baremetal_sched.drivers.facts import served_types
 from baremetal_sched.placement import allocations
 from baremetal_sched.placement.candidates import search
-from baremetal_sched.placement.candidates.query import CandidateRequest, RequestGroup
+from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.consumers import ConsumerWrite
 from baremetal_sched.placement.names import ensure_class, ensure_traits
 from baremetal_sched.placement.query_values import TraitConditions

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.placement.candidates import choosing
-from baremetal_sched.placement.candidates.choosing import candidates
-from baremetal_sched.placement.candidates.time_limit import TimeLimit, TookTooLong
-from baremetal_sched.placement.candidates.trees import Anchor, Found, Inventory, Provider
-from baremetal_sched.placement.candidates.wanted import Fixed, Group, Wanted
+from baremetal_sched.placement.candidates.request.resolved_request import FrozenDict, Group, ResolvedRequest
+from baremetal_sched.placement.candidates.trees import enumeration
+from baremetal_sched.placement.candidates.trees.candidate import Found
+from baremetal_sched.placement.candidates.trees.enumeration import candidates
+from baremetal_sched.placement.candidates.trees.providers import Anchor, Inventory, Provider
+from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit, TookTooLong
 
 CPU, PORT = 1, 2
 NAMES = {CPU: "VCPU", PORT: "CUSTOM_PORT"}
@@ -18,17 +19,17 @@ NAMES = {CPU: "VCPU", PORT: "CUSTOM_PORT"}
 
 def tree(root_id: int, ports: int, free: int = 8) -> Anchor:
     """A root with so many ports below it."""
-    root = Provider(root_id, root_id, inventories=Fixed({CPU: Inventory(free, 1, free, 1)}))
+    root = Provider(root_id, root_id, inventories=FrozenDict({CPU: Inventory(free, 1, free, 1)}))
     below = [
-        Provider(root_id + number, root_id, root_id, inventories=Fixed({PORT: Inventory(free, 1, free, 1)}))
+        Provider(root_id + number, root_id, root_id, inventories=FrozenDict({PORT: Inventory(free, 1, free, 1)}))
         for number in range(1, ports + 1)
     ]
     return Anchor(root, [root, *below], [], {})
 
 
-def wanting(*amounts: int, isolate: bool = False) -> Wanted:
+def wanting(*amounts: int, isolate: bool = False) -> ResolvedRequest:
     groups = tuple(Group(str(number), {PORT: amount}) for number, amount in enumerate(amounts, 1))
-    return Wanted(groups, NAMES, isolate=isolate)
+    return ResolvedRequest(groups, NAMES, isolate=isolate)
 
 
 def test_who_has_enough_looks_at_no_further_tree() -> None:
@@ -80,8 +81,8 @@ def cells(number: int, ports: int) -> Anchor:
     """A root, cells with a processor each below it, and ports below each cell."""
     providers = [Provider(1, 1)]
     for cell in range(10, 10 + number):
-        providers.append(Provider(cell, 1, 1, inventories=Fixed({CPU: Inventory(1, 1, 1, 1)})))
-        fits = Fixed({PORT: Inventory(1, 1, 1, 1)})
+        providers.append(Provider(cell, 1, 1, inventories=FrozenDict({CPU: Inventory(1, 1, 1, 1)})))
+        fits = FrozenDict({PORT: Inventory(1, 1, 1, 1)})
         providers += [Provider(100 * cell + port, 1, cell, inventories=fits) for port in range(ports)]
     return Anchor(providers[0], providers, [], {})
 
@@ -90,7 +91,9 @@ def cells(number: int, ports: int) -> Anchor:
 def test_dead_ends_are_remembered(isolate: bool) -> None:
     """A port more than each cell has, in one subtree: the cells have enough together, and none has alone."""
     groups = (Group("cell", {CPU: 1}), *(Group(str(number), {PORT: 1}) for number in range(13)))
-    wanted = Wanted(groups, NAMES, isolate=isolate, same_subtrees=(frozenset(group.suffix for group in groups),))
+    wanted = ResolvedRequest(
+        groups, NAMES, isolate=isolate, same_subtrees=(frozenset(group.suffix for group in groups),)
+    )
     assert list(candidates(wanted, [cells(4, ports=12)], time_limit=Checks(1000))) == []
     found = islice(candidates(wanted, [cells(4, ports=13)], time_limit=Checks(1000)), 1)
     assert len(list(found)) == 1
@@ -120,7 +123,7 @@ def test_more_patterns_than_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
     expected = found()
     for most in (0, 1, 7, 16):
-        monkeypatch.setattr(choosing, "_MOST_KEPT", most)
+        monkeypatch.setattr(enumeration, "_MOST_KEPT", most)
         assert found() == expected
     assert len(expected) == 64
 
@@ -141,20 +144,20 @@ def test_groups_that_have_little_to_choose_from_choose_first() -> None:
         *(Group(str(number), {PORT: 1}) for number in range(1, 21)),
         Group("last", {PORT: 1}, required=(frozenset({7}),)),
     )
-    (found,) = islice(candidates(Wanted(groups, NAMES, isolate=True), [anchor]), 1)
+    (found,) = islice(candidates(ResolvedRequest(groups, NAMES, isolate=True), [anchor]), 1)
     assert found.mappings["last"] == [1]
 
 
 def test_trees_that_look_alike_are_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
     searched = []
-    choices = choosing.choices
+    choices = enumeration.choices
 
-    def noted(wanted: Wanted, anchor: Anchor, time_limit: TimeLimit) -> Any:
+    def noted(wanted: ResolvedRequest, anchor: Anchor, time_limit: TimeLimit) -> Any:
         searched.append(anchor)
         return choices(wanted, anchor, time_limit)
 
-    monkeypatch.setattr(choosing, "choices", noted)
-    wanted = Wanted((Group("", {CPU: 2}), Group("1", {PORT: 1})), NAMES)
+    monkeypatch.setattr(enumeration, "choices", noted)
+    wanted = ResolvedRequest((Group("", {CPU: 2}), Group("1", {PORT: 1})), NAMES)
     found = list(candidates(wanted, [tree(100 * number, ports=2, free=2 + number % 5) for number in range(1, 51)]))
     assert len(searched) == 1
     assert [(candidate.roots, candidate.allocations, candidate.mappings) for candidate in found[2:4]] == [
@@ -193,7 +196,7 @@ def _below_another(anchor: Anchor) -> None:
 
 
 def _taken(anchor: Anchor) -> None:
-    anchor.local[2].inventories = Fixed({PORT: Inventory(0, 1, 1, 1)})
+    anchor.local[2].inventories = FrozenDict({PORT: Inventory(0, 1, 1, 1)})
 
 
 CHANGES: list[Callable[[Anchor], None]] = [
@@ -214,18 +217,18 @@ CHANGES: list[Callable[[Anchor], None]] = [
 @pytest.mark.parametrize(
     "wanted",
     [
-        Wanted((Group("", {CPU: 1, PORT: 1}),), NAMES),
-        Wanted((Group("", {PORT: 1}, required=(frozenset({7}),)),), NAMES),
-        Wanted((Group("", {PORT: 1}, forbidden=frozenset({7})),), NAMES),
-        Wanted((Group("", {PORT: 1}),), NAMES, root_required=(frozenset({8}),), root_forbidden=frozenset({9})),
-        Wanted((Group("", {PORT: 1}, member_of=(frozenset({5}),), not_member_of=frozenset({6})),), NAMES),
-        Wanted((Group("1", {PORT: 1}, member_of=(frozenset({5}),)),), NAMES),
-        Wanted((Group("1", {PORT: 1}), Group("2", {})), NAMES, same_subtrees=(frozenset("12"),), isolate=True),
-        Wanted((Group("1", {PORT: 1}), Group("2", {PORT: 1})), NAMES, isolate=True),
-        Wanted((Group("", {PORT: 1}),), NAMES, one_per_tree=True),
+        ResolvedRequest((Group("", {CPU: 1, PORT: 1}),), NAMES),
+        ResolvedRequest((Group("", {PORT: 1}, required=(frozenset({7}),)),), NAMES),
+        ResolvedRequest((Group("", {PORT: 1}, forbidden=frozenset({7})),), NAMES),
+        ResolvedRequest((Group("", {PORT: 1}),), NAMES, root_required=(frozenset({8}),), root_forbidden=frozenset({9})),
+        ResolvedRequest((Group("", {PORT: 1}, member_of=(frozenset({5}),), not_member_of=frozenset({6})),), NAMES),
+        ResolvedRequest((Group("1", {PORT: 1}, member_of=(frozenset({5}),)),), NAMES),
+        ResolvedRequest((Group("1", {PORT: 1}), Group("2", {})), NAMES, same_subtrees=(frozenset("12"),), isolate=True),
+        ResolvedRequest((Group("1", {PORT: 1}), Group("2", {PORT: 1})), NAMES, isolate=True),
+        ResolvedRequest((Group("", {PORT: 1}),), NAMES, one_per_tree=True),
     ],
 )
-def test_trees_that_differ_in_anything_are_told_apart(wanted: Wanted) -> None:
+def test_trees_that_differ_in_anything_are_told_apart(wanted: ResolvedRequest) -> None:
     """However many others were looked at before, a tree has the candidates that it has alone."""
 
     def trees() -> list[Anchor]:

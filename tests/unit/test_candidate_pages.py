@@ -5,12 +5,12 @@ from itertools import islice
 
 import pytest
 
-from baremetal_sched.placement.candidates.anchors import Pace
+from baremetal_sched.placement.candidates.sql.anchors import PageSizer
 
 
 def pages(limit: int | None, candidates: Iterable[int], first: int = 200) -> list[int]:
     """The pages that a search asks for where each row brings so many candidates, until it has enough."""
-    pace, rows, sizes = Pace(limit, first), iter(candidates), []
+    pace, rows, sizes = PageSizer(limit, first), iter(candidates), []
     while limit is None or pace.found < limit:
         size = pace.next_size()
         sizes.append(size)

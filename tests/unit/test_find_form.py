@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl, urlencode
 import pytest
 
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.placement.candidates.query import parse
+from baremetal_sched.placement.candidates.request.query import parse
 from baremetal_sched.scheduling.explained import VERSION
 from baremetal_sched.scheduling.forest.changes import without
 from baremetal_sched.ui.find.form import Form, read

@@ -13,7 +13,7 @@ from baremetal_sched.baremetal.matching.reasons import PROVIDER, STOCK, with_pro
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility, usable_by
 from baremetal_sched.db.models import Node, table_of
-from baremetal_sched.placement.candidates.query import CandidateRequest
+from baremetal_sched.placement.candidates.request.query import CandidateRequest
 
 #: Ids of conditions that are the same whatever is asked for.
 AVAILABILITY = "availability:"

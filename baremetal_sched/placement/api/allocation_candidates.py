@@ -9,8 +9,11 @@ from sqlalchemy import Connection
 from baremetal_sched.errors.placement import TraitNotFound
 from baremetal_sched.placement.api.call import PlacementCall, check_query
 from baremetal_sched.placement.api.errors import UnknownTraitInQuery
-from baremetal_sched.placement.candidates import query, response, search, shortcut
-from baremetal_sched.placement.candidates.query import CandidateRequest
+from baremetal_sched.placement.candidates import search
+from baremetal_sched.placement.candidates.answer import response
+from baremetal_sched.placement.candidates.fast_path import plain_requests
+from baremetal_sched.placement.candidates.request import query
+from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.query_values import last_values
 from baremetal_sched.placement.schemas import queries
 
@@ -24,7 +27,7 @@ def list_candidates(call: PlacementCall, connection: Connection) -> Response:
     request = (_request if len(pairs) < _MANY else _request.__wrapped__)(pairs, call.version)
     options = search.Options.of(call.settings)
     try:
-        document = shortcut.answer(connection, request, call.version, options)
+        document = plain_requests.answer(connection, request, call.version, options)
         if document is None:
             with closing(search.find(connection, request, call.version, options)) as found:
                 document = response.build(connection, found, request, call.version)

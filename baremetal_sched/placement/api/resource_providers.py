@@ -12,7 +12,7 @@ from baremetal_sched.errors.placement import TraitNotFound
 from baremetal_sched.placement import providers, query_values, tree
 from baremetal_sched.placement.api.call import PlacementCall
 from baremetal_sched.placement.api.errors import UnknownTraitInQuery
-from baremetal_sched.placement.candidates.query import RequestGroup, check_size
+from baremetal_sched.placement.candidates.request.query import RequestGroup, check_size
 from baremetal_sched.placement.providers import ProviderFilters
 from baremetal_sched.placement.schemas import providers as schemas
 from baremetal_sched.placement.schemas import queries

@@ -1,10 +1,13 @@
-"""Allocation candidates: query string -> request groups -> search -> response.
+"""Allocation candidates: query string -> request -> search -> answer.
 
-A request is parsed (``query``) and its names are looked up (``resolve``), which says by ids what is ``wanted``. A plain
-one is then answered by one statement (``shortcut``, which ``plans`` makes once for all of its form). For any other
-``search`` decides: one provider gives all (``flat``, made of ``conditions``), or trees are found (``anchors``), read
-(``world``, ``reading``, ``lines``, ``parsing``) and searched (``choosing``, by the rules of ``trees``). In a tree slots
-are given providers one by one (``backtracking``, ``partial_choice``), as long as nothing shows that there is no
-candidate (``bounds``, ``dead_ends``) and there is time (``time_limit``). The answer is written candidate by candidate
-(``response``, ``summaries``).
+The entry is ``placement/api/allocation_candidates.py:list_candidates``. The packages, each with what it may import in
+its docstring:
+
+- ``request``: the query string, and the ids that its names stand for
+- ``sql``: all statements but those for names
+- ``trees``: the search in trees, in Python
+- ``answer``: the JSON
+- ``fast_path``: an annex, which answers plain requests by one statement
+
+``search`` decides which way a request goes, one provider or trees, and where it stops.
 """

@@ -10,14 +10,14 @@ from sqlalchemy import Connection
 
 from baremetal_sched.db.deadline import remaining
 from baremetal_sched.errors.placement import SearchTookTooLong, TooManyCandidates
-from baremetal_sched.placement.candidates import flat
-from baremetal_sched.placement.candidates.choosing import candidates
-from baremetal_sched.placement.candidates.query import CandidateRequest
-from baremetal_sched.placement.candidates.resolve import names_places, needs_all, recall, resolve
-from baremetal_sched.placement.candidates.time_limit import NEVER, TimeLimit, TookTooLong
-from baremetal_sched.placement.candidates.trees import Found
-from baremetal_sched.placement.candidates.wanted import Wanted
-from baremetal_sched.placement.candidates.world import World
+from baremetal_sched.placement.candidates.request.query import CandidateRequest
+from baremetal_sched.placement.candidates.request.resolve import names_places, needs_all, recall, resolve
+from baremetal_sched.placement.candidates.request.resolved_request import ResolvedRequest
+from baremetal_sched.placement.candidates.sql import single_provider
+from baremetal_sched.placement.candidates.sql.tree_loader import TreeLoader
+from baremetal_sched.placement.candidates.trees.candidate import Found
+from baremetal_sched.placement.candidates.trees.enumeration import candidates
+from baremetal_sched.placement.candidates.trees.time_limit import NEVER, TimeLimit, TookTooLong
 from baremetal_sched.settings import Settings
 
 
@@ -103,10 +103,10 @@ def _find(
                 yield first
                 yield from found
                 return
-    wanted = resolve(connection, request, version)
-    if wanted is None or (remembered is not None and remembered.asks_like(wanted)):
+    resolved = resolve(connection, request, version)
+    if resolved is None or (remembered is not None and remembered.asks_like(resolved)):
         return
-    yield from _found(connection, wanted, request, options, time_limit)
+    yield from _found(connection, resolved, request, options, time_limit)
 
 
 def _advice(request: CandidateRequest, limit: str = "") -> str:
@@ -118,26 +118,30 @@ def _advice(request: CandidateRequest, limit: str = "") -> str:
 
 
 def _found(
-    connection: Connection, wanted: Wanted, request: CandidateRequest, options: Options, time_limit: TimeLimit
+    connection: Connection,
+    resolved: ResolvedRequest,
+    request: CandidateRequest,
+    options: Options,
+    time_limit: TimeLimit,
 ) -> Generator[Found]:
     if options.randomize:
-        yield from _some(_first(connection, wanted, options.maximum, options, time_limit), request.limit)
+        yield from _some(_first(connection, resolved, options.maximum, options, time_limit), request.limit)
     else:
-        yield from _first(connection, wanted, options.limit_of(request), options, time_limit)
+        yield from _first(connection, resolved, options.limit_of(request), options, time_limit)
 
 
 def _first(
-    connection: Connection, wanted: Wanted, limit: int | None, options: Options, time_limit: TimeLimit
+    connection: Connection, resolved: ResolvedRequest, limit: int | None, options: Options, time_limit: TimeLimit
 ) -> Iterator[Found]:
     """Candidates one by one, at most ``limit``."""
-    if flat.applies(connection, wanted):
-        return iter(flat.search(connection, wanted, limit))
-    return general(connection, wanted, limit, breadth_first=options.breadth_first, time_limit=time_limit)
+    if single_provider.applies(connection, resolved):
+        return iter(single_provider.search(connection, resolved, limit))
+    return general(connection, resolved, limit, breadth_first=options.breadth_first, time_limit=time_limit)
 
 
 def general(
     connection: Connection,
-    wanted: Wanted,
+    resolved: ResolvedRequest,
     limit: int | None,
     *,
     breadth_first: bool = False,
@@ -150,13 +154,13 @@ def general(
     # Without a limit both strategies find the same, and depth first keeps less.
     in_turn = breadth_first and limit is not None
     size = 0
-    with closing(World(connection, wanted, limit)) as world:
-        for found in islice(candidates(wanted, world, breadth_first=in_turn, time_limit=time_limit), limit):
+    with closing(TreeLoader(connection, resolved, limit)) as loader:
+        for found in islice(candidates(resolved, loader, breadth_first=in_turn, time_limit=time_limit), limit):
             time_limit.check()
             size += found.size
             if size > MOST_NAMED:
                 raise TooMuch
-            world.pace.found += 1
+            loader.page_sizer.found += 1
             yield found
 
 

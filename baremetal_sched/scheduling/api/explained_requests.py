@@ -13,8 +13,8 @@ from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.documents.schema import load
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.placement.candidates import query as queries
-from baremetal_sched.placement.candidates.query import CandidateRequest
+from baremetal_sched.placement.candidates.request import query as queries
+from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.query_values import last_values
 from baremetal_sched.placement.schemas.queries import candidates
 from baremetal_sched.placement.schemas.validation import complaint

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from baremetal_sched.baremetal.matching import wording
-from baremetal_sched.placement.candidates.query import CandidateRequest, RequestGroup
+from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.query_values import AggregateConditions, TraitConditions
 
 

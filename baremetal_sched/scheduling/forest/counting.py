@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from baremetal_sched.placement.candidates.choosing import candidates
-from baremetal_sched.placement.candidates.time_limit import TimeLimit
-from baremetal_sched.placement.candidates.wanted import Wanted
+from baremetal_sched.placement.candidates.request.resolved_request import ResolvedRequest
+from baremetal_sched.placement.candidates.trees.enumeration import candidates
+from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit
 from baremetal_sched.scheduling.forest.looks import Look
 
 
-def count(wanted: Wanted, looks: Sequence[Look], most: int, limit: TimeLimit) -> tuple[int, list[str]]:
+def count(wanted: ResolvedRequest, looks: Sequence[Look], most: int, limit: TimeLimit) -> tuple[int, list[str]]:
     """Return how many candidates there are, ``most`` at most, and the UUIDs of the roots of trees that have one, in
     order.
 

@@ -12,12 +12,12 @@ from baremetal_sched.baremetal.matching.question import Asker
 from baremetal_sched.db import packing
 from baremetal_sched.db.models import Node
 from baremetal_sched.placement import trait_ids
-from baremetal_sched.placement.candidates import lines, reading
-from baremetal_sched.placement.candidates.conditions import one_of
-from baremetal_sched.placement.candidates.lines import ByText, Line
-from baremetal_sched.placement.candidates.time_limit import TimeLimit
-from baremetal_sched.placement.candidates.trees import Anchor, Inventory, Provider
-from baremetal_sched.placement.candidates.wanted import Fixed, Wanted
+from baremetal_sched.placement.candidates.request.resolved_request import FrozenDict, ResolvedRequest
+from baremetal_sched.placement.candidates.sql import provider_rows
+from baremetal_sched.placement.candidates.sql.conditions import one_of
+from baremetal_sched.placement.candidates.sql.provider_rows import ByText, ProviderRow
+from baremetal_sched.placement.candidates.trees.providers import Anchor, Inventory, Provider
+from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit
 from baremetal_sched.placement.schemas.common import INT32
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDER_TRAITS, PROVIDERS, TRAITS
 from baremetal_sched.placement.traits import SHARING_TRAIT
@@ -29,7 +29,7 @@ _INVENTORY = (
     *(_STOCK.max_unit * (literal_column("1") - _STOCK.withheld), _STOCK.step_size),
     *(_STOCK.total, _STOCK.allocation_ratio, _STOCK.max_unit),
 )
-_LINES = packing.packed(PROVIDERS.c.id, reading.line_of(PROVIDERS, traits=True, inventory=_INVENTORY))
+_LINES = packing.packed(PROVIDERS.c.id, provider_rows.row_of(PROVIDERS, traits=True, inventory=_INVENTORY))
 _PACKET = packing.packet(PROVIDERS.c.id)
 _SHARING = PROVIDER_TRAITS.alias("sharing")
 
@@ -43,11 +43,11 @@ class Tree:
 
     root_id: int
     uuid: str
-    members: list[Line]
+    members: list[ProviderRow]
     guests: list[int]
 
 
-def uuid_of(line: Line) -> str:
+def uuid_of(line: ProviderRow) -> str:
     """Return the UUID of the provider."""
     return line[1].strip('"')
 
@@ -61,7 +61,7 @@ class Shape:
 
     now: Anchor
     free: Anchor
-    lines: list[Line]
+    lines: list[ProviderRow]
     trees: list[Tree] = field(default_factory=list)
 
     @property
@@ -94,7 +94,12 @@ class Forest:
 
 
 def load(
-    session: Session, wanted: Wanted, asker: Asker, roots: ColumnElement[bool] | None, most: int, limit: TimeLimit
+    session: Session,
+    wanted: ResolvedRequest,
+    asker: Asker,
+    roots: ColumnElement[bool] | None,
+    most: int,
+    limit: TimeLimit,
 ) -> Forest:
     """Load the trees that ``asker`` may use, of at most about ``most`` providers. Raises TookTooLong.
 
@@ -134,7 +139,7 @@ def _guests(asker: Asker) -> list[ColumnElement[bool]]:
 class _Loader:
     """Reads lines and makes shapes of them."""
 
-    def __init__(self, session: Session, wanted: Wanted, limit: TimeLimit) -> None:
+    def __init__(self, session: Session, wanted: ResolvedRequest, limit: TimeLimit) -> None:
         self._session = session
         self._wanted = wanted
         self._limit = limit
@@ -147,7 +152,7 @@ class _Loader:
         self._traits = ByText(lambda text: traits.intersection(trait_ids.ids_in(text)))
         self._pinned = {group.tree for group in groups if group.tree is not None}
         self._mentioned = set[int]().union(*(group.not_member_of.union(*group.member_of) for group in groups))
-        self._sharing: dict[int, Line] = {}
+        self._sharing: dict[int, ProviderRow] = {}
         self._aggregates: dict[int, set[int]] = defaultdict(set)
         self._sharing_in: dict[int, list[int]] = defaultdict(list)
         self._above: dict[int, int | None] = {}
@@ -164,7 +169,7 @@ class _Loader:
             roots = {int(line[3]) for line in self._sharing.values()}
             query = select(PROVIDERS.c.id, PROVIDERS.c.parent_id).where(one_of(PROVIDERS.c.root_id, roots))
             self._above = {row_id: parent_id for row_id, parent_id in self._session.execute(query)}
-        members: dict[int, list[Line]] = defaultdict(list)
+        members: dict[int, list[ProviderRow]] = defaultdict(list)
         for line in self._read(which):
             members[int(line[3])].append(line)
         if self._mentioned:
@@ -179,9 +184,9 @@ class _Loader:
                 found[self._look(tree)].append(tree)
         return [self._shape(trees) for trees in found.values()]
 
-    def _read(self, which: Sequence[ColumnElement[bool]]) -> list[Line]:
+    def _read(self, which: Sequence[ColumnElement[bool]]) -> list[ProviderRow]:
         query = select(_LINES).where(*which).group_by(_PACKET)
-        return lines.parsed(packing.lines(self._session.scalars(query)))
+        return provider_rows.parsed(packing.lines(self._session.scalars(query)))
 
     def _read_aggregates(
         self, column: ColumnElement[int], ids: Collection[int] | None, which: Sequence[ColumnElement[bool]] | None
@@ -196,7 +201,7 @@ class _Loader:
         for row_id, aggregate in self._session.execute(query):
             self._aggregates[row_id].add(aggregate)
 
-    def _guests_of(self, root_id: int, local: Iterable[Line]) -> list[int]:
+    def _guests_of(self, root_id: int, local: Iterable[ProviderRow]) -> list[int]:
         if not self._sharing_in:
             return []
         near = {aggregate for line in local for aggregate in self._aggregates.get(int(line[0]), ())}
@@ -226,12 +231,12 @@ class _Loader:
         now, free = (self._anchor(tree, guests, place) for place in (0, 1))
         return Shape(now, free, [*tree.members, *guests], trees)
 
-    def _anchor(self, tree: Tree, guests: list[Line], which: int) -> Anchor:
+    def _anchor(self, tree: Tree, guests: list[ProviderRow], which: int) -> Anchor:
         local = [self._provider(line, which) for line in tree.members]
         root = next(provider for provider in local if provider.id == tree.root_id)
         return Anchor(root, local, [self._provider(line, which) for line in guests], self._above)
 
-    def _provider(self, line: Line, which: int) -> Provider:
+    def _provider(self, line: ProviderRow, which: int) -> Provider:
         row_id = int(line[0])
         return Provider(
             row_id,
@@ -247,7 +252,7 @@ class _Loader:
 def _stock(classes: frozenset[int], text: str) -> Both:
     now: dict[int, Inventory] = {}
     free: dict[int, Inventory] = {}
-    for name, capacity, used, least, most, step, total, ratio, unit in lines.inventories(text):
+    for name, capacity, used, least, most, step, total, ratio, unit in provider_rows.inventories(text):
         if int(name) in classes:
             # More than a column holds is never given.
             left = min(int(capacity) - int(used), INT32)
@@ -258,4 +263,4 @@ def _stock(classes: frozenset[int], text: str) -> Both:
 
 
 def _ordered(stock: dict[int, Inventory]) -> Mapping[int, Inventory]:
-    return Fixed(sorted(stock.items()))
+    return FrozenDict(sorted(stock.items()))

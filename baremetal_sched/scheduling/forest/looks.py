@@ -7,10 +7,10 @@ from itertools import combinations
 
 from baremetal_sched.baremetal.matching import wording
 from baremetal_sched.baremetal.matching.masks import Condition, Kind
-from baremetal_sched.placement.candidates.choosing import choices
-from baremetal_sched.placement.candidates.time_limit import TimeLimit
-from baremetal_sched.placement.candidates.trees import Anchor
-from baremetal_sched.placement.candidates.wanted import Wanted
+from baremetal_sched.placement.candidates.request.resolved_request import ResolvedRequest
+from baremetal_sched.placement.candidates.trees.enumeration import choices
+from baremetal_sched.placement.candidates.trees.providers import Anchor
+from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit
 from baremetal_sched.scheduling.forest.loading import Shape
 from baremetal_sched.scheduling.forest.parts import Asked, Part, ids_of
 
@@ -88,7 +88,7 @@ class Look:
         wanted = self._asked.without(drop)
         return wanted is not None and self._can(wanted, self.shape.now, limit)
 
-    def _can(self, wanted: Wanted, anchor: Anchor, limit: TimeLimit | None = None) -> bool:
+    def _can(self, wanted: ResolvedRequest, anchor: Anchor, limit: TimeLimit | None = None) -> bool:
         return next(choices(wanted, anchor, limit or self._limit), None) is not None
 
     @cached_property

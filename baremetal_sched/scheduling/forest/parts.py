@@ -1,7 +1,7 @@
 """The parts of a request: what one provider has to give each, as conditions that can be looked at one by one.
 
-Each condition is asked with the search's own rules for a provider (``serves``, ``may_help``), of a group that asks for
-nothing else.
+Each condition is asked with the search's own rules for a provider (``can_satisfy``, ``is_eligible``), of a group that
+asks for nothing else.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -11,10 +11,11 @@ from itertools import count
 from baremetal_sched.baremetal.matching import wording
 from baremetal_sched.baremetal.matching.masks import Condition, Kind
 from baremetal_sched.baremetal.matching.question import names_of
-from baremetal_sched.placement.candidates.query import CandidateRequest, RequestGroup
-from baremetal_sched.placement.candidates.resolve import Ids, by_ids
-from baremetal_sched.placement.candidates.trees import Anchor, Provider, may_help, serves
-from baremetal_sched.placement.candidates.wanted import Group, Wanted
+from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
+from baremetal_sched.placement.candidates.request.resolve import Ids, by_ids
+from baremetal_sched.placement.candidates.request.resolved_request import Group, ResolvedRequest
+from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider
+from baremetal_sched.placement.candidates.trees.slots import can_satisfy, is_eligible
 from baremetal_sched.placement.query_values import AggregateConditions, TraitConditions
 from baremetal_sched.scheduling import of_query
 from baremetal_sched.scheduling.forest.changes import aggregate_sets, without
@@ -80,10 +81,10 @@ class Asked:
             {uuid: ids.aggregates.get(uuid) or next(none) for uuid in sorted(places)},
             {uuid: ids.roots.get(uuid) or next(none) for uuid in sorted(trees)},
         )
-        self.wanted: Wanted = by_ids(request, self.ids, version)
-        self._changed: dict[frozenset[str], Wanted | None] = {}
+        self.wanted: ResolvedRequest = by_ids(request, self.ids, version)
+        self._changed: dict[frozenset[str], ResolvedRequest | None] = {}
 
-    def without(self, drop: frozenset[str]) -> Wanted | None:
+    def without(self, drop: frozenset[str]) -> ResolvedRequest | None:
         """Return the request by ids without these conditions; None if it asks for nothing then."""
         if drop not in self._changed:
             changed = without(self.request, drop)
@@ -167,8 +168,8 @@ def _gives_if_free(class_id: int, amount: int) -> Holds:
 
 def _suits(group: Group) -> Holds:
     if group.suffix:
-        return lambda anchor, now, free: serves(group, now)
-    return lambda anchor, now, free: may_help(group, anchor, now)
+        return lambda anchor, now, free: can_satisfy(group, now)
+    return lambda anchor, now, free: is_eligible(group, anchor, now)
 
 
 def _has(traits: frozenset[int]) -> Holds:

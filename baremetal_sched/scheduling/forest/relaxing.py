@@ -6,7 +6,7 @@ from heapq import heapify, heappop, heappush
 
 from baremetal_sched.baremetal.matching import wording
 from baremetal_sched.baremetal.matching.masks import Kind
-from baremetal_sched.placement.candidates.time_limit import TimeLimit, TookTooLong
+from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit, TookTooLong
 from baremetal_sched.scheduling.forest.looks import Look
 from baremetal_sched.scheduling.forest.parts import Asked, Part
 

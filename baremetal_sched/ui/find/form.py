@@ -11,7 +11,7 @@ from baremetal_sched.baremetal import trait_names
 from baremetal_sched.baremetal.identifiers import is_trait
 from baremetal_sched.baremetal.projection import resource_class_of
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.placement.candidates.query import CandidateRequest
+from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.ui.find.query_text import pairs_of
 
 #: The controls of the form, which are the parameters of its address. ``any`` may be there several times.

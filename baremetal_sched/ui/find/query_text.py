@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from baremetal_sched.placement.candidates.query import CandidateRequest, RequestGroup
+from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.query_values import TraitConditions
 
 

@@ -8,8 +8,8 @@ from flask import Response
 from sqlalchemy.orm import Session
 
 from baremetal_sched.errors import InvalidError, NotFoundError
-from baremetal_sched.placement.candidates import query as queries
-from baremetal_sched.placement.candidates.query import CandidateRequest
+from baremetal_sched.placement.candidates.request import query as queries
+from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.scheduling import dry_run, fitting
 from baremetal_sched.scheduling.api.explained_requests import context_of, of_body
 from baremetal_sched.scheduling.api.explanation_view import document

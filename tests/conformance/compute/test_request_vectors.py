@@ -6,7 +6,7 @@ import pytest
 
 from baremetal_sched.compute.resource_request import FlavorSpec, ResourceRequest, build
 from baremetal_sched.errors.placement import BadQuery
-from baremetal_sched.placement.candidates import query
+from baremetal_sched.placement.candidates.request import query
 from tests.conformance.compute.vectors import load
 
 #: The vectors that are not run, and why.

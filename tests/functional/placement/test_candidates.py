@@ -5,9 +5,9 @@ from urllib.parse import parse_qsl
 import pytest
 
 from baremetal_sched.errors.placement import BadQueryValue, DuplicateQueryKey, MissingQueryValue
-from baremetal_sched.placement.candidates import shortcut
-from baremetal_sched.placement.candidates.query import parse
-from baremetal_sched.placement.candidates.wanted import Group, Wanted
+from baremetal_sched.placement.candidates.fast_path import plain_requests
+from baremetal_sched.placement.candidates.request.query import parse
+from baremetal_sched.placement.candidates.request.resolved_request import Group, ResolvedRequest
 from tests.service import Service
 
 UUID = "aaaaaaaa-0000-4000-8000-000000000001"
@@ -53,7 +53,7 @@ def fleet(service: Service) -> dict[str, str]:
 @pytest.fixture(params=["_one_by_one", "_packed", "_in_packets"])
 def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Plain requests are answered in one of these forms, by how many candidates there may be."""
-    monkeypatch.setattr(shortcut, "_form", lambda wanted, limit: getattr(shortcut, request.param))
+    monkeypatch.setattr(plain_requests, "_form", lambda wanted, limit: getattr(plain_requests, request.param))
 
 
 @pytest.mark.parametrize(
@@ -61,10 +61,10 @@ def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
     [(1, "_one_by_one"), (1000, "_packed"), (1024, "_packed"), (1025, "_in_packets"), (None, "_in_packets")],
 )
 def test_a_text_has_no_more_candidates_than_fit(limit: int | None, form: str) -> None:
-    wanted = Wanted((Group("", {1: 1}),), {1: "CUSTOM_GOLD"})
-    assert shortcut._form(wanted, limit) is getattr(shortcut, form)
-    few = Wanted((Group("", {1: 1}),), {1: "CUSTOM_GOLD"}, few_classes=frozenset({1}))
-    assert shortcut._form(few, limit) is shortcut._one_by_one
+    wanted = ResolvedRequest((Group("", {1: 1}),), {1: "CUSTOM_GOLD"})
+    assert plain_requests._form(wanted, limit) is getattr(plain_requests, form)
+    few = ResolvedRequest((Group("", {1: 1}),), {1: "CUSTOM_GOLD"}, few_classes=frozenset({1}))
+    assert plain_requests._form(few, limit) is plain_requests._one_by_one
 
 
 @pytest.mark.usefixtures("form")

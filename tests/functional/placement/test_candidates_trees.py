@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from baremetal_sched.placement.candidates import reading, response, shortcut, world
-from baremetal_sched.placement.candidates.lines import Line
+from baremetal_sched.placement.candidates.answer import response
+from baremetal_sched.placement.candidates.fast_path import plain_requests
+from baremetal_sched.placement.candidates.sql import provider_rows, tree_loader
+from baremetal_sched.placement.candidates.sql.provider_rows import ProviderRow
 from tests import worlds
 from tests.service import Service
 from tests.worlds import SHARES, Spec, Stock, spec, uuid_of
@@ -273,9 +275,9 @@ WAYS = [
 def test_nothing_is_asked_while_trees_are_read(hosts: Service, monkeypatch: pytest.MonkeyPatch, query: str) -> None:
     """MariaDB still sends trees then: another statement would end that, and those that did not come be missing."""
     reading_trees = []
-    load_trees = reading.load_trees
+    load_trees = provider_rows.load_trees
 
-    def watched(connection: Connection, roots: Iterable[int]) -> Generator[list[Line]]:
+    def watched(connection: Connection, roots: Iterable[int]) -> Generator[list[ProviderRow]]:
         with closing(load_trees(connection, roots)) as trees:
             first = next(trees, [])
             reading_trees.append(len(statements))
@@ -283,7 +285,7 @@ def test_nothing_is_asked_while_trees_are_read(hosts: Service, monkeypatch: pyte
             yield from trees
         assert len(statements) == reading_trees[-1]
 
-    monkeypatch.setattr(reading, "load_trees", watched)
+    monkeypatch.setattr(provider_rows, "load_trees", watched)
     for _ in range(2):
         with hosts.statements() as statements:
             assert count(hosts, query) > 0
@@ -303,7 +305,12 @@ def test_what_an_answer_was_made_of_is_not_kept(hosts: Service, monkeypatch: pyt
 
         return make
 
-    for module, name in ((response, "Summaries"), (shortcut, "Summaries"), (world, "Parser"), (world, "UnparsedTree")):
+    for module, name in (
+        (response, "Summaries"),
+        (plain_requests, "Summaries"),
+        (tree_loader, "Parser"),
+        (tree_loader, "UnparsedTree"),
+    ):
         monkeypatch.setattr(module, name, watched(getattr(module, name)))
     count(hosts, query)
     kept = [weakref.ref(one) for one in made]

@@ -7,11 +7,11 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, select
 
-from baremetal_sched.placement.candidates.conditions import one_of
-from baremetal_sched.placement.candidates.query import CandidateRequest
-from baremetal_sched.placement.candidates.resolve import TREES_SINCE
-from baremetal_sched.placement.candidates.summaries import Summaries
-from baremetal_sched.placement.candidates.trees import Candidate, Copy, Found, Pattern
+from baremetal_sched.placement.candidates.answer.summaries import Summaries
+from baremetal_sched.placement.candidates.request.query import CandidateRequest
+from baremetal_sched.placement.candidates.request.resolve import TREES_SINCE
+from baremetal_sched.placement.candidates.sql.conditions import one_of
+from baremetal_sched.placement.candidates.trees.candidate import Candidate, Found, Pattern, PatternMatch
 from baremetal_sched.placement.schemas.allocations import KEYED_SINCE, MAPPINGS_SINCE
 from baremetal_sched.placement.tables import PROVIDERS
 
@@ -32,18 +32,18 @@ def build(connection: Connection, found: Iterable[Found], request: CandidateRequ
     Raises what ``found`` raises.
     """
     summaries = Summaries(connection, request, version)
-    copies = _Copies(version)
+    patterns = _PatternTexts(version)
     requests: list[str | Found] = []
     told: set[int] = set()
     for candidate in found:
         # Before the answer told of trees, those who give something are read again: some may be gone.
-        if version < TREES_SINCE or not isinstance(candidate, Copy):
+        if version < TREES_SINCE or not isinstance(candidate, PatternMatch):
             requests.append(candidate)
             continue
-        requests.append(copies.text(candidate))
+        requests.append(patterns.text(candidate))
         fresh = candidate.roots - told
         if fresh:
-            summaries.add(candidate.anchor.lines)
+            summaries.add(candidate.anchor.rows)
             told |= fresh
     others = [candidate for candidate in requests if not isinstance(candidate, str)]
     _tell(summaries, others, told, version)
@@ -62,7 +62,7 @@ def _tell(summaries: Summaries, found: Sequence[Found], told: set[int], version:
         anchors = {candidate.anchor.root_id: candidate.anchor for candidate in found if candidate.anchor}
         known = [anchor for root_id, anchor in anchors.items() if root_id in ids]
         for anchor in known:
-            summaries.add(anchor.lines)
+            summaries.add(anchor.rows)
             ids.remove(anchor.root_id)
     else:
         column, ids = PROVIDERS.c.id, {row_id for candidate in found for row_id in candidate.allocations}
@@ -80,17 +80,17 @@ def render_each(resources: dict[str, int], suffix: str, summaries: Summaries, ve
     return {"allocation_requests": orjson.Fragment(f"[{requests}]"), "provider_summaries": summaries.document()}
 
 
-class _Copies:
-    """Allocation requests of copies, as texts: all are like that of their pattern, with other UUIDs."""
+class _PatternTexts:
+    """Allocation requests of patterns, as texts: all are like that of their pattern, with other UUIDs."""
 
     def __init__(self, version: int) -> None:
         self._version = version
         self._seen: set[Pattern] = set()
         self._patterns: dict[Pattern, tuple[str, list[int]]] = {}
 
-    def text(self, copy: Copy) -> str:
+    def text(self, match: PatternMatch) -> str:
         """The allocation request."""
-        pattern, uuid_at = copy.pattern, copy.anchor.uuid_at
+        pattern, uuid_at = match.pattern, match.anchor.uuid_at
         known = self._patterns.get(pattern)
         if known is None:
             if pattern not in self._seen:

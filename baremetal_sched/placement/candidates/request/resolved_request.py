@@ -1,4 +1,4 @@
-"""What is wanted: a request by ids of the database."""
+"""A request by ids of the database."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Fixed(dict[K, V]):
-    """A dict that nobody changes, so that it can be a key, or part of one."""
+class FrozenDict(dict[K, V]):
+    """A dict that is never changed, so that it can be a key, or part of one."""
 
     __slots__ = ("_hash",)
     _hash: int
@@ -41,7 +41,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ResolvedRequest:
     """A request by ids. ``one_per_tree``: no two providers of one tree may give (before 1.29).
 
     ``few_…`` are those of its classes, traits and aggregates that few providers have: a search starts from them.
@@ -49,7 +49,7 @@ class Wanted:
 
     groups: tuple[Group, ...]
     class_names: Mapping[int, str]
-    trait_names: Mapping[int, str] = field(default_factory=Fixed)
+    trait_names: Mapping[int, str] = field(default_factory=FrozenDict)
     isolate: bool = False
     same_subtrees: tuple[frozenset[str], ...] = ()
     root_required: tuple[frozenset[int], ...] = ()
@@ -59,13 +59,13 @@ class Wanted:
     few_traits: frozenset[int] = frozenset()
     few_aggregates: frozenset[int] = frozenset()
 
-    def asks_like(self, other: "Wanted") -> bool:
-        """Where both are the same request: does all that it names have the same ids?"""
+    def asks_like(self, other: "ResolvedRequest") -> bool:
+        """Return whether both stand for the same ids. Both are of the same request."""
         mine, others = ((one.groups, one.root_required, one.root_forbidden) for one in (self, other))
         return mine == others
 
     @cached_property
-    def rationed(self) -> frozenset[int]:
-        """The classes that are asked for more than once: who gives one amount has less for the others."""
+    def contended_classes(self) -> frozenset[int]:
+        """The classes that are asked for more than once: a provider that gives one amount has less for the others."""
         asked = Counter(resource_class for group in self.groups for resource_class in group.resources)
         return frozenset(resource_class for resource_class, times in asked.items() if times > 1)

@@ -11,10 +11,11 @@ from sqlalchemy import ColumnElement, Connection, literal_column, or_, select
 
 from baremetal_sched.db.packing import concatenated, joined, number
 from baremetal_sched.db.types import Query
-from baremetal_sched.placement.candidates import conditions
-from baremetal_sched.placement.candidates.conditions import Column, Conditions, Source
-from baremetal_sched.placement.candidates.trees import Provider, serves
-from baremetal_sched.placement.candidates.wanted import Group, Wanted
+from baremetal_sched.placement.candidates.request.resolved_request import Group, ResolvedRequest
+from baremetal_sched.placement.candidates.sql import conditions
+from baremetal_sched.placement.candidates.sql.conditions import Column, Conditions, Source
+from baremetal_sched.placement.candidates.trees.providers import Provider
+from baremetal_sched.placement.candidates.trees.slots import can_satisfy
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDERS
 
 #: Each page of roots is at most so many times the one before, up to the largest: few pages, however many there are.
@@ -42,7 +43,7 @@ class Need:
 
 
 @dataclass
-class Pace:
+class PageSizer:
     """How many roots to look for at once: not many more than will be needed.
 
     ``first``: how many there are in the first page at most. ``found``: how many candidates (of at most ``limit``) there
@@ -69,9 +70,11 @@ class Pace:
         return self._size
 
 
-def batches(connection: Connection, wanted: Wanted, sharing: Sequence[Provider], pace: Pace) -> Iterator[list[int]]:
+def batches(
+    connection: Connection, resolved: ResolvedRequest, sharing: Sequence[Provider], page_sizer: PageSizer
+) -> Iterator[list[int]]:
     """Ids of roots, each once, a page at a time; always the same order for the same data."""
-    needs = _needs(wanted, sharing)
+    needs = _needs(resolved, sharing)
     pinned = {need.group.tree for need in needs if need.group.tree is not None and not need.shareable}
     if pinned:
         if len(pinned) == 1:
@@ -79,17 +82,17 @@ def batches(connection: Connection, wanted: Wanted, sharing: Sequence[Provider],
         return
     local = [(need, name) for need in needs if not need.shareable for name in need.resources]
     if local:
-        driver = min(local, key=lambda pair: pair[1] not in wanted.few_classes)
-        yield from _by_inventory(connection, wanted, needs, *driver, pace)
+        driver = min(local, key=lambda pair: pair[1] not in resolved.few_classes)
+        yield from _by_inventory(connection, resolved, needs, *driver, page_sizer)
     else:
-        yield from _by_root(connection, wanted, needs, pace)
+        yield from _by_root(connection, resolved, needs, page_sizer)
 
 
-def _needs(wanted: Wanted, sharing: Sequence[Provider]) -> list[Need]:
+def _needs(resolved: ResolvedRequest, sharing: Sequence[Provider]) -> list[Need]:
     needs = []
-    for group in wanted.groups:
+    for group in resolved.groups:
         if group.suffix:
-            able = [provider for provider in sharing if serves(group, provider)]
+            able = [provider for provider in sharing if can_satisfy(group, provider)]
             needs.append(Need(group, group.resources, _aggregates(able), bool(able)))
             continue
         for item in group.resources.items():
@@ -110,7 +113,7 @@ def _aggregates(providers: Sequence[Provider]) -> set[int]:
 
 
 def _by_inventory(
-    connection: Connection, wanted: Wanted, needs: list[Need], need: Need, name: int, pace: Pace
+    connection: Connection, resolved: ResolvedRequest, needs: list[Need], need: Need, name: int, page_sizer: PageSizer
 ) -> Iterator[list[int]]:
     """SELECT group_concat(free || ':' || provider_id || ':' || root_id) FROM (
     SELECT i.free, i.provider_id, p.root_id FROM inventories i JOIN resource_providers p ON p.id = i.provider_id
@@ -126,13 +129,13 @@ def _by_inventory(
         .select_from(inventory.join(provider, provider.c.id == inventory.c.provider_id))
         .where(*conditions.fits(inventory, name, need.resources[name]))
         .where(*_able(provider, rest))
-        .where(*_on_root(provider.c.root_id, wanted))
+        .where(*_on_root(provider.c.root_id, resolved))
         .where(*_all_served(provider.c.root_id, [other for other in needs if other is not need]))
     )
     page = query = conditions.by_index(query.order_by(inventory.c.free, inventory.c.provider_id), inventory)
     seen: set[int] = set()
     while True:
-        size = pace.next_size()
+        size = page_sizer.next_size()
         rows = _rows(connection, page.limit(size))
         fresh = dict.fromkeys(root_id for _, _, root_id in rows if root_id not in seen)
         seen.update(fresh)
@@ -153,7 +156,9 @@ def _rows(connection: Connection, page: Query) -> list[tuple[int, ...]]:
     return sorted(tuple(map(int, row.split(":"))) for row in text.split(",")) if text else []
 
 
-def _by_root(connection: Connection, wanted: Wanted, needs: list[Need], pace: Pace) -> Iterator[list[int]]:
+def _by_root(
+    connection: Connection, resolved: ResolvedRequest, needs: list[Need], page_sizer: PageSizer
+) -> Iterator[list[int]]:
     """SELECT r.id FROM resource_providers r
     WHERE r.parent_id IS NULL AND (for every need: somebody in r's tree, or sharing) AND r.id > :last
     ORDER BY r.id LIMIT :size
@@ -161,13 +166,13 @@ def _by_root(connection: Connection, wanted: Wanted, needs: list[Need], pace: Pa
     root = _ROOT
     query = (
         select(root.c.id)
-        .where(root.c.parent_id.is_(None), *_on_root(root.c.id, wanted))
+        .where(root.c.parent_id.is_(None), *_on_root(root.c.id, resolved))
         .where(*_all_served(root.c.id, needs))
         .order_by(root.c.id)
     )
     last = 0
     while True:
-        size = pace.next_size()
+        size = page_sizer.next_size()
         roots = list(connection.scalars(query.where(root.c.id > last).limit(size)))
         if roots:
             yield roots
@@ -176,15 +181,15 @@ def _by_root(connection: Connection, wanted: Wanted, needs: list[Need], pace: Pa
         last = roots[-1]
 
 
-def _on_root(root_id: Column, wanted: Wanted) -> Conditions:
-    return conditions.has_traits(root_id, wanted.root_required, wanted.root_forbidden)
+def _on_root(root_id: Column, resolved: ResolvedRequest) -> Conditions:
+    return conditions.has_traits(root_id, resolved.root_required, resolved.root_forbidden)
 
 
 def _all_served(root_id: Column, needs: Sequence[Need]) -> Conditions:
-    return conditions.unjoined([_somebody(root_id, need) for need in needs])
+    return conditions.unjoined([_some_provider(root_id, need) for need in needs])
 
 
-def _somebody(root_id: Column, need: Need) -> ColumnElement[bool]:
+def _some_provider(root_id: Column, need: Need) -> ColumnElement[bool]:
     """EXISTS (SELECT 1 FROM resource_providers m WHERE m.root_id = … AND m is able)
     OR EXISTS (SELECT 1 FROM resource_providers m JOIN provider_aggregates a ON a.provider_id = m.id
                WHERE m.root_id = … AND a.aggregate_id IN (those of who shares))

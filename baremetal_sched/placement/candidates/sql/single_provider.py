@@ -6,10 +6,10 @@ from typing import Any
 from sqlalchemy import Connection, and_, exists, func, or_, select
 
 from baremetal_sched.db.types import Query
-from baremetal_sched.placement.candidates import conditions
-from baremetal_sched.placement.candidates.conditions import Conditions
-from baremetal_sched.placement.candidates.trees import Candidate
-from baremetal_sched.placement.candidates.wanted import Group, Wanted
+from baremetal_sched.placement.candidates.request.resolved_request import Group, ResolvedRequest
+from baremetal_sched.placement.candidates.sql import conditions
+from baremetal_sched.placement.candidates.sql.conditions import Conditions
+from baremetal_sched.placement.candidates.trees.candidate import Candidate
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDER_TRAITS, PROVIDERS, TRAITS
 from baremetal_sched.placement.traits import SHARING_TRAIT
 
@@ -21,18 +21,18 @@ PROVIDER = PROVIDERS.alias("provider")
 STOCK = INVENTORIES.alias("stock")
 
 
-def applies(connection: Connection, wanted: Wanted) -> bool:
+def applies(connection: Connection, resolved: ResolvedRequest) -> bool:
     """Is every candidate one provider, and every such provider that fits a candidate?
 
     That is so for one group that one provider has to serve (it has a suffix, or asks for one class), and for one
     group of several classes if nobody below a root has any of them and nobody shares any. With conditions on the
     anchor's root, one who shares may fit through the root of another tree. At most one statement, of bounded cost.
     """
-    if len(wanted.groups) > 1:
+    if len(resolved.groups) > 1:
         return False
-    group = wanted.groups[0]
+    group = resolved.groups[0]
     single = bool(group.suffix) or len(group.resources) == 1
-    of_anchor = wanted.root_required or wanted.root_forbidden or (group.not_member_of and not group.suffix)
+    of_anchor = resolved.root_required or resolved.root_forbidden or (group.not_member_of and not group.suffix)
     if single and not of_anchor:
         return True
     shared, nested, children = connection.execute(_who_is_not_alone(list(group.resources))).one()
@@ -61,11 +61,11 @@ def _who_is_not_alone(classes: list[int]) -> Query:
     )
 
 
-def search(connection: Connection, wanted: Wanted, limit: int | None) -> list[Candidate]:
+def search(connection: Connection, resolved: ResolvedRequest, limit: int | None) -> list[Candidate]:
     """The candidates of a request to which this search ``applies``, at most ``limit``; the same for the same data."""
-    (group,) = wanted.groups
-    query = providers_of(wanted, (PROVIDER.c.id, PROVIDER.c.root_id), connection.dialect.name)
-    resources = {wanted.class_names[resource_class]: amount for resource_class, amount in group.resources.items()}
+    (group,) = resolved.groups
+    query = providers_of(resolved, (PROVIDER.c.id, PROVIDER.c.root_id), connection.dialect.name)
+    resources = {resolved.class_names[resource_class]: amount for resource_class, amount in group.resources.items()}
     suffix = group.suffix
     return [
         Candidate({provider_id: resources}, {suffix: [provider_id]}, {root_id})
@@ -73,7 +73,7 @@ def search(connection: Connection, wanted: Wanted, limit: int | None) -> list[Ca
     ]
 
 
-def providers_of(wanted: Wanted, columns: Sequence[Any], dialect: str) -> Query:
+def providers_of(resolved: ResolvedRequest, columns: Sequence[Any], dialect: str) -> Query:
     """SELECT … FROM inventories i (JOIN resource_providers p ON p.id = i.provider_id, if anything of it is asked for)
     WHERE i.resource_class_id = :c AND i.free >= :n AND :n BETWEEN i.min_unit AND i.max_unit AND :n % i.step_size = 0
     AND p gives the other classes AND has the traits AND is in the aggregates
@@ -82,14 +82,14 @@ def providers_of(wanted: Wanted, columns: Sequence[Any], dialect: str) -> Query:
     This is the order of the index that finds them, so a LIMIT ends the search as soon as it is reached, however many
     providers there are and however few are free. What few providers have is where the search starts instead.
     """
-    (group,) = wanted.groups
+    (group,) = resolved.groups
     provider, inventory = PROVIDER, STOCK
     source: Any = inventory
-    first, *others = sorted(group.resources, key=lambda resource_class: resource_class not in wanted.few_classes)
+    first, *others = sorted(group.resources, key=lambda resource_class: resource_class not in resolved.few_classes)
     rest = [(other, group.resources[other]) for other in others]
     of_provider = [
         *_in_aggregates(provider, group),
-        *conditions.has_traits(provider.c.root_id, wanted.root_required, wanted.root_forbidden),
+        *conditions.has_traits(provider.c.root_id, resolved.root_required, resolved.root_forbidden),
     ]
     if group.tree is not None:
         of_provider.append(provider.c.root_id == group.tree)
@@ -99,7 +99,7 @@ def providers_of(wanted: Wanted, columns: Sequence[Any], dialect: str) -> Query:
         .where(*conditions.unjoined([conditions.gives(inventory.c.provider_id, *item) for item in rest]))
         .order_by(inventory.c.free, inventory.c.provider_id)
     )
-    few = None if first in wanted.few_classes else _few(wanted, group)
+    few = None if first in resolved.few_classes else _few(resolved, group)
     # Traits are asked of the inventory's row: most who lack them need not be joined with anything first.
     if group.tree is None and few is None:
         query, source = conditions.with_traits(conditions.by_index(query, inventory), inventory, group, dialect)
@@ -125,13 +125,13 @@ def _in_aggregates(provider: Any, group: Group) -> Conditions:
     return clauses
 
 
-def _few(wanted: Wanted, group: Group) -> Query | None:
+def _few(resolved: ResolvedRequest, group: Group) -> Query | None:
     """The ids of the few providers that have a required trait, or are in a required aggregate; None if many are."""
     for traits in group.required:
-        if traits <= wanted.few_traits:
+        if traits <= resolved.few_traits:
             return select(PROVIDER_TRAITS.c.provider_id).where(PROVIDER_TRAITS.c.trait_id.in_(sorted(traits)))
     for aggregates in group.member_of if group.suffix else ():
-        if aggregates <= wanted.few_aggregates:
+        if aggregates <= resolved.few_aggregates:
             return select(PROVIDER_AGGREGATES.c.provider_id).where(
                 PROVIDER_AGGREGATES.c.aggregate_id.in_(sorted(aggregates))
             )

@@ -15,13 +15,15 @@ from sqlalchemy import ColumnElement, Connection, func, select
 from baremetal_sched.db import packing
 from baremetal_sched.db.transaction import remembered
 from baremetal_sched.db.types import Query
-from baremetal_sched.placement.candidates import flat, lines, plans, reading, response
-from baremetal_sched.placement.candidates.conditions import is_named
-from baremetal_sched.placement.candidates.query import CandidateRequest
-from baremetal_sched.placement.candidates.resolve import names_places, recall, resolve
+from baremetal_sched.placement.candidates.answer import response
+from baremetal_sched.placement.candidates.answer.summaries import TRAITS_SINCE, Summaries
+from baremetal_sched.placement.candidates.fast_path import compiled_queries
+from baremetal_sched.placement.candidates.request.query import CandidateRequest
+from baremetal_sched.placement.candidates.request.resolve import names_places, recall, resolve
+from baremetal_sched.placement.candidates.request.resolved_request import ResolvedRequest
 from baremetal_sched.placement.candidates.search import Options
-from baremetal_sched.placement.candidates.summaries import TRAITS_SINCE, Summaries
-from baremetal_sched.placement.candidates.wanted import Wanted
+from baremetal_sched.placement.candidates.sql import provider_rows, single_provider
+from baremetal_sched.placement.candidates.sql.conditions import is_named
 from baremetal_sched.placement.tables import PROVIDERS, TRAITS
 
 #: So many seconds it is remembered that there are trees: until then every request takes the long way at once.
@@ -29,7 +31,7 @@ _FRESH = 10.0
 _TREES_SEEN = "trees seen"
 
 #: The greatest one is the last entry of an index, which MariaDB looks up while it plans.
-_NOBODY_HAS_A_PARENT = select(func.max(PROVIDERS.c.parent_id)).scalar_subquery().is_(None)
+_NO_PROVIDER_HAS_A_PARENT = select(func.max(PROVIDERS.c.parent_id)).scalar_subquery().is_(None)
 
 #: For fewer candidates it is not worth while to pack several into a row.
 _MANY = 100
@@ -37,10 +39,10 @@ _MANY = 100
 #: So many ids (2 to the power of this) a packet spans, and so many candidates fit into one.
 _BITS = 10
 
-_PROVIDER, _FOUND = flat.PROVIDER, PROVIDERS.alias("found_provider")
+_PROVIDER, _FOUND = single_provider.PROVIDER, PROVIDERS.alias("found_provider")
 #: A row is one text: PyMySQL takes longer to read a column than the database to write it.
-_LINES = {traits: reading.line_of(_PROVIDER, traits=traits) for traits in (False, True)}
-_FOUND_LINES = {traits: reading.line_of(_FOUND, traits=traits) for traits in (False, True)}
+_ROWS = {traits: provider_rows.row_of(_PROVIDER, traits=traits) for traits in (False, True)}
+_FOUND_ROWS = {traits: provider_rows.row_of(_FOUND, traits=traits) for traits in (False, True)}
 
 
 def answer(connection: Connection, request: CandidateRequest, version: int, options: Options) -> dict[str, Any] | None:
@@ -49,22 +51,22 @@ def answer(connection: Connection, request: CandidateRequest, version: int, opti
     memory = remembered(connection)
     if not _is_plain(request) or options.randomize or time.monotonic() < memory.get(_TREES_SEEN, 0) + _FRESH:
         return None
-    wanted = recall(connection, request, version) or resolve(connection, request, version)
-    if wanted is None:
+    resolved = recall(connection, request, version) or resolve(connection, request, version)
+    if resolved is None:
         return None
     limit = options.limit_of(request)
-    form = _form(wanted, limit)
-    rows = plans.texts(connection, _MAKE[version >= TRAITS_SINCE, form], wanted, limit)
+    form = _form(resolved, limit)
+    rows = compiled_queries.texts(connection, _MAKE[version >= TRAITS_SINCE, form], resolved, limit)
     if form is not _one_by_one:
         rows = packing.lines(filter(None, rows))
     if not rows:
-        if not connection.scalar(select(_NOBODY_HAS_A_PARENT)):
+        if not connection.scalar(select(_NO_PROVIDER_HAS_A_PARENT)):
             memory[_TREES_SEEN] = time.monotonic()
         return None
     summaries = Summaries(connection, request, version)
-    summaries.add(lines.parsed(rows))
-    (group,) = wanted.groups
-    resources = {wanted.class_names[class_id]: amount for class_id, amount in group.resources.items()}
+    summaries.add(provider_rows.parsed(rows))
+    (group,) = resolved.groups
+    resources = {resolved.class_names[class_id]: amount for class_id, amount in group.resources.items()}
     return response.render_each(resources, group.suffix, summaries, version)
 
 
@@ -74,50 +76,52 @@ def _is_plain(request: CandidateRequest) -> bool:
     return alone and not request.is_large and not request.root_required.names() and not names_places(request)
 
 
-def _form(wanted: Wanted, limit: int | None) -> Callable[..., Query]:
+def _form(resolved: ResolvedRequest, limit: int | None) -> Callable[..., Query]:
     """The form of the statement, by how many candidates there may be."""
-    if wanted.few_classes or (limit is not None and limit < _MANY):
+    if resolved.few_classes or (limit is not None and limit < _MANY):
         return _one_by_one
     return _in_packets if limit is None or limit > 2**_BITS else _packed
 
 
-def _one_by_one(wanted: Wanted, limit: int | None, dialect: str, *, traits: bool) -> Query:
-    """SELECT (all that a summary tells) FROM … WHERE … as ``flat`` has it
+def _one_by_one(resolved: ResolvedRequest, limit: int | None, dialect: str, *, traits: bool) -> Query:
+    """SELECT (all that a summary tells) FROM … WHERE … as in ``single_provider``
     AND (SELECT MAX(parent_id) FROM resource_providers) IS NULL AND the ids still have these names
     """
-    return _fitting(wanted, limit, dialect, _LINES[traits])
+    return _fitting(resolved, limit, dialect, _ROWS[traits])
 
 
-def _packed(wanted: Wanted, limit: int | None, dialect: str, *, traits: bool) -> Query:
-    """SELECT (many lines)
+def _packed(resolved: ResolvedRequest, limit: int | None, dialect: str, *, traits: bool) -> Query:
+    """SELECT (many rows)
     FROM (SELECT i.provider_id FROM … as above) found JOIN resource_providers p ON p.id = found.provider_id
     """
-    found = _fitting(wanted, limit, dialect, flat.STOCK.c.provider_id).subquery("found")
-    lines_of_all = packing.packed(_FOUND.c.id, _FOUND_LINES[traits])
-    return select(lines_of_all).join_from(found, _FOUND, _FOUND.c.id == found.c.provider_id)
+    found = _fitting(resolved, limit, dialect, single_provider.STOCK.c.provider_id).subquery("found")
+    rows_of_all = packing.packed(_FOUND.c.id, _FOUND_ROWS[traits])
+    return select(rows_of_all).join_from(found, _FOUND, _FOUND.c.id == found.c.provider_id)
 
 
-def _in_packets(wanted: Wanted, limit: int | None, dialect: str, *, traits: bool) -> Query:
+def _in_packets(resolved: ResolvedRequest, limit: int | None, dialect: str, *, traits: bool) -> Query:
     """The same with GROUP BY p.id >> 10, as one text has to end somewhere.
 
     Few of those whose ids are side by side are free and of one class, so a packet spans many ids.
     """
-    return _packed(wanted, limit, dialect, traits=traits).group_by(packing.packet(_FOUND.c.id, _BITS))
+    return _packed(resolved, limit, dialect, traits=traits).group_by(packing.packet(_FOUND.c.id, _BITS))
 
 
-def _fitting(wanted: Wanted, limit: int | None, dialect: str, column: ColumnElement[Any]) -> Query:
-    query = flat.providers_of(wanted, [column], dialect).where(_NOBODY_HAS_A_PARENT, *_names(wanted))
+def _fitting(resolved: ResolvedRequest, limit: int | None, dialect: str, column: ColumnElement[Any]) -> Query:
+    query = single_provider.providers_of(resolved, [column], dialect).where(
+        _NO_PROVIDER_HAS_A_PARENT, *_names(resolved)
+    )
     return query if limit is None else query.limit(limit)
 
 
-def _names(wanted: Wanted) -> list[ColumnElement[bool]]:
+def _names(resolved: ResolvedRequest) -> list[ColumnElement[bool]]:
     """A trait that was deleted meanwhile, and perhaps made anew with another id, is not to be found.
 
     What every candidate has to have need not be asked about: nobody has what was deleted, and no id is used again.
     """
-    (group,) = wanted.groups
+    (group,) = resolved.groups
     needed = {trait for traits in group.required if len(traits) == 1 for trait in traits}
-    return [is_named(TRAITS, *item) for item in wanted.trait_names.items() if item[0] not in needed]
+    return [is_named(TRAITS, *item) for item in resolved.trait_names.items() if item[0] not in needed]
 
 
 _MAKE = {

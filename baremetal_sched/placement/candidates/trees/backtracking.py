@@ -7,10 +7,13 @@ candidate out, or changes the order in which they are found.
 
 from collections.abc import Iterator
 
-from baremetal_sched.placement.candidates.dead_ends import DeadEnds
-from baremetal_sched.placement.candidates.partial_choice import PartialChoice
-from baremetal_sched.placement.candidates.time_limit import TimeLimit
-from baremetal_sched.placement.candidates.trees import Provider
+from baremetal_sched.placement.candidates.request.resolved_request import ResolvedRequest
+from baremetal_sched.placement.candidates.trees import bounds
+from baremetal_sched.placement.candidates.trees.dead_ends import DeadEnds
+from baremetal_sched.placement.candidates.trees.partial_choice import PartialChoice
+from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider
+from baremetal_sched.placement.candidates.trees.slots import Slot, slots_of
+from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit
 
 #: After this many dead ends in a tree it is worth while to learn from them.
 PATIENCE = 50
@@ -19,7 +22,29 @@ PATIENCE = 50
 _STEPS = 256
 
 
-def completions(choice: PartialChoice, time_limit: TimeLimit) -> Iterator[list[Provider]]:
+def choices(
+    resolved: ResolvedRequest, anchor: Anchor, time_limit: TimeLimit
+) -> Iterator[tuple[list[Slot], list[Provider]]]:
+    """Every way to give each slot (they come in any order) a provider; the list of providers is reused."""
+    time_limit.check()
+    if not anchor.root.has(resolved.root_required, resolved.root_forbidden):
+        return
+    slots = []
+    for slot in slots_of(resolved, anchor):
+        if not slot.options:
+            return
+        slots.append(slot)
+        time_limit.check()
+    # Those who have least to choose from choose first: a dead end shows early.
+    slots.sort(key=lambda slot: len(slot.options))
+    choice = PartialChoice(resolved, anchor, slots)
+    if (resolved.isolate or resolved.contended_classes) and bounds.impossible(*choice.demands(), time_limit):
+        return
+    for chosen in _completions(choice, time_limit):
+        yield slots, chosen
+
+
+def _completions(choice: PartialChoice, time_limit: TimeLimit) -> Iterator[list[Provider]]:
     """Complete a choice of nothing in every way: the providers of all slots, in a list that is reused.
 
     Raises TookTooLong.

@@ -12,21 +12,21 @@ from typing import Any
 from sqlalchemy import Connection, Dialect
 
 from baremetal_sched.db.types import Query
-from baremetal_sched.placement.candidates.wanted import Fixed, Group, Wanted
+from baremetal_sched.placement.candidates.request.resolved_request import FrozenDict, Group, ResolvedRequest
 
 #: Makes the statement of a request and its limit for a dialect, by name. It may look at which things are the same, and
 #: at how many there are.
-Make = Callable[[Wanted, int | None, str], Query]
+Make = Callable[[ResolvedRequest, int | None, str], Query]
 
 
-def texts(connection: Connection, make: Make, wanted: Wanted, limit: int | None) -> Sequence[str]:
-    """The only column of what ``make(wanted, limit, …)`` selects, a text.
+def texts(connection: Connection, make: Make, resolved: ResolvedRequest, limit: int | None) -> Sequence[str]:
+    """The only column of what ``make(resolved, limit, …)`` selects, a text.
 
-    ``wanted`` has one group, which asks for no aggregates and no tree, and nothing is asked of the root.
+    ``resolved`` has one group, which asks for no aggregates and no tree, and nothing is asked of the root.
     """
     marks = _Marks()
     statement, parameters = _compiled(
-        make, _marked(wanted, marks), None if limit is None else marks.of("limit", limit), connection.dialect
+        make, _marked(resolved, marks), None if limit is None else marks.of("limit", limit), connection.dialect
     )
     value = marks.values.get
     if isinstance(parameters, dict):
@@ -58,29 +58,29 @@ class _Marks:
         return mark
 
 
-def _marked(wanted: Wanted, marks: _Marks) -> Wanted:
-    (group,) = wanted.groups
-    asked = Fixed((marks.of("class", key), marks.of("amount", amount)) for key, amount in group.resources.items())
+def _marked(resolved: ResolvedRequest, marks: _Marks) -> ResolvedRequest:
+    (group,) = resolved.groups
+    asked = FrozenDict((marks.of("class", key), marks.of("amount", amount)) for key, amount in group.resources.items())
 
     def traits(ids: frozenset[int]) -> frozenset[int]:
         return frozenset(marks.of("trait", trait) for trait in sorted(ids))
 
     required = tuple(traits(ids) for ids in group.required)
     forbidden = traits(group.forbidden)
-    names = [(marks.of("trait", trait), name) for trait, name in wanted.trait_names.items()]
-    return Wanted(
+    names = [(marks.of("trait", trait), name) for trait, name in resolved.trait_names.items()]
+    return ResolvedRequest(
         groups=(Group(group.suffix, asked, required, forbidden),),
-        class_names=Fixed(),
-        trait_names=Fixed((mark, marks.of_name(mark, name)) for mark, name in names),
-        few_classes=frozenset(marks.of("class", key) for key in wanted.few_classes),
-        few_traits=traits(wanted.few_traits),
+        class_names=FrozenDict(),
+        trait_names=FrozenDict((mark, marks.of_name(mark, name)) for mark, name in names),
+        few_classes=frozenset(marks.of("class", key) for key in resolved.few_classes),
+        few_traits=traits(resolved.few_traits),
     )
 
 
 @lru_cache(maxsize=500)
-def _compiled(make: Make, wanted: Wanted, limit: int | None, dialect: Dialect) -> tuple[str, Any]:
+def _compiled(make: Make, resolved: ResolvedRequest, limit: int | None, dialect: Dialect) -> tuple[str, Any]:
     """The text of the statement, and its parameters as the driver wants them: by name, or in order."""
-    compiled = make(wanted, limit, dialect.name).compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
+    compiled = make(resolved, limit, dialect.name).compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
     if compiled.positiontup is None:
         return str(compiled), dict(compiled.params)
     return str(compiled), [compiled.params[name] for name in compiled.positiontup]

@@ -4,39 +4,39 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 
 from sqlalchemy import ColumnElement, Connection, select
 
-from baremetal_sched.placement.candidates import anchors, reading
-from baremetal_sched.placement.candidates.conditions import has_class, one_of
-from baremetal_sched.placement.candidates.lines import Line
-from baremetal_sched.placement.candidates.parsing import Parser, UnparsedTree, has_root
-from baremetal_sched.placement.candidates.trees import Anchor, Provider
-from baremetal_sched.placement.candidates.wanted import Wanted
+from baremetal_sched.placement.candidates.request.resolved_request import ResolvedRequest
+from baremetal_sched.placement.candidates.sql import anchors, provider_rows
+from baremetal_sched.placement.candidates.sql.conditions import has_class, one_of
+from baremetal_sched.placement.candidates.sql.provider_rows import ProviderRow
+from baremetal_sched.placement.candidates.sql.row_parser import Parser, UnparsedTree, has_root
+from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider
 from baremetal_sched.placement.tables import PROVIDER_AGGREGATES, PROVIDER_TRAITS, PROVIDERS, TRAITS
 from baremetal_sched.placement.traits import SHARING_TRAIT
 
 #: All providers of a tree, and those that matter.
-Tree = tuple[list[Line], list[Provider]]
+Tree = tuple[list[ProviderRow], list[Provider]]
 
 #: Trees in one batch.
 _BATCH = 200
 
 
-class World:
+class TreeLoader:
     """What of the database matters to a request. Iterating yields anchors, as far as they are asked for; until it is at
     its end or ``close`` is called, there is no other statement on the connection."""
 
-    def __init__(self, connection: Connection, wanted: Wanted, limit: int | None) -> None:
+    def __init__(self, connection: Connection, resolved: ResolvedRequest, limit: int | None) -> None:
         self._connection = connection
-        self._wanted = wanted
-        self.pace = anchors.Pace(limit, _BATCH)
-        self._parser = Parser(wanted)
-        self._aggregates = set[int]().union(*(group.not_member_of.union(*group.member_of) for group in wanted.groups))
+        self._resolved = resolved
+        self.page_sizer = anchors.PageSizer(limit, _BATCH)
+        self._parser = Parser(resolved)
+        self._aggregates = set[int]().union(*(group.not_member_of.union(*group.member_of) for group in resolved.groups))
         self._sharing = self._load_sharing()
         self._ancestors = self._load_ancestors()
         self._sharing_in: dict[int, list[Provider]] = {}
         for provider in self._sharing.values():
             for aggregate in provider.aggregates:
                 self._sharing_in.setdefault(aggregate, []).append(provider)
-        self._reading: Generator[list[Line]] | None = None
+        self._reading: Generator[list[ProviderRow]] | None = None
 
     def close(self) -> None:
         """Read no more."""
@@ -44,7 +44,7 @@ class World:
             self._reading.close()
 
     def __iter__(self) -> Iterator[Anchor]:
-        for roots in anchors.batches(self._connection, self._wanted, list(self._sharing.values()), self.pace):
+        for roots in anchors.batches(self._connection, self._resolved, list(self._sharing.values()), self.page_sizer):
             for start in range(0, len(roots), _BATCH):
                 yield from self._load_trees(roots[start : start + _BATCH])
 
@@ -55,9 +55,9 @@ class World:
         sharing: ColumnElement[bool] = PROVIDERS.c.id.in_(
             select(row.c.provider_id).where(row.c.trait_id == TRAITS.c.id, TRAITS.c.name == SHARING_TRAIT)
         )
-        if all(group.resources for group in self._wanted.groups):
-            sharing &= has_class(PROVIDERS.c.id, frozenset(self._wanted.class_names))
-        rows = reading.load(self._connection, sharing)
+        if all(group.resources for group in self._resolved.groups):
+            sharing &= has_class(PROVIDERS.c.id, frozenset(self._resolved.class_names))
+        rows = provider_rows.load(self._connection, sharing)
         found = {provider.id: provider for provider in self._parser.members(rows, {int(row_id) for row_id, *_ in rows})}
         if found:
             self._add_aggregates(found, None, sharing)
@@ -66,30 +66,30 @@ class World:
     def _load_ancestors(self) -> dict[int, int | None]:
         """Parents in the trees that those who share are in, if anybody asks for subtrees."""
         roots = {provider.root_id for provider in self._sharing.values()}
-        if not roots or not self._wanted.same_subtrees:
+        if not roots or not self._resolved.same_subtrees:
             return {}
         query = select(PROVIDERS.c.id, PROVIDERS.c.parent_id).where(one_of(PROVIDERS.c.root_id, roots))
         return {row_id: parent_id for row_id, parent_id in self._connection.execute(query)}
 
     def _load_trees(self, roots: Sequence[int]) -> Iterator[Anchor]:
         mentioned = self._aggregates | self._sharing_in.keys()
-        # With traits, wanted or not: the answer tells about all providers of a tree, and need not read them again.
-        self._reading = reading.load_trees(self._connection, roots)
+        # With traits, asked for or not: the answer tells about all providers of a tree, and need not read them again.
+        self._reading = provider_rows.load_trees(self._connection, roots)
         if not mentioned and not self._sharing:
-            yield from (UnparsedTree(lines, self._parser) for lines in self._reading if has_root(lines))
+            yield from (UnparsedTree(rows, self._parser) for rows in self._reading if has_root(rows))
             return
-        trees: Iterable[Tree] = ((lines, self._parser.members(lines, self._sharing)) for lines in self._reading)
+        trees: Iterable[Tree] = ((rows, self._parser.members(rows, self._sharing)) for rows in self._reading)
         served: dict[int, set[int]] = {}
         if mentioned:
             trees = list(trees)
             found = {provider.id: provider for _, local in trees for provider in local}
             served = self._add_aggregates(found, mentioned, one_of(PROVIDERS.c.root_id, roots))
-        for lines, local in trees:
+        for rows, local in trees:
             root = next((provider for provider in local if provider.parent_id is None), None)
             if root is not None:
                 guests = {p.id: p for aggregate in served.get(root.id, ()) for p in self._sharing_in.get(aggregate, ())}
                 sharing = [guest for guest in guests.values() if guest.root_id != root.id]
-                yield Anchor(root, local, sharing, self._ancestors, lines)
+                yield Anchor(root, local, sharing, self._ancestors, rows)
 
     def _add_aggregates(
         self, found: dict[int, Provider], mentioned: set[int] | None, which: ColumnElement[bool]

@@ -13,8 +13,8 @@ from baremetal_sched.db.models import ResourceClass, Trait
 from baremetal_sched.db.transaction import remembered, remembers
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
-from baremetal_sched.placement.candidates.query import CandidateRequest, RequestGroup
-from baremetal_sched.placement.candidates.wanted import Fixed, Group, Wanted
+from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
+from baremetal_sched.placement.candidates.request.resolved_request import FrozenDict, Group, ResolvedRequest
 from baremetal_sched.placement.names import learn_names
 from baremetal_sched.placement.query_values import TraitConditions
 from baremetal_sched.placement.schemas.common import INT32
@@ -72,7 +72,7 @@ class Ids:
             self.few[kind].add(row_id)
 
 
-def resolve(connection: Connection, request: CandidateRequest, version: int) -> Wanted | None:
+def resolve(connection: Connection, request: CandidateRequest, version: int) -> ResolvedRequest | None:
     """The request by ids; None if nothing can fit: an unknown aggregate or tree, an amount beyond every inventory.
 
     Raises UnknownClassInQuery and TraitNotFound for unknown classes and traits, in whatever group they are.
@@ -85,10 +85,10 @@ def resolve(connection: Connection, request: CandidateRequest, version: int) -> 
     unknown = sorted(traits - ids.traits.keys())
     if unknown:
         raise TraitNotFound(traits=", ".join(unknown))
-    return _wanted(request, ids, version)
+    return _resolved(request, ids, version)
 
 
-def recall(connection: Connection, request: CandidateRequest, version: int) -> Wanted | None:
+def recall(connection: Connection, request: CandidateRequest, version: int) -> ResolvedRequest | None:
     """Like ``resolve``, but from what that looked up a moment ago; None if it did not.
 
     A name may be gone by now, or stand for another id: a search has to ask for both. Trees and aggregates are not
@@ -101,7 +101,7 @@ def recall(connection: Connection, request: CandidateRequest, version: int) -> W
             if found is None:
                 return None
             ids.add(kind, name, found[0], few=found[1])
-    return _wanted(request, ids, version)
+    return _resolved(request, ids, version)
 
 
 def names_places(request: CandidateRequest) -> bool:
@@ -126,19 +126,19 @@ def _mentioned(request: CandidateRequest) -> tuple[list[str], set[str]]:
     return resources, traits
 
 
-def _wanted(request: CandidateRequest, ids: Ids, version: int) -> Wanted | None:
+def _resolved(request: CandidateRequest, ids: Ids, version: int) -> ResolvedRequest | None:
     if not all(_is_possible(group, ids) for group in request.groups.values()):
         return None
     return by_ids(request, ids, version)
 
 
-def by_ids(request: CandidateRequest, ids: Ids, version: int) -> Wanted:
+def by_ids(request: CandidateRequest, ids: Ids, version: int) -> ResolvedRequest:
     """The request by ids, which there are of all that it names but for aggregates."""
     root = request.root_required
-    return Wanted(
+    return ResolvedRequest(
         groups=tuple(_group(group, ids) for group in request.groups.values()),
-        class_names=Fixed((row_id, name) for name, row_id in ids.classes.items()),
-        trait_names=Fixed((row_id, name) for name, row_id in ids.traits.items()),
+        class_names=FrozenDict((row_id, name) for name, row_id in ids.classes.items()),
+        trait_names=FrozenDict((row_id, name) for name, row_id in ids.traits.items()),
         isolate=request.group_policy == "isolate",
         same_subtrees=tuple(request.same_subtrees),
         root_required=_required(root, ids),
@@ -163,7 +163,7 @@ def _group(group: RequestGroup, ids: Ids) -> Group:
     )
     return Group(
         suffix=group.suffix,
-        resources=Fixed((ids.classes[name], amount) for name, amount in group.resources.items()),
+        resources=FrozenDict((ids.classes[name], amount) for name, amount in group.resources.items()),
         required=_required(group.traits, ids),
         forbidden=frozenset(ids.traits[name] for name in group.traits.forbidden),
         member_of=member_of,

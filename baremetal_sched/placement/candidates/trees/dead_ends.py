@@ -5,10 +5,11 @@ from collections.abc import Hashable, Iterable
 from math import gcd
 from typing import NamedTuple
 
-from baremetal_sched.placement.candidates import bounds
-from baremetal_sched.placement.candidates.partial_choice import PartialChoice
-from baremetal_sched.placement.candidates.time_limit import TimeLimit
-from baremetal_sched.placement.candidates.trees import Provider, Slot
+from baremetal_sched.placement.candidates.trees import bounds
+from baremetal_sched.placement.candidates.trees.partial_choice import PartialChoice
+from baremetal_sched.placement.candidates.trees.providers import Provider
+from baremetal_sched.placement.candidates.trees.slots import Slot
+from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit
 
 #: At most this many choices are remembered.
 _MOST = 50_000
@@ -43,10 +44,10 @@ class DeadEnds:
         self._time_limit = time_limit
         self._known: set[Hashable] = set()
         self._asked = self._proved = 0
-        slots, wanted = choice.slots, choice.wanted
+        slots, resolved = choice.slots, choice.resolved
         self._ahead = [_ahead(slots[depth:]) for depth in range(len(slots))]
         self._isolates = [
-            wanted.isolate and any(slot.group.suffix for slot in slots[depth:]) for depth in range(len(slots))
+            resolved.isolate and any(slot.group.suffix for slot in slots[depth:]) for depth in range(len(slots))
         ]
         providers = {provider.id: provider for slot in slots for provider in slot.options}
         #: By id: a bit for each slot that the provider may serve.
@@ -57,8 +58,10 @@ class DeadEnds:
         #: Ancestors of providers that may be chosen.
         self._inner: set[int] = set()
         if choice.subtrees:
-            self._inner.update(*(choice.line(row_id) - {row_id} for row_id in providers))
-        roots = Counter(provider.root_id for provider in providers.values()) if wanted.one_per_tree else Counter[int]()
+            self._inner.update(*(choice.lineage(row_id) - {row_id} for row_id in providers))
+        roots = (
+            Counter(provider.root_id for provider in providers.values()) if resolved.one_per_tree else Counter[int]()
+        )
         #: Roots of several who may be chosen, of whom only one may give.
         self._crowded = {root for root, times in roots.items() if times > 1}
         kinds: dict[Hashable, int] = {}
@@ -93,7 +96,7 @@ class DeadEnds:
         room = tuple(
             ahead[name].left(min(inventory.free, inventory.max_unit)) if name in ahead else 0
             for name, inventory in sorted(provider.inventories.items())
-            if name in choice.wanted.rationed
+            if name in choice.resolved.contended_classes
         )
         place: Hashable = None
         if choice.subtrees:
@@ -106,7 +109,7 @@ class DeadEnds:
         choice = self._choice
         depth = len(choice.providers)
         marks, places = self._places(depth)
-        ahead, isolates, one_per_tree = self._ahead[depth], self._isolates[depth], choice.wanted.one_per_tree
+        ahead, isolates, one_per_tree = self._ahead[depth], self._isolates[depth], choice.resolved.one_per_tree
         used = []
         for provider in {one.id: one for one in choice.providers}.values():
             row_id = provider.id
@@ -143,13 +146,13 @@ class DeadEnds:
         return marks, tuple(places)
 
     def _level(self, row_id: int) -> int:
-        return len(self._choice.line(row_id))
+        return len(self._choice.lineage(row_id))
 
 
 def _ahead(slots: Iterable[Slot]) -> dict[int, _Ahead]:
     """By resource class, for the classes that several slots ask for."""
     amounts: dict[int, list[int]] = {}
     for slot in slots:
-        for name, amount in slot.rationed:
+        for name, amount in slot.contended:
             amounts.setdefault(name, []).append(amount)
     return {name: _Ahead(min(those), sum(those), gcd(*those)) for name, those in amounts.items()}

@@ -8,10 +8,10 @@ from sqlalchemy import Column, Connection
 
 from baremetal_sched.db.transaction import remembered
 from baremetal_sched.placement import trait_ids
-from baremetal_sched.placement.candidates import lines, reading
-from baremetal_sched.placement.candidates.lines import ByText, Line
-from baremetal_sched.placement.candidates.query import CandidateRequest
-from baremetal_sched.placement.candidates.resolve import TREES_SINCE
+from baremetal_sched.placement.candidates.request.query import CandidateRequest
+from baremetal_sched.placement.candidates.request.resolve import TREES_SINCE
+from baremetal_sched.placement.candidates.sql import provider_rows
+from baremetal_sched.placement.candidates.sql.provider_rows import ByText, ProviderRow
 from baremetal_sched.placement.names import names_of_classes, names_of_traits
 
 K = TypeVar("K")
@@ -30,9 +30,9 @@ class Summaries:
     def __init__(self, connection: Connection, request: CandidateRequest, version: int) -> None:
         self._connection = connection
         self._version = version
-        self._lines: list[Line] = []
+        self._rows: list[ProviderRow] = []
         self._members: list[str] = []
-        self._unnamed: list[Sequence[Line]] = []
+        self._unnamed: list[Sequence[ProviderRow]] = []
         requested = {name for group in request.groups.values() for name in group.resources}
         # Apart, because what refers to itself stays in memory until somebody looks for garbage.
         self._parts = _Parts(connection, requested, version)
@@ -41,11 +41,11 @@ class Summaries:
 
     def load(self, column: Column[int], ids: Iterable[int]) -> None:
         """Add the providers whose ``column`` (``PROVIDERS.c.id`` or ``root_id``) is one of ``ids``."""
-        self.add(reading.load_those(self._connection, column, ids, traits=self._version >= TRAITS_SINCE))
+        self.add(provider_rows.load_those(self._connection, column, ids, traits=self._version >= TRAITS_SINCE))
 
-    def add(self, providers: Sequence[Line]) -> None:
+    def add(self, providers: Sequence[ProviderRow]) -> None:
         """Add providers, and with each its tree, if the answer tells of trees. There is no statement."""
-        self._lines += providers
+        self._rows += providers
         try:
             self._members += self._written(providers)
         except KeyError:
@@ -53,26 +53,26 @@ class Summaries:
 
     def uuids(self) -> list[str]:
         """Those of all providers, in the order in which they were added."""
-        return [line[1][1:-1] for line in self._lines]
+        return [row[1][1:-1] for row in self._rows]
 
     def uuids_of(self, ids: set[int]) -> dict[int, str]:
         """UUIDs of those of the providers that are meant, by id."""
         wanted = set(map(str, ids))
-        return {int(line[0]): line[1][1:-1] for line in self._lines if line[0] in wanted} if wanted else {}
+        return {int(row[0]): row[1][1:-1] for row in self._rows if row[0] in wanted} if wanted else {}
 
     def document(self) -> orjson.Fragment:
         """Summaries by UUID. At most two statements, for names."""
         if self._unnamed:
-            self._parts.look_up(self._connection, [line for providers in self._unnamed for line in providers])
+            self._parts.look_up(self._connection, [row for providers in self._unnamed for row in providers])
             for providers in self._unnamed:
                 self._members += self._written(providers)
         return orjson.Fragment(f"{{{','.join(self._members)}}}")
 
-    def _written(self, providers: Sequence[Line]) -> list[str]:
+    def _written(self, providers: Sequence[ProviderRow]) -> list[str]:
         """Members of the document. Raises KeyError for a name that has to be looked up."""
         resources, traits = self._resources, self._traits
         if self._version >= TREES_SINCE:
-            uuids = {line[0]: line[1] for line in providers}
+            uuids = {row[0]: row[1] for row in providers}
             return [
                 f'{uuid}:{{"resources":{resources[inventories]},"traits":{traits[trait_ids]},'
                 f'"parent_provider_uuid":{uuids.get(parent, "null")},"root_provider_uuid":{uuids.get(root, "null")}}}'
@@ -86,7 +86,7 @@ class Summaries:
 
 
 class _Parts:
-    """JSON of what is in a line. Raises KeyError for names that this process does not remember, until ``look_up``."""
+    """JSON of what is in a row. Raises KeyError for names that this process does not remember, until ``look_up``."""
 
     def __init__(self, connection: Connection, requested: set[str], version: int) -> None:
         self._requested = requested
@@ -99,7 +99,7 @@ class _Parts:
     def resources(self, text: str) -> str:
         """What a provider has. A class without a name is one that was deleted."""
         members = []
-        for class_id, capacity, used, *_ in lines.inventories(text):
+        for class_id, capacity, used, *_ in provider_rows.inventories(text):
             name = self._name(self._classes, int(class_id))
             if name and (self._version >= ALL_CLASSES_SINCE or name in self._requested):
                 members.append(f'"{name}":{{"capacity":{capacity},"used":{used}}}')
@@ -113,10 +113,10 @@ class _Parts:
     def _name(self, names: Mapping[K, str], key: K) -> str | None:
         return names.get(key) if self._looked_up else names[key]
 
-    def look_up(self, connection: Connection, providers: Sequence[Line]) -> None:
+    def look_up(self, connection: Connection, providers: Sequence[ProviderRow]) -> None:
         """Learn all names that these providers need and that there are."""
-        stocks, traits = {line[4] for line in providers}, {line[5] for line in providers}
-        classes = {int(class_id) for text in stocks for class_id, *_ in lines.inventories(text)}
+        stocks, traits = {row[4] for row in providers}, {row[5] for row in providers}
+        classes = {int(class_id) for text in stocks for class_id, *_ in provider_rows.inventories(text)}
         self._classes = names_of_classes(connection, classes)
         if self._version >= TRAITS_SINCE:
             ids = {row_id for text in traits for row_id in trait_ids.texts_in(text)} - self._quoted.keys()

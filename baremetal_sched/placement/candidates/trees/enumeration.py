@@ -9,38 +9,28 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count, islice
 
-from baremetal_sched.placement.candidates import bounds
-from baremetal_sched.placement.candidates.backtracking import completions
-from baremetal_sched.placement.candidates.partial_choice import PartialChoice
-from baremetal_sched.placement.candidates.time_limit import NEVER, TimeLimit
-from baremetal_sched.placement.candidates.trees import (
-    Anchor,
-    Asked,
-    Candidate,
-    Copy,
-    Found,
-    Pattern,
-    Provider,
-    Slot,
-    slots_of,
-)
-from baremetal_sched.placement.candidates.wanted import Wanted
+from baremetal_sched.placement.candidates.request.resolved_request import ResolvedRequest
+from baremetal_sched.placement.candidates.trees.backtracking import choices
+from baremetal_sched.placement.candidates.trees.candidate import Candidate, Found, Pattern, PatternMatch
+from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider, RequestedAmounts
+from baremetal_sched.placement.candidates.trees.slots import Slot
+from baremetal_sched.placement.candidates.trees.time_limit import NEVER, TimeLimit
 
 #: At most this many patterns are kept for trees that look alike.
 _MOST_KEPT = 10_000
 
 
 def candidates(
-    wanted: Wanted, anchors: Iterable[Anchor], *, breadth_first: bool = False, time_limit: TimeLimit = NEVER
+    resolved: ResolvedRequest, anchors: Iterable[Anchor], *, breadth_first: bool = False, time_limit: TimeLimit = NEVER
 ) -> Iterator[Found]:
     """All candidates, no two the same: of one anchor after the other, or (breadth first) of each in turn.
 
     Raises TookTooLong.
     """
     seen: set[tuple[int, ...]] = set()
-    alike = _Alike(wanted, time_limit)
+    alike = _SignatureCache(resolved, time_limit)
     each = (
-        alike.candidates(anchor) if alike.covers(anchor) else _of_anchor(wanted, anchor, seen, time_limit)
+        alike.candidates(anchor) if alike.covers(anchor) else _of_anchor(resolved, anchor, seen, time_limit)
         for anchor in anchors
     )
     if breadth_first:
@@ -67,10 +57,10 @@ def _in_turn(iterators: Iterable[Iterator[Found]]) -> Iterator[Found]:
 
 
 def _of_anchor(
-    wanted: Wanted, anchor: Anchor, seen: set[tuple[int, ...]], time_limit: TimeLimit
+    resolved: ResolvedRequest, anchor: Anchor, seen: set[tuple[int, ...]], time_limit: TimeLimit
 ) -> Iterator[Candidate]:
     """The candidates of an anchor. Those made of sharing providers alone may come from others too: not if ``seen``."""
-    for slots, chosen in choices(wanted, anchor, time_limit):
+    for slots, chosen in choices(resolved, anchor, time_limit):
         if all(provider.shares for provider in chosen):
             key = [0] * len(slots)
             for slot, provider in zip(slots, chosen, strict=True):
@@ -78,14 +68,14 @@ def _of_anchor(
             if tuple(key) in seen:
                 continue
             seen.add(tuple(key))
-        yield _assembled(wanted, anchor, slots, chosen)
+        yield _assembled(resolved, anchor, slots, chosen)
 
 
-def _assembled(wanted: Wanted, anchor: Anchor, slots: list[Slot], chosen: list[Provider]) -> Candidate:
+def _assembled(resolved: ResolvedRequest, anchor: Anchor, slots: list[Slot], chosen: list[Provider]) -> Candidate:
     allocations: dict[int, dict[str, int]] = {}
     mappings: dict[str, list[int]] = {}
     roots = set()
-    names = wanted.class_names
+    names = resolved.class_names
     for slot, provider in zip(slots, chosen, strict=True):
         if slot.amounts:
             amounts = allocations.setdefault(provider.id, {})
@@ -99,42 +89,42 @@ def _assembled(wanted: Wanted, anchor: Anchor, slots: list[Slot], chosen: list[P
     return Candidate(allocations, mappings, roots, anchor)
 
 
-class _Alike:
+class _SignatureCache:
     """Trees that look the same to a request have the same candidates: they are searched for in the first of them.
 
     A fleet has thousands of trees, and few ways in which they look: who is below whom, and who can give what.
     """
 
-    def __init__(self, wanted: Wanted, time_limit: TimeLimit) -> None:
-        self._wanted = wanted
+    def __init__(self, resolved: ResolvedRequest, time_limit: TimeLimit) -> None:
+        self._resolved = resolved
         self._time_limit = time_limit
-        self._known: dict[Hashable, _Kept] = {}
+        self._known: dict[Hashable, _Replayable] = {}
         self._space = _Space(_MOST_KEPT)
-        self._applies = all(group.tree is None for group in wanted.groups)
-        self._asked = Asked(wanted)
+        self._applies = all(group.tree is None for group in resolved.groups)
+        self._asked = RequestedAmounts(resolved)
 
     def covers(self, anchor: Anchor) -> bool:
-        """Does nobody share, and does the request look at nothing that a sketch does not tell?"""
+        """Does nobody share, and does the request look at nothing that a signature does not tell?"""
         return self._applies and anchor.is_alone
 
-    def candidates(self, anchor: Anchor) -> Iterator[Copy]:
+    def candidates(self, anchor: Anchor) -> Iterator[PatternMatch]:
         """Those of the anchor, as ``_of_anchor`` finds them."""
         self._time_limit.check()
-        sketch = anchor.sketch(self._asked)
-        kept = self._known.get(sketch)
+        signature = anchor.signature(self._asked)
+        kept = self._known.get(signature)
         if kept is None:
-            kept = self._known[sketch] = _Kept(self._patterns(anchor), self._space)
+            kept = self._known[signature] = _Replayable(self._patterns(anchor), self._space)
         for pattern in kept:
-            yield Copy(pattern, anchor)
+            yield PatternMatch(pattern, anchor)
         if kept.is_cut:
             # There are too many to keep: the others are searched for in each tree.
             for pattern in islice(self._patterns(anchor), len(kept), None):
-                yield Copy(pattern, anchor)
+                yield PatternMatch(pattern, anchor)
 
     def _patterns(self, anchor: Anchor) -> Iterator[Pattern]:
         places = {row_id: place for place, row_id in enumerate(anchor.ids)}
-        for slots, chosen in choices(self._wanted, anchor, self._time_limit):
-            candidate = _assembled(self._wanted, anchor, slots, chosen)
+        for slots, chosen in choices(self._resolved, anchor, self._time_limit):
+            candidate = _assembled(self._resolved, anchor, slots, chosen)
             yield Pattern(
                 [(places[row_id], amounts) for row_id, amounts in candidate.allocations.items()],
                 [(suffix, [places[row_id] for row_id in row_ids]) for suffix, row_ids in candidate.mappings.items()],
@@ -148,8 +138,8 @@ class _Space:
     left: int
 
 
-class _Kept:
-    """The first patterns that an iterator yields, for many trees to iterate over; none is made before it is wanted.
+class _Replayable:
+    """The first patterns that an iterator yields, for many trees to iterate over; none is made before it is asked for.
 
     ``is_cut``: there was no space for the rest.
     """
@@ -180,23 +170,3 @@ class _Kept:
         self._space.left -= 1
         self._items.append(item)
         return True
-
-
-def choices(wanted: Wanted, anchor: Anchor, time_limit: TimeLimit) -> Iterator[tuple[list[Slot], list[Provider]]]:
-    """Every way to give each slot (they come in any order) a provider; the list of providers is reused."""
-    time_limit.check()
-    if not anchor.root.has(wanted.root_required, wanted.root_forbidden):
-        return
-    slots = []
-    for slot in slots_of(wanted, anchor):
-        if not slot.options:
-            return
-        slots.append(slot)
-        time_limit.check()
-    # Those who have least to choose from choose first: a dead end shows early.
-    slots.sort(key=lambda slot: len(slot.options))
-    choice = PartialChoice(wanted, anchor, slots)
-    if (wanted.isolate or wanted.rationed) and bounds.impossible(*choice.demands(), time_limit):
-        return
-    for chosen in completions(choice, time_limit):
-        yield slots, chosen

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Table, and_, bindparam, literal, literal_column, select, true
 
 from baremetal_sched.db.types import Query
-from baremetal_sched.placement.candidates.wanted import Group
+from baremetal_sched.placement.candidates.request.resolved_request import Group
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDER_TRAITS
 
 #: A column, or an attribute of an entity; a table, or an alias of one.
@@ -111,7 +111,7 @@ def in_aggregate(provider_id: Column, aggregates: frozenset[int]) -> ColumnEleme
 
 
 def _exists(source: Source, *where: ColumnElement[bool], hint: str | None = None) -> ColumnElement[bool]:
-    """EXISTS (SELECT 1 FROM …), for the rows at hand: ``engine`` keeps MariaDB from collecting everybody first."""
+    """EXISTS (SELECT 1 FROM …), for the rows at hand: ``engine`` keeps MariaDB from collecting all_providers first."""
     query: Query = select(literal_column("1")).select_from(source).where(*where).correlate_except(source)
     found: ColumnElement[bool] = (hinted(query, source, hint) if hint else query).exists()
     return found

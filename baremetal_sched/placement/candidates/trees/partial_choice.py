@@ -2,16 +2,17 @@
 
 from collections.abc import Iterable
 
-from baremetal_sched.placement.candidates.bounds import Demand
-from baremetal_sched.placement.candidates.trees import Anchor, Provider, Slot
-from baremetal_sched.placement.candidates.wanted import Wanted
+from baremetal_sched.placement.candidates.request.resolved_request import ResolvedRequest
+from baremetal_sched.placement.candidates.trees.bounds import Demand
+from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider
+from baremetal_sched.placement.candidates.trees.slots import Slot
 
 
 class PartialChoice:
     """The providers of the first slots, and what these have taken. Slots get them in order, and give them back."""
 
-    def __init__(self, wanted: Wanted, anchor: Anchor, slots: list[Slot]) -> None:
-        self.wanted = wanted
+    def __init__(self, resolved: ResolvedRequest, anchor: Anchor, slots: list[Slot]) -> None:
+        self.resolved = resolved
         self.slots = slots
         self.providers: list[Provider] = []
         #: By provider and resource class: how much is taken, of the classes that several slots ask for.
@@ -21,21 +22,21 @@ class PartialChoice:
         #: By root: who gives something, once for each slot.
         self.givers: dict[int, list[int]] = {}
         self.traits = _Traits(slots)
-        self.subtrees = [Subtree(suffixes, slots) for suffixes in wanted.same_subtrees]
+        self.subtrees = [Subtree(suffixes, slots) for suffixes in resolved.same_subtrees]
         self._subtrees_of = [[one for one in self.subtrees if slot.group.suffix in one.suffixes] for slot in slots]
         self._parents = anchor.parents
-        self._lines: dict[int, frozenset[int]] = {}
+        self._lineages: dict[int, frozenset[int]] = {}
 
     def may(self, slot: Slot, provider: Provider) -> bool:
         """Return whether the provider has enough left for the slot, and may serve it beside the slots before."""
-        for resource_class, amount in slot.rationed:
+        for resource_class, amount in slot.contended:
             inventory = provider.inventories[resource_class]
             amount += self.taken.get((provider.id, resource_class), 0)
             if amount > inventory.free or amount > inventory.max_unit:
                 return False
-        if self.wanted.isolate and slot.group.suffix and provider.id in self.occupied:
+        if self.resolved.isolate and slot.group.suffix and provider.id in self.occupied:
             return False
-        if self.wanted.one_per_tree and slot.amounts:
+        if self.resolved.one_per_tree and slot.amounts:
             return all(other == provider.id for other in self.givers.get(provider.root_id, ()))
         return True
 
@@ -44,27 +45,27 @@ class PartialChoice:
         ancestors that those up to it lack."""
         depth = len(self.providers)
         self.providers.append(provider)
-        for resource_class, amount in slot.rationed:
+        for resource_class, amount in slot.contended:
             key = (provider.id, resource_class)
             self.taken[key] = self.taken.get(key, 0) + amount
-        if self.wanted.isolate and slot.group.suffix:
+        if self.resolved.isolate and slot.group.suffix:
             self.occupied.add(provider.id)
-        if self.wanted.one_per_tree and slot.amounts:
+        if self.resolved.one_per_tree and slot.amounts:
             self.givers.setdefault(provider.root_id, []).append(provider.id)
         promising = self.traits.add(depth, provider)
         for subtree in self._subtrees_of[depth]:
-            promising &= subtree.add(depth, provider.id, self.line(provider.id))
+            promising &= subtree.add(depth, provider.id, self.lineage(provider.id))
         return promising
 
     def release(self) -> None:
         """Take back what the last slot was given."""
         provider = self.providers.pop()
         slot = self.slots[len(self.providers)]
-        for resource_class, amount in slot.rationed:
+        for resource_class, amount in slot.contended:
             self.taken[provider.id, resource_class] -= amount
-        if self.wanted.isolate and slot.group.suffix:
+        if self.resolved.isolate and slot.group.suffix:
             self.occupied.remove(provider.id)
-        if self.wanted.one_per_tree and slot.amounts:
+        if self.resolved.one_per_tree and slot.amounts:
             self.givers[provider.root_id].pop()
         self.traits.remove()
         for subtree in self._subtrees_of[len(self.providers)]:
@@ -81,25 +82,25 @@ class PartialChoice:
         room: dict[int, dict[int, int]] = {}
         for slot in self.slots[len(self.providers) :]:
             able = [provider for provider in slot.options if self.may(slot, provider)]
-            exclusive = self.wanted.isolate and bool(slot.group.suffix)
-            demands.append(Demand(slot.rationed, tuple([provider.id for provider in able]), exclusive))
-            for name, _ in slot.rationed:
+            exclusive = self.resolved.isolate and bool(slot.group.suffix)
+            demands.append(Demand(slot.contended, tuple([provider.id for provider in able]), exclusive))
+            for name, _ in slot.contended:
                 there = room.setdefault(name, {})
                 for provider in able:
                     if provider.id not in there:
                         there[provider.id] = self.left(provider, name)
         return demands, room
 
-    def line(self, provider_id: int) -> frozenset[int]:
+    def lineage(self, provider_id: int) -> frozenset[int]:
         """The provider and its ancestors."""
-        found = self._lines.get(provider_id)
+        found = self._lineages.get(provider_id)
         if found is None:
             ids: list[int] = []
             current: int | None = provider_id
             while current is not None and current not in ids:
                 ids.append(current)
                 current = self._parents.get(current)
-            found = self._lines[provider_id] = frozenset(ids)
+            found = self._lineages[provider_id] = frozenset(ids)
         return found
 
 
@@ -177,9 +178,9 @@ class Subtree:
         """The members' common ancestors, each with itself."""
         return self._common[-1]
 
-    def add(self, depth: int, provider_id: int, line: Iterable[int]) -> bool:
+    def add(self, depth: int, provider_id: int, lineage: Iterable[int]) -> bool:
         """Add a member. Return whether a member, or one to come, is above all members."""
-        common = self._common[-1].intersection(line) if self._common else frozenset(line)
+        common = self._common[-1].intersection(lineage) if self._common else frozenset(lineage)
         self._common.append(common)
         self.members.append(provider_id)
         return not common.isdisjoint(self.members) or not common.isdisjoint(self._later[depth])

@@ -1,0 +1,68 @@
+"""Candidates, as the search finds them: by ids, or by places in a tree."""
+
+from dataclasses import dataclass, field
+
+from baremetal_sched.placement.candidates.trees.providers import Anchor
+
+
+@dataclass(slots=True)
+class Candidate:
+    """Amounts by provider and class name; providers by suffix; roots of the trees of those that give something.
+
+    ``anchor`` is where it was found, if that was read as a tree; another tree may have the same candidate.
+    """
+
+    allocations: dict[int, dict[str, int]]
+    mappings: dict[str, list[int]]
+    roots: set[int]
+    anchor: Anchor | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def size(self) -> int:
+        """How many providers it names, once for each thing that they do."""
+        return len(self.allocations) + len(self.mappings)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pattern:
+    """A candidate by places in a tree: amounts of each that gives something, and who serves each group."""
+
+    allocations: list[tuple[int, dict[str, int]]]
+    mappings: list[tuple[str, list[int]]]
+
+    def places(self) -> set[int]:
+        """Of all whom it names."""
+        return {place for place, _ in self.allocations}.union(*(places for _, places in self.mappings))
+
+
+@dataclass(slots=True)
+class PatternMatch:
+    """The candidate of a tree that has the same as others that look like it, but for the ids: read as ``Candidate``."""
+
+    pattern: Pattern
+    anchor: Anchor
+
+    @property
+    def size(self) -> int:
+        """How many providers it names, once for each thing that they do."""
+        return len(self.pattern.allocations) + len(self.pattern.mappings)
+
+    @property
+    def allocations(self) -> dict[int, dict[str, int]]:
+        """Amounts by provider and class name."""
+        return {self.anchor.id_at(place): amounts for place, amounts in self.pattern.allocations}
+
+    @property
+    def mappings(self) -> dict[str, list[int]]:
+        """Providers by suffix."""
+        id_at = self.anchor.id_at
+        return {suffix: [id_at(place) for place in places] for suffix, places in self.pattern.mappings}
+
+    @property
+    def roots(self) -> set[int]:
+        """Roots of the trees of those that give something."""
+        return {self.anchor.root_id} if self.pattern.allocations else set()
+
+
+#: What a search finds.
+Found = Candidate | PatternMatch

@@ -1,0 +1,148 @@
+"""Providers, what they have, and the trees that they are in, as far as a request asks about them."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from baremetal_sched.placement.candidates.request.resolved_request import FrozenDict, ResolvedRequest
+
+
+class Inventory(NamedTuple):
+    """What a provider has of a class."""
+
+    free: int
+    min_unit: int
+    max_unit: int
+    step_size: int
+
+    def fits(self, amount: int) -> bool:
+        """Can it give ``amount`` at once?"""
+        return amount <= self.free and self.min_unit <= amount <= self.max_unit and not amount % self.step_size
+
+
+@dataclass(slots=True, eq=False)
+class Provider:
+    """A provider, as far as a request asks about it. ``shares``: it serves trees other than its own."""
+
+    id: int
+    root_id: int
+    parent_id: int | None = None
+    shares: bool = False
+    traits: frozenset[int] = frozenset()
+    aggregates: set[int] = field(default_factory=set)
+    inventories: Mapping[int, Inventory] = field(default_factory=FrozenDict)
+
+    def gives(self, resource_class: int, amount: int) -> bool:
+        """Can it give ``amount`` of the class?"""
+        inventory = self.inventories.get(resource_class)
+        return inventory is not None and inventory.fits(amount)
+
+    def has(self, required: Sequence[frozenset[int]], forbidden: frozenset[int]) -> bool:
+        """Has it a trait of each set, and none that is forbidden?"""
+        return forbidden.isdisjoint(self.traits) and _meets(self.traits, required)
+
+    def is_in(self, member_of: Sequence[frozenset[int]]) -> bool:
+        """Is it in an aggregate of each set?"""
+        return _meets(self.aggregates, member_of)
+
+
+def _meets(ids: AbstractSet[int], wanted: Sequence[frozenset[int]]) -> bool:
+    """Is one of each set among the ids? (RequestedAmounts of every provider, so there is no generator.)"""
+    for any_of in wanted:  # noqa: SIM110
+        if any_of.isdisjoint(ids):
+            return False
+    return True
+
+
+class RequestedAmounts:
+    """The amounts that a request asks for."""
+
+    def __init__(self, resolved: ResolvedRequest) -> None:
+        self._of_class: dict[int, list[tuple[int, int]]] = {}
+        items = [item for group in resolved.groups for item in group.resources.items()]
+        for place, (resource_class, amount) in enumerate(items):
+            self._of_class.setdefault(resource_class, []).append((1 << place, amount))
+        #: Of classes that are asked for more than once: the sum.
+        self._sums = {name: sum(amount for _, amount in self._of_class[name]) for name in resolved.contended_classes}
+        self._given: dict[Mapping[int, Inventory], Hashable] = {}
+
+    def given_by(self, inventories: Mapping[int, Inventory]) -> Hashable:
+        """Which of them can be given: a bit for each; and where amounts add up, as much as matters of what there is.
+        Kept, as thousands of providers have the same inventories."""
+        given = self._given.get(inventories)
+        if given is None:
+            given = self._given[inventories] = self._work_out(inventories)
+        return given
+
+    def _work_out(self, inventories: Mapping[int, Inventory]) -> Hashable:
+        bits = sum(
+            bit
+            for resource_class, inventory in inventories.items()
+            for bit, amount in self._of_class.get(resource_class, ())
+            if inventory.fits(amount)
+        )
+        if not self._sums:
+            return bits
+        return bits, *(
+            min(inventories[name].free, inventories[name].max_unit, most) if name in inventories else 0
+            for name, most in self._sums.items()
+        )
+
+
+@dataclass
+class Anchor:
+    """A tree with the providers that share with it (its own are just ``local``).
+
+    ``above``: the parents in the trees of the providers that share, by id. ``rows``: all providers of the tree as they
+    were read, each with its id and its UUID (in quotes) first; the rest is for the answer.
+    """
+
+    root: Provider
+    local: list[Provider]
+    sharing: list[Provider]
+    above: Mapping[int, int | None]
+    rows: Sequence[Sequence[str]] = ()
+
+    @property
+    def is_alone(self) -> bool:
+        """Does nobody share, neither with the tree nor in it?"""
+        return not self.sharing and not any(provider.shares for provider in self.local)
+
+    @property
+    def root_id(self) -> int:
+        """The id of the root."""
+        return self.root.id
+
+    @property
+    def ids(self) -> list[int]:
+        """Who is in the tree, by place."""
+        return [provider.id for provider in self.local]
+
+    def id_at(self, place: int) -> int:
+        """One of ``ids``."""
+        return self.local[place].id
+
+    def uuid_at(self, place: int) -> str:
+        """The UUID of one of ``ids``, in quotes."""
+        return self._uuids[self.local[place].id]
+
+    @cached_property
+    def _uuids(self) -> dict[int, str]:
+        return {int(row_id): uuid for row_id, uuid, *_ in self.rows}
+
+    def signature(self, asked: RequestedAmounts) -> Hashable:
+        """All that a search sees of a tree that ``is_alone``. Trees with the same signature have the same candidates,
+        but for the ids. By place: where the parent is, what can be given, and the traits and aggregates that matter."""
+        places: dict[int | None, int] = {row_id: place for place, row_id in enumerate(self.ids)}
+        look = [
+            (places.get(p.parent_id), asked.given_by(p.inventories), p.traits, frozenset(p.aggregates))
+            for p in self.local
+        ]
+        return (places[self.root.id], *look)
+
+    @property
+    def parents(self) -> dict[int, int | None]:
+        """The parents of all of them, by id."""
+        return {**self.above, **{provider.id: provider.parent_id for provider in self.local}}
