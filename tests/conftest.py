@@ -26,7 +26,7 @@ from baremetal_sched.db import schema
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.placement.names import sync_standard_names
 from baremetal_sched.settings import load
-from tests import compiled, emptying, leaks
+from tests import compiled, emptying, fast_path, leaks
 from tests.service import Service
 from tests.slowness import Slowness
 
@@ -125,6 +125,15 @@ def database_url(
     else:
         servers[database_kind].make_empty()
         yield database_kind
+
+
+@pytest.fixture(scope="session", autouse=True)
+def search_with_or_without_fast_path() -> Iterator[None]:
+    """With TEST_FAST_PATH=off candidates are searched for without the fast path."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in fast_path.ENVIRONMENT.items():
+            patch.setenv(name, value)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -19,6 +19,7 @@ from typing import Any, Self, TypeVar
 
 import requests
 
+from tests import fast_path
 from tests.leaks import WATCH
 
 T = TypeVar("T")
@@ -171,6 +172,7 @@ class Client:
 def environment(settings: Values | None = None) -> dict[str, str]:
     """Our own environment without what configures OpenStack's clients or the service, and with ``settings``."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("OS_", "BAREMETAL_SCHED_"))}
+    inherited |= fast_path.ENVIRONMENT
     options = {
         f"OS_{group.upper()}__{option.upper()}": str(value)
         for group, values in (settings or {}).items()

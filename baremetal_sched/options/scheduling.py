@@ -36,6 +36,11 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             min=0,
             help="Seconds after which a search for candidates is stopped and answered with 503; 0: never.",
         ),
+        cfg.BoolOpt(
+            "candidates_fast_path",
+            default=True,
+            help="Answer requests for one resource class by one statement; the answers are the same without it.",
+        ),
     ],
     "scheduling": [
         cfg.IntOpt(

@@ -26,8 +26,10 @@ def list_candidates(call: PlacementCall, connection: Connection) -> Response:
     pairs = tuple(call.query)
     request = (_request if len(pairs) < _MANY else _request.__wrapped__)(pairs, call.version)
     options = search.Options.of(call.settings)
+    document = None
     try:
-        document = plain_requests.answer(connection, request, call.version, options)
+        if call.settings.placement.candidates_fast_path:
+            document = plain_requests.answer(connection, request, call.version, options)
         if document is None:
             with closing(search.find(connection, request, call.version, options)) as found:
                 document = response.build(connection, found, request, call.version)

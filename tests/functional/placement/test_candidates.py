@@ -1,5 +1,6 @@
 """GET /allocation_candidates: machines that stand alone, and what cannot be asked."""
 
+from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
@@ -8,6 +9,7 @@ from baremetal_sched.errors.placement import BadQueryValue, DuplicateQueryKey, M
 from baremetal_sched.placement.candidates.fast_path import plain_requests
 from baremetal_sched.placement.candidates.request.query import parse
 from baremetal_sched.placement.candidates.request.resolved_request import Group, ResolvedRequest
+from tests.fast_path import needs_fast_path
 from tests.service import Service
 
 UUID = "aaaaaaaa-0000-4000-8000-000000000001"
@@ -75,6 +77,30 @@ def test_who_is_offered(service: Service, fleet: dict[str, str]) -> None:
                 assert fresh.candidates(query) == {fleet[name] for name in expected.split()}, query
 
 
+@pytest.mark.parametrize("version", ["1.10", "1.28", "1.39"])
+def test_answers_are_the_same_without_the_fast_path(
+    service: Service, fleet: dict[str, str], monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    paths = [f"/allocation_candidates?{query}" for query, _ in OFFERED if version == "1.39" or "&" not in query]
+    asked = []
+    answer = plain_requests.answer
+
+    def watched(*arguments: Any) -> dict[str, Any] | None:
+        asked.append(arguments)
+        return answer(*arguments)
+
+    monkeypatch.setattr(plain_requests, "answer", watched)
+    with (
+        Service(service.database_url, placement={"candidates_fast_path": True}) as fast,
+        Service(service.database_url, placement={"candidates_fast_path": False}) as general,
+    ):
+        with_it = [fast.placement("GET", path, version=version).json for path in paths]
+        assert len(asked) == len(paths)
+        assert any(document["allocation_requests"] for document in with_it)
+        assert [general.placement("GET", path, version=version).json for path in paths] == with_it
+        assert len(asked) == len(paths)
+
+
 def test_in_tree_names_the_machine(service: Service, fleet: dict[str, str]) -> None:
     assert service.candidates(f"resources=CUSTOM_GOLD:1&in_tree={fleet['a']}") == {fleet["a"]}
     assert service.candidates(f"resources=CUSTOM_SILVER:1&in_tree={fleet['a']}") == set()
@@ -122,6 +148,7 @@ def test_nothing_found_is_an_answer(service: Service) -> None:
     assert document == {"allocation_requests": [], "provider_summaries": {}}
 
 
+@needs_fast_path
 @pytest.mark.usefixtures("form")
 def test_as_many_statements_for_many_as_for_one(service: Service, fleet: dict[str, str]) -> None:
     path = "/allocation_candidates?resources=CUSTOM_GOLD:1&required=!HW_CPU_X86_AVX"
@@ -135,6 +162,7 @@ def test_as_many_statements_for_many_as_for_one(service: Service, fleet: dict[st
     assert counts == {4 if service.database_url.startswith("sqlite") else 1}
 
 
+@needs_fast_path
 def test_requests_of_one_form_are_one_statement(service: Service, fleet: dict[str, str]) -> None:
     if service.database_url.startswith("sqlite"):
         pytest.skip("ids may be given out again, so they are not remembered")
@@ -152,6 +180,7 @@ def test_requests_of_one_form_are_one_statement(service: Service, fleet: dict[st
     assert len(set(statements)) == 1
 
 
+@needs_fast_path
 def test_one_statement_asks_for_the_names_of_requests_to_come(service: Service, fleet: dict[str, str]) -> None:
     if service.database_url.startswith("sqlite"):
         pytest.skip("ids may be given out again, so they are not remembered")
