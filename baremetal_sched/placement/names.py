@@ -11,7 +11,9 @@ from sqlalchemy.orm import Session
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.insert import insert_missing
 from baremetal_sched.db.models import ResourceClass, Trait, table_of
-from baremetal_sched.db.transaction import Reader, remembered
+from baremetal_sched.db.transaction import Reader
+from baremetal_sched.placement import name_memory
+from baremetal_sched.placement.name_memory import Named
 
 #: The longest name of a trait or a resource class.
 NAME_LENGTH = 255
@@ -53,14 +55,13 @@ def names_of_classes(reader: Reader, ids: Iterable[int]) -> Mapping[int, str]:
     return _names(reader, ResourceClass, ids)
 
 
-def learn_names(reader: Reader, model: type[Trait] | type[ResourceClass], names: Mapping[int, str]) -> None:
-    """Remember names by id that somebody read for another reason."""
-    remembered(reader).setdefault(model, {}).update(names)
+def learn_names(reader: Reader, model: Named, names: Mapping[int, str]) -> None:
+    """Remember names by id that were read for another purpose."""
+    name_memory.of(reader).names[model].update(names)
 
 
-def _names(reader: Reader, model: type[Trait] | type[ResourceClass], ids: Iterable[int]) -> Mapping[int, str]:
-    # A name never changes, and no id is given out again: what was read once is true, or not asked about any more.
-    known: dict[int, str] = remembered(reader).setdefault(model, {})
+def _names(reader: Reader, model: Named, ids: Iterable[int]) -> Mapping[int, str]:
+    known = name_memory.of(reader).names[model]
     missing = set(ids) - known.keys()
     if missing:
         table = table_of(model)
@@ -77,10 +78,10 @@ def ensure_traits(session: Session, names: Collection[str]) -> dict[str, int]:
 def traits_to_give(session: Session, names: Collection[str]) -> dict[str, int]:
     """Like ``ensure_traits``, for rows that are written now: what this process remembers is not asked for again.
 
-    A trait that was deleted a moment ago may have its old id still, which nothing can refer to. Whoever tries is run
-    again, and by then it is forgotten (``db.transaction``).
+    A trait that was deleted a moment ago may still be found by its old id, which nothing can refer to. Such a
+    transaction is run again, and by then the id is forgotten (``name_memory``).
     """
-    known: dict[str, int] = remembered(session).setdefault(traits_to_give, {})
+    known = name_memory.of(session).written_traits
     if not known.keys() >= set(names):
         known.update(_ensure(session, Trait, names))
     return {name: known[name] for name in names}
@@ -91,14 +92,14 @@ def ensure_class(session: Session, name: str) -> int:
     return _ensure(session, ResourceClass, [name])[name]
 
 
-def _ids(reader: Reader, model: type[Trait] | type[ResourceClass], names: Collection[str]) -> dict[str, int]:
+def _ids(reader: Reader, model: Named, names: Collection[str]) -> dict[str, int]:
     if not names:
         return {}
     rows = reader.execute(select(model.name, model.id).where(model.name.in_(names)))
     return {name: row_id for name, row_id in rows}
 
 
-def _ensure(session: Session, model: type[Trait] | type[ResourceClass], names: Collection[str]) -> dict[str, int]:
+def _ensure(session: Session, model: Named, names: Collection[str]) -> dict[str, int]:
     known = _ids(session, model, names)
     if len(known) < len(set(names)):
         _insert(session, model, names, known)
@@ -106,8 +107,6 @@ def _ensure(session: Session, model: type[Trait] | type[ResourceClass], names: C
     return known
 
 
-def _insert(
-    session: Session, model: type[Trait] | type[ResourceClass], names: Iterable[str], known: Collection[str]
-) -> None:
+def _insert(session: Session, model: Named, names: Iterable[str], known: Collection[str]) -> None:
     rows = [{"name": name, "created_at": utcnow()} for name in dict.fromkeys(names) if name not in known]
     insert_missing(session, table_of(model), rows)

@@ -6,8 +6,7 @@ from typing import TypeVar
 import orjson
 from sqlalchemy import Column, Connection
 
-from baremetal_sched.db.transaction import remembered
-from baremetal_sched.placement import trait_ids
+from baremetal_sched.placement import name_memory, trait_ids
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.candidates.request.resolve import TREES_SINCE
 from baremetal_sched.placement.candidates.sql import provider_rows
@@ -93,7 +92,7 @@ class _Parts:
         self._version = version
         self._classes = names_of_classes(connection, ())
         # Traits by the text of their ids, which saves making numbers of thousands of them.
-        self._quoted: dict[str, str] = remembered(connection).setdefault(Summaries, {})
+        self._quoted = name_memory.of(connection).quoted_traits
         self._looked_up = False
 
     def resources(self, text: str) -> str:

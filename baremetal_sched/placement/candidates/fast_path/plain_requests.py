@@ -5,7 +5,6 @@ it finds nothing for, takes the long way (``search``, ``response``); where both 
 answer.
 """
 
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -13,8 +12,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, func, select
 
 from baremetal_sched.db import packing
-from baremetal_sched.db.transaction import remembered
 from baremetal_sched.db.types import Query
+from baremetal_sched.placement import name_memory
 from baremetal_sched.placement.candidates.answer import response
 from baremetal_sched.placement.candidates.answer.summaries import TRAITS_SINCE, Summaries
 from baremetal_sched.placement.candidates.fast_path import compiled_queries
@@ -25,10 +24,6 @@ from baremetal_sched.placement.candidates.search import Options
 from baremetal_sched.placement.candidates.sql import provider_rows, single_provider
 from baremetal_sched.placement.candidates.sql.conditions import is_named
 from baremetal_sched.placement.tables import PROVIDERS, TRAITS
-
-#: So many seconds it is remembered that there are trees: until then every request takes the long way at once.
-_FRESH = 10.0
-_TREES_SEEN = "trees seen"
 
 #: The greatest one is the last entry of an index, which MariaDB looks up while it plans.
 _NO_PROVIDER_HAS_A_PARENT = select(func.max(PROVIDERS.c.parent_id)).scalar_subquery().is_(None)
@@ -48,8 +43,8 @@ _FOUND_ROWS = {traits: provider_rows.row_of(_FOUND, traits=traits) for traits in
 def answer(connection: Connection, request: CandidateRequest, version: int, options: Options) -> dict[str, Any] | None:
     """The document; None if the request has to go the long way. One statement, or two for nothing, and one more for
     names that were not looked up a moment ago. Raises like ``resolve``."""
-    memory = remembered(connection)
-    if not _is_plain(request) or options.randomize or time.monotonic() < memory.get(_TREES_SEEN, 0) + _FRESH:
+    memory = name_memory.of(connection)
+    if not _is_plain(request) or options.randomize or memory.saw_trees():
         return None
     resolved = recall(connection, request, version) or resolve(connection, request, version)
     if resolved is None:
@@ -61,7 +56,7 @@ def answer(connection: Connection, request: CandidateRequest, version: int, opti
         rows = packing.lines(filter(None, rows))
     if not rows:
         if not connection.scalar(select(_NO_PROVIDER_HAS_A_PARENT)):
-            memory[_TREES_SEEN] = time.monotonic()
+            memory.note_trees()
         return None
     summaries = Summaries(connection, request, version)
     summaries.add(provider_rows.parsed(rows))

@@ -1,6 +1,5 @@
 """A request as ids of the database, by one statement."""
 
-import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -10,9 +9,9 @@ from sqlalchemy import Connection, bindparam, literal_column, null, select, unio
 
 from baremetal_sched.db import kept
 from baremetal_sched.db.models import ResourceClass, Trait
-from baremetal_sched.db.transaction import remembered, remembers
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
+from baremetal_sched.placement import name_memory
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.candidates.request.resolved_request import FrozenDict, Group, ResolvedRequest
 from baremetal_sched.placement.names import learn_names
@@ -36,23 +35,12 @@ _FEW = 300
 #: A statement for more names than this is not kept: it takes a kilobyte for each, and there may be many such.
 _MANY = 40
 
-#: So many seconds it may be remembered what a name's id is and whether few providers have it.
-_FRESH = 60.0
-
-#: Whoever remembers nothing asks for so many names of each kind along with those it needs: the newest, which are custom
-#: ones. For each of them alone it would take a statement of its own a moment later.
+#: A process that remembers no name asks for this many names of each kind along with those it needs: the newest, which
+#: are custom ones. Otherwise each of them would take a statement of its own a moment later.
 _AHEAD = 64
 
 _MODELS: dict[str, type[ResourceClass] | type[Trait]] = {"class": ResourceClass, "trait": Trait}
 _KINDS = {"class": "classes", "trait": "traits", "aggregate": "aggregates", "tree": "roots"}
-
-
-@dataclass
-class _Known:
-    """What is known until then: the id of a name, by its kind, and whether few providers have it."""
-
-    until: float = 0.0
-    names: dict[tuple[str, str], tuple[int, bool]] = field(default_factory=dict)
 
 
 @dataclass
@@ -91,10 +79,10 @@ def resolve(connection: Connection, request: CandidateRequest, version: int) -> 
 def recall(connection: Connection, request: CandidateRequest, version: int) -> ResolvedRequest | None:
     """Like ``resolve``, but from what that looked up a moment ago; None if it did not.
 
-    A name may be gone by now, or stand for another id: a search has to ask for both. Trees and aggregates are not
-    remembered, because who belongs to them changes: the request has to name none (``names_places``).
+    A name may be gone by now, or stand for another id (the rule is in ``name_memory``). Trees and aggregates are not
+    remembered, because their members change: the request has to name none (``names_places``).
     """
-    known, ids = _known(connection).names, Ids()
+    known, ids = name_memory.of(connection).searched_ids(), Ids()
     for kind, names in zip(_MODELS, _mentioned(request), strict=True):
         for name in names:
             found = known.get((kind, name))
@@ -183,8 +171,8 @@ def _look_up(
     aggregates = set[str]().union(*(group.aggregates.forbidden.union(*group.aggregates.member_of) for group in groups))
     trees = {group.in_tree for group in groups if group.in_tree is not None}
     asked = {"class": classes, "trait": traits, "aggregate": aggregates, "tree": trees}
-    known = _known(connection).names
-    ahead = remembers(connection) and not known
+    known = name_memory.of(connection).searched_ids()
+    ahead = name_memory.is_kept(connection) and not known
     counts = [(kind, len(names)) for kind, names in asked.items() if names]
     given = {f"{kind}_{place}": name for kind, names in asked.items() for place, name in enumerate(names)}
     ids = Ids()
@@ -213,15 +201,6 @@ def _statement(*asked: tuple[str, int], ahead: bool) -> Query:
     """
     parts = [_NAMED[kind](tuple(bindparam(f"{kind}_{place}") for place in range(n))) for kind, n in asked]
     return union_all(*parts, *(_NEWEST if ahead else ()))
-
-
-def _known(connection: Connection) -> _Known:
-    """What this process knows of names. It forgets all of it at once: who asks next asks ``ahead``."""
-    memory, now = remembered(connection), time.monotonic()
-    known: _Known | None = memory.get(_Known)
-    if known is None or known.until < now:
-        known = memory[_Known] = _Known(now + _FRESH)
-    return known
 
 
 def _named(kind: str, table: Any, key: Any, name: Any, has: Any) -> Query:
