@@ -6,6 +6,7 @@ A statement that is kept as an object is known by that object.
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from operator import index
 from typing import Any
 
 from sqlalchemy import ColumnClause, Connection, Dialect, literal_column
@@ -27,8 +28,9 @@ def run(
     """The result (a CursorResult) of ``query``, an object that is the same each time, for these values of its
     parameters: texts and numbers, which go to the driver as they are.
 
-    ``ids``, if the query has ``IDS``, are at least one. They become part of the text, which is cheaper than to have so
-    many parameters. Then no column may be of a type whose values SQLAlchemy makes of those of the driver.
+    ``ids``, if the query has ``IDS``, are at least one, and integers (anything else raises TypeError). They become part
+    of the text, which is cheaper than as many parameters. Then no column may be of a type whose values
+    SQLAlchemy makes of those of the driver.
 
     ``stream``: rows may come while the server looks for more (PyMySQL can do that; psycopg in transactions only). Until
     the result is read to its end or closed, there is no other statement on the connection.
@@ -38,7 +40,7 @@ def run(
         return connection.execute(query, given)
     text, values, order = found
     if ids:
-        text = text.replace(IDS.name, ",".join(map(str, ids)))
+        text = text.replace(IDS.name, ",".join(map(str, map(index, ids))))
     values = {**values, **given}
     parameters = values if order is None else tuple(values[name] for name in order)
     options = {"stream_results": True, "max_row_buffer": _AT_ONCE} if stream and _can_stream(connection) else None

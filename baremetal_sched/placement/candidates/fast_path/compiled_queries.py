@@ -2,7 +2,7 @@
 
 Requests that differ only in which class, amounts and traits they name are the same statement with other values. It
 takes longer to make such a statement, and to look it up in SQLAlchemy's cache, than the database takes to run it. So it
-is made for a request with marks in the place of ids, amounts and names, and what it was compiled to is kept.
+is made for a request that has placeholders instead of ids, amounts and names, and what it was compiled to is kept.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,67 +20,94 @@ Make = Callable[[ResolvedRequest, int | None, str], Query]
 
 
 def texts(connection: Connection, make: Make, resolved: ResolvedRequest, limit: int | None) -> Sequence[str]:
-    """The only column of what ``make(resolved, limit, …)`` selects, a text.
+    """Return the only column of what ``make(resolved, limit, …)`` selects, a text.
 
     ``resolved`` has one group, which asks for no aggregates and no tree, and nothing is asked of the root.
     """
-    marks = _Marks()
+    form = _Form()
     statement, parameters = _compiled(
-        make, _marked(resolved, marks), None if limit is None else marks.of("limit", limit), connection.dialect
+        make, _form_of(resolved, form), None if limit is None else form.number("limit", limit), connection.dialect
     )
-    value = marks.values.get
-    if isinstance(parameters, dict):
-        given: Any = {name: value(mark, mark) for name, mark in parameters.items()}
+    given = [literal if place is None else form.values[place] for _, place, literal in parameters]
+    if connection.dialect.positional:
+        found = connection.exec_driver_sql(statement, tuple(given))
     else:
-        given = tuple(value(mark, mark) for mark in parameters)
-    return [text for (text,) in connection.exec_driver_sql(statement, given)]
+        found = connection.exec_driver_sql(
+            statement, dict(zip([name for name, _, _ in parameters], given, strict=True))
+        )
+    return [text for (text,) in found]
 
 
-class _Marks:
-    """Numbers that are nobody's id and no amount, and texts that are no name; and what they stand for."""
+class _Number(int):
+    """Stands for an id or an amount, by its place among the values. It equals no other number, so no literal of a
+    statement is taken for one."""
+
+    __slots__ = ()
+    __hash__ = int.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Number and int.__eq__(self, other)
+
+
+class _Name(str):
+    """Stands for a name: the digits of its place among the values. It equals no other text."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Name and str.__eq__(self, other)
+
+
+class _Form:
+    """The values of a request, and what stands for them."""
 
     def __init__(self) -> None:
-        self.values: dict[int | str, int | str] = {}
-        self._known: dict[tuple[str, int], int] = {}
+        self.values: list[int | str] = []
+        self._numbers: dict[tuple[str, int], _Number] = {}
 
-    def of(self, kind: str, value: int) -> int:
-        """The mark of an id or an amount: the same for the same."""
-        mark = self._known.get((kind, value))
-        if mark is None:
-            mark = self._known[kind, value] = -1 - len(self._known)
-            self.values[mark] = value
-        return mark
+    def number(self, kind: str, value: int) -> _Number:
+        """Return what stands for an id or an amount: the same for the same."""
+        number = self._numbers.get((kind, value))
+        if number is None:
+            number = self._numbers[kind, value] = _Number(len(self.values))
+            self.values.append(value)
+        return number
 
-    def of_name(self, owner: int, name: str) -> str:
-        """The mark of the name of what has the mark ``owner``."""
-        mark = f"the name of {owner}"
-        self.values[mark] = name
-        return mark
+    def name(self, value: str) -> _Name:
+        """Return what stands for a name."""
+        self.values.append(value)
+        return _Name(len(self.values) - 1)
 
 
-def _marked(resolved: ResolvedRequest, marks: _Marks) -> ResolvedRequest:
+def _form_of(resolved: ResolvedRequest, form: _Form) -> ResolvedRequest:
+    """Return the request with what stands for its ids, amounts and names; the same for all requests of one form."""
     (group,) = resolved.groups
-    asked = FrozenDict((marks.of("class", key), marks.of("amount", amount)) for key, amount in group.resources.items())
+    asked = FrozenDict((form.number("class", key), form.number("amount", n)) for key, n in group.resources.items())
 
     def traits(ids: frozenset[int]) -> frozenset[int]:
-        return frozenset(marks.of("trait", trait) for trait in sorted(ids))
+        return frozenset(form.number("trait", trait) for trait in sorted(ids))
 
     required = tuple(traits(ids) for ids in group.required)
     forbidden = traits(group.forbidden)
-    names = [(marks.of("trait", trait), name) for trait, name in resolved.trait_names.items()]
+    names = [(form.number("trait", trait), name) for trait, name in resolved.trait_names.items()]
     return ResolvedRequest(
         groups=(Group(group.suffix, asked, required, forbidden),),
         class_names=FrozenDict(),
-        trait_names=FrozenDict((mark, marks.of_name(mark, name)) for mark, name in names),
-        few_classes=frozenset(marks.of("class", key) for key in resolved.few_classes),
+        trait_names=FrozenDict((trait, form.name(name)) for trait, name in names),
+        few_classes=frozenset(form.number("class", key) for key in resolved.few_classes),
         few_traits=traits(resolved.few_traits),
     )
 
 
 @lru_cache(maxsize=500)
-def _compiled(make: Make, resolved: ResolvedRequest, limit: int | None, dialect: Dialect) -> tuple[str, Any]:
-    """The text of the statement, and its parameters as the driver wants them: by name, or in order."""
+def _compiled(
+    make: Make, resolved: ResolvedRequest, limit: int | None, dialect: Dialect
+) -> tuple[str, list[tuple[str, int | None, Any]]]:
+    """Return the text of the statement, and its parameters in order: the name of each, and the place of its value, or
+    None and a literal."""
     compiled = make(resolved, limit, dialect.name).compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
-    if compiled.positiontup is None:
-        return str(compiled), dict(compiled.params)
-    return str(compiled), [compiled.params[name] for name in compiled.positiontup]
+    parameters = [(name, compiled.params[name]) for name in compiled.positiontup or compiled.params]
+    return str(compiled), [
+        (name, int(value) if isinstance(value, _Number | _Name) else None, value) for name, value in parameters
+    ]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, func, select
+from sqlalchemy import ColumnElement, Connection, Integer, func, literal, select
 
 from baremetal_sched.db import packing
 from baremetal_sched.db.types import Query
@@ -106,7 +106,7 @@ def _fitting(resolved: ResolvedRequest, limit: int | None, dialect: str, column:
     query = single_provider.providers_of(resolved, [column], dialect).where(
         _NO_PROVIDER_HAS_A_PARENT, *_names(resolved)
     )
-    return query if limit is None else query.limit(limit)
+    return query if limit is None else query.limit(literal(limit, Integer))
 
 
 def _names(resolved: ResolvedRequest) -> list[ColumnElement[bool]]:

@@ -20,7 +20,7 @@ class FrozenDict(dict[K, V]):
         try:
             return self._hash
         except AttributeError:
-            self._hash = hash(tuple(self.items()))
+            self._hash = hash(frozenset(self.items()))
             return self._hash
 
 

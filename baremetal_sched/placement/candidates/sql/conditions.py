@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from operator import index
 from typing import Any
 
-from sqlalchemy import ColumnElement, Table, and_, bindparam, literal, literal_column, select, true
+from sqlalchemy import ColumnElement, Integer, Table, and_, bindparam, literal, literal_column, select, true
 
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates.request.resolved_request import Group
@@ -49,8 +50,11 @@ def by_index(query: Query, inventory: Source) -> Query:
 
 
 def one_of(column: Column, ids: Iterable[int]) -> ColumnElement[bool]:
-    """``column IN (…)`` for many ids: they become part of the statement, which is cheaper than so many parameters."""
-    found: ColumnElement[bool] = column.in_(bindparam(None, sorted(ids), expanding=True, literal_execute=True))
+    """``column IN (…)`` for many ids, which are integers: they become part of the statement, which is cheaper than as
+    many parameters."""
+    found: ColumnElement[bool] = column.in_(
+        bindparam(None, sorted(map(index, ids)), expanding=True, literal_execute=True)
+    )
     return found
 
 
@@ -62,7 +66,7 @@ def fits(inventory: Source, resource_class: int, amount: int) -> tuple[ColumnEle
         inventory.c.free >= amount,
         inventory.c.min_unit <= amount,
         inventory.c.max_unit >= amount,
-        literal(amount) % inventory.c.step_size < literal_column("1"),
+        literal(amount, Integer) % inventory.c.step_size < literal_column("1"),
     )
 
 
