@@ -111,19 +111,23 @@ class Database:
         self._changing = self.engine.execution_options(**{WRITES: True}, **info)
 
     def read(self, work: Callable[[Session], T], *, deadline: float | None = None) -> T:
-        """Run ``work``, which writes nothing."""
+        """Run ``work``, which writes nothing.
+
+        On PostgreSQL, MariaDB and MySQL each of its statements sees its own moment of the database; on SQLite all see
+        the same. Work that compares what several statements return uses ``snapshot``.
+        """
         return self._run(self._readers, work, deadline, commit=False)
 
     def snapshot(self, work: Callable[[Session], T]) -> T:
         """Run ``work``, which writes nothing, and all of whose statements see the same moment of the database.
 
-        For comparisons; they may take as long as they need. (The statements of ``read`` may see different moments.)
+        For work that compares what several statements return; it may take as long as it needs.
         """
         deadline = None if self.limits.transaction is None else time.monotonic() + _LONGEST_SNAPSHOT
         return self._run(lambda: open_snapshot(self.engine), work, deadline, commit=False)
 
     def select(self, work: Callable[[Connection], T], *, deadline: float | None = None) -> T:
-        """Run ``work``, which selects columns and no entities."""
+        """Run ``work``, which selects columns and no entities. Its statements see what those of ``read`` do."""
         return self._run(self._selecting.connect, work, deadline, commit=False)
 
     def write(self, work: Callable[[Session], T], *, deadline: float | None = None) -> T:

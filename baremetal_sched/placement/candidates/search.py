@@ -23,8 +23,8 @@ from baremetal_sched.settings import Settings
 
 @dataclass(frozen=True)
 class Options:
-    """``maximum``: how many candidates are made at most, whatever the request's limit; then, maybe, in random order.
-    ``seconds``: how long a search may take."""
+    """How to search. ``maximum``: how many candidates are made at most, whatever the request's limit. ``randomize``:
+    return a random choice of these, in random order. ``seconds``: how long a search may take."""
 
     maximum: int | None = None
     randomize: bool = False
@@ -33,7 +33,7 @@ class Options:
 
     @classmethod
     def of(cls, settings: Settings) -> "Options":
-        """Those that the settings hold."""
+        """Return the options of the settings."""
         options = settings.placement
         maximum = options.max_allocation_candidates
         return cls(
@@ -44,7 +44,7 @@ class Options:
         )
 
     def limit_of(self, request: CandidateRequest) -> int | None:
-        """How many candidates are wanted, if the first that are found will do."""
+        """Return how many candidates to look for, if it does not matter which are found."""
         return min((limit for limit in (request.limit, self.maximum) if limit is not None), default=None)
 
 
@@ -65,8 +65,11 @@ class TooMuch(Exception):
 def find(
     connection: Connection, request: CandidateRequest, version: int, options: Options = DEFAULTS
 ) -> Generator[Found]:
-    """Candidates one by one, no two the same, at most as many as the request and the options allow. Until it is at its
-    end or closed, there is no other statement on the connection.
+    """Yield candidates, no two the same, at most as many as the request and the options allow. Until it is at its end
+    or closed, no other statement may run on the connection.
+
+    Each statement sees its own moment, except on SQLite: what is found may be claimed, moved or deleted before the
+    search ends. The claim checks everything again.
 
     Raises UnknownClassInQuery and TraitNotFound for names that do not exist, SearchTookTooLong and TooManyCandidates
     for requests that have to be narrowed.
@@ -84,7 +87,7 @@ def find(
 
 
 def _seconds(options: Options) -> float | None:
-    """How long this search may take: it ends a little before the request has to, and can say why."""
+    """Return how long this search may take: it ends a little before the deadline of its request, and can say why."""
     left = remaining()
     limits = [options.seconds, None if left is None else max(0.0, left - _MARGIN)]
     return min((seconds for seconds in limits if seconds is not None), default=None)
@@ -110,7 +113,7 @@ def _find(
 
 
 def _advice(request: CandidateRequest, limit: str = "") -> str:
-    """What to change in a request that asks for too much; ``limit``: what about the limit, if it has one."""
+    """Return what to change in a request that asks for too much; ``limit``: what to do about its limit, if any."""
     groups = len(request.groups)
     advice = [limit if request.limit else "give a limit"]
     advice += [f"ask for fewer groups (there are {groups})"] if groups > 2 else []
@@ -133,7 +136,7 @@ def _found(
 def _first(
     connection: Connection, resolved: ResolvedRequest, limit: int | None, options: Options, time_limit: TimeLimit
 ) -> Iterator[Found]:
-    """Candidates one by one, at most ``limit``."""
+    """Return an iterator over candidates, at most ``limit``."""
     if single_provider.applies(connection, resolved):
         return iter(single_provider.search(connection, resolved, limit))
     return general(connection, resolved, limit, breadth_first=options.breadth_first, time_limit=time_limit)
@@ -147,7 +150,7 @@ def general(
     breadth_first: bool = False,
     time_limit: TimeLimit = NEVER,
 ) -> Iterator[Found]:
-    """The search that knows trees, sharing and groups; it answers every request.
+    """Search in trees, with sharing and groups; this finds the candidates of every request.
 
     Raises TookTooLong, and TooMuch for more than one answer can hold.
     """
@@ -165,7 +168,7 @@ def general(
 
 
 def _some(found: Iterable[Found], count: int | None) -> list[Found]:
-    """``count`` of them (or all), each as likely as any other, in random order; keeps no more than these."""
+    """Return ``count`` of them (or all), each as likely as any other, in random order; keeps no more than these."""
     kept: list[Found] = []
     for place, candidate in enumerate(found):
         if count is None or len(kept) < count:

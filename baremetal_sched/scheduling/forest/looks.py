@@ -8,7 +8,7 @@ from itertools import combinations
 from baremetal_sched.baremetal.matching import wording
 from baremetal_sched.baremetal.matching.masks import Condition, Kind
 from baremetal_sched.placement.candidates.request.resolved_request import ResolvedRequest
-from baremetal_sched.placement.candidates.trees.enumeration import choices
+from baremetal_sched.placement.candidates.trees.backtracking import choices
 from baremetal_sched.placement.candidates.trees.providers import Anchor
 from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit
 from baremetal_sched.scheduling.forest.loading import Shape

@@ -15,7 +15,7 @@ from baremetal_sched.placement.candidates.trees.candidate import Candidate, Foun
 from baremetal_sched.placement.schemas.allocations import KEYED_SINCE, MAPPINGS_SINCE
 from baremetal_sched.placement.tables import PROVIDERS
 
-#: Databases limit the size of a statement; so many providers or trees are asked about at once.
+#: Databases limit the size of a statement; this many providers or trees are asked about at once.
 _BATCH = 1000
 
 #: At most this many patterns are remembered.
@@ -26,9 +26,10 @@ _ANY = "{uuid}"
 
 
 def build(connection: Connection, found: Iterable[Found], request: CandidateRequest, version: int) -> dict[str, Any]:
-    """The document. The number of statements does not depend on the number of candidates, up to a batch of them; the
-    first of these statements comes when ``found`` is at its end.
+    """Return the document. The number of statements does not depend on the number of candidates, up to a batch of them;
+    the first of these statements runs after ``found`` is exhausted.
 
+    Each statement sees its own moment, except on SQLite: a candidate whose provider was deleted meanwhile is left out.
     Raises what ``found`` raises.
     """
     summaries = Summaries(connection, request, version)
@@ -36,7 +37,7 @@ def build(connection: Connection, found: Iterable[Found], request: CandidateRequ
     requests: list[str | Found] = []
     told: set[int] = set()
     for candidate in found:
-        # Before the answer told of trees, those who give something are read again: some may be gone.
+        # Below the microversion that shows trees, providers that give something are read again: some may be gone.
         if version < TREES_SINCE or not isinstance(candidate, PatternMatch):
             requests.append(candidate)
             continue
@@ -56,7 +57,7 @@ def build(connection: Connection, found: Iterable[Found], request: CandidateRequ
 
 
 def _tell(summaries: Summaries, found: Sequence[Found], told: set[int], version: int) -> None:
-    """Add to the summaries those whom the candidates are about, but for the trees that are ``told``."""
+    """Add the candidates' providers or trees to the summaries, except for the trees that are ``told``."""
     if version >= TREES_SINCE:
         column, ids = PROVIDERS.c.root_id, set[int]().union(*(candidate.roots for candidate in found)) - told
         anchors = {candidate.anchor.root_id: candidate.anchor for candidate in found if candidate.anchor}
@@ -72,8 +73,8 @@ def _tell(summaries: Summaries, found: Sequence[Found], told: set[int], version:
 
 
 def render_each(resources: dict[str, int], suffix: str, summaries: Summaries, version: int) -> dict[str, Any]:
-    """The document where every provider of the summaries is a candidate, and gives ``resources`` to the group with this
-    suffix. All candidates are one text, with another UUID in each."""
+    """Return the document where every provider of the summaries is a candidate, and gives ``resources`` to the group
+    with this suffix. All candidates are one text, with another UUID in each."""
     alone = _allocation_request(Candidate({0: resources}, {suffix: [0]}, {0}), {0: _ANY}, version)
     text = orjson.dumps(alone).decode()
     requests = ",".join(text.replace(_ANY, uuid) for uuid in summaries.uuids())
@@ -89,7 +90,7 @@ class _PatternTexts:
         self._patterns: dict[Pattern, tuple[str, list[int]]] = {}
 
     def text(self, match: PatternMatch) -> str:
-        """The allocation request."""
+        """Return the allocation request."""
         pattern, uuid_at = match.pattern, match.anchor.uuid_at
         known = self._patterns.get(pattern)
         if known is None:
@@ -103,7 +104,7 @@ class _PatternTexts:
         return text % tuple([uuid_at(place) for place in places])
 
     def _make(self, pattern: Pattern) -> tuple[str, list[int]]:
-        """The text with %s for each UUID, and whose they are, by place."""
+        """Return the text with %s for each UUID, and the places of these."""
         text = self._written(pattern, {place: f"{{{place}}}" for place in pattern.places()})
         parts = re.split(r'"\{(\d+)\}"', text.replace("%", "%%"))
         made = self._patterns[pattern] = "%s".join(parts[::2]), [int(place) for place in parts[1::2]]
@@ -115,7 +116,7 @@ class _PatternTexts:
 
 
 def _text(candidate: Found, uuids: dict[int, str], version: int) -> str | None:
-    """The allocation request; None if a provider was deleted between two statements."""
+    """Return the allocation request; None if a provider was deleted between two statements."""
     if uuids.keys() >= candidate.allocations.keys():
         return orjson.dumps(_allocation_request(candidate, uuids, version)).decode()
     return None
@@ -140,7 +141,7 @@ def _allocation_request(candidate: Found, uuids: dict[int, str], version: int) -
 
 
 def _uuids(connection: Connection, found: Sequence[Found], summaries: Summaries, version: int) -> dict[int, str]:
-    """UUIDs of all providers that the candidates name, by id."""
+    """Return the UUIDs of all providers that the candidates name, by id."""
     ids = {row_id for candidate in found for row_id in candidate.allocations}
     if version >= MAPPINGS_SINCE:
         ids.update(row_id for candidate in found for row_ids in candidate.mappings.values() for row_id in row_ids)

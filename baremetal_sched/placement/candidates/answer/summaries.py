@@ -33,7 +33,7 @@ class Summaries:
         self._members: list[str] = []
         self._unnamed: list[Sequence[ProviderRow]] = []
         requested = {name for group in request.groups.values() for name in group.resources}
-        # Apart, because what refers to itself stays in memory until somebody looks for garbage.
+        # An object of its own: what refers to itself stays in memory until the garbage collector runs.
         self._parts = _Parts(connection, requested, version)
         self._resources = ByText(self._parts.resources)
         self._traits = ByText(self._parts.traits)
@@ -51,16 +51,16 @@ class Summaries:
             self._unnamed.append(providers)
 
     def uuids(self) -> list[str]:
-        """Those of all providers, in the order in which they were added."""
+        """Return the UUIDs of all providers, in the order in which they were added."""
         return [row[1][1:-1] for row in self._rows]
 
     def uuids_of(self, ids: set[int]) -> dict[int, str]:
-        """UUIDs of those of the providers that are meant, by id."""
+        """Return the UUIDs of the providers with these ids, by id."""
         wanted = set(map(str, ids))
         return {int(row[0]): row[1][1:-1] for row in self._rows if row[0] in wanted} if wanted else {}
 
     def document(self) -> orjson.Fragment:
-        """Summaries by UUID. At most two statements, for names."""
+        """Return the summaries by UUID. It takes two statements at most, for names."""
         if self._unnamed:
             self._parts.look_up(self._connection, [row for providers in self._unnamed for row in providers])
             for providers in self._unnamed:

@@ -83,7 +83,9 @@ class _Form:
 def _form_of(resolved: ResolvedRequest, form: _Form) -> ResolvedRequest:
     """Return the request with what stands for its ids, amounts and names; the same for all requests of one form."""
     (group,) = resolved.groups
-    asked = FrozenDict((form.number("class", key), form.number("amount", n)) for key, n in group.resources.items())
+    asked: FrozenDict[int, int] = FrozenDict(
+        (form.number("class", key), form.number("amount", n)) for key, n in group.resources.items()
+    )
 
     def traits(ids: frozenset[int]) -> frozenset[int]:
         return frozenset(form.number("trait", trait) for trait in sorted(ids))

@@ -1,8 +1,8 @@
 """Candidates and all that the answer tells about them in one statement, for plain requests to a bare metal fleet.
 
-It serves a request for one class and no certain place, where no provider has a parent. What else there is, and whatever
-it finds nothing for, takes the long way (``search``, ``response``); where both serve a request, they give the same
-answer.
+It answers requests for one class that name no tree or aggregate, where no provider has a parent. Other requests, and
+those that it finds nothing for, are left to the general search (``search``, ``response``). Where both apply they give
+the same answer.
 """
 
 from collections.abc import Callable
@@ -28,10 +28,10 @@ from baremetal_sched.placement.tables import PROVIDERS, TRAITS
 #: The greatest one is the last entry of an index, which MariaDB looks up while it plans.
 _NO_PROVIDER_HAS_A_PARENT = select(func.max(PROVIDERS.c.parent_id)).scalar_subquery().is_(None)
 
-#: For fewer candidates it is not worth while to pack several into a row.
+#: Fewer candidates than this are not packed into rows of several.
 _MANY = 100
 
-#: So many ids (2 to the power of this) a packet spans, and so many candidates fit into one.
+#: A packet spans 2 to the power of this ids, so that it can hold that many candidates.
 _BITS = 10
 
 _PROVIDER, _FOUND = single_provider.PROVIDER, PROVIDERS.alias("found_provider")
@@ -41,8 +41,11 @@ _FOUND_ROWS = {traits: provider_rows.row_of(_FOUND, traits=traits) for traits in
 
 
 def answer(connection: Connection, request: CandidateRequest, version: int, options: Options) -> dict[str, Any] | None:
-    """The document; None if the request has to go the long way. One statement, or two for nothing, and one more for
-    names that were not looked up a moment ago. Raises like ``resolve``."""
+    """Return the document; None if the general search has to answer. Raises like ``resolve``.
+
+    It takes one statement, and so shows one moment on every database; two if it finds nothing, and one more for names
+    that were not looked up a moment ago.
+    """
     memory = name_memory.of(connection)
     if not _is_plain(request) or options.randomize or memory.saw_trees():
         return None
@@ -72,7 +75,7 @@ def _is_plain(request: CandidateRequest) -> bool:
 
 
 def _form(resolved: ResolvedRequest, limit: int | None) -> Callable[..., Query]:
-    """The form of the statement, by how many candidates there may be."""
+    """Return the form of the statement, by how many candidates there may be."""
     if resolved.few_classes or (limit is not None and limit < _MANY):
         return _one_by_one
     return _in_packets if limit is None or limit > 2**_BITS else _packed
@@ -97,7 +100,7 @@ def _packed(resolved: ResolvedRequest, limit: int | None, dialect: str, *, trait
 def _in_packets(resolved: ResolvedRequest, limit: int | None, dialect: str, *, traits: bool) -> Query:
     """The same with GROUP BY p.id >> 10, as one text has to end somewhere.
 
-    Few of those whose ids are side by side are free and of one class, so a packet spans many ids.
+    Few providers with neighbouring ids are free and of one class, so a packet spans many ids.
     """
     return _packed(resolved, limit, dialect, traits=traits).group_by(packing.packet(_FOUND.c.id, _BITS))
 
@@ -110,9 +113,9 @@ def _fitting(resolved: ResolvedRequest, limit: int | None, dialect: str, column:
 
 
 def _names(resolved: ResolvedRequest) -> list[ColumnElement[bool]]:
-    """A trait that was deleted meanwhile, and perhaps made anew with another id, is not to be found.
+    """Return conditions that traits still have their names: one may have been deleted, and created with another id.
 
-    What every candidate has to have need not be asked about: nobody has what was deleted, and no id is used again.
+    A trait that every candidate has to have needs no condition: no provider has a deleted one, and ids are not reused.
     """
     (group,) = resolved.groups
     needed = {trait for traits in group.required if len(traits) == 1 for trait in traits}

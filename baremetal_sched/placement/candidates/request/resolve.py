@@ -29,7 +29,7 @@ from baremetal_sched.placement.tables import (
 
 TREES_SINCE = 29
 
-#: So many rows are few; a search had better start from them.
+#: Up to this many rows are few: a search starts from them.
 _FEW = 300
 
 #: A statement for more names than this is not kept: it takes a kilobyte for each, and there may be many such.
@@ -93,15 +93,15 @@ def recall(connection: Connection, request: CandidateRequest, version: int) -> R
 
 
 def names_places(request: CandidateRequest) -> bool:
-    """Does the request ask for trees or aggregates?"""
+    """Return whether the request names trees or aggregates."""
     return any(
         group.in_tree or group.aggregates.member_of or group.aggregates.forbidden for group in request.groups.values()
     )
 
 
 def needs_all(request: CandidateRequest) -> bool:
-    """Has every candidate to have all classes and traits that the request names? Then nothing is found for what was
-    deleted, whatever has its name by now."""
+    """Return whether every candidate has to have all classes and traits that the request names. Then nothing is found
+    for a deleted one, whatever has its name by now."""
     conditions = [request.root_required, *(group.traits for group in request.groups.values())]
     return all(not one.forbidden and all(len(names) == 1 for names in one.required) for one in conditions)
 
@@ -197,7 +197,7 @@ def _statement(*asked: tuple[str, int], ahead: bool) -> Query:
     UNION ALL the same for traits, aggregates (by UUID) and trees (by the UUID of a member)
     and, if ``ahead``, UNION ALL the same for the newest classes and traits.
 
-    It is kept for all requests that ask for so many names of these kinds: making it takes longer than running it.
+    It is kept for all requests with these numbers of names: making it takes longer than running it.
     """
     parts = [_NAMED[kind](tuple(bindparam(f"{kind}_{place}") for place in range(n))) for kind, n in asked]
     return union_all(*parts, *(_NEWEST if ahead else ()))

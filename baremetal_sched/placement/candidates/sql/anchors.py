@@ -1,7 +1,7 @@
 """Finding the roots of trees that may have candidates, without looking into every tree.
 
-A tree is looked into if, for each thing that one provider has to give, somebody in it or somebody who shares with it
-can give that thing. What providers can give together is decided later, in ``choosing``.
+A tree is looked into if, for each thing that one provider has to give, a provider in it or one that shares with it can
+give that thing. What providers can give together is decided later, in ``trees``.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from baremetal_sched.placement.candidates.trees.providers import Provider
 from baremetal_sched.placement.candidates.trees.slots import can_satisfy
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDERS
 
-#: Each page of roots is at most so many times the one before, up to the largest: few pages, however many there are.
+#: Each page of roots is at most this many times the one before, up to the largest: few pages, however many roots.
 _GROWTH = 4
 _SMALLEST, _LARGEST = 10, 100_000
 
@@ -47,7 +47,7 @@ class PageSizer:
     """How many roots to look for at once: not many more than will be needed.
 
     ``first``: how many there are in the first page at most. ``found``: how many candidates (of at most ``limit``) there
-    are so far; who asks for batches says so.
+    are so far, which the caller updates.
     """
 
     limit: int | None
@@ -118,7 +118,7 @@ def _by_inventory(
     """SELECT group_concat(free || ':' || provider_id || ':' || root_id) FROM (
     SELECT i.free, i.provider_id, p.root_id FROM inventories i JOIN resource_providers p ON p.id = i.provider_id
     WHERE i.resource_class_id = :c AND i.free >= :n AND … AND p is able to serve the rest of the need
-    AND (for every other need: somebody in p's tree, or sharing)
+    AND (for every other need: a provider in p's tree, or one that shares)
     AND (i.free, i.provider_id) comes after the last row seen
     ORDER BY i.free, i.provider_id LIMIT :size)
     """
@@ -160,7 +160,7 @@ def _by_root(
     connection: Connection, resolved: ResolvedRequest, needs: list[Need], page_sizer: PageSizer
 ) -> Iterator[list[int]]:
     """SELECT r.id FROM resource_providers r
-    WHERE r.parent_id IS NULL AND (for every need: somebody in r's tree, or sharing) AND r.id > :last
+    WHERE r.parent_id IS NULL AND (for every need: a provider in r's tree, or one that shares) AND r.id > :last
     ORDER BY r.id LIMIT :size
     """
     root = _ROOT
@@ -192,7 +192,7 @@ def _all_served(root_id: Column, needs: Sequence[Need]) -> Conditions:
 def _some_provider(root_id: Column, need: Need) -> ColumnElement[bool]:
     """EXISTS (SELECT 1 FROM resource_providers m WHERE m.root_id = … AND m is able)
     OR EXISTS (SELECT 1 FROM resource_providers m JOIN provider_aggregates a ON a.provider_id = m.id
-               WHERE m.root_id = … AND a.aggregate_id IN (those of who shares))
+               WHERE m.root_id = … AND a.aggregate_id IN (those of providers that share))
     """
     member, row = _MEMBER, _MEMBERSHIP
     one: Column = literal_column("1")

@@ -18,9 +18,10 @@ Conditions = list[ColumnElement[bool]]
 
 #: A condition is made of immutable parts and says the same each time, but making it takes longer than all the rest; so
 #: those about the same class or trait are kept. Sources have to be aliases that are kept as well.
-_kept = lru_cache(maxsize=1024)
+_memoized = lru_cache(maxsize=1024)
 
-#: PostgreSQL makes a join of each EXISTS and looks for their best order: of so many in no time, of 500 in six minutes.
+#: PostgreSQL makes a join of each EXISTS and looks for their best order: in no time up to this many, in six minutes for
+#: 500.
 FEW = 8
 
 #: The index by trait holds the providers of one trait side by side: many questions after one trait read few pages.
@@ -58,7 +59,7 @@ def one_of(column: Column, ids: Iterable[int]) -> ColumnElement[bool]:
     return found
 
 
-@_kept
+@_memoized
 def fits(inventory: Source, resource_class: int, amount: int) -> tuple[ColumnElement[bool], ...]:
     """The inventory is of the class and can give the amount, which an INT holds."""
     return (
@@ -70,59 +71,59 @@ def fits(inventory: Source, resource_class: int, amount: int) -> tuple[ColumnEle
     )
 
 
-@_kept
+@_memoized
 def could_fit(inventory: Source, resource_class: int, amount: int) -> tuple[ColumnElement[bool], ...]:
     """The inventory is of the class and could give the amount if nothing of it were used, reserved or withheld."""
     of_class, _, *suits = fits(inventory, resource_class, amount)
     return of_class, inventory.c.total * inventory.c.allocation_ratio >= amount, *suits
 
 
-@_kept
+@_memoized
 def gives(provider_id: Column, resource_class: int, amount: int) -> ColumnElement[bool]:
-    """Is there an inventory of the provider that fits?"""
+    """Return the condition that an inventory of the provider fits."""
     row = _INVENTORY
     return _exists(row, row.c.provider_id == provider_id, *fits(row, resource_class, amount))
 
 
-@_kept
+@_memoized
 def could_give(provider_id: Column, resource_class: int, amount: int) -> ColumnElement[bool]:
-    """Is there an inventory of the provider that would fit if nothing of it were used, reserved or withheld?"""
+    """Return the condition that an inventory of the provider would fit if nothing were used, reserved or withheld."""
     row = _INVENTORY
     return _exists(row, row.c.provider_id == provider_id, *could_fit(row, resource_class, amount))
 
 
-@_kept
+@_memoized
 def has_class(provider_id: Column, classes: frozenset[int]) -> ColumnElement[bool]:
-    """Has the provider one of the classes?"""
+    """Return the condition that the provider has one of the classes."""
     row = _INVENTORY
     return _exists(row, row.c.provider_id == provider_id, row.c.resource_class_id.in_(sorted(classes)))
 
 
-@_kept
+@_memoized
 def has_trait(provider_id: Column, traits: frozenset[int]) -> ColumnElement[bool]:
-    """Has the provider one of the traits?"""
+    """Return the condition that the provider has one of the traits."""
     row, ids = _TRAIT, sorted(traits)
     if len(ids) > 1:
         return _exists(row, row.c.provider_id == provider_id, row.c.trait_id.in_(ids))
     return _exists(row, row.c.provider_id == provider_id, row.c.trait_id == ids[0], hint=_BY_TRAIT)
 
 
-@_kept
+@_memoized
 def in_aggregate(provider_id: Column, aggregates: frozenset[int]) -> ColumnElement[bool]:
-    """Is the provider in one of the aggregates?"""
+    """Return the condition that the provider is in one of the aggregates."""
     row = _AGGREGATE
     return _exists(row, row.c.provider_id == provider_id, row.c.aggregate_id.in_(sorted(aggregates)))
 
 
 def _exists(source: Source, *where: ColumnElement[bool], hint: str | None = None) -> ColumnElement[bool]:
-    """EXISTS (SELECT 1 FROM …), for the rows at hand: ``engine`` keeps MariaDB from collecting all_providers first."""
+    """EXISTS (SELECT 1 FROM …), for the rows at hand: ``engine`` keeps MariaDB from collecting all providers first."""
     query: Query = select(literal_column("1")).select_from(source).where(*where).correlate_except(source)
     found: ColumnElement[bool] = (hinted(query, source, hint) if hint else query).exists()
     return found
 
 
 def has_traits(provider_id: Column, required: Sequence[frozenset[int]], forbidden: frozenset[int]) -> Conditions:
-    """A trait of each set, and none that is forbidden."""
+    """Return the conditions that the provider has a trait of each set, and no forbidden one."""
     return unjoined(
         [
             *(has_trait(provider_id, wanted) for wanted in required),
@@ -154,7 +155,7 @@ def with_traits(query: Query, source: Source, group: Group, dialect: str) -> tup
 
 
 def in_aggregates(provider_id: Column, group: Group) -> Conditions:
-    """In an aggregate of each set, and in none that is forbidden."""
+    """Return the conditions that the provider is in an aggregate of each set, and in no forbidden one."""
     conditions = [in_aggregate(provider_id, wanted) for wanted in group.member_of]
     if group.not_member_of:
         conditions.append(~in_aggregate(provider_id, group.not_member_of))
@@ -166,9 +167,9 @@ def unjoined(conditions: Conditions) -> Conditions:
     return conditions if len(conditions) <= FEW else [condition.is_(true()) for condition in conditions]
 
 
-@_kept
+@_memoized
 def is_named(table: Table, row_id: int, name: str) -> ColumnElement[bool]:
-    """(SELECT name FROM traits WHERE id = …) = …, or of another table: has the id still this name?
+    """(SELECT name FROM traits WHERE id = …) = …, or of another table: the id still has this name.
 
     MariaDB looks that up while it plans, and EXISTS once more when it runs.
     """

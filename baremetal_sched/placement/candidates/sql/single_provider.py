@@ -13,20 +13,21 @@ from baremetal_sched.placement.candidates.trees.candidate import Candidate
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDER_TRAITS, PROVIDERS, TRAITS
 from baremetal_sched.placement.traits import SHARING_TRAIT
 
-#: How many children are looked at to find out whether anybody below a root has a class.
+#: How many providers below roots are looked at to find out whether one of them has a class.
 _CHILDREN = 1000
 
-#: Sources of ``providers_of``: who gives, and what.
+#: Sources of ``providers_of``: the provider, and its inventory.
 PROVIDER = PROVIDERS.alias("provider")
 STOCK = INVENTORIES.alias("stock")
 
 
 def applies(connection: Connection, resolved: ResolvedRequest) -> bool:
-    """Is every candidate one provider, and every such provider that fits a candidate?
+    """Return whether every candidate is one provider, and every provider that fits is a candidate.
 
     That is so for one group that one provider has to serve (it has a suffix, or asks for one class), and for one
-    group of several classes if nobody below a root has any of them and nobody shares any. With conditions on the
-    anchor's root, one who shares may fit through the root of another tree. At most one statement, of bounded cost.
+    group of several classes if no provider below a root has any of them and no provider shares any. With conditions on
+    the anchor's root, a sharing provider may fit through the root of another tree. This takes one statement at most, of
+    bounded cost.
     """
     if len(resolved.groups) > 1:
         return False
@@ -36,12 +37,12 @@ def applies(connection: Connection, resolved: ResolvedRequest) -> bool:
     if single and not of_anchor:
         return True
     shared, nested, children = connection.execute(_who_is_not_alone(list(group.resources))).one()
-    # With very many children, none of which was found to have such a class, we do not know. The trees are always right.
+    # With more children than were looked at, this is not known. The search in trees is always right.
     return not shared and (single or (not nested and children <= _CHILDREN))
 
 
 def _who_is_not_alone(classes: list[int]) -> Query:
-    """SELECT EXISTS (somebody who shares has one of the classes),
+    """SELECT EXISTS (a provider that shares has one of the classes),
     (SELECT COUNT(*) FROM (SELECT id FROM resource_providers WHERE parent_id > 0 LIMIT 1001) c WHERE c has one of them),
     (SELECT COUNT(*) FROM (SELECT id FROM resource_providers WHERE parent_id > 0 LIMIT 1001) c)
     """
@@ -62,7 +63,10 @@ def _who_is_not_alone(classes: list[int]) -> Query:
 
 
 def search(connection: Connection, resolved: ResolvedRequest, limit: int | None) -> list[Candidate]:
-    """The candidates of a request to which this search ``applies``, at most ``limit``; the same for the same data."""
+    """Return the candidates of a request to which this search ``applies``, at most ``limit``.
+
+    They are the same for the same data. It is one statement, and so shows one moment on every database.
+    """
     (group,) = resolved.groups
     query = providers_of(resolved, (PROVIDER.c.id, PROVIDER.c.root_id), connection.dialect.name)
     resources = {resolved.class_names[resource_class]: amount for resource_class, amount in group.resources.items()}
@@ -100,7 +104,7 @@ def providers_of(resolved: ResolvedRequest, columns: Sequence[Any], dialect: str
         .order_by(inventory.c.free, inventory.c.provider_id)
     )
     few = None if first in resolved.few_classes else _few(resolved, group)
-    # Traits are asked of the inventory's row: most who lack them need not be joined with anything first.
+    # Traits are asked of the inventory's row: most providers that lack them need not be joined with anything first.
     if group.tree is None and few is None:
         query, source = conditions.with_traits(conditions.by_index(query, inventory), inventory, group, dialect)
     else:
@@ -126,7 +130,7 @@ def _in_aggregates(provider: Any, group: Group) -> Conditions:
 
 
 def _few(resolved: ResolvedRequest, group: Group) -> Query | None:
-    """The ids of the few providers that have a required trait, or are in a required aggregate; None if many are."""
+    """Return a query for the few providers with a required trait or in a required aggregate; None if there are many."""
     for traits in group.required:
         if traits <= resolved.few_traits:
             return select(PROVIDER_TRAITS.c.provider_id).where(PROVIDER_TRAITS.c.trait_id.in_(sorted(traits)))

@@ -21,8 +21,11 @@ _BATCH = 200
 
 
 class TreeLoader:
-    """What of the database matters to a request. Iterating yields anchors, as far as they are asked for; until it is at
-    its end or ``close`` is called, there is no other statement on the connection."""
+    """The trees that matter to a request. Iterating yields anchors on demand; until it is at its end or ``close`` is
+    called, no other statement may run on the connection.
+
+    Each statement sees its own moment, except on SQLite: a tree whose root was moved between two of them is left out.
+    """
 
     def __init__(self, connection: Connection, resolved: ResolvedRequest, limit: int | None) -> None:
         self._connection = connection
@@ -39,7 +42,7 @@ class TreeLoader:
         self._reading: Generator[list[ProviderRow]] | None = None
 
     def close(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         if self._reading is not None:
             self._reading.close()
 
@@ -49,7 +52,8 @@ class TreeLoader:
                 yield from self._load_trees(roots[start : start + _BATCH])
 
     def _load_sharing(self) -> dict[int, Provider]:
-        """Those who share and have a requested class (or just exist, if a group asks for none), and where they do."""
+        """Return the providers that share and have a requested class (or all that share, if a group requests no class),
+        with their aggregates."""
         # An alias: the condition is used in statements that read the same table for something else.
         row = PROVIDER_TRAITS.alias()
         sharing: ColumnElement[bool] = PROVIDERS.c.id.in_(
@@ -64,7 +68,7 @@ class TreeLoader:
         return found
 
     def _load_ancestors(self) -> dict[int, int | None]:
-        """Parents in the trees that those who share are in, if anybody asks for subtrees."""
+        """Return parents by id in the trees of the providers that share, if the request asks for subtrees."""
         roots = {provider.root_id for provider in self._sharing.values()}
         if not roots or not self._resolved.same_subtrees:
             return {}
@@ -94,7 +98,7 @@ class TreeLoader:
     def _add_aggregates(
         self, found: dict[int, Provider], mentioned: set[int] | None, which: ColumnElement[bool]
     ) -> dict[int, set[int]]:
-        """The aggregates that the providers are in (only those ``mentioned``, if given); returns them by root."""
+        """Add to the providers their aggregates (of those ``mentioned``, if given). Return the aggregates by root."""
         row = PROVIDER_AGGREGATES.c
         query = select(PROVIDERS.c.root_id, row.provider_id, row.aggregate_id).where(
             PROVIDERS.c.id == row.provider_id, which

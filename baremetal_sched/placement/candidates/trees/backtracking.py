@@ -25,7 +25,10 @@ _STEPS = 256
 def choices(
     resolved: ResolvedRequest, anchor: Anchor, time_limit: TimeLimit
 ) -> Iterator[tuple[list[Slot], list[Provider]]]:
-    """Every way to give each slot (they come in any order) a provider; the list of providers is reused."""
+    """Yield every way to give each slot (in any order) a provider; the list of providers is reused.
+
+    Raises TookTooLong.
+    """
     time_limit.check()
     if not anchor.root.has(resolved.root_required, resolved.root_forbidden):
         return
@@ -35,7 +38,7 @@ def choices(
             return
         slots.append(slot)
         time_limit.check()
-    # Those who have least to choose from choose first: a dead end shows early.
+    # Slots with the fewest options first: a dead end shows early.
     slots.sort(key=lambda slot: len(slot.options))
     choice = PartialChoice(resolved, anchor, slots)
     if (resolved.isolate or resolved.contended_classes) and bounds.impossible(*choice.demands(), time_limit):

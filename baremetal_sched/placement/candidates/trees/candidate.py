@@ -25,13 +25,14 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pattern:
-    """A candidate by places in a tree: amounts of each that gives something, and who serves each group."""
+    """A candidate by places in a tree: amounts of each provider that gives something, and the
+    providers that serve each group."""
 
     allocations: list[tuple[int, dict[str, int]]]
     mappings: list[tuple[str, list[int]]]
 
     def places(self) -> set[int]:
-        """Of all whom it names."""
+        """Return the places of all providers that it names."""
         return {place for place, _ in self.allocations}.union(*(places for _, places in self.mappings))
 
 

@@ -1,7 +1,6 @@
-"""From what a tree has to candidates.
+"""The candidates of trees, one tree after the other, or each in turn.
 
-Nothing is ever multiplied out. Slots are given providers one after the other, a choice that cannot lead to a candidate
-is left at once, and candidates come one by one: who has enough of them stops.
+Nothing is ever multiplied out. Candidates are made one by one, on demand.
 """
 
 from collections import deque
@@ -23,7 +22,7 @@ _MOST_KEPT = 10_000
 def candidates(
     resolved: ResolvedRequest, anchors: Iterable[Anchor], *, breadth_first: bool = False, time_limit: TimeLimit = NEVER
 ) -> Iterator[Found]:
-    """All candidates, no two the same: of one anchor after the other, or (breadth first) of each in turn.
+    """Yield all candidates, no two the same: of one anchor after the other, or (breadth first) of each in turn.
 
     Raises TookTooLong.
     """
@@ -41,7 +40,7 @@ def candidates(
 
 
 def _in_turn(iterators: Iterable[Iterator[Found]]) -> Iterator[Found]:
-    """One of each, then another of each. Keeps only those that had one, so who stops after n keeps at most n."""
+    """Yield one of each, then another of each. Only iterators that had one are kept: no more than were yielded."""
     waiting: deque[Iterator[Found]] = deque()
     for iterator in iterators:
         first = next(iterator, None)
@@ -59,7 +58,7 @@ def _in_turn(iterators: Iterable[Iterator[Found]]) -> Iterator[Found]:
 def _of_anchor(
     resolved: ResolvedRequest, anchor: Anchor, seen: set[tuple[int, ...]], time_limit: TimeLimit
 ) -> Iterator[Candidate]:
-    """The candidates of an anchor. Those made of sharing providers alone may come from others too: not if ``seen``."""
+    """Yield the candidates of an anchor, without those made of sharing providers alone that were ``seen`` before."""
     for slots, chosen in choices(resolved, anchor, time_limit):
         if all(provider.shares for provider in chosen):
             key = [0] * len(slots)
@@ -92,7 +91,7 @@ def _assembled(resolved: ResolvedRequest, anchor: Anchor, slots: list[Slot], cho
 class _SignatureCache:
     """Trees that look the same to a request have the same candidates: they are searched for in the first of them.
 
-    A fleet has thousands of trees, and few ways in which they look: who is below whom, and who can give what.
+    A fleet has thousands of trees with few signatures: which provider is below which, and what each can give.
     """
 
     def __init__(self, resolved: ResolvedRequest, time_limit: TimeLimit) -> None:
@@ -104,11 +103,11 @@ class _SignatureCache:
         self._asked = RequestedAmounts(resolved)
 
     def covers(self, anchor: Anchor) -> bool:
-        """Does nobody share, and does the request look at nothing that a signature does not tell?"""
+        """Return whether the tree is alone and the request depends on nothing else than its signature."""
         return self._applies and anchor.is_alone
 
     def candidates(self, anchor: Anchor) -> Iterator[PatternMatch]:
-        """Those of the anchor, as ``_of_anchor`` finds them."""
+        """Yield the candidates of the anchor, as ``_of_anchor`` finds them."""
         self._time_limit.check()
         signature = anchor.signature(self._asked)
         kept = self._known.get(signature)
@@ -133,7 +132,7 @@ class _SignatureCache:
 
 @dataclass
 class _Space:
-    """For how many patterns there is space left."""
+    """The number of patterns that may still be kept."""
 
     left: int
 

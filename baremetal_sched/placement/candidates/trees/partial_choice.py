@@ -19,7 +19,7 @@ class PartialChoice:
         self.taken: dict[tuple[int, int], int] = {}
         #: Providers that may serve no other group with a suffix.
         self.occupied: set[int] = set()
-        #: By root: who gives something, once for each slot.
+        #: By root: ids of the providers that give something, once for each slot.
         self.givers: dict[int, list[int]] = {}
         self.traits = _Traits(slots)
         self.subtrees = [Subtree(suffixes, slots) for suffixes in resolved.same_subtrees]
@@ -77,7 +77,7 @@ class PartialChoice:
         return min(inventory.free, inventory.max_unit) - self.taken.get((provider.id, resource_class), 0)
 
     def demands(self) -> tuple[list[Demand], dict[int, dict[int, int]]]:
-        """What the other slots ask for, and how much those who may serve them have left, as ``bounds`` wants it."""
+        """Return what the other slots ask for, and how much the providers that may serve them have left."""
         demands = []
         room: dict[int, dict[int, int]] = {}
         for slot in self.slots[len(self.providers) :]:
@@ -92,7 +92,7 @@ class PartialChoice:
         return demands, room
 
     def lineage(self, provider_id: int) -> frozenset[int]:
-        """The provider and its ancestors."""
+        """Return the ids of the provider and its ancestors."""
         found = self._lineages.get(provider_id)
         if found is None:
             ids: list[int] = []
@@ -160,7 +160,7 @@ class Subtree:
         self.members: list[int] = []
         #: The common ancestors of the members, for each of these.
         self._common: list[frozenset[int]] = []
-        #: By slot: the ids of all who may still become members.
+        #: By slot: the ids of all providers that may still become members.
         self._later: dict[int, frozenset[int]] = {}
         later: frozenset[int] = frozenset()
         for depth in range(len(slots) - 1, -1, -1):

@@ -18,7 +18,7 @@ class Inventory(NamedTuple):
     step_size: int
 
     def fits(self, amount: int) -> bool:
-        """Can it give ``amount`` at once?"""
+        """Return whether it can give ``amount`` at once."""
         return amount <= self.free and self.min_unit <= amount <= self.max_unit and not amount % self.step_size
 
 
@@ -35,16 +35,16 @@ class Provider:
     inventories: Mapping[int, Inventory] = field(default_factory=FrozenDict)
 
     def gives(self, resource_class: int, amount: int) -> bool:
-        """Can it give ``amount`` of the class?"""
+        """Return whether it can give ``amount`` of the class."""
         inventory = self.inventories.get(resource_class)
         return inventory is not None and inventory.fits(amount)
 
     def has(self, required: Sequence[frozenset[int]], forbidden: frozenset[int]) -> bool:
-        """Has it a trait of each set, and none that is forbidden?"""
+        """Return whether it has a trait of each set, and no forbidden one."""
         return forbidden.isdisjoint(self.traits) and _meets(self.traits, required)
 
     def is_in(self, member_of: Sequence[frozenset[int]]) -> bool:
-        """Is it in an aggregate of each set?"""
+        """Return whether it is in an aggregate of each set."""
         return _meets(self.aggregates, member_of)
 
 
@@ -69,8 +69,8 @@ class RequestedAmounts:
         self._given: dict[Mapping[int, Inventory], Hashable] = {}
 
     def given_by(self, inventories: Mapping[int, Inventory]) -> Hashable:
-        """Which of them can be given: a bit for each; and where amounts add up, as much as matters of what there is.
-        Kept, as thousands of providers have the same inventories."""
+        """Return which of them can be given, a bit for each, and where amounts add up, how much there is, as far as it
+        matters. Memoized, as thousands of providers have the same inventories."""
         given = self._given.get(inventories)
         if given is None:
             given = self._given[inventories] = self._work_out(inventories)
@@ -103,11 +103,11 @@ class Anchor:
     local: list[Provider]
     sharing: list[Provider]
     above: Mapping[int, int | None]
-    rows: Sequence[Sequence[str]] = ()
+    rows: Sequence[list[str]] = ()
 
     @property
     def is_alone(self) -> bool:
-        """Does nobody share, neither with the tree nor in it?"""
+        """Return whether no provider shares, neither with the tree nor in it."""
         return not self.sharing and not any(provider.shares for provider in self.local)
 
     @property
@@ -117,7 +117,7 @@ class Anchor:
 
     @property
     def ids(self) -> list[int]:
-        """Who is in the tree, by place."""
+        """The ids of the providers in the tree, by place."""
         return [provider.id for provider in self.local]
 
     def id_at(self, place: int) -> int:

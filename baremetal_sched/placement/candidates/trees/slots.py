@@ -10,7 +10,8 @@ from baremetal_sched.placement.candidates.trees.providers import Anchor, Provide
 
 @dataclass(slots=True)
 class Slot:
-    """What one provider has to give, and who could: a group with a suffix, or one class of the group without.
+    """What one provider has to give (a group with a suffix, or one class of the group without), and ``options``: the
+    providers that could.
 
     ``contended`` are those of the amounts that others take from as well.
     """
@@ -23,7 +24,7 @@ class Slot:
 
 
 def can_satisfy(group: Group, provider: Provider) -> bool:
-    """Can the provider give all that a group with a suffix asks for? All conditions are on the provider itself."""
+    """Return whether the provider can give all that a group with a suffix asks for, and meets its conditions."""
     for resource_class, amount in group.resources.items():
         if not provider.gives(resource_class, amount):
             return False
@@ -36,12 +37,13 @@ def can_satisfy(group: Group, provider: Provider) -> bool:
 
 
 def can_contribute(group: Group, anchor: Anchor, provider: Provider, resource_class: int, amount: int) -> bool:
-    """Can the provider give the amount to the group without suffix? An aggregate of the root spans the tree."""
+    """Return whether the provider can give the amount to the group without suffix. An aggregate of the root spans the
+    tree."""
     return provider.gives(resource_class, amount) and is_eligible(group, anchor, provider)
 
 
 def is_eligible(group: Group, anchor: Anchor, provider: Provider) -> bool:
-    """Can the provider give something to the group without suffix, if it has it?"""
+    """Return whether the provider may give to the group without suffix, whatever it has."""
     if not group.forbidden.isdisjoint(provider.traits):
         return False
     local = provider.root_id == anchor.root.id
@@ -55,7 +57,7 @@ def is_eligible(group: Group, anchor: Anchor, provider: Provider) -> bool:
 
 
 def slots_of(resolved: ResolvedRequest, anchor: Anchor) -> Iterator[Slot]:
-    """What is to be given and who could, in the order of the request."""
+    """Yield the slots of the request in its order, each with the providers of the tree that could serve it."""
     all_providers = [*anchor.local, *anchor.sharing]
     having: dict[int, list[Provider]] = {}
     for provider in all_providers:
