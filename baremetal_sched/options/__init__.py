@@ -1,6 +1,6 @@
-"""Every option of the service, by group; ``settings`` adds those of libraries.
+"""All options of the service, by group; ``settings`` adds those of the libraries.
 
-Groups and names are those of Ironic and Placement where they have one, so an operator finds what he knows.
+Groups and names are the same as in Ironic and Placement where these have the option.
 """
 
 from oslo_config import cfg

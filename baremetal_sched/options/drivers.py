@@ -1,4 +1,4 @@
-"""Drivers: the hardware types and interfaces that a conductor has enabled."""
+"""Options that enable hardware types and interfaces, and choose the default interfaces."""
 
 from oslo_config import cfg
 
@@ -17,8 +17,8 @@ ENABLED: list[cfg.Opt] = [
         option
         for kind in INTERFACE_TYPES
         for option in (
-            cfg.ListOpt(f"enabled_{kind}_interfaces", help=f"The {kind} interfaces that nodes may have here."),
-            cfg.StrOpt(f"default_{kind}_interface", help=f"The {kind} interface of a node that names none."),
+            cfg.ListOpt(f"enabled_{kind}_interfaces", help=f"Enabled {kind} interfaces of nodes on this conductor."),
+            cfg.StrOpt(f"default_{kind}_interface", help=f"Default {kind} interface of nodes that do not set one."),
         )
     ),
 ]

@@ -1,8 +1,8 @@
-"""Placement, and servers."""
+"""Options of Placement, explanations and servers."""
 
 from oslo_config import cfg
 
-#: Stands for a user or a project where there is none.
+#: Stands for a missing user or project.
 ZERO_UUID = "00000000-0000-0000-0000-000000000000"
 
 OPTIONS: dict[str, list[cfg.Opt]] = {
@@ -10,31 +10,31 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         cfg.StrOpt(
             "incomplete_consumer_project_id",
             default=ZERO_UUID,
-            help="Project of a consumer whose allocations were written below microversion 1.8.",
+            help="Project of consumers whose allocations were written with a microversion below 1.8.",
         ),
         cfg.StrOpt("incomplete_consumer_user_id", default=ZERO_UUID, help="Its user."),
         cfg.BoolOpt(
             "randomize_allocation_candidates",
             default=False,
-            help="Answer with a random choice of candidates, in random order, instead of always the same ones.",
+            help="Return candidates chosen at random and in random order, instead of always the same ones.",
         ),
         cfg.IntOpt(
             "max_allocation_candidates",
             default=-1,
             min=-1,
-            help="Stop looking after so many candidates, whatever the client's limit; -1: look on.",
+            help="Stop the search after this number of candidates, even if the client's limit is higher; -1: never.",
         ),
         cfg.StrOpt(
             "allocation_candidates_generation_strategy",
             default="depth-first",
             choices=["depth-first", "breadth-first"],
-            help="Take all candidates of a tree before those of the next, or one of each tree in turn.",
+            help="Return all candidates of a tree before those of the next, or one of each tree in turn.",
         ),
         cfg.FloatOpt(
             "candidates_time_limit",
             default=5,
             min=0,
-            help="Seconds after which a search for candidates is stopped and answered with 503; 0: never.",
+            help="Seconds after which a search for candidates is stopped and answered with 503; 0: no limit.",
         ),
         cfg.BoolOpt(
             "candidates_fast_path",
@@ -47,33 +47,31 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "explain_max_nodes",
             default=50_000,
             min=1,
-            help="Of more machines than this an explanation looks at those of the class that is asked for, or at a "
-            "sample, and says so.",
+            help="With more nodes than this, an explanation examines those of the requested class or a sample, and "
+            "says so.",
         ),
         cfg.FloatOpt(
             "explain_time_limit",
             default=5,
             min=0,
-            help="Seconds after which an explanation is stopped and answered with 503; 0: never.",
+            help="Seconds after which an explanation is stopped and answered with 503; 0: no limit.",
         ),
     ],
     "compute": [
         cfg.StrOpt(
             "default_availability_zone",
             default="nova",
-            help="Name of the zone whose machines are those of the default conductor group.",
+            help="Name of the availability zone that stands for the default conductor group.",
         ),
         cfg.IntOpt(
             "max_attempts",
             default=3,
             min=1,
-            help="On how many nodes the deployment of a server is tried before the server is in error.",
+            help="Number of nodes on which the deployment of a server is tried before the server goes to ERROR.",
         ),
         cfg.StrOpt(
-            "project_id", default=ZERO_UUID, help="Project of servers and images while there is no authentication."
+            "project_id", default=ZERO_UUID, help="Project of servers and images if authentication is disabled."
         ),
-        cfg.StrOpt(
-            "user_id", default=ZERO_UUID, help="User of servers and key pairs while there is no authentication."
-        ),
+        cfg.StrOpt("user_id", default=ZERO_UUID, help="User of servers and key pairs if authentication is disabled."),
     ],
 }
