@@ -10,7 +10,7 @@ import click
 from baremetal_sched import __version__
 from baremetal_sched.cli.refusals import refusal_of
 
-#: Commands by name, each in its module; imported when used, so that every command starts fast.
+#: Modules of the commands, by name; imported on use, so that every command starts fast.
 _COMMANDS = {
     "serve": "baremetal_sched.cli.serve:serve",
     "conductor": "baremetal_sched.cli.conductor:conductor",
@@ -52,7 +52,7 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run a command; what goes wrong in an expected way is said in one line, with exit status 1."""
+    """Run a command. Expected failures are reported in one line, with exit status 1."""
     try:
         cli(prog_name="baremetal-sched")
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Who may use what ``serve`` serves: the strategy that is right for an address, and the first user."""
+"""Access to what ``serve`` serves: the authentication strategy for an address, and the first user."""
 
 import click
 import structlog
@@ -15,15 +15,15 @@ from baremetal_sched.web.listener import is_loopback
 
 log = structlog.get_logger(__name__)
 
-#: The user that is made if there is none.
+#: Name of the user that is created if there are no users.
 FIRST_USER = "admin"
 
 
 def choose_strategy(settings: Settings, host: str) -> None:
     """Set the strategy for an address that is not loopback: http_basic, unless the settings name another.
 
-    Raises ClickException if they say ``none``, and not that this is meant, and oslo.config's ``cfg.Error`` if there can
-    be no users, or if their file is not valid.
+    Raises ClickException if the strategy is ``none`` without an explicit permission, and oslo.config's ``cfg.Error`` if
+    no users can be stored or their file is not valid.
     """
     is_safe = is_loopback(host) or settings.api.insecure
     if not is_safe and not names_strategy(settings):
@@ -32,22 +32,22 @@ def choose_strategy(settings: Settings, host: str) -> None:
         authentication.make(settings)
     if not is_safe and is_open(settings):
         raise click.ClickException(
-            f"{host} is not loopback, and with [api] auth_strategy = none everyone who reaches it may do everything. "
-            "Choose another strategy (without one, serve makes a file of users), or say with --insecure or "
-            "[api] insecure = true that this is meant."
+            f"{host} is not loopback, and with [api] auth_strategy = none everyone who reaches it can do everything. "
+            "Choose another strategy (by default, serve creates a file of users), or confirm with --insecure or "
+            "[api] insecure = true that this is intended."
         )
 
 
 def prepare_login(settings: Settings) -> Login:
-    """Return how clients log in. With ``http_basic``, the file of users is made if it is missing.
+    """Return how clients log in. With ``http_basic``, a missing file of users is created.
 
-    Raises oslo.config's ``cfg.Error`` if the settings do not say where it is, and ValueError if it cannot be made.
+    Raises oslo.config's ``cfg.Error`` if the settings do not name that file, and ValueError if it cannot be created.
     """
     match settings.api.auth_strategy:
         case "http_basic":
             return _basic_login(settings)
         case "keystone":
-            return Login(auth_type=None, remark="These are for a cloud of your Keystone: add how you log in there.")
+            return Login(auth_type=None, remark="Add these to a cloud entry with your Keystone credentials.")
         case _:
             return Login()
 
@@ -59,7 +59,7 @@ def _basic_login(settings: Settings) -> Login:
     if password is not None:
         if roles is not None:
             user_files.put_roles(roles, FIRST_USER, Assignment(("admin",), None, "all"))
-        return Login("http_basic", FIRST_USER, password, f"The password is shown this once; its hash is in {path}.")
+        return Login("http_basic", FIRST_USER, password, f"The password is shown only once; its hash is in {path}.")
     names = list(password_file.parse(path.read_text(encoding="utf-8")).hashes)
     name = FIRST_USER if FIRST_USER in names or not names else names[0]
     remark = (
@@ -70,6 +70,6 @@ def _basic_login(settings: Settings) -> Login:
 
 
 def warn_of_clear_text(settings: Settings) -> None:
-    """Say in the log that passwords can be read on the way, if that is so."""
+    """Log a warning if clients send passwords in clear text."""
     if settings.api.auth_strategy == "http_basic":
         log.warning("passwords travel in clear text: use TLS, or a proxy with TLS and --host 127.0.0.1 here")

@@ -1,4 +1,4 @@
-"""What ``serve`` prints for clients: where the service is, and how they log in."""
+"""What ``serve`` prints for clients: where the service is, and how to log in."""
 
 import json
 import shlex
@@ -10,27 +10,28 @@ from pathlib import Path
 
 import click
 
-#: Addresses to which nothing is sent; with a datagram socket they tell which of our own addresses others reach.
+#: Addresses of the documentation networks. Nothing is sent to them; a connected datagram socket shows which of this
+#: host's addresses other hosts can reach.
 _ELSEWHERE = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}
 
 
 @dataclass(frozen=True)
 class Login:
-    """How a client says who it is. ``password`` is known only when it was made just now.
+    """How a client authenticates. ``password`` is set only if it was created by this call.
 
-    ``auth_type`` is the name of a plugin of keystoneauth; None: that of a Keystone, which the user knows.
+    ``auth_type`` is the name of a keystoneauth plug-in; None means a Keystone that the user knows.
     """
 
     auth_type: str | None = "none"
     username: str | None = None
     password: str | None = None
     remark: str = ""
-    #: The certificate that clients have to be given to trust the service.
+    #: The certificate that clients need to trust the service.
     cacert: Path | None = None
 
 
 def announce(url: str, login: Login) -> None:
-    """Say that the service is ready, and what to paste so that clients find it."""
+    """Print that the service is ready, with settings for clients to paste."""
     click.echo(f"baremetal-sched is ready at {url}\n\n{client_environment(url, login)}\n\n{clouds_yaml(url, login)}")
     if login.remark:
         click.echo(login.remark)
@@ -38,7 +39,7 @@ def announce(url: str, login: Login) -> None:
 
 
 def client_environment(url: str, login: Login | None = None) -> str:
-    """Environment variables for the ``openstack`` command."""
+    """Return environment variables for the ``openstack`` command."""
     login = login or Login()
     variables = {
         "OS_AUTH_TYPE": login.auth_type,
@@ -48,8 +49,8 @@ def client_environment(url: str, login: Login | None = None) -> str:
         "OS_ENDPOINT": f"{url}/placement" if login.auth_type else None,
         **{f"OS_{name.upper()}_ENDPOINT_OVERRIDE": endpoint for name, endpoint in _endpoints(url, login).items()},
         "OS_PLACEMENT_API_VERSION": "1.39",
-        # Without Keystone no version of Identity can be discovered, and the commands for flavors, key pairs and servers
-        # ask for it first.
+        # Without Keystone no Identity version can be discovered, and the commands for flavors, key pairs and servers
+        # discover it first.
         "OS_IDENTITY_API_VERSION": "3",
     }
     lines = [f"    export {name}={value}" for name, value in variables.items() if value is not None]
@@ -57,7 +58,7 @@ def client_environment(url: str, login: Login | None = None) -> str:
 
 
 def clouds_yaml(url: str, login: Login | None = None) -> str:
-    """The same as a ``clouds.yaml``."""
+    """Return the same settings as a ``clouds.yaml``."""
     login = login or Login()
     auth = {
         "username": login.username and f"'{login.username}'",
@@ -79,8 +80,8 @@ def clouds_yaml(url: str, login: Login | None = None) -> str:
 
 
 def _endpoints(url: str, login: Login) -> dict[str, str]:
-    # With the plugin "none" the openstack command takes OS_ENDPOINT for Identity, with this one it wants to be told. It
-    # sends nothing there but a question about versions.
+    # With the plug-in "none" the openstack command takes OS_ENDPOINT as the Identity endpoint; with this one the
+    # endpoint has to be set. Only version discovery requests are sent there.
     identity = {"identity": f"{url}/placement"} if login.auth_type == "http_basic" else {}
     return {
         **identity,
@@ -92,7 +93,8 @@ def _endpoints(url: str, login: Login) -> dict[str, str]:
 
 
 def url_for_clients(scheme: str, host: str, port: int) -> str:
-    """Return the URL by which clients find what listens on ``host``: one of our addresses if that is any of them."""
+    """Return the URL under which clients reach what listens on ``host``: if it listens on all addresses, one of this
+    host's."""
     try:
         is_any = ip_address(host).is_unspecified
     except ValueError:
@@ -103,7 +105,7 @@ def url_for_clients(scheme: str, host: str, port: int) -> str:
 
 
 def _own_address(family: socket.AddressFamily) -> str | None:
-    """Return the address from which this machine would reach others; None if it cannot."""
+    """Return the address from which this machine reaches others; None if it reaches none."""
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((_ELSEWHERE[family], 9))

@@ -1,4 +1,4 @@
-"""``baremetal-sched compute``: servers from before this service, and from before custom resource classes."""
+"""``baremetal-sched compute``: take over servers from Nova, and move flavors to custom resource classes."""
 
 import sys
 import traceback
@@ -17,10 +17,10 @@ from baremetal_sched.db import schema
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.settings import Settings
 
-# Exit codes of ``compute migrate-flavors``, those of nova-manage.
+# Exit codes of ``compute migrate-flavors``, the same as nova-manage's.
 NOTHING_FOUND, SEVERAL_SERVERS, BAD_ARGUMENTS = 1, 2, 3
 
-#: The command came to nothing: a code that means nothing else.
+#: The command failed. No other outcome has this code.
 FAILED = 255
 
 
@@ -29,7 +29,7 @@ class _BadArguments(click.UsageError):
 
 
 class _Command(click.Command):
-    """A command that has exit codes of its own: bad arguments, and all that goes wrong, have others."""
+    """A command with exit codes of its own, for bad arguments and failures, too."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
@@ -50,18 +50,19 @@ class _Command(click.Command):
 
 @click.group()
 def compute() -> None:
-    """Servers from before this service, and from before custom resource classes."""
+    """Take over servers from Nova, and move flavors to custom resource classes."""
 
 
 @compute.command("import")
 @click.argument("file", type=click.File("rb"))
 @common_options
 def import_(file: IO[bytes], config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
-    """Take over servers, flavors and key pairs of a Nova from FILE ("-": standard input).
+    """Import servers, flavors and key pairs of a Nova from FILE ("-": standard input).
 
     FILE is a JSON object with "servers", "flavors" and "keypairs": the lists that Nova answers to GET
-    /servers/detail?all_tenants=1 (microversion 2.47 or later), /flavors/detail (2.61 or later) and /os-keypairs.
-    The machines have to be enrolled here. What cannot be taken over is skipped, and named. It can be repeated.
+    /servers/detail?all_tenants=1 (microversion 2.47 or later), /flavors/detail (2.61 or later) and /os-keypairs. The
+    machines have to be enrolled here. Items that cannot be imported are skipped and listed. The command can be
+    repeated.
     """
     with _opened(make_settings(config_files, database, debug)) as (opened, settings):
         report = importing.import_document(opened, settings, importing.parse(file.read()))
@@ -70,15 +71,17 @@ def import_(file: IO[bytes], config_files: tuple[str, ...], database: str | None
     for line in report.remarks:
         click.echo(line)
     for kind, count in report.imported.items():
-        click.echo(f"{kind}: {count} imported, {report.present[kind]} were here, {report.skipped_of[kind]} skipped")
+        click.echo(
+            f"{kind}: {count} imported, {report.present[kind]} already present, {report.skipped_of[kind]} skipped"
+        )
 
 
 @compute.command("migrate-flavors", cls=_Command)
-@click.option("--all", "everything", is_flag=True, help="Servers on all nodes; also without this option.")
+@click.option("--all", "everything", is_flag=True, help="Servers on all nodes. This is the default.")
 @click.option("--host", help="Servers on the nodes of this conductor.")
 @click.option("--node", help="The server on this node (UUID or name).")
-@click.option("--resource-class", metavar="RC", help="Leave out nodes of another class.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
+@click.option("--resource-class", metavar="RC", help="Only servers on nodes of this resource class.")
+@click.option("--dry-run", is_flag=True, help="Report what would be done, without changing anything.")
 @common_options
 def migrate_flavors(
     everything: bool,
@@ -92,14 +95,14 @@ def migrate_flavors(
 ) -> None:
     """Add the resource class of its node to the flavor of each server, and claim the node for it.
 
-    Only servers that have no custom class are changed, and only their own copies of flavors. It can be interrupted and
-    repeated. Conductors do the same when they start.
+    Only servers without a custom class are changed, and only their own copies of flavors. The command can be
+    interrupted and repeated. Conductors do the same when they start.
 
-    Exit codes: 0 done; 1 there is no such live conductor or node; 2 there is more than one server on a node; 3 the
-    arguments are wrong; 255 it failed.
+    Exit codes: 0 done; 1 no such live conductor or node; 2 several servers on one node; 3 invalid arguments; 255
+    failure.
     """
     if everything and (host or node):
-        raise _BadArguments("--all does not go with --host or --node.")
+        raise _BadArguments("--all cannot be combined with --host or --node.")
     if "" in (host, node, resource_class):
         raise _BadArguments("--host, --node and --resource-class need a value.")
     selection = Selection(host, node, resource_class)
@@ -116,7 +119,7 @@ def migrate_flavors(
 
 
 def _report(findings: Iterator[Finding]) -> Counter[Verdict]:
-    """Print a line for each finding that says something, and how many there are of each kind."""
+    """Print a line for each finding that has a message; return the number of findings by verdict."""
     counts: Counter[Verdict] = Counter()
     for finding in findings:
         counts[finding.verdict] += 1
@@ -135,10 +138,10 @@ _PREFIXES = {Verdict.OLD: "would migrate", Verdict.MIGRATED: "migrated", Verdict
 @compute.command(cls=_Command)
 @common_options
 def status(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
-    """Say whether flavors may be switched to custom resource classes now.
+    """Report whether flavors can be switched to custom resource classes now.
 
-    Exit codes: 0 yes; 1 yes, with a warning; 2 no, servers have to be migrated first; 3 the arguments are wrong; 255 it
-    failed.
+    Exit codes: 0 yes; 1 yes, with a warning; 2 no, servers have to be migrated first; 3 invalid arguments; 255
+    failure.
     """
     with _opened(make_settings(config_files, database, debug)) as (opened, settings):
         checks = upgrade_checks.run(opened, settings)

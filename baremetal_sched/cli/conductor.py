@@ -1,4 +1,4 @@
-"""``baremetal-sched conductor``"""
+"""``baremetal-sched conductor``: run a conductor."""
 
 import os
 import signal
@@ -33,13 +33,13 @@ log = structlog.get_logger(__name__)
 
 
 @click.command()
-@click.option("--host", help="Name under which the conductor registers. Default: the name of this machine.")
-@click.option("--group", help="Conductor group that it serves. Default: the default group.")
+@click.option("--host", help="Host name of the conductor. Default: the name of this machine.")
+@click.option("--group", help="Conductor group to serve. Default: the default group.")
 @common_options
 def conductor(
     host: str | None, group: str | None, config_files: tuple[str, ...], database: str | None, debug: bool
 ) -> None:
-    """Take care of the nodes of one conductor group, until told to stop."""
+    """Run a conductor, which manages the nodes of one conductor group, until it is stopped."""
     overrides = {"DEFAULT": {"host": host}, "conductor": {"conductor_group": group}}
     settings = make_settings(config_files, database, debug, overrides)
     logs.log_settings(settings)
@@ -47,7 +47,7 @@ def conductor(
 
 
 def check_registration(settings: Settings) -> None:
-    """Raise InvalidValue if a conductor could not register, or work, with these settings."""
+    """Raise InvalidValue if a conductor with these settings could not register or work."""
     conductors.check_registration(settings.host, settings.conductor.conductor_group)
     EnabledDrivers.of(settings)
     built_in.load_file(settings.inspection_rules.built_in_rules)
@@ -56,9 +56,9 @@ def check_registration(settings: Settings) -> None:
 
 
 def run(settings: Settings, parent: int | None = None, started: Callable[[], None] = lambda: None) -> None:
-    """Be a conductor until SIGTERM, SIGINT or SIGHUP; or, with ``parent``, until that process is gone.
+    """Run a conductor until SIGTERM, SIGINT or SIGHUP; or, with ``parent``, until that process has ended.
 
-    ``started`` is called once it is registered.
+    ``started`` is called once the conductor is registered.
     """
     check_registration(settings)
     limit_memory()
@@ -73,16 +73,16 @@ def run(settings: Settings, parent: int | None = None, started: Callable[[], Non
     conductor.run(stop, started)
     database.dispose()
     if not conductor.is_idle:
-        # What is going on there does not count any more, and must not keep the process.
+        # Driver calls that are still running are abandoned, and must not keep the process alive.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)
 
 
 def _await_schema(database: Database, stop: threading.Event, interval: float) -> None:
-    """Wait until the database is there.
+    """Wait until the database is available and at a schema that this release can serve.
 
-    Raises SchemaNotServed if this release cannot serve it, and what waiting does not mend: DatabaseMissing,
+    Raises SchemaNotServed if this release cannot serve it, and errors that waiting does not resolve: DatabaseMissing,
     DatabaseLoginRefused, DatabaseDenied, DatabaseCorrupt.
     """
     while not stop.is_set():

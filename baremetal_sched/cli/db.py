@@ -1,4 +1,4 @@
-"""``baremetal-sched db``: the schema of the database."""
+"""``baremetal-sched db``: manage the schema of the database."""
 
 import click
 
@@ -10,13 +10,13 @@ from baremetal_sched.placement.names import sync_standard_names
 
 @click.group()
 def db() -> None:
-    """The schema of the database."""
+    """Manage the schema of the database."""
 
 
 @db.command()
 @common_options
 def upgrade(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
-    """Bring the schema up to this release, and enter its standard traits and resource classes."""
+    """Upgrade the schema to this release, and add its standard traits and resource classes."""
     opened = Database(make_settings(config_files, database, debug))
     prepare(opened)
     click.echo(f"schema {schema.current(opened.engine)}")
@@ -26,7 +26,7 @@ def upgrade(config_files: tuple[str, ...], database: str | None, debug: bool) ->
 @click.argument("revision")
 @common_options
 def downgrade(revision: str, config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
-    """Take the schema back to REVISION ("base": remove everything). What only later schemas hold is lost."""
+    """Downgrade the schema to REVISION ("base": remove everything). Data that only newer schemas hold is lost."""
     opened = Database(make_settings(config_files, database, debug))
     schema.downgrade(opened.engine, revision)
     click.echo(f"schema {schema.current(opened.engine) or 'none'}")
@@ -35,7 +35,7 @@ def downgrade(revision: str, config_files: tuple[str, ...], database: str | None
 @db.command()
 @common_options
 def revision(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
-    """Show the schema of the database, and the one of this release."""
+    """Show the schema revisions of the database and of this release."""
     opened = Database(make_settings(config_files, database, debug))
     click.echo(f"database: {schema.current(opened.engine) or 'none'}\nrelease: {schema.head()}")
 
@@ -43,7 +43,7 @@ def revision(config_files: tuple[str, ...], database: str | None, debug: bool) -
 @db.command()
 @common_options
 def check(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
-    """Recompute what is kept for speed, and compare nodes with their providers. Exits 1 if anything is wrong."""
+    """Verify derived data, and compare nodes with their resource providers. Exits 1 if anything is inconsistent."""
     from baremetal_sched.baremetal.audit import audit
 
     opened = Database(make_settings(config_files, database, debug))
@@ -57,6 +57,6 @@ def check(config_files: tuple[str, ...], database: str | None, debug: bool) -> N
 
 
 def prepare(database: Database) -> None:
-    """Create or upgrade the schema, and enter the standard names. Raises what ``schema.upgrade`` raises."""
+    """Create or upgrade the schema, and add the standard names. Raises what ``schema.upgrade`` raises."""
     schema.upgrade(database.engine)
     database.write(sync_standard_names)

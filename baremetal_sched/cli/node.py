@@ -1,4 +1,4 @@
-"""``baremetal-sched node``: questions about single machines."""
+"""``baremetal-sched node``: questions about single nodes."""
 
 import click
 import orjson
@@ -12,17 +12,17 @@ from baremetal_sched.db.transaction import Database
 
 @click.group()
 def node() -> None:
-    """Single machines."""
+    """Examine single nodes."""
 
 
 @node.command()
 @click.argument("name")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="What to print.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Output format.")
 @common_options
 def why(name: str, form: str, config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
-    """Say whether the node NAME (or UUID) is offered and, if not, each reason and what to do about it.
+    """Explain whether the node NAME (or UUID) is offered and, if not, each reason and its remedy.
 
-    The exit status is 0 whether it is offered or not, and 1 if there is no such node.
+    The exit status is 0 whether the node is offered or not, and 1 if it does not exist.
     """
     settings = make_settings(config_files, database, debug)
     opened = Database(settings)

@@ -1,4 +1,4 @@
-"""Options that several commands share, and settings from them."""
+"""Options shared by several commands, and the settings made from them."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -12,16 +12,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def common_options(command: F) -> F:
-    """``--config-file``, ``--database`` and ``--debug``."""
+    """Add ``--config-file``, ``--database`` and ``--debug`` to a command."""
     for option in (
-        click.option("--debug", is_flag=True, help="Log more, and in colour."),
+        click.option("--debug", is_flag=True, help="Log at level DEBUG, in a readable format."),
         click.option("--database", metavar="URL", help="SQLAlchemy URL: SQLite, PostgreSQL or MariaDB."),
         click.option(
             "--config-file",
             "config_files",
             multiple=True,
             type=click.Path(dir_okay=False),
-            help="INI file.",
+            help="Configuration file (INI); can be repeated.",
         ),
     ):
         command = option(command)
@@ -31,7 +31,7 @@ def common_options(command: F) -> F:
 def make_settings(
     config_files: tuple[str, ...], database: str | None, debug: bool, overrides: dict[str, dict[str, Any]] | None = None
 ) -> Settings:
-    """Settings from files, environment and command line, and logs configured accordingly."""
+    """Return settings from files, environment and command line, and configure logging accordingly."""
     merged = {
         group: {name: value for name, value in values.items() if value is not None}
         for group, values in (overrides or {}).items()

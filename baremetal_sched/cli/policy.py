@@ -1,4 +1,4 @@
-"""``baremetal-sched policy``: who may do what."""
+"""``baremetal-sched policy``: the access rules of all APIs."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -19,16 +19,16 @@ from baremetal_sched.web import policy_file
 from baremetal_sched.web.api import Api
 from baremetal_sched.web.health import RootApi
 
-#: Every API with rules. That at the root has those of the service as a whole.
+#: Every API with policy rules. The one at the root has the rules of the service as a whole.
 _ALL: tuple[type[Api], ...] = (*APIS, RootApi)
 _APIS = {api.name: api for api in _ALL}
 
 _MEANINGS = {
-    "nodes": "Nodes without an owner, which only the system's callers see",
-    "allocations": "Allocations without an owner, which only the system's callers see",
-    "servers": "Servers of the project that [compute] project_id names, which only administrators see",
-    "images": "Images of that project or of none, which only administrators see unless they are public",
-    "consumers": "Consumers in placement of that project or of none, which no project's usage counts",
+    "nodes": "Nodes without an owner, visible only to system-scoped callers",
+    "allocations": "Allocations without an owner, visible only to system-scoped callers",
+    "servers": "Servers of the project in [compute] project_id, visible only to administrators",
+    "images": "Images of that project or without a project, visible only to administrators unless public",
+    "consumers": "Placement consumers of that project or without a project, not counted in any project's usage",
 }
 
 _one_api = click.option("--api", type=click.Choice(list(_APIS)), help="Only the rules of this API.")
@@ -36,26 +36,26 @@ _one_api = click.option("--api", type=click.Choice(list(_APIS)), help="Only the 
 
 @click.group()
 def policy() -> None:
-    """Who may do what: the rules of all APIs."""
+    """Show and check the access rules of all APIs."""
 
 
 @policy.command("list")
 @_one_api
 def list_(api: str | None) -> None:
-    """Show each rule with its default check and its scopes."""
+    """List each rule with its default check and its scopes."""
     for name, rules in _rules(api):
         click.echo(f"# {name}")
         for rule in rules:
             scopes = f"  ({', '.join(rule.scope_types)})" if rule.scope_types else ""
             click.echo(f'"{rule.name}": "{rule.check_str}"{scopes}')
         for optional in _APIS[name].optional_rules:
-            click.echo(f'#"{optional.form}": none, unless the file has one')
+            click.echo(f'#"{optional.form}": not set by default')
 
 
 @policy.command()
 @_one_api
 def sample(api: str | None) -> None:
-    """Print a file for [oslo_policy] policy_file, in which everything is a comment, to change what is to differ."""
+    """Print a sample file for [oslo_policy] policy_file, with every rule commented out."""
     for name, rules in _rules(api):
         click.echo(f"# The {name} API\n")
         routes = _routes(_APIS[name])
@@ -72,10 +72,10 @@ def sample(api: str | None) -> None:
 @policy.command()
 @common_options
 def check(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
-    """Say what is wrong with the file of policies, and count what belongs to no project.
+    """Check the policy file, and count resources that belong to no project.
 
-    Exits 1 if anything is wrong with the file. What belongs to no project is not wrong: it was made before callers were
-    authenticated, and only administrators see it.
+    Exits 1 if the file has errors. Resources without a project are not an error: they were created before callers were
+    authenticated, and only administrators see them.
     """
     settings = make_settings(config_files, database, debug)
     found = _problems(settings)
@@ -95,14 +95,15 @@ def _rules(api: str | None) -> Iterator[tuple[str, list[oslo.RuleDefault]]]:
 
 
 def _routes(api: type[Api]) -> dict[str, list[str]]:
-    """Methods and paths of the routes that name each rule."""
+    """Return the methods and paths of the routes that use each rule."""
     lines = {(route.policy, f"{route.method} /{api.name}{route.path}") for route in getattr(api, "routes", ())}
     named = sorted((rule, line) for rule, line in lines if rule is not None)
     return {rule: [line for _, line in group] for rule, group in groupby(named, key=lambda pair: pair[0])}
 
 
 def _problems(settings: Settings) -> list[str]:
-    """What is wrong with the file that the settings name; nothing if they name none, and the default is not there."""
+    """Return the errors of the configured policy file; an empty list if no file is configured and the default one does
+    not exist."""
     name: str = settings.oslo_policy.policy_file
     path: Any = settings.find_file(name)
     if path is None:

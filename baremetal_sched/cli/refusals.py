@@ -1,4 +1,4 @@
-"""What goes wrong in an expected way, in one line."""
+"""One-line messages for expected failures."""
 
 import sys
 
@@ -8,7 +8,7 @@ from baremetal_sched.errors import SchedulerError
 
 
 def refusal_of(error: Exception) -> str | None:
-    """Return what to tell about ``error``; None if it is a defect, which needs its traceback."""
+    """Return the message for ``error``; None if it is a defect, which needs its traceback."""
     if isinstance(error, SchedulerError | cfg.Error | ValueError):
         return _with_cause(error)
     if "sqlalchemy" not in sys.modules:

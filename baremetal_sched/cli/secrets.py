@@ -1,4 +1,4 @@
-"""``baremetal-sched secrets``: the secrets in the database, and the keys that they are encrypted with."""
+"""``baremetal-sched secrets``: the secrets in the database, and their encryption keys."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ from baremetal_sched.db.transaction import Database
 
 @click.group()
 def secrets() -> None:
-    """The secrets in the database, and the keys that they are encrypted with. The service may be running."""
+    """Manage the encryption of secrets in the database. The service may be running."""
 
 
 @secrets.command("generate-key")
@@ -28,7 +28,7 @@ def generate_key() -> None:
 @secrets.command()
 @common_options
 def check(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
-    """Count what is encrypted. Exits 1 if a secret is not, or if a key is missing."""
+    """Count encrypted secrets. Exits 1 if a secret is not encrypted or a key is missing."""
     with _opened(config_files, database, debug) as found:
         ids, counted = keyring_for(found.engine.dialect).ids, resealing.count(found)
     total = dict.fromkeys((resealing.FIRST, resealing.OTHER, resealing.PLAIN, resealing.UNKNOWN), 0)
@@ -38,7 +38,7 @@ def check(config_files: tuple[str, ...], database: str | None, debug: bool) -> N
         if shown:
             click.echo(f"{column}: {', '.join(shown)}")
     click.echo(f"keys: {', '.join(ids) or 'none'}")
-    click.echo(f"in all: {', '.join(f'{number} {state}' for state, number in total.items())}")
+    click.echo(f"total: {', '.join(f'{number} {state}' for state, number in total.items())}")
     if total[resealing.PLAIN] or total[resealing.UNKNOWN]:
         raise click.exceptions.Exit(1)
 
@@ -46,13 +46,13 @@ def check(config_files: tuple[str, ...], database: str | None, debug: bool) -> N
 @secrets.command()
 @common_options
 def encrypt(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
-    """Encrypt the secrets that were stored without a key. It can be broken off, and run again."""
+    """Encrypt secrets that were stored without a key. The command can be interrupted and repeated."""
     with _opened(config_files, database, debug) as found:
         _require_keys(found, "encrypted")
         if not seals(found.engine.dialect):
             raise cfg.Error(
-                "Nothing is encrypted while [DEFAULT] pin_release_version is set: the release that it names could not "
-                "read it. Finish the upgrade, remove that setting, and run this again."
+                "Cannot encrypt while [DEFAULT] pin_release_version is set: that release could not read the secrets. "
+                "Finish the upgrade, remove the setting, and run this again."
             )
         _report(resealing.encrypt(found), "encrypted")
 
@@ -60,7 +60,7 @@ def encrypt(config_files: tuple[str, ...], database: str | None, debug: bool) ->
 @secrets.command()
 @common_options
 def rotate(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
-    """Encrypt with the first key what was encrypted with others. Keys that are not the first can be removed then."""
+    """Re-encrypt with the first key what was encrypted with others. The other keys can be removed then."""
     with _opened(config_files, database, debug) as found:
         _require_keys(found, "rotated")
         _report(resealing.rotate(found), "encrypted with the first key")
@@ -69,7 +69,7 @@ def rotate(config_files: tuple[str, ...], database: str | None, debug: bool) -> 
 @secrets.command()
 @common_options
 def decrypt(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
-    """Store all secrets as they are stored without a key, for a release that knows no keys. Stop the service before."""
+    """Decrypt all secrets, for a release without encryption. Stop the service first."""
     with _opened(config_files, database, debug) as found:
         _require_keys(found, "decrypted")
         _report(resealing.decrypt(found), "decrypted")
@@ -96,6 +96,6 @@ def _report(outcome: Outcome, what: str) -> None:
         click.echo(f"{outcome.missed} values were changed by the service meanwhile: run this again", err=True)
     if outcome.failed:
         why = "their keys are missing (see baremetal-sched secrets check), or they are too large"
-        click.echo(f"{outcome.failed} values could not be: {why}", err=True)
+        click.echo(f"{outcome.failed} values could not be processed: {why}", err=True)
     if outcome.missed or outcome.failed:
         raise click.exceptions.Exit(1)

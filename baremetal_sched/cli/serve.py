@@ -1,4 +1,4 @@
-"""``baremetal-sched serve``: everything in one process tree, ready on one line."""
+"""``baremetal-sched serve``: the API and a conductor in one process tree, ready within one command."""
 
 import os
 import select
@@ -32,10 +32,10 @@ from baremetal_sched.web.listener import is_loopback
 
 log = structlog.get_logger(__name__)
 
-#: For how long "ready" waits for the embedded conductor: longer only if another of its name seems to be running.
+#: Seconds to wait for the embedded conductor before "ready"; longer only if another one of the same name seems to run.
 _START_SECONDS = 10
 
-#: How long the embedded conductor may take to end, on top of ``graceful_shutdown_timeout``.
+#: Seconds that the embedded conductor may take to stop, in addition to ``graceful_shutdown_timeout``.
 CONDUCTOR_STOP_SECONDS = 10
 
 
@@ -46,24 +46,28 @@ CONDUCTOR_STOP_SECONDS = 10
     default=6385,
     show_default=True,
     type=click.IntRange(0, 65535),
-    help="Port to listen on; 0 for any that is free.",
+    help="Port to listen on; 0: any free port.",
 )
 @click.option(
-    "--workers", default=1, show_default=True, type=click.IntRange(min=1), help="Processes that serve the API."
+    "--workers",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Number of processes that serve the API.",
 )
 @click.option(
     "--threads",
     default=gunicorn_config.threads,
     show_default=True,
     type=click.IntRange(min=1),
-    help="Threads in each of them.",
+    help="Number of threads in each process.",
 )
-@click.option("--auth-strategy", help="How callers are authenticated.")
-@click.option("--insecure", is_flag=True, help="Serve without authentication on any address.")
-@click.option("--tls-cert", metavar="FILE", help="Serve HTTPS, with this certificate (PEM).")
-@click.option("--tls-key", metavar="FILE", help="The key of the certificate (PEM).")
+@click.option("--auth-strategy", help="Authentication strategy.")
+@click.option("--insecure", is_flag=True, help="Allow serving without authentication on any address.")
+@click.option("--tls-cert", metavar="FILE", help="Serve HTTPS with this certificate (PEM file).")
+@click.option("--tls-key", metavar="FILE", help="Private key of the certificate (PEM file).")
 @click.option("--group", help="Conductor group of the embedded conductor. Default: the default group.")
-@click.option("--without-conductor", is_flag=True, help="Serve the API only; conductors run elsewhere.")
+@click.option("--without-conductor", is_flag=True, help="Serve only the API; conductors run elsewhere.")
 @common_options
 def serve(
     host: str,
@@ -80,10 +84,10 @@ def serve(
     database: str | None,
     debug: bool,
 ) -> None:
-    """Create or upgrade the database, then serve the API, with one conductor inside.
+    """Create or upgrade the database, then serve the API, with an embedded conductor.
 
-    On an address that is not loopback, callers have to log in: without another strategy there is a file of users with
-    one administrator, whose password is printed when it is made.
+    On an address that is not loopback, callers have to log in. By default, a file of users with one administrator is
+    created, and the password is printed.
     """
     overrides: dict[str, dict[str, Any]] = {
         "api": {"auth_strategy": auth_strategy, "insecure": insecure or None},
@@ -102,7 +106,7 @@ def serve(
     try:
         prepare(opened)
     except SchemaTooNew:
-        schema.require_served(opened.engine)  # newer, but made so that this release can go on
+        schema.require_served(opened.engine)  # newer, but this release can serve it
     opened.dispose()
     listener = _listen(host, port)
     login = replace(access.prepare_login(settings), cacert=secured.cacert if secured else None)
@@ -115,7 +119,7 @@ def serve(
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """The listening socket, opened before anything is started so that a port in use is said at once."""
+    """Open the listening socket. This happens before anything is started, so that a port in use is reported at once."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -129,12 +133,12 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 class _Child:
-    """The embedded conductor: a forked process that stops when this one does."""
+    """The embedded conductor: a forked process that stops when its parent does."""
 
     def __init__(self, settings: Settings) -> None:
         parent = os.getpid()
         self._stop_seconds = settings.graceful_shutdown_timeout + CONDUCTOR_STOP_SECONDS
-        # The conductor closes its end when it is registered; or the system does, if it fails.
+        # The conductor closes its end once it is registered; if it fails, the system does.
         self._start, start = os.pipe()
         self._pid = os.fork()
         if self._pid == 0:
@@ -147,19 +151,19 @@ class _Child:
         os.close(self._start)
 
     def is_gone(self) -> bool:
-        """Has it ended?"""
+        """Return whether the process has ended."""
         if self._pid:
             try:
                 gone = os.waitpid(self._pid, os.WNOHANG)[0] != 0
             except ChildProcessError:
-                # gunicorn waits for any child that ends, and has seen it first.
+                # gunicorn reaps every child that ends, and may have done so first.
                 gone = True
             if gone:
                 self._pid = 0
         return self._pid == 0
 
     def stop(self) -> None:
-        """Let it finish its work and sign off; not for ever."""
+        """Let the conductor finish its work and sign off, within a time limit."""
         deadline = time.monotonic() + self._stop_seconds
         if not self.is_gone():
             os.kill(self._pid, signal.SIGTERM)
@@ -183,23 +187,24 @@ def _be_the_conductor(settings: Settings, parent: int, started: Callable[[], Non
 
 
 class _Master(Arbiter):  # type: ignore[misc]
-    """gunicorn's master process, which looks after the embedded conductor too."""
+    """gunicorn's master process, which also supervises the embedded conductor."""
 
     conductor: _Child | None = None
 
     def manage_workers(self) -> None:
-        """Called about once a second. Without its conductor nothing can be enrolled: better no service than half."""
+        """Called about once a second. Stop the service if the conductor has ended: without it no node can be
+        enrolled."""
         if self.conductor is not None and self.conductor.is_gone():
             raise HaltServer("the embedded conductor has ended", 1)
         super().manage_workers()
 
     def handle_hup(self) -> None:
-        """The terminal was closed."""
+        """Stop, as the terminal was closed."""
         self.handle_term()
 
 
 class _Server(BaseApplication):  # type: ignore[misc]
-    """gunicorn as in production, on a socket that is open already."""
+    """gunicorn as in production, on an open socket."""
 
     def __init__(
         self,
@@ -216,7 +221,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
             **options,
             "preload_app": True,
             "loglevel": "warning",
-            # The settings are the command's, and have been checked.
+            # The command's settings, which have been checked.
             "on_starting": lambda arbiter: None,
             "on_reload": lambda arbiter: None,
             "graceful_timeout": gunicorn_config.patience(settings),

@@ -1,4 +1,4 @@
-"""TLS of ``serve``: its options, and what they come to."""
+"""TLS of ``serve``: its options and their checks."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,27 +14,27 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Tls:
-    """Files of a certificate and its key that can be used."""
+    """Usable files of a certificate and its key."""
 
     certificate: Path
     key: Path
-    #: What clients have to be given to trust the certificate; None if an authority has signed it.
+    #: The certificate that clients need; None if a certificate authority has signed it.
     cacert: Path | None
 
     def options(self) -> dict[str, Any]:
-        """Return the settings of gunicorn for them."""
+        """Return the corresponding settings of gunicorn."""
         return {"certfile": str(self.certificate), "keyfile": str(self.key)}
 
 
 def check(certificate: str | None, key: str | None) -> Tls | None:
-    """Return what is to be used; None without TLS. Dates for which clients will refuse it are logged.
+    """Return the files to use; None without TLS. Logs validity dates for which clients will refuse the certificate.
 
-    Raises UsageError if one of the two is missing, and UnusableCertificate.
+    Raises UsageError if only one of the files is given, and UnusableCertificate.
     """
     if certificate is None and key is None:
         return None
     if certificate is None or key is None:
-        raise click.UsageError("--tls-cert and --tls-key need each other.")
+        raise click.UsageError("--tls-cert and --tls-key must be given together.")
     make_context(certificate, key)
     loaded = load_first(certificate)
     if doubts := doubts_about(loaded):

@@ -1,4 +1,4 @@
-"""``baremetal-sched user``: who may log in with ``[api] auth_strategy = http_basic``."""
+"""``baremetal-sched user``: the users of ``[api] auth_strategy = http_basic``."""
 
 import sys
 from pathlib import Path
@@ -15,16 +15,16 @@ from baremetal_sched.web.authentication.user_files import roles_path, users_path
 
 @click.group()
 def user() -> None:
-    """Users of the strategy http_basic. Running services follow changes by themselves."""
+    """Manage users of the strategy http_basic. Running services pick up changes by themselves."""
 
 
 @user.command()
 @click.argument("name")
-@click.option("--generate", is_flag=True, help="Make up a password, and print it.")
-@click.option("--password-stdin", is_flag=True, help="Read the password from standard input: its first line.")
-@click.option("--role", "roles", multiple=True, help="A role to write into the file of roles; may be given again.")
-@click.option("--project", metavar="ID", help="The project in which the user has these roles.")
-@click.option("--system", is_flag=True, help="The user has these roles for the system as a whole.")
+@click.option("--generate", is_flag=True, help="Generate a password and print it.")
+@click.option("--password-stdin", is_flag=True, help="Read the password from the first line of standard input.")
+@click.option("--role", "roles", multiple=True, help="Role to add to the file of roles; can be repeated.")
+@click.option("--project", metavar="ID", help="Project in which the user has these roles.")
+@click.option("--system", is_flag=True, help="Assign these roles in system scope.")
 @common_options
 def add(
     name: str,
@@ -37,13 +37,13 @@ def add(
     database: str | None,
     debug: bool,
 ) -> None:
-    """Add the user NAME, or give an existing one another password. It is asked for unless an option says otherwise."""
+    """Add the user NAME, or change the password of an existing one. Prompts for the password by default."""
     settings = make_settings(config_files, database, debug)
     file = roles_path(settings)
     _check_options(generate and password_stdin, roles, project, system, file)
     password = _password(generate, password_stdin)
     line = user_files.line_of(name, password)
-    # Roles first: a user who has a password already does not lack them for a moment.
+    # Roles first, so that a user with a password never lacks them.
     if file is not None and roles:
         user_files.put_roles(file, name, Assignment(roles, project, "all" if system else None))
     path = users_path(settings)
@@ -59,7 +59,7 @@ def add(
 @click.argument("name")
 @common_options
 def remove(name: str, config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
-    """Remove the user NAME, and the user's roles."""
+    """Remove the user NAME and its roles."""
     settings = make_settings(config_files, database, debug)
     path, file = users_path(settings), roles_path(settings)
     user_files.remove_user(path, name)
@@ -71,12 +71,12 @@ def remove(name: str, config_files: tuple[str, ...], database: str | None, debug
 @user.command("list")
 @common_options
 def list_users(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
-    """List users, and what each of them may do."""
+    """List the users and their roles."""
     settings = make_settings(config_files, database, debug)
     path = users_path(settings)
     users = password_file.parse(path.read_text(encoding="utf-8")) if path.exists() else None
     if users is None:
-        raise click.ClickException(f"There is no file {path}. Make it with: baremetal-sched user add NAME")
+        raise click.ClickException(f"There is no file {path}. Create it with: baremetal-sched user add NAME")
     roles = None if roles_path(settings) is None else _roles(settings)
     for name in sorted(users.hashes):
         click.echo(name if roles is None else f"{name}: {_described(roles.get(name))}")
@@ -86,15 +86,15 @@ def _check_options(
     has_two_passwords: bool, roles: tuple[str, ...], project: str | None, system: bool, file: Path | None
 ) -> None:
     if has_two_passwords:
-        raise click.UsageError("--generate and --password-stdin exclude each other.")
+        raise click.UsageError("--generate and --password-stdin cannot be combined.")
     if project is not None and system:
-        raise click.UsageError("--project and --system exclude each other.")
+        raise click.UsageError("--project and --system cannot be combined.")
     if (project is not None or system) and not roles:
         raise click.UsageError("--project and --system need a --role.")
     if roles and file is None:
         raise click.UsageError(
-            "Users have roles only if [DEFAULT] http_basic_auth_roles_file names a file for them. Without it, each may "
-            "do everything."
+            "Users have roles only if [DEFAULT] http_basic_auth_roles_file is set. Without it, every user can do "
+            "everything."
         )
 
 

@@ -1,4 +1,4 @@
-"""Changes of the files of users and roles: whole or not at all, one after the other, readable for their owner only."""
+"""Changes of the files of users and roles: atomic, one at a time, and readable only by their owner."""
 
 import fcntl
 import os
@@ -14,27 +14,27 @@ from baremetal_sched.web.authentication import password_file, roles_file
 from baremetal_sched.web.authentication.roles_file import Assignment
 
 _PRIVATE = 0o600
-#: What a file keeps of its mode: a service may read it as a member of its group.
+#: Bits of a file's mode that are kept: a service may read it as a member of its group.
 _KEPT = 0o640
 
 
 def new_password() -> str:
-    """Return a password that cannot be guessed, of letters and digits."""
+    """Return a random password of letters and digits."""
     return re.sub(r"[^A-Za-z0-9]", "", secrets.token_urlsafe(48))[:32]
 
 
 def line_of(name: str, password: str) -> str:
-    """Return the line of a user. Raises ValueError for a name or a password that cannot be."""
+    """Return the line of a user. Raises ValueError for an invalid name or password."""
     if not password_file.is_name(name):
         raise ValueError(
-            f"{name!r} cannot be the name of a user: a name has no colon and no control character, does not begin with "
+            f"{name!r} is not a valid user name: a name has no colon and no control character, does not begin with "
             "# or a blank, and does not end with a blank."
         )
     return f"{name}:{password_file.hash_password(password)}"
 
 
 def put_user(path: Path, line: str) -> bool:
-    """Write the line of a user, in place of an older one if there is one; returns whether the user is new.
+    """Write the line of a user, replacing an existing one. Return whether the user is new.
 
     Raises ValueError for a file that is not valid.
     """
@@ -51,7 +51,7 @@ def put_user(path: Path, line: str) -> bool:
 
 
 def put_first_user(path: Path, name: str) -> str | None:
-    """Make the file with one user, and return the user's password; None if the file is there already."""
+    """Create the file with one user, and return the user's password; None if the file exists already."""
     if path.exists():
         return None
     password = new_password()
@@ -68,7 +68,7 @@ def put_first_user(path: Path, name: str) -> str | None:
 
 
 def remove_user(path: Path, name: str) -> None:
-    """Remove a user. Raises ValueError if there is none of this name."""
+    """Remove a user. Raises ValueError if the user does not exist."""
 
     def remove(text: str) -> str:
         if name not in password_file.parse(text).hashes:
@@ -79,7 +79,7 @@ def remove_user(path: Path, name: str) -> None:
 
 
 def put_roles(path: Path, name: str, assignment: Assignment) -> None:
-    """Say which roles a user has. Raises ValueError for a file that is not valid."""
+    """Set the roles of a user. Raises ValueError for a file that is not valid."""
     given = {
         "roles": list(assignment.roles),
         **({"project_id": assignment.project_id} if assignment.project_id else {}),
@@ -90,15 +90,15 @@ def put_roles(path: Path, name: str, assignment: Assignment) -> None:
 
 
 def remove_roles(path: Path, name: str) -> None:
-    """Forget the roles of a user, if the user has any. Raises ValueError for a file that is not valid."""
+    """Remove the roles of a user, if any. Raises ValueError for a file that is not valid."""
     if path.exists() and name in roles_file.parse(path.read_text(encoding="utf-8")):
         change(path, lambda text: _checked_roles(_without(text, name)))
 
 
 def change(path: Path, edit: Callable[[str], str]) -> None:
-    """Replace the text of a file by what ``edit`` makes of it, as one step: readers see the one or the other.
+    """Replace the text of a file by the result of ``edit``, atomically: readers see the old or the new text.
 
-    The file keeps its owner; a new one may be read by its owner only. Raises ValueError if it cannot be written.
+    The file keeps its owner; a new file is readable only by its owner. Raises ValueError if it cannot be written.
     """
     try:
         _change(path.resolve(), edit)
@@ -134,12 +134,12 @@ def _change(path: Path, edit: Callable[[str], str]) -> None:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """One change at a time in a folder. The folder itself is locked, so that no file is left behind."""
+    """Lock a folder against concurrent changes. The folder itself is locked, so that no lock file is left behind."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
-        with suppress(OSError):  # not every file system can
+        with suppress(OSError):  # not supported by every file system
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
@@ -155,13 +155,16 @@ def _is_of(line: str, name: str) -> bool:
 
 
 def _without(text: str, name: str) -> str:
-    """Return YAML without the entry of ``name``; comments and the rest stay as they are."""
+    """Return YAML without the entry of ``name``; comments and other entries are kept."""
     roles_file.parse(text)
     document = yaml.compose(text, Loader=yaml.SafeLoader)
     if not isinstance(document, yaml.MappingNode):
         return text  # it is empty
     if document.flow_style:
-        raise ValueError("The file of roles has all its users in braces, {…}. Give each a line of its own, or edit it.")
+        raise ValueError(
+            "The file of roles has all its users in braces, {…}. "
+            "Put each user on a separate line, or edit the file by hand."
+        )
     lines = text.splitlines(keepends=True)
     for key, value in reversed(document.value):
         if key.value == name:

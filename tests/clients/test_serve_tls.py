@@ -69,7 +69,7 @@ def test_passwords_in_clear_are_warned_of(tmp_path: Path) -> None:
         (("--tls-cert", "server.pem", "--tls-key", "missing.key"), "missing.key cannot be read"),
         (("--tls-cert", "server.pem", "--tls-key", "other.key"), "other.key does not belong to the certificate"),
         (("--tls-cert", "server.key", "--tls-key", "server.key"), "server.key has no certificate in PEM"),
-        (("--tls-cert", "server.pem"), "--tls-cert and --tls-key need each other"),
+        (("--tls-cert", "server.pem"), "--tls-cert and --tls-key must be given together"),
     ],
 )
 def test_certificates_that_cannot_be_used_stop_the_start(tmp_path: Path, options: tuple[str, ...], words: str) -> None:

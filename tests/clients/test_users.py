@@ -63,7 +63,7 @@ def test_what_is_printed(printed: tuple[str, str]) -> None:
     assert {name for name in variables if name.endswith("_OVERRIDE")} == {
         f"OS_{api}_ENDPOINT_OVERRIDE" for api in ("PLACEMENT", "BAREMETAL", "COMPUTE", "IMAGE", "IDENTITY")
     }
-    assert "The password is shown this once" in output
+    assert "The password is shown only once" in output
     assert variables["OS_PASSWORD"] not in log
     assert "passwords travel in clear text" in log
 
@@ -241,12 +241,12 @@ def test_commands_with_roles(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("add", "a:b", "--generate"), "'a:b' cannot be the name of a user"),
+        (("add", "a:b", "--generate"), "'a:b' is not a valid user name"),
         (("add", "ann", "--password-stdin"), "A password has from 1 to 72 bytes"),
-        (("add", "ann", "--password-stdin", "--generate"), "exclude each other"),
-        (("add", "ann", "--generate", "--role", "reader"), "[DEFAULT] http_basic_auth_roles_file names a file"),
+        (("add", "ann", "--password-stdin", "--generate"), "cannot be combined"),
+        (("add", "ann", "--generate", "--role", "reader"), "[DEFAULT] http_basic_auth_roles_file is set"),
         (("add", "ann", "--generate", "--project", "p"), "need a --role"),
-        (("add", "ann", "--generate", "--role", "x", "--project", "p", "--system"), "exclude each other"),
+        (("add", "ann", "--generate", "--role", "x", "--project", "p", "--system"), "cannot be combined"),
         (("add", "ann", "--generate", "--database", "postgresql://a@b/c"), "http_basic_auth_user_file has to name"),
         (("remove", "ann"), "There is no user ann in"),
         (("list",), "There is no file"),

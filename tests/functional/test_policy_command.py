@@ -36,7 +36,7 @@ def test_list_shows_the_rules_of_all_apis() -> None:
         "# root",
     ]
     assert '"baremetal:node:delete": "role:admin and system_scope:all"  (system, project)' in lines
-    assert '#"baremetal:step:execute:<interface>.<step>": none, unless the file has one' in lines
+    assert '#"baremetal:step:execute:<interface>.<step>": not set by default' in lines
 
 
 def test_sample_becomes_the_defaults_without_its_marks() -> None:
@@ -83,6 +83,6 @@ def test_check_counts_what_belongs_to_no_project(service: Service, configuration
     assert result.exit_code == 0
     assert result.output.splitlines() == [
         "Nodes without an owner, which only the system's callers see: 1",
-        "Allocations without an owner, which only the system's callers see: 1",
+        "Allocations without an owner, visible only to system-scoped callers: 1",
         "ok",
     ]

@@ -1,7 +1,7 @@
-"""``baremetal-sched demo``: the main job, end to end, over real HTTP.
+"""``baremetal-sched demo``: the main use of the service, end to end, over real HTTP.
 
-``fleet.yaml`` is the sample fleet, ``fleet.py`` what it has to answer; ``service.py`` starts the service, ``client.py``
-talks to it, ``steps.py`` tells the story, ``show.py`` is how that looks.
+``fleet.yaml`` is the sample fleet, ``fleet.py`` computes the expected answers, ``service.py`` starts the service,
+``client.py`` talks to it, ``steps.py`` has the steps of the demo, ``show.py`` prints them.
 """
 
 import signal
@@ -20,12 +20,11 @@ from baremetal_sched.cli.demo.steps import Story
 
 
 @click.command()
-@click.option("--keep", is_flag=True, help="Leave the service running afterwards, until Ctrl-C.")
+@click.option("--keep", is_flag=True, help="Keep the service running afterwards, until Ctrl-C.")
 def demo(keep: bool) -> None:
-    """Enrol a sample fleet, ask for machines and claim one, on a service of its own.
+    """Enroll a sample fleet, ask for machines and claim one, with a service of its own.
 
-    The service gets a free port and a temporary database; both are gone afterwards. Exits 1 if anything comes out
-    otherwise than it should.
+    The service uses a free port and a temporary database, which is removed afterwards. Exits 1 if any check fails.
     """
     with _ended_by_signals():
         good = _play(Show(Console(highlight=False)), keep)
@@ -34,7 +33,7 @@ def demo(keep: bool) -> None:
 
 
 def _play(show: Show, keep: bool) -> bool:
-    """Everything; True if all of it was as it should be."""
+    """Run the demo; return whether all checks passed."""
     machines = fleet.load()
     show.opening(
         f"A service of its own, on a free port and a temporary database, and a fleet of {len(machines)} machines. "
@@ -65,11 +64,11 @@ def _tell(show: Show, machines: Sequence[fleet.Machine], url: str) -> bool:
 
 
 def _keep(show: Show, running: service.Service) -> None:
-    """Say how to reach the service, and wait until somebody ends it. Raises DemoFailed if it ends by itself."""
+    """Print how to reach the service, and wait for Ctrl-C. Raises DemoFailed if the service ends by itself."""
     from baremetal_sched.cli.clients import client_environment
 
     show.plain(
-        f"\nThe service goes on at {running.url} until Ctrl-C; its logs are in {running.folder}.\n"
+        f"\nThe service keeps running at {running.url} until Ctrl-C; its logs are in {running.folder}.\n"
         f"Look at its fleet in a browser: {running.url}/ui/\n\n"
         f"{client_environment(running.url)}\n"
     )
@@ -81,7 +80,7 @@ def _keep(show: Show, running: service.Service) -> None:
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """Meanwhile SIGTERM and the end of the terminal are like Ctrl-C, so that nothing is left behind."""
+    """Treat SIGTERM and SIGHUP like Ctrl-C, so that nothing is left behind."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt

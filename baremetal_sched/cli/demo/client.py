@@ -1,4 +1,4 @@
-"""A small HTTP client for both APIs, on the standard library. Proxies are not asked: the service is on this machine."""
+"""A small HTTP client for both APIs, on the standard library. It uses no proxies: the service is on this machine."""
 
 import http.client
 import json
@@ -13,19 +13,19 @@ _TIMEOUT_SECONDS = 30
 
 
 class DemoFailed(Exception):
-    """The demo cannot go on; the text says why."""
+    """The demo cannot continue; the message says why."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the service answered: the status, and the JSON document if there is one."""
+    """An answer of the service: the status, and the JSON document if there is one."""
 
     status: int
     body: Any = None
 
     @property
     def message(self) -> str:
-        """What an error says, on one line: each API has its own body for it."""
+        """Return the message of an error as one line; each API has its own body for it."""
         if not isinstance(self.body, dict):
             return ""
         if "error_message" in self.body:
@@ -37,23 +37,23 @@ class Answer:
 
 
 class Client:
-    """Requests to the service at ``url``; every one has a connection of its own."""
+    """Requests to the service at ``url``, each with its own connection."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self._address = urlsplit(url).netloc
 
     def baremetal(self, method: str, path: str, body: Any = None, *, version: str = BAREMETAL_VERSION) -> Answer:
-        """A request to ``/baremetal/v1<path>``."""
+        """Send a request to ``/baremetal/v1<path>``."""
         return self.send(method, f"/baremetal/v1{path}", body, {"X-OpenStack-Ironic-API-Version": version})
 
     def placement(self, method: str, path: str, body: Any = None) -> Answer:
-        """A request to ``/placement<path>``."""
+        """Send a request to ``/placement<path>``."""
         headers = {"OpenStack-API-Version": f"placement {PLACEMENT_VERSION}"}
         return self.send(method, f"/placement{path}", body, headers)
 
     def send(self, method: str, path: str, body: Any, headers: dict[str, str]) -> Answer:
-        """Any request. Raises DemoFailed if there is no answer, or none that can be read."""
+        """Send a request. Raises DemoFailed if there is no answer, or no readable one."""
         data = None if body is None else json.dumps(body).encode()
         headers = {"Accept": "application/json", **headers}
         if data is not None:

@@ -1,4 +1,4 @@
-"""The sample fleet, and what a question about it has to answer: plain sets, worked out without the service."""
+"""The sample fleet, and the expected answers to requests about it, computed with plain sets without the service."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from baremetal_sched.baremetal.projection import resource_class_of
 
 @dataclass(frozen=True)
 class Machine:
-    """One node of the file; ``fields`` as they stand there."""
+    """A node of the file; ``fields`` as in the file."""
 
     fields: dict[str, Any]
 
@@ -24,7 +24,7 @@ class Machine:
 
     @cached_property
     def group(self) -> str:
-        """Its conductor group."""
+        """Return the conductor group."""
         return str(self.fields["conductor_group"])
 
     @cached_property
@@ -33,7 +33,7 @@ class Machine:
 
     @cached_property
     def maintenance(self) -> str | None:
-        """Why it is in maintenance, None if it is not."""
+        """Return the reason for maintenance; None if the node is not in maintenance."""
         reason: str | None = self.fields["extra"].get("maintenance")
         return reason
 
@@ -44,7 +44,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Wish:
-    """What somebody wants from placement: one machine of a class, with conditions on its traits."""
+    """A request to placement: one machine of a class, with conditions on its traits."""
 
     resource_class: str
     required: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Wish:
 
     @property
     def query(self) -> str:
-        """The query string of ``GET /allocation_candidates``."""
+        """Return the query string of ``GET /allocation_candidates``."""
         terms = [*self.required, *(f"!{trait}" for trait in self.forbidden)]
         pairs = [("resources", f"{resource_class_of(self.resource_class)}:1")]
         pairs += [("required", ",".join(terms))] if terms else []
@@ -61,7 +61,7 @@ class Wish:
         return urlencode(pairs, safe=":,!")
 
     def answer(self, machines: Iterable[Machine]) -> set[str]:
-        """Names of the machines that placement has to offer while nobody has claimed any."""
+        """Return the names of the machines that placement must offer while none is claimed."""
         return {
             machine.name
             for machine in machines
@@ -74,6 +74,6 @@ class Wish:
 
 
 def load() -> list[Machine]:
-    """The fleet that comes with the package."""
+    """Return the sample fleet."""
     text = files(__package__).joinpath("fleet.yaml").read_text(encoding="utf-8")
     return [Machine(fields) for fields in yaml.safe_load(text)["nodes"]]

@@ -1,4 +1,4 @@
-"""The service of the demo: processes of its own, on a free port and a temporary database, with logs in files."""
+"""The service of the demo: separate processes, on a free port and a temporary database, with logs in files."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from baremetal_sched.cli.demo.client import Client, DemoFailed
 
 T = TypeVar("T")
 
-#: Host names of the conductors, with the group that each serves. The first one is the embedded conductor of ``serve``.
+#: Host names of the conductors, and the group that each serves. The first is the embedded conductor of ``serve``.
 CONDUCTORS = {
     "conductor-a-1": "rack-a",
     "conductor-a-2": "rack-a",
@@ -36,7 +36,7 @@ _LINES_SHOWN = 15
 
 @dataclass
 class Process:
-    """One of the service's processes, and the files into which it writes."""
+    """A process of the service, and the files to which it writes."""
 
     name: str
     popen: subprocess.Popen[bytes]
@@ -44,20 +44,21 @@ class Process:
     log: Path
 
     def require_alive(self) -> None:
-        """Raise DemoFailed, with the end of its log, if it has ended."""
+        """Raise DemoFailed with the end of the log if the process has ended."""
         status = self.popen.poll()
         if status is not None:
             raise DemoFailed(f"{self.name} ended with status {status}. The end of its log:\n{self.log_end()}")
 
     def log_end(self) -> str:
-        """The last lines that it logged."""
+        """Return the last lines of the log."""
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
         return "\n".join(lines[-_LINES_SHOWN:]) or "(empty)"
 
 
 @dataclass
 class Service:
-    """What runs: the processes, the folder of their files, and the URL, known once the service is ready."""
+    """The running service: its processes, the folder of their files, and the URL, which is known once the service is
+    ready."""
 
     folder: Path
     url: str = ""
@@ -69,7 +70,7 @@ class Service:
             process.require_alive()
 
     def start(self) -> None:
-        """Start everything and wait until it is ready. Raises DemoFailed."""
+        """Start all processes and wait until they are ready. Raises DemoFailed."""
         database = f"sqlite:///{self.folder / 'demo.sqlite'}"
         (first, group), *others = CONDUCTORS.items()
         settings = {"OS_DEFAULT__HOST": first}
@@ -95,7 +96,7 @@ class Service:
         return process
 
     def complaints(self) -> str:
-        """What the processes logged that is not just information."""
+        """Return the log messages above the level INFO."""
         found = []
         for process in self.processes:
             lines = process.log.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -103,7 +104,7 @@ class Service:
         return "\n".join(found[-_LINES_SHOWN:])
 
     def stop(self) -> None:
-        """End every process; those that do not end by themselves are killed."""
+        """Stop every process; kill those that do not stop in time."""
         for process in self.processes:
             process.popen.terminate()
         until = time.monotonic() + _STOP_SECONDS
@@ -118,9 +119,10 @@ class Service:
 
 @contextmanager
 def running() -> Iterator[Service]:
-    """The service, to be started by ``start``; stopped and its folder removed on the way out, whatever the way.
+    """Yield the service, to be started with ``start``; on exit, stop it and remove its folder.
 
-    The processes stay in our process group: what reaches the whole group (Ctrl-C, ``timeout``) reaches them too.
+    The processes stay in this process group, so that signals to the whole group (Ctrl-C, ``timeout``) reach them,
+    too.
     """
     with tempfile.TemporaryDirectory(prefix="baremetal-sched-demo-") as folder:
         service = Service(Path(folder).resolve())
@@ -132,7 +134,7 @@ def running() -> Iterator[Service]:
 
 
 def _wait_for(condition: Callable[[], T | None], service: Service, what: str) -> T:
-    """Wait until ``condition`` returns something true, and return that. Raises DemoFailed when it takes too long."""
+    """Wait until ``condition`` returns a true value, and return it. Raises DemoFailed on a time-out."""
     until = time.monotonic() + _START_SECONDS
     while not (found := condition()):
         service.require_alive()
@@ -144,7 +146,8 @@ def _wait_for(condition: Callable[[], T | None], service: Service, what: str) ->
 
 
 def _environment() -> dict[str, str]:
-    """Our environment without settings of the service (``OS_<GROUP>__<OPTION>``): the demo knows what it starts."""
+    """Return the environment without settings of the service (``OS_<GROUP>__<OPTION>``), which would change the
+    demo."""
     return {name: value for name, value in os.environ.items() if not _SETTING.fullmatch(name)}
 
 
@@ -157,7 +160,7 @@ def _alive(client: Client) -> set[str]:
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Meanwhile a second Ctrl-C does not count: cleaning up takes moments, and half of it would leave processes."""
+    """Ignore Ctrl-C during the clean-up, which takes moments and would otherwise leave processes behind."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""How the demo looks on a terminal, and its account of what came out as it should."""
+"""The demo's output on the terminal, and the count of passed and failed checks."""
 
 from collections.abc import Iterable, Sequence
 
@@ -23,27 +23,26 @@ class Show:
         self.wrong = 0
 
     def opening(self, text: str) -> None:
-        """What is going to happen."""
+        """Print what is going to happen."""
         self._console.print(Panel(Text(text), title="baremetal-sched demo", border_style="cyan"))
 
     def started(self, url: str, seconds: float) -> None:
-        """The service is there."""
+        """Print that the service is ready."""
         self._console.print()
         self.check(f"The service is ready at {url} ({seconds:.1f} s)", True)
 
     def busy(self, text: str) -> Status:
-        """A context manager: a terminal says ``text`` meanwhile."""
+        """Return a context manager that shows ``text`` on a terminal while it is active."""
         return self._console.status(text, spinner="line")
 
     def chapter(self, title: str) -> None:
-        """A new part of the story."""
+        """Begin a new chapter."""
         self._chapters += 1
         self._console.print()
         self._console.print(Rule(Text(f"{self._chapters}  {title}", "bold cyan"), align="left", style="cyan"))
 
     def request(self, method: str, path: str) -> None:
-        """A request that is about to be made; a query that is too long for the line goes below, parameter by
-        parameter."""
+        """Print a request that is about to be made. A query that is too long for the line is split by parameter."""
         line = Text.assemble((method, "bold"), " ", path, style="dim")
         path, _, query = path.partition("?")
         if query and line.cell_len > self._console.width - 2:
@@ -52,7 +51,7 @@ class Show:
         self._print(line)
 
     def check(self, said: str, right: bool, otherwise: str = "") -> bool:
-        """One result: ``said`` is what has to be true, ``otherwise`` what is true if it is not. Returns ``right``."""
+        """Print and count one check: ``said`` if it is right, else ``otherwise``. Returns ``right``."""
         if right:
             self.right += 1
         else:
@@ -64,12 +63,12 @@ class Show:
         return right
 
     def mark(self, right: bool) -> Text:
-        """A tick or a cross."""
+        """Return a tick or a cross."""
         tick, cross = ("ok", "WRONG") if self._ascii else ("✓", "✗")
         return Text(tick, "bold green") if right else Text(cross, "bold red")
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
-        """Rows below headings."""
+        """Print a table."""
         table = Table(*columns, box=box.SIMPLE_HEAD, padding=0, header_style="bold")
         for column in table.columns:
             column.overflow = "fold"
@@ -78,24 +77,24 @@ class Show:
         self._print(table)
 
     def closing(self, failure: str | None = None) -> bool:
-        """How it went; ``failure`` is why the story ended before its end. True if everything was as it should be."""
+        """Print the result; ``failure`` is the reason for an early end. Return whether all checks passed."""
         good = failure is None and not self.wrong
         checks = self.right + self.wrong
-        said = [f"All {checks} checks came out as they should."] if good else []
+        said = [f"All {checks} checks passed."] if good else []
         if failure:
             reason, _, details = failure.partition("\n")
-            said.append(f"The demo could not go on: {reason}")
+            said.append(f"The demo could not continue: {reason}")
             if details:
                 self.plain(f"\n{details}")
         if self.wrong:
-            said.append(f"{self.wrong} of {checks} checks came out wrong.")
+            said.append(f"{self.wrong} of {checks} checks failed.")
         self._console.print()
         content = Text.assemble(self.mark(good), " ", "\n".join(said))
         self._console.print(Panel(content, border_style="green" if good else "red"))
         return good
 
     def plain(self, text: str) -> None:
-        """Text to be copied: as it is, never wrapped."""
+        """Print text to be copied: unchanged and never wrapped."""
         self._console.print(Text(text), soft_wrap=True)
 
     def _print(self, content: RenderableType) -> None:

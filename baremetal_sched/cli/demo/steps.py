@@ -1,4 +1,5 @@
-"""The story: enrol, look, ask, claim, be refused, release. Each answer is compared with what the fleet says."""
+"""The steps of the demo: enroll, list, ask, claim, be refused, release. Each answer is compared with the fleet's
+file."""
 
 import time
 import uuid
@@ -10,7 +11,7 @@ from baremetal_sched.cli.demo.client import Answer, Client, DemoFailed
 from baremetal_sched.cli.demo.fleet import Machine, Wish
 from baremetal_sched.cli.demo.show import Show
 
-#: What is compared with the fleet.
+#: Node fields that are compared with the fleet's file.
 _SEEN = ("resource_class", "conductor_group", "maintenance", "maintenance_reason", "traits")
 
 _PATIENCE = 60
@@ -27,10 +28,10 @@ _QUESTIONS = (
         "All three (an SSD; not in rack A; AMD or SR-IOV)",
         Wish(_GENERAL, ("STORAGE_DISK_SSD",), ("CUSTOM_RACK_A",), ("HW_CPU_X86_SVM", "HW_NIC_SRIOV")),
     ),
-    ("What no machine of the class has (liquid cooling)", Wish(_STORAGE, required=("CUSTOM_LIQUID_COOLED",))),
+    ("A trait that no machine of the class has (liquid cooling)", Wish(_STORAGE, required=("CUSTOM_LIQUID_COOLED",))),
 )
 
-#: What is claimed in the end.
+#: The machine that is claimed in the end.
 _CLAIM = ("A GPU machine with CUDA 7.0 or 7.2", Wish(_GPU, any_of=_CUDA_7))
 
 _AGAIN = "The same question again,"
@@ -40,7 +41,7 @@ _DEAD_GROUP = "mars"
 
 
 class Story:
-    """The steps in their order, against the service behind ``client``; ``conductors`` are host names and groups."""
+    """The steps in order, with the service behind ``client``; ``conductors`` are host names and groups."""
 
     def __init__(self, client: Client, machines: Sequence[Machine], conductors: Mapping[str, str], show: Show) -> None:
         self._client = client
@@ -50,7 +51,7 @@ class Story:
         self._uuids: dict[str, str] = {}
 
     def tell(self) -> None:
-        """All of it. Raises DemoFailed if it cannot go on."""
+        """Run all steps. Raises DemoFailed if they cannot continue."""
         self.enrol()
         self.owners()
         self.list_by_traits()
@@ -60,8 +61,8 @@ class Story:
         self.release(consumer, name)
 
     def enrol(self) -> None:
-        """Nodes, their traits; they are managed, switched off, made available, and some put into maintenance."""
-        self._show.chapter("Enrol the fleet")
+        """Create nodes with traits, manage them, power them off, make them available, and put some into maintenance."""
+        self._show.chapter("Enroll the fleet")
         self._show_fleet()
         with self._show.busy("Enrolling ..."):
             fleet = self._machines
@@ -80,7 +81,7 @@ class Story:
         self._show.check(said, not different, f"not so: {_listed(different)}")
 
     def owners(self) -> None:
-        """Which conductor looks after which node."""
+        """Show which conductor owns which node."""
         self._show.chapter("Conductors, and the nodes that each owns")
         conductors = self._document("GET /v1/conductors", self._client.baremetal("GET", "/conductors"))["conductors"]
         nodes = self._nodes("name", "conductor_group", "conductor")
@@ -104,8 +105,8 @@ class Story:
         self._show.check(said, not strays and len(nodes) == len(groups), f"not so: {_listed(strays)}")
 
     def list_by_traits(self) -> None:
-        """The trait filters of the node list, nodes in maintenance included."""
-        self._show.chapter("The node list, narrowed by traits")
+        """Filter the node list by traits, including nodes in maintenance."""
+        self._show.chapter("The node list, filtered by traits")
         wanted, unwanted = {"HW_CPU_X86_VMX", "HW_NIC_SRIOV"}, {"CUSTOM_EDGE_SITE", "CUSTOM_FIRMWARE_2023"}
         query = {"fields": "name", "traits": ",".join(sorted(wanted)), "not-traits-any": ",".join(sorted(unwanted))}
         path = "/nodes?" + urlencode(query, safe=",")
@@ -113,17 +114,17 @@ class Story:
         nodes = self._document(path, self._client.baremetal("GET", path))["nodes"]
         expected = {m.name for m in self._machines if m.traits >= wanted and not m.traits & unwanted}
         found = [node["name"] for node in nodes]
-        said = f"With both of the ones and none of the others: {_listed(expected)}"
+        said = f"With both required and no forbidden traits: {_listed(expected)}"
         self._show.check(said, sorted(found) == sorted(expected), f"the service lists {_listed(found)}")
 
     def ask(self) -> None:
-        """Questions to placement."""
+        """Ask placement for machines."""
         self._show.chapter("Ask placement for a machine")
         for text, wish in _QUESTIONS:
             self._ask(text, wish)
 
     def claim(self) -> tuple[str, str]:
-        """Claim a machine; returns the consumer, and the machine's name."""
+        """Claim a machine; return the consumer and the machine's name."""
         self._show.chapter("Claim one")
         text, wish = _CLAIM
         candidates = self._ask(text, wish)
@@ -139,22 +140,22 @@ class Story:
         return consumer, name
 
     def refusals(self) -> None:
-        """What cannot be is refused, in words that help, and changes nothing."""
+        """Send invalid requests: they are refused with a helpful message, and change nothing."""
         self._show.chapter("Two refusals")
         node = self._machines[0]
         path = f"/nodes/{node.name}/traits/{_BAD_TRAIT}"
         self._show.request("PUT", f"/baremetal/v1{path}")
-        self._judge("What is no trait", self._client.baremetal("PUT", path), 400, [_BAD_TRAIT])
+        self._judge("An invalid trait", self._client.baremetal("PUT", path), 400, [_BAD_TRAIT])
         path = f"/nodes/{node.name}"
         patch = [{"op": "add", "path": "/conductor_group", "value": _DEAD_GROUP}]
         self._show.request("PATCH", f"/baremetal/v1{path}  conductor_group={_DEAD_GROUP}")
         words = sorted({_DEAD_GROUP, *self._conductors.values()})
         self._judge("A group without a conductor", self._client.baremetal("PATCH", path, patch), 400, words)
         after = _seen(self._document(f"GET {path}", self._client.baremetal("GET", path)))
-        self._show.check(f"{node.name} is what it was", after == _wanted(node), f"it is {after}")
+        self._show.check(f"{node.name} is unchanged", after == _wanted(node), f"it is {after}")
 
     def release(self, consumer: str, name: str) -> None:
-        """Give the machine back."""
+        """Release the machine."""
         self._show.chapter("Release it")
         self._try(f"{name} is released", 204, "DELETE", f"/allocations/{consumer}")
         self._ask(f"{_AGAIN} {name} is back", _CLAIM[1])
@@ -169,7 +170,8 @@ class Story:
         self._show.table(("Group", *classes, "In maintenance"), rows)
 
     def _each(self, machines: Sequence[Machine], said: str, status: int, action: Callable[[Machine], Answer]) -> None:
-        """Do something to every machine. Raises DemoFailed if one fails: what follows builds on all of them."""
+        """Run an action for every machine. Raises DemoFailed if one fails, as the following steps depend on all of
+        them."""
         wrong = []
         for machine in machines:
             answer = action(machine)
@@ -192,8 +194,8 @@ class Story:
         return self._client.baremetal("PUT", f"/nodes/{machine.name}/maintenance", body)
 
     def _bring(self, kind: str, target: str, state: str) -> None:
-        """Set a target for every machine; the conductors do it. Raises DemoFailed if they do not: placement offers no
-        node that is not available, or whose power state nobody knows."""
+        """Set a target for every machine, and wait for the conductors to reach it. Raises DemoFailed if they do not:
+        placement does not offer nodes that are not available or whose power state is unknown."""
 
         def request(machine: Machine) -> Answer:
             return self._client.baremetal("PUT", f"/nodes/{machine.name}/states/{kind}", {"target": target})
@@ -204,7 +206,7 @@ class Story:
             if time.monotonic() > until:
                 break
             time.sleep(0.1)
-        said = f"The conductors have done so: every node is {state}"
+        said = f"The conductors have finished: every node is {state}"
         if not self._show.check(said, not waiting, f"after {_PATIENCE} seconds not: {_listed(waiting)}"):
             raise DemoFailed(f"Nodes that are not {state} are not offered.")
 
@@ -219,7 +221,7 @@ class Story:
         return nodes
 
     def _ask(self, text: str, wish: Wish, claimed: Collection[str] = ()) -> list[dict[str, Any]]:
-        """Ask for allocation candidates and compare with the fleet; returns the candidates."""
+        """Ask for allocation candidates, compare them with the fleet, and return them."""
         path = f"/allocation_candidates?{wish.query}"
         if not text.startswith(_AGAIN):
             self._show.request("GET", f"/placement{path}")
@@ -236,12 +238,12 @@ class Story:
         return [names.get(provider, provider) for provider in candidate["allocations"]]
 
     def _try(self, text: str, status: int, method: str, path: str, body: Any = None) -> None:
-        """A request to placement that has to end with this status."""
+        """Send a request to placement and check its status."""
         self._show.request(method, f"/placement{path}")
         self._judge(text, self._client.placement(method, path, body), status)
 
     def _judge(self, text: str, answer: Answer, status: int, words: Iterable[str] = ()) -> None:
-        """A check of the status, and of what an error has to name."""
+        """Check the status, and the words that the error message must contain."""
         got = f"{answer.status} {answer.message}".rstrip()
         right = answer.status == status and all(word in answer.message for word in words)
         wanted = f"{status}{' naming ' if words else ''}{', '.join(words)}"
@@ -254,7 +256,7 @@ class Story:
 
 
 def _allocation(candidate: Mapping[str, Any]) -> dict[str, Any]:
-    """The claim of a candidate by a new consumer."""
+    """Return an allocation of the candidate for a new consumer."""
     consumer = {"project_id": "demo", "user_id": "demo", "consumer_type": "INSTANCE", "consumer_generation": None}
     return {"allocations": candidate["allocations"], "mappings": candidate["mappings"], **consumer}
 
@@ -270,7 +272,7 @@ def _wanted(machine: Machine) -> dict[str, Any]:
 
 
 def _seen(node: Mapping[str, Any]) -> dict[str, Any]:
-    """The same of a node as the service shows it."""
+    """Return the compared fields of a node as the service shows it."""
     return {name: sorted(node[name]) if name == "traits" else node[name] for name in _SEEN}
 
 

@@ -30,7 +30,7 @@ def main() -> None:
         chromium() as browser,
     ):
         wait_until(lambda: "OS_PLACEMENT_API_VERSION" in demo.output, 300, "the end of the demo")
-        found = re.search(r"goes on at (\S+) ", demo.output)
+        found = re.search(r"keeps running at (\S+) ", demo.output)
         assert found, demo.output
         for name, (path, height) in PICTURES.items():
             with Visit(browser, found[1], (_WIDTH, height), color_scheme="light") as visit:

@@ -75,7 +75,9 @@ def test_neither_the_shared_flavor_nor_other_servers_change(service: Service, co
     assert compute("migrate-flavors", "--node", "n1")[0] == 0
     assert specs(service, uuid_of("s1")) == GOLD
     assert specs(service, uuid_of("s2")) == {}
-    assert import_lists(compute, tmp_path, flavors=[flavor_of()]) == "flavors: 0 imported, 1 were here, 0 skipped\n"
+    assert (
+        import_lists(compute, tmp_path, flavors=[flavor_of()]) == "flavors: 0 imported, 1 already present, 0 skipped\n"
+    )
     assert compute("migrate-flavors")[0] == 0
     assert specs(service, uuid_of("s2")) == {"resources:CUSTOM_SILVER": "1"}
 

@@ -50,9 +50,9 @@ def test_a_server_is_taken_over_with_its_node(service: Service, compute: Compute
         keypairs=[keypair_of("k1")],
     )
     assert printed == (
-        "flavors: 1 imported, 0 were here, 0 skipped\n"
-        "keypairs: 1 imported, 0 were here, 0 skipped\n"
-        "servers: 1 imported, 0 were here, 0 skipped\n"
+        "flavors: 1 imported, 0 already present, 0 skipped\n"
+        "keypairs: 1 imported, 0 already present, 0 skipped\n"
+        "servers: 1 imported, 0 already present, 0 skipped\n"
     )
     found = columns(service, uuid_of("s1"))
     assert found["flavor"] == {
@@ -119,7 +119,7 @@ def test_an_import_can_be_repeated(service: Service, compute: Compute, tmp_path:
     before = columns(service, uuid_of("s1"))
     printed = import_lists(compute, tmp_path, **lists)
     assert printed == "".join(
-        f"{kind}: 0 imported, 1 were here, 0 skipped\n" for kind in ("flavors", "keypairs", "servers")
+        f"{kind}: 0 imported, 1 already present, 0 skipped\n" for kind in ("flavors", "keypairs", "servers")
     )
     assert columns(service, uuid_of("s1")) == before
     assert [len(all_of(service, model, "id")) for model in (Server, Flavor, Keypair)] == [1, 1, 1]
@@ -148,7 +148,7 @@ def test_servers_that_cannot_be_taken_over_are_named(service: Service, compute: 
         f"skipped {ids['s6']}: its node {claimed} is claimed by {uuid_of('claimant')}.",
         f"skipped {ids['s7']}: it is on no node, or the list was not asked for as administrator.",
         f"skipped server {uuid_of('s8')} (): its cell was down when Nova was asked.",
-        "servers: 0 imported, 0 were here, 8 skipped",
+        "servers: 0 imported, 0 already present, 8 skipped",
     ]
     assert all_of(service, Server, "id") == []
     assert service.node("n2")["instance_uuid"] is None
@@ -157,7 +157,7 @@ def test_servers_that_cannot_be_taken_over_are_named(service: Service, compute: 
 def test_a_server_that_is_in_the_file_twice(service: Service, compute: Compute, tmp_path: Path) -> None:
     node = service.add_node("n1")
     printed = import_lists(compute, tmp_path, servers=[server_of("s1", node)] * 2)
-    assert printed == "servers: 1 imported, 1 were here, 0 skipped\n"
+    assert printed == "servers: 1 imported, 1 already present, 0 skipped\n"
 
 
 def test_a_server_that_is_elsewhere(service: Service, compute: Compute, tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_flavors_keep_what_is_here(service: Service, compute: Compute, tmp_path:
     assert lines[1].startswith("skipped flavor f3 (f3): Extra spec 'hw:cpu_policy' is not valid: ")
     assert lines[2].startswith("skipped flavor f4 (f4): its extra specs are not in the file.")
     assert lines[3] == "private flavors, whose projects Nova's list does not name: f5"
-    assert lines[4] == "flavors: 1 imported, 1 were here, 3 skipped"
+    assert lines[4] == "flavors: 1 imported, 1 already present, 3 skipped"
     assert all_of(service, Flavor, "flavorid", "vcpus", "swap_mb", "is_public") == [
         ("f1", 16, 512, True),
         ("f5", 16, 0, False),
