@@ -1,13 +1,13 @@
-"""The domain's errors: what went wrong, in words for a person. No HTTP here; each API maps these to its own.
+"""Errors of the domain, with messages for people. They know nothing of HTTP; each API maps them to its own errors.
 
-The base classes say what kind of trouble it is, and an API may map just those; the rest say which.
+The base classes are the kinds of errors, which is often all that an API needs to map; the subclasses are specific.
 """
 
 from typing import Any
 
 
 class SchedulerError(Exception):
-    """Base of all. ``template`` is filled with the keyword arguments, which stay available in ``details``."""
+    """Base of all errors. ``template`` is filled with the keyword arguments, which are kept in ``details``."""
 
     template = "Something went wrong."
 
@@ -17,40 +17,40 @@ class SchedulerError(Exception):
 
 
 class NotFoundError(SchedulerError):
-    """A thing that the request names is not there."""
+    """A resource that the request names does not exist."""
 
 
 class ConflictError(SchedulerError):
-    """The request is sound, but the state of things does not allow it now."""
+    """The request is valid, but the current state does not allow it."""
 
 
 class InvalidError(SchedulerError):
-    """The request makes no sense, whatever the state of things."""
+    """The request is invalid in every state."""
 
 
 class ForbiddenError(SchedulerError):
-    """Not allowed to this caller, or at all."""
+    """The operation is not allowed, for this caller or at all."""
 
 
 class UnavailableError(SchedulerError):
-    """Cannot be done right now; worth another try soon."""
+    """The operation is temporarily impossible; the client can try again soon."""
 
 
 class DriverFailed(SchedulerError):
-    """A bug of a driver, which raised something that is no error of ours."""
+    """A driver raised an unexpected exception, which is a bug of the driver."""
 
     template = "The driver of the node failed unexpectedly: {reason}"
 
 
 class AnswerTimeout(SchedulerError):
-    """Something outside did not answer in time, and may have done what it was asked, or may still do it.
+    """An external system did not answer in time. It may have done what was requested, or may still do it.
 
-    Never raise it for what certainly was not begun: that is an UnavailableError, after which clients try again.
+    If the operation was certainly not begun, raise an UnavailableError instead, after which clients try again.
     """
 
     template = (
-        "What was asked for was not answered in time. It may have been done, or may still be done: look before you "
-        "ask again."
+        "The request was not answered in time. It may have been completed, or may still be in progress: "
+        "check before you ask again."
     )
 
 
@@ -58,19 +58,22 @@ class AnswerTimeout(SchedulerError):
 
 
 class DatabaseAway(UnavailableError):
-    """Base of all that a database cannot do now. ``state`` is how health names it."""
+    """Base of all errors of an unavailable database. ``state`` is its name in the health report."""
 
     template = "The database cannot be reached. Try again in a moment."
     state = "away"
 
 
 class CommitUnknown(DatabaseAway):
-    template = "The database went away before it confirmed the change. Look whether it was made, and try again if not."
+    template = (
+        "The connection to the database was lost before it confirmed the change. Check whether it was made; if not, "
+        "try again."
+    )
 
 
 class TransactionEnded(DatabaseAway):
     template = (
-        "The database ended the transaction, which stood still for longer than [database] idle_transaction_timeout. "
+        "The database ended the transaction, which was idle for longer than [database] idle_transaction_timeout. "
         "Try again in a moment."
     )
     state = "ended the transaction"
@@ -82,12 +85,12 @@ class StatementInterrupted(DatabaseAway):
 
 
 class DatabaseTimeout(DatabaseAway):
-    template = "The database did not answer within the time that a request has. Try again in a moment."
+    template = "The database did not answer within the time limit of a request. Try again in a moment."
     state = "timeout"
 
 
 class LockTimeout(DatabaseAway):
-    template = "Another session of the database held a lock that the request needs. Try again in a moment."
+    template = "Another database session held a lock that the request needs. Try again in a moment."
     state = "locked"
 
 
@@ -164,13 +167,13 @@ class TooManyWaiting(UnavailableError):
 
 
 class LastingConflict(SchedulerError):
-    """A change that cannot be made, however often it is tried: no race, and so nothing that is over soon."""
+    """A change that fails however often it is tried; not a race, which would soon be over."""
 
-    template = "What was done could not be written down, in {rounds} rounds of attempts: {reason}"
+    template = "The result could not be recorded in {rounds} rounds of attempts: {reason}"
 
 
 class SchemaNotServed(UnavailableError):
-    """This release cannot serve the database as it is now."""
+    """This release cannot serve the current schema of the database."""
 
 
 class SchemaTooNew(SchemaNotServed):
@@ -200,23 +203,23 @@ class SchemaTooOld(SchemaNotServed):
 
 
 class SecretsUnreadable(SchedulerError):
-    """Secrets that were encrypted with a key that this process lacks."""
+    """Stored secrets were encrypted with a key that this process does not have."""
 
-    template = "The secrets that are stored of this cannot be decrypted: {reason}."
+    template = "The stored secrets cannot be decrypted: {reason}."
 
 
 # -- values -----------------------------------------------------------------------------------------------------------
 
 
 class InvalidValue(InvalidError):
-    """A value that is wrong by itself; the caller says how."""
+    """A value is invalid; the caller supplies the message."""
 
     template = "{message}"
 
 
 class DocumentTooLarge(InvalidError):
     template = (
-        "What is to be stored has {size} bytes as JSON, all fields together; at most {limit} can be stored. "
+        "The document has {size} bytes as JSON, all fields together; at most {limit} can be stored. "
         "Make it smaller, or keep large data elsewhere and store a link."
     )
 
@@ -236,7 +239,7 @@ class NotAuthenticated(SchedulerError):
 
 
 class AuthenticationUnavailable(UnavailableError):
-    """Credentials cannot be checked now."""
+    """Credentials cannot be checked at present."""
 
     template = "Your credentials cannot be checked now: {reason}. Try again later."
 

@@ -1,4 +1,4 @@
-"""Errors of the bare metal side: nodes and what belongs to them, conductors, drivers."""
+"""Errors of the bare metal API: nodes and their sub-resources, conductors, drivers."""
 
 from baremetal_sched.errors import (
     AnswerTimeout,
@@ -16,7 +16,7 @@ class NodeNotFound(NotFoundError):
 
 class HostNameTaken(ConflictError):
     template = (
-        "Another conductor with the host name {host} is running: its heartbeat goes on. Stop it, or give each "
+        "Another conductor with the host name {host} is running and sends heartbeats. Stop it, or give each "
         "conductor a name of its own ([DEFAULT] host, or conductor --host)."
     )
 
@@ -61,7 +61,7 @@ class PortgroupNotEmpty(InvalidError):
 
 
 class PortgroupRefused(ConflictError):
-    """A port cannot be in the portgroup; the caller says why."""
+    """A port cannot be in the portgroup; the caller supplies the message."""
 
     template = "{message}"
 
@@ -89,7 +89,7 @@ class VolumeTargetExists(ConflictError):
 class VolumeInUse(InvalidError):
     template = (
         'The requested action "{action}" can not be performed on node "{node}" while it is in state "{state}": '
-        "its power has to be off."
+        "it must be powered off."
     )
 
 
@@ -132,23 +132,27 @@ class SuitableNodesLocked(NodeLocked):
 
 
 class NodeBusy(NodeLocked):
-    """Locked, and in a state that the request does not suit: no use in trying again at once."""
+    """The node is locked, and in a state that does not allow the request, so that retrying at once is useless."""
 
 
 class NodeChanged(ConflictError):
-    template = "Node {node} was changed while its driver was asked. Try again in a moment."
+    template = "Node {node} was changed during the driver call. Try again in a moment."
 
 
 class NotBegun(UnavailableError):
-    template = "Conductor {conductor} did not begin the call of the driver in time, so nothing was done. Try again."
+    template = "Conductor {conductor} did not start the driver call in time, so nothing was done. Try again."
 
 
 class ParentLocked(ConflictError):
-    template = "The parent {parent} of node {node} has to be on first, and is locked. Try again when it is not."
+    template = (
+        "The parent {parent} of node {node} must be powered on first, but it is locked. Try again when it is unlocked."
+    )
 
 
 class ChildLocked(ConflictError):
-    template = "The child {child} of node {node} has to be off first, and is locked. Try again when it is not."
+    template = (
+        "The child {child} of node {node} must be powered off first, but it is locked. Try again when it is unlocked."
+    )
 
 
 class NodeInMaintenance(InvalidError):
@@ -166,7 +170,7 @@ class VerbRefused(InvalidError):
 
 
 class TooManyAtOnce(UnavailableError):
-    template = "{most} nodes are in state '{state}' already, which is as many as may be at once. Try again later."
+    template = "{most} nodes are in state '{state}' already, which is the limit. Try again later."
 
 
 class NodeProtected(ForbiddenError):
@@ -174,7 +178,7 @@ class NodeProtected(ForbiddenError):
 
 
 class InvalidNodeState(ConflictError):
-    """The node's provision state does not allow the change; the caller says why."""
+    """The node's provision state does not allow the change; the caller supplies the message."""
 
     template = "{message}"
 
@@ -206,13 +210,13 @@ class UnsupportedByDriver(InvalidError):
 
 
 class MachineUnreachable(InvalidError):
-    """For drivers to raise: nobody answers at the machine's address, which is then left alone for a while."""
+    """Raised by drivers if the machine's address does not respond. The address is then not tried again for a while."""
 
     template = "The machine cannot be reached at {address}: {reason}"
 
 
 class PowerNotReached(InvalidError):
-    """A machine did not do what its controller was asked for. ``trouble``: a sentence, or nothing."""
+    """A machine did not reach the requested power state. ``trouble`` is a sentence, or empty."""
 
     template = (
         "The machine is {found}, not in '{wanted}', {seconds:g} seconds after its controller was asked for "
@@ -221,13 +225,14 @@ class PowerNotReached(InvalidError):
 
 
 class CallGivenUp(InvalidError):
-    """To a driver that comes back late: others may be at work on the machine, so nothing may be done to it any more."""
+    """Raised to a driver whose call took too long: others may be working on the machine, so it must not touch it any
+    more."""
 
-    template = "The call was given up: it took too long, or the work on the node is another conductor's by now."
+    template = "The call was given up: it took too long, or another conductor has taken over the work on the node."
 
 
 class ControllerError(InvalidError):
-    """For drivers to raise: the management controller of a machine answers, but refuses or makes no sense."""
+    """Raised by drivers if a management controller refuses a request or sends an invalid answer."""
 
     template = "The management controller at {address} {reason}"
 
@@ -253,7 +258,7 @@ class RunbookAlreadyExists(ConflictError):
 
 
 class RunbookNotApproved(InvalidError):
-    """The runbook may not be used on the node; the caller says why."""
+    """The runbook cannot be used on the node; the caller supplies the message."""
 
     template = "{message}"
 
@@ -279,13 +284,13 @@ class InspectionRuleAlreadyExists(ConflictError):
 
 
 class AgentNotKnown(NotFoundError):
-    """Whoever asks may not be an agent at all, so no more is said than this."""
+    """The caller may not be an agent at all, so the message reveals nothing."""
 
     template = "Resource could not be found."
 
 
 class MachineNotKnown(AgentNotKnown):
-    """There is no node at all that the machine could be."""
+    """No node matches the machine."""
 
 
 class AgentsRefused(ForbiddenError):
@@ -312,11 +317,11 @@ class NoConductors(UnavailableError):
 
 
 class DriverTimeout(AnswerTimeout):
-    """``subject`` is what was asked: a node, or a driver. ``method`` is what it was asked for."""
+    """``subject`` is the node or driver that was called, ``method`` the method that was requested."""
 
     template = (
-        "{subject} did not answer within {seconds} seconds to: {method}. It may have been done, or may still be done: "
-        "look before you ask again."
+        "{subject} did not answer within {seconds} seconds to: {method}. It may have been completed, or may still "
+        "be in progress: check before you ask again."
     )
 
 

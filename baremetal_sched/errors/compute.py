@@ -4,13 +4,13 @@ from baremetal_sched.errors import InvalidError
 
 
 class InvalidExtraSpec(InvalidError):
-    """An extra spec that is refused; ``reason`` is a sentence that says what would be right."""
+    """An extra spec is refused; ``reason`` is a sentence that says what is accepted."""
 
     template = "Extra spec '{key}' is not valid: {reason}"
 
 
 class TraitConflict(InvalidError):
-    """The image requires what the flavor forbids."""
+    """The image requires a trait that the flavor forbids."""
 
     template = (
         "The image requires {traits}, which the flavor forbids. Use another image or another flavor, or remove "
@@ -19,6 +19,6 @@ class TraitConflict(InvalidError):
 
 
 class NothingRequested(InvalidError):
-    """A request that placement cannot answer, as it names no resources where there have to be some."""
+    """The request names no resources where placement requires some."""
 
     template = "{message}"

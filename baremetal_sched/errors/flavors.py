@@ -1,4 +1,4 @@
-"""Errors about flavors, their extra specs, and who may use them."""
+"""Errors of flavors, their extra specs, and access to them."""
 
 from baremetal_sched.errors import ConflictError, InvalidError, NotFoundError
 
@@ -24,7 +24,7 @@ class ExtraSpecNotFound(NotFoundError):
 
 
 class FlavorIsPublic(NotFoundError):
-    """A public flavor has no list of projects."""
+    """Public flavors have no access list."""
 
     template = "Access list not available for public flavors."
 

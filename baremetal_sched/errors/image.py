@@ -4,7 +4,7 @@ from baremetal_sched.errors import ConflictError, ForbiddenError, InvalidError, 
 
 
 class ImageNotFound(NotFoundError):
-    """There is no such image, or the caller may not see it."""
+    """The image does not exist, or the caller may not see it."""
 
     template = "No image found with ID {image}"
 
@@ -22,19 +22,19 @@ class ImageProtected(ForbiddenError):
 
 
 class ImageChangeForbidden(ForbiddenError):
-    """The caller may see the image, but not do this to it; the caller of this class says what."""
+    """The caller may see the image, but not make this change; the caller of this class supplies the message."""
 
     template = "{message}"
 
 
 class InvalidImage(InvalidError):
-    """What a request says of an image, or asks for, makes no sense; the caller says why."""
+    """A request contains invalid data of an image; the caller supplies the message."""
 
     template = "{message}"
 
 
 class InvalidImageProperty(InvalidError):
-    """A property of an image that is refused; ``reason`` is a sentence that says what would be right."""
+    """A property of an image is refused; ``reason`` is a sentence that says what is accepted."""
 
     template = "Image property '{key}' is not valid: {reason}"
 
@@ -48,16 +48,16 @@ class TooManyOfAnImage(InvalidError):
 
 
 class ImageConflict(ConflictError):
-    """The image's state, or what it has, does not allow the request; the caller says why."""
+    """The image's state does not allow the request; the caller supplies the message."""
 
     template = "{message}"
 
 
 class ImageDataRefused(InvalidError):
-    """Data were sent for an image: this service keeps none."""
+    """Image data was uploaded, but this service stores none."""
 
     template = (
-        "This service keeps no image data. Put the data on a web server, and say where with an import "
+        "This service stores no image data. Put the data on a web server, and set its URL with an import "
         '(POST /v2/images/{image}/import, method "web-download", with its uri) or with the property image_source.'
     )
 

@@ -1,4 +1,4 @@
-"""Errors about key pairs."""
+"""Errors of key pairs."""
 
 from baremetal_sched.errors import ConflictError, InvalidError, NotFoundError
 
@@ -16,6 +16,6 @@ class KeypairExists(ConflictError):
 
 
 class InvalidKeypair(InvalidError):
-    """A name or a key that cannot be kept; ``reason`` is a sentence that says why."""
+    """A name or a key is not accepted; ``reason`` is a sentence that says why."""
 
     template = "Keypair data is invalid: {reason}"

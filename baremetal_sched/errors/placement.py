@@ -1,24 +1,24 @@
-"""Errors of placement. Their texts are part of its API."""
+"""Errors of placement. Their messages are part of its API."""
 
 from baremetal_sched.errors import ConflictError, InvalidError, NotFoundError, UnavailableError
 
 
 class BadQuery(InvalidError):
-    """A query string that Placement refuses; the caller says why."""
+    """A query string that Placement refuses; the caller supplies the message."""
 
     template = "{message}"
 
 
 class DuplicateQueryKey(BadQuery):
-    """A parameter is given twice that may be given once."""
+    """A parameter is repeated that may occur only once."""
 
 
 class BadQueryValue(BadQuery):
-    """Parameters that contradict themselves or each other."""
+    """A parameter contradicts itself or another one."""
 
 
 class MissingQueryValue(BadQuery):
-    """Nothing is asked for."""
+    """The query requests nothing."""
 
 
 class UnknownClassInQuery(InvalidError):
@@ -65,13 +65,13 @@ class ProviderInUse(ConflictError):
 
 
 class RaceLost(ConflictError):
-    """Every attempt at a write lost a race against others."""
+    """Every attempt at a write lost a race against other writes."""
 
     template = "{message}"
 
 
 class GenerationConflict(ConflictError):
-    """The provider's generation is not the one that the client knows; the caller says so in the API's words."""
+    """The provider's generation differs from the client's; the caller supplies the message, in the words of the API."""
 
     template = "{message}"
 
@@ -91,7 +91,7 @@ class InventoryExists(ConflictError):
 
 
 class InventoryInvalid(InvalidError):
-    """An inventory that cannot be; ``doing`` is "create" or "update"."""
+    """An invalid inventory; ``doing`` is "create" or "update"."""
 
     template = "Unable to {doing} inventory for resource provider {provider}: {reason}"
 
@@ -137,7 +137,7 @@ class ResourceClassNameTaken(ConflictError):
 
 
 class StandardResourceClass(InvalidError):
-    """Standard classes stay as they are; the caller says what was tried."""
+    """Standard resource classes cannot be changed; the caller supplies the message."""
 
     template = "{message}"
 
@@ -150,7 +150,8 @@ class ResourceClassInUse(ConflictError):
 
 class ResourceClassOfNodes(ConflictError):
     template = (
-        "Cannot rename resource class {resource_class}: there are nodes of that class, which say what it is called. "
+        "Cannot rename resource class {resource_class}: nodes have that class, and their resource_class determines "
+        "its name. "
         "Change resource_class of these nodes instead."
     )
 
@@ -191,7 +192,7 @@ class UnknownProvider(InvalidError):
 
 
 class UnknownClassInAllocation(InvalidError):
-    """``where`` is how the API begins: it tells a client which of its requests it was."""
+    """``where`` is the beginning of the message, which tells the client which of its consumers was wrong."""
 
     template = "{where} No such resource class {resource_class}."
 
@@ -217,19 +218,19 @@ class CapacityExceeded(ConflictError):
 
 
 class TreeHeld(CapacityExceeded):
-    """A provider that mirrors a node, and all below it, belong to one consumer at a time."""
+    """A provider that mirrors a node, and all providers below it, can belong to only one consumer at a time."""
 
     template = (
         "Unable to allocate inventory: Resource provider '{provider}' and all below it belong to one consumer at a "
-        "time. Another consumer holds some of it, or the node cannot be given out now."
+        "time. Another consumer holds some of it, or the node is not available."
     )
 
 
 class MirrorsNode(ConflictError):
-    """A write that would change what the provider of a node offers; ``what`` is what was to be changed."""
+    """The write would change what the node determines about its provider; ``what`` names it."""
 
     template = (
-        "Resource provider {provider} mirrors the bare metal node with this UUID, which decides on its {what}. "
+        "Resource provider {provider} mirrors the bare metal node with this UUID, which determines its {what}. "
         "Change the node instead."
     )
 

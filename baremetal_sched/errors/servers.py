@@ -1,4 +1,4 @@
-"""Errors about servers."""
+"""Errors of servers."""
 
 from baremetal_sched.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 
@@ -24,16 +24,16 @@ class ServerLocked(ConflictError):
 
 
 class MachineRefuses(ConflictError):
-    """What is asked of a server cannot be done on its machine; ``reason`` is what that says."""
+    """The server's machine does not allow the request; ``reason`` is the machine's message."""
 
     template = "Cannot '{action}' instance {server}: {reason}"
 
 
 class ServerHasMachine(ConflictError):
-    """The bare metal API was asked to part a server from its machine, or to give it another."""
+    """The bare metal API was asked to separate a server from its machine, or to give it another."""
 
     template = (
-        "{server} is a server of the compute API, which alone gives it a machine and takes it away: delete the server "
+        "{server} is a server of the compute API, which alone assigns and removes its machine: delete the server "
         "there, or undeploy the node."
     )
 

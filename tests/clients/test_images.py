@@ -123,7 +123,7 @@ def test_data_and_wrong_conditions_are_refused_with_a_hint(openstack: OpenStack,
     data.write_bytes(b"bytes" * 100_000)
     refused = openstack.run(["image", "create", "--file", str(data), "with-data"])
     assert refused.returncode
-    assert "This service keeps no image data" in refused.stderr
+    assert "This service stores no image data" in refused.stderr
     wrong = openstack.run(["image", "create", "--property", "trait:CUSTOM_A=forbidden", "wrong"])
     assert "Image property 'trait:CUSTOM_A' is not valid" in wrong.stderr
     assert "wrong" not in names(openstack)

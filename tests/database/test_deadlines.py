@@ -130,7 +130,7 @@ def test_a_commit_whose_answer_does_not_come_is_unknown(database_url: str) -> No
 
         event.listen(engine, "commit", commits)
         response = service.patch("n1", ("add", "/extra/a", 1), status=503)
-        assert "Look whether it was made" in fault(response)
+        assert "Check whether it was made" in fault(response)
         event.remove(engine, "commit", commits)
         relay.resume()
 
@@ -203,7 +203,7 @@ def test_a_row_that_another_session_locked_costs_a_request_the_lock_timeout(quic
         for future in held:
             response = future.result()
             assert response.headers["Retry-After"]
-            assert "Another session of the database held a lock" in fault(response)
+            assert "Another database session held a lock" in fault(response)
     quick.patch("n1", ("add", "/extra/a", 1), status=200)
 
 

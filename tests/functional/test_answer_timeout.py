@@ -6,7 +6,9 @@ from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors.baremetal import DriverTimeout
 from tests.service import Service, fault
 
-MESSAGE = "Node n1 did not answer within 30 seconds to: power off. It may have been done, or may still be done"
+MESSAGE = (
+    "Node n1 did not answer within 30 seconds to: power off. It may have been completed, or may still be in progress"
+)
 
 
 @pytest.fixture(autouse=True)

@@ -42,7 +42,7 @@ POSTGRESQL = {
     "53300": "no capacity left",
     "57014": "interrupted the request",
     "57P01": "cannot be reached",
-    "25P03": "stood still for longer",
+    "25P03": "was idle for longer",
     "25006": "read-only",
     "28P01": "refused the login",
     "3D000": "does not exist on the server",
@@ -119,7 +119,7 @@ def test_a_commit_that_may_have_happened_is_not_repeated(
 
     monkeypatch.setattr(impatient.database.engine.dialect, "do_commit", commit)
     response = impatient.baremetal("POST", "/nodes", {"driver": "fake-hardware", "name": "n1"}, status=503)
-    assert "Look whether it was made" in fault(response)
+    assert "Check whether it was made" in fault(response)
     assert len(commits) == 1
 
 
@@ -240,7 +240,7 @@ def test_a_transaction_that_the_database_ended_because_it_stood_still(database_u
             attempts.clear()
             think(session)
 
-        with pytest.raises(Exception, match="stood still for longer than"):
+        with pytest.raises(Exception, match="was idle for longer than"):
             service.database.write(think_again)
         service.baremetal("GET", "/nodes", status=200)
 

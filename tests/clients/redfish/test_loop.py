@@ -124,7 +124,9 @@ def test_more_machines_than_the_pools_hold(tmp_path: Path) -> None:
         assert all(seconds < ANSWER_SECONDS + LATE for _, _, seconds in answers), answers
         refused = [text for status, text, _ in answers if status != 200]
         assert refused
-        assert all("did not begin the call" in text or "did not answer within" in text for text in refused), refused
+        assert all("did not start the driver call" in text or "did not answer within" in text for text in refused), (
+            refused
+        )
 
         def works_again() -> bool:
             return ask(names[0])[0] == 200

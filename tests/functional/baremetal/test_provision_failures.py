@@ -136,7 +136,7 @@ def test_what_can_never_be_written_down_fails(service: Service, uuid: str, monke
     put_into(service, uuid, "manageable")
     node = do(service, "inspect")
     assert state_of(node) == ("inspect failed", "manageable")
-    assert node["last_error"].startswith("What was done could not be written down, in 2 rounds of attempts: ")
+    assert node["last_error"].startswith("The result could not be recorded in 2 rounds of attempts: ")
     assert (node["reservation"], node["traits"]) == (None, [])
     monkeypatch.undo()
     assert do(service, "inspect")["provision_state"] == "manageable"

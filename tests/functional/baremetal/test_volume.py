@@ -87,7 +87,7 @@ def test_patch_needs_a_node_whose_power_is_off(service: Service, node: str) -> N
         path = f"/volume/{kind}/{add(service, node, kind)['uuid']}"
         for power_state in ("power on", None):
             service.set_columns(node, provision_state="enroll", power_state=power_state)
-            assert "power has to be off" in fault(service.patch_at(path, ("add", "/extra/a", 1), status=400))
+            assert "must be powered off" in fault(service.patch_at(path, ("add", "/extra/a", 1), status=400))
         service.set_columns(node, power_state="power off")
         service.patch_at(path, ("add", "/extra/a", 1))
         service.set_columns(node, power_state="power on")

@@ -166,7 +166,7 @@ def test_a_node_that_always_changes_is_given_up(service: Service, uuid: str, mon
 
     monkeypatch.setattr(registry.interface("power", "fake"), "validate", validate)
     refused = service.baremetal("PUT", "/nodes/n1/states/power", {"target": "power off"}, status=409)
-    assert "was changed while its driver was asked" in fault(refused)
+    assert "was changed during the driver call" in fault(refused)
     assert service.node("n1")["target_power_state"] is None
 
 
@@ -174,7 +174,7 @@ def test_what_nobody_begins_is_taken_back(service: Service, uuid: str) -> None:
     service.app.extensions["drivers"].on_call = None
     set_patience(service, 0.2)
     refused = service.baremetal("PUT", BOOT_DEVICE, PXE, status=503)
-    assert "did not begin the call of the driver in time, so nothing was done" in fault(refused)
+    assert "did not start the driver call in time, so nothing was done" in fault(refused)
     assert refused.headers["Retry-After"]
     assert (calls(service), reservation(service)) == (0, None)
 
@@ -187,7 +187,7 @@ def test_what_was_begun_and_not_answered_may_have_been_done(
     service.app.extensions["drivers"].on_call = lambda name: service.conductors[name].answering.begin_all()
     set_patience(service, 0.3)
     refused = service.baremetal("PUT", BOOT_DEVICE, PXE, status=504)
-    assert "It may have been done" in fault(refused)
+    assert "It may have been completed" in fault(refused)
     assert "Retry-After" not in refused.headers
     assert (recorder.calls, reservation(service)) == (1, "c1")
     release.set()

@@ -63,7 +63,7 @@ def test_an_empty_upload_makes_an_image_active(service: Service) -> None:
 def test_bytes_are_refused_with_the_place_where_they_belong(service: Service, size: int) -> None:
     uuid = create(service)
     message = upload(service, uuid, b"x" * size, 400).json["message"]
-    assert message.startswith("This service keeps no image data. Put the data on a web server")
+    assert message.startswith("This service stores no image data. Put the data on a web server")
     assert f"POST /v2/images/{uuid}/import" in message
     assert "image_source" in message
     assert show(service, uuid)["status"] == "queued"
@@ -72,7 +72,7 @@ def test_bytes_are_refused_with_the_place_where_they_belong(service: Service, si
 def test_more_bytes_than_the_server_takes_are_refused_with_the_same_words(service: Service) -> None:
     environ = {REFUSAL: RefusedRequest(413, "The request body is too large")}
     answer = service.http.put(f"{IMAGES}/{uuid4()}/file", b"", extra_environ=environ, status=400)
-    assert "This service keeps no image data" in answer
+    assert "This service stores no image data" in answer
 
 
 def test_an_import_is_noted_and_shown(service: Service) -> None:
