@@ -42,19 +42,19 @@ APIS: tuple[type[Api], ...] = (BaremetalApi, PlacementApi, ComputeApi, Schedulin
 
 
 def create_app(settings: Settings | Mapping[str, Mapping[str, Any]] | None = None) -> Flask:
-    """The WSGI application: every API below its mount, pages below ``/ui``, health and metrics at the root.
+    """Return the WSGI application: every API below its mount, pages below ``/ui``, health and metrics at the root.
 
-    ``settings`` may be a plain dictionary ``{group: {option: value}}`` (on top of files and environment), or None for
-    just those. Nothing connects to the database before the first request, so a server may fork after this.
-    The database is ``app.extensions["database"]`` (call its ``dispose()`` when done), the settings are beside it, and
-    "largest_body" is the size in bytes of the largest request body that any route takes.
+    ``settings`` may be a plain dictionary ``{group: {option: value}}``, which overrides files and environment; None
+    uses only these. Nothing connects to the database before the first request, so a server may fork after this. The
+    database is ``app.extensions["database"]`` (call its ``dispose()`` when done), the settings are beside it, and
+    "largest_body" is the size in bytes of the largest request body that any route accepts.
     """
     if not isinstance(settings, Settings):
         settings = settings_module.load(overrides=settings)
     if settings.api.auth_strategy == "noauth2":
-        log.warning("NO AUTHENTICATION: with noauth2 callers are whatever they claim to be; for tests only")
+        log.warning("NO AUTHENTICATION: with noauth2 callers are trusted to be who they claim; for tests only")
     if auth_settings.is_open(settings) and settings.api.insecure:
-        log.warning("NO AUTHENTICATION: everyone who can reach the service may do everything ([api] insecure)")
+        log.warning("NO AUTHENTICATION: everyone who can reach the service can do everything ([api] insecure)")
     start_warnings.warn(settings)
     database = Database(settings, limits.for_requests(settings))
     strategy = authentication.make(settings)
@@ -79,16 +79,19 @@ def create_app(settings: Settings | Mapping[str, Mapping[str, Any]] | None = Non
 
 
 def settle() -> None:
-    """Call when everything is imported: what is there now stays, so the garbage collector need not look at it again.
-    And it looks less often: a list of thousands of nodes is garbage only once it is sent."""
+    """Freeze the objects of the start-up out of the garbage collector, and raise its thresholds. Call after all
+    imports.
+
+    Collections are rarer then: a list of thousands of nodes becomes garbage only once it is sent.
+    """
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 10)
 
 
 def with_middleware(wsgi: WSGI, settings: Settings) -> WSGI:
-    """``wsgi`` behind what the settings ask for: CORS, and belief in a proxy's headers. Host is checked in any case,
-    and where nobody is authenticated the listener."""
+    """Wrap ``wsgi`` in the middleware that the settings ask for: CORS, and trust in a proxy's headers. The Host header
+    is always checked; without authentication the listener is, too."""
     if settings.cors.allowed_origin:
         wsgi = cors.CORS(wsgi, settings)
     if settings.oslo_middleware.enable_proxy_headers_parsing:
@@ -100,7 +103,7 @@ def with_middleware(wsgi: WSGI, settings: Settings) -> WSGI:
 
 
 def _rooted(app: Flask) -> WSGI:
-    """``/baremetal`` without a slash is the root of that API too."""
+    """Serve ``/baremetal``, without a slash, as the root of that API, too."""
 
     def wsgi(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         environ["PATH_INFO"] = environ.get("PATH_INFO") or "/"

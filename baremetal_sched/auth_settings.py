@@ -1,82 +1,82 @@
-"""Options about who may call: authentication."""
+"""Options of authentication and of the callers' rights."""
 
 from oslo_config import cfg
 from oslo_config.cfg import Locations
 
-#: Those of group ``[DEFAULT]``.
+#: Options of group ``[DEFAULT]``.
 DEFAULT: list[cfg.Opt] = [
     cfg.StrOpt(
         "http_basic_auth_user_file",
-        help="File of users for auth_strategy http_basic, as htpasswd -B writes it. By default htpasswd beside the "
-        "SQLite database.",
+        help="File of users for auth_strategy http_basic, as htpasswd -B writes it. Default: htpasswd in the "
+        "directory of the SQLite database.",
     ),
     cfg.StrOpt(
         "http_basic_auth_roles_file",
-        help="File of the roles that users have with auth_strategy http_basic. Without one they may do everything.",
+        help="File of the roles that users have with auth_strategy http_basic. Without it, they can do everything.",
     ),
     cfg.BoolOpt(
         "rbac_service_role_elevated_access",
         default=False,
-        help="Users with the role service in the project that rbac_service_project_name names may do to all nodes what "
-        "members of the system may. Otherwise the role counts for the nodes of the user's own project.",
+        help="Give users with the role service in the project rbac_service_project_name the rights of system members "
+        "on all nodes. Otherwise the role applies to the nodes of the user's own project.",
     ),
     cfg.StrOpt(
         "rbac_service_project_name",
         default="service",
-        help="The project of other services' users. See rbac_service_role_elevated_access.",
+        help="Project of the users of other services. See rbac_service_role_elevated_access.",
     ),
 ]
 
-#: That of group ``[oslo_policy]``, which newer releases of the library do not have.
+#: Option of group ``[oslo_policy]``, which newer releases of the library do not have.
 POLICY: list[cfg.Opt] = [
     cfg.BoolOpt(
         "enforce_scope",
         default=True,
-        help="Rules ask for the scope of a request. It cannot be switched off; the option is there for older files.",
+        help="Rules check the scope of a request. This cannot be disabled; the option exists for older files.",
     ),
 ]
 
-#: Those of group ``[api]``.
+#: Options of group ``[api]``.
 API: list[cfg.Opt] = [
     cfg.StrOpt(
         "auth_strategy",
         default="none",
         choices=["none", "noauth", "http_basic", "keystone", "noauth2"],
         deprecated_opts=[cfg.DeprecatedOpt("auth_strategy", group="DEFAULT")],
-        help="How callers are authenticated: not at all (none, which Ironic calls noauth), by users and passwords of a "
-        "file (http_basic), by tokens of Keystone (keystone), or by what they claim to be (noauth2, for tests only).",
+        help="How callers are authenticated: not at all (none, which Ironic calls noauth), by users and passwords in a "
+        "file (http_basic), by Keystone tokens (keystone), or by their own claim (noauth2, for tests only).",
     ),
     cfg.BoolOpt(
         "insecure",
         default=False,
-        help="Serve without authentication (auth_strategy none) on addresses that are not loopback, too.",
+        help="Allow auth_strategy none on addresses that are not loopback, too.",
     ),
     cfg.FloatOpt(
         "authentication_timeout",
         default=10,
         min=0.1,
-        help="Seconds that Keystone may take to say whose a token is, until the request is answered with 503.",
+        help="Seconds to wait for Keystone to validate a token before the request is answered with 503.",
     ),
     cfg.BoolOpt(
         "project_admin_can_manage_own_nodes",
         default=True,
-        help="Administrators of a project may create nodes, which their project then owns, and delete its nodes.",
+        help="Let administrators of a project create nodes, owned by their project, and delete its nodes.",
     ),
 ]
 
-#: Those of group ``[conductor]``.
+#: Options of group ``[conductor]``.
 CONDUCTOR: list[cfg.Opt] = [
     cfg.BoolOpt(
         "automatic_lessee",
         default=True,
-        help="Make the project for which a node is deployed its lessee, if it has none, until it is undeployed.",
+        help="Set the lessee of a deployed node without one, until it is undeployed.",
     ),
     cfg.StrOpt(
         "automatic_lessee_source",
         default="instance",
         choices=["instance", "request", "none"],
-        help="Which project that is: the one in instance_info of the node (project_id, as Nova writes it), that of the "
-        "caller, or none at all.",
+        help="Project that becomes the lessee: the one in instance_info of the node (project_id, as Nova writes it), "
+        "that of the caller, or none.",
     ),
 ]
 
@@ -88,11 +88,12 @@ def names_strategy(settings: cfg.ConfigOpts) -> bool:
 
 
 def require_strategy(settings: cfg.ConfigOpts) -> None:
-    """Raise ``cfg.Error`` if the settings do not say how callers are authenticated: this has to be a decision."""
+    """Raise ``cfg.Error`` if the settings do not say how callers are authenticated: this must be a deliberate
+    choice."""
     if not names_strategy(settings):
         raise cfg.Error(
             "The settings do not say how callers are authenticated. Write, in group [api]: auth_strategy = http_basic "
-            "(users and passwords of a file), keystone (tokens), or auth_strategy = none (everyone may do everything; "
+            "(users and passwords of a file), keystone (tokens), or auth_strategy = none (everyone can do everything; "
             "served on loopback and Unix sockets only, unless insecure = true). In the environment this is "
             "OS_API__AUTH_STRATEGY."
         )

@@ -1,4 +1,5 @@
-"""Where options were set, and whether there are such options: a slip must not leave a default in force in silence."""
+"""Where options were set, and whether they exist, so that a misspelt name does not silently leave a default in
+force."""
 
 import difflib
 import os
@@ -13,7 +14,7 @@ DEFAULT = "DEFAULT"
 _PREFIX = "OS_"
 _SEPARATOR = "__"
 
-#: Groups of Ironic and of libraries that might be taken for a slip in one of ours.
+#: Groups of Ironic and of libraries that resemble the name of one of ours.
 _OTHERS = frozenset(
     (
         *("api_database", "console", "inventory", "placement_database", "placement_quota", "pxe"),
@@ -21,19 +22,19 @@ _OTHERS = frozenset(
     )
 )
 
-#: A line that does not go on with the value before it, and is not a comment.
+#: A line that is neither a continuation of the previous value nor a comment.
 _ASSIGNMENT = re.compile(r"([^ \t#;=:][^=:]*)[=:](.*)", re.DOTALL)
 
-#: How alike a name has to be (see difflib): of a group to be taken for a slip, of an option to be proposed.
+#: Minimum similarity (see difflib) to report a group as misspelt, and to propose an option.
 _SLIP = 0.75
 _PROPOSAL = 0.6
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A value of an option, as it is written down. ``where`` is a file with a line, or a variable.
+    """A value of an option, and its place. ``where`` is a file with a line, or a variable.
 
-    ``is_read``: oslo.config sees it; variables that are not in capitals it does not.
+    ``is_read``: whether oslo.config reads it. It ignores variables that are not in capitals.
     """
 
     group: str
@@ -44,7 +45,7 @@ class Entry:
 
 
 def from_files(paths: Iterable[str]) -> Iterator[Entry]:
-    """Yield what configuration files, which oslo.config was able to read, set."""
+    """Yield the values set in configuration files, which oslo.config was able to read."""
     for path in paths:
         group = DEFAULT
         for number, line in enumerate(Path(path).read_text().split("\n"), 1):
@@ -55,7 +56,8 @@ def from_files(paths: Iterable[str]) -> Iterator[Entry]:
 
 
 def from_environment(variables: Mapping[str, str] = os.environ) -> Iterator[Entry]:
-    """Yield what the environment sets. Variables such as OS_CLOUD, without two underscores, are those of clients."""
+    """Yield the values set in the environment. Variables such as OS_CLOUD, without two underscores, belong to
+    clients."""
     for name, value in variables.items():
         if name.upper().startswith(_PREFIX) and _SEPARATOR in name:
             group, _, option = name[len(_PREFIX) :].partition(_SEPARATOR)
@@ -64,7 +66,7 @@ def from_environment(variables: Mapping[str, str] = os.environ) -> Iterator[Entr
 
 
 class Names:
-    """The options that there are, by group."""
+    """The known options, by group."""
 
     def __init__(self, options: Mapping[str, Iterable[cfg.Opt]]) -> None:
         self._names: dict[str, set[str]] = {group: set() for group in options}
@@ -77,7 +79,7 @@ class Names:
                     self._aliases[old.group or group, old.name or option.dest] = (group, option.dest)
 
     def check(self, entries: Iterable[Entry]) -> None:
-        """Raise ``cfg.Error`` for groups and options that are not there but seem to be meant for this service."""
+        """Raise ``cfg.Error`` for unknown groups and options that seem to be meant for this service."""
         complaints = [found for entry in entries if (found := self._complaint(entry))]
         if complaints:
             raise cfg.Error("\n".join(complaints))
@@ -91,7 +93,7 @@ class Names:
                 yield group, option, given[alias]
 
     def others(self, entries: Iterable[Entry]) -> list[str]:
-        """Return the groups that are those of other services."""
+        """Return the groups that belong to other services."""
         return sorted({entry.group for entry in entries if self._group(entry.group) is None})
 
     def _complaint(self, entry: Entry) -> str | None:
@@ -100,13 +102,13 @@ class Names:
             meant = self._meant(entry.group)
             return meant and f"{entry.where}: there is no group [{entry.group}]. Did you mean [{meant}]?"
         if not entry.is_read:
-            return f"{entry.where} is not read: {entry.where.split()[-1].upper()} has to be in capitals."
+            return f"{entry.where} is not read: {entry.where.split()[-1].upper()} must be in capitals."
         if entry.option in self._names[group]:
             return None
         return f"{entry.where}: there is no option {entry.option} in [{group}]{self._proposal(group, entry.option)}"
 
     def _group(self, name: str) -> str | None:
-        """The group of this name, in any case of letters (but for DEFAULT), as oslo.config finds it."""
+        """Return the group of this name, ignoring case (except for DEFAULT), as oslo.config does."""
         group = name if name == DEFAULT else name.lower()
         if group.startswith("cors."):
             group = "cors"
@@ -126,4 +128,4 @@ class Names:
         if elsewhere and group not in elsewhere:
             return f". It is in [{elsewhere[0]}]."
         close = difflib.get_close_matches(lowered, sorted(self._names[group]), 1, _PROPOSAL)
-        return f". Did you mean {close[0]}?" if close else "; api-ref/configuration.rst has those that there are."
+        return f". Did you mean {close[0]}?" if close else "; see api-ref/configuration.rst for the existing options."

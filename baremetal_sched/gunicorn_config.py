@@ -1,6 +1,6 @@
 """gunicorn's settings: ``gunicorn -c python:baremetal_sched.gunicorn_config baremetal_sched.wsgi:app``.
 
-Options of gunicorn's command line (``--bind``, ``--workers``, ``--threads``, …) are stronger than these.
+Options of gunicorn's command line (``--bind``, ``--workers``, ``--threads``, …) override these.
 """
 
 import math
@@ -14,28 +14,28 @@ from baremetal_sched import logs, settings
 
 log = structlog.get_logger(__name__)
 
-#: Its threads see complete requests only.
+#: Its threads receive complete requests only.
 worker_class = "baremetal_sched.server.worker.Worker"
 
-#: ``[api] max_requests_at_work`` says how many requests are worked on; there are threads for those that wait, too.
+#: ``[api] max_requests_at_work`` limits concurrent requests; waiting requests need threads, too.
 threads = 64
 
-#: Connections of a worker. When there are more, those that have been silent for longest are closed.
+#: Connections of a worker. Beyond this, those idle for longest are closed.
 worker_connections = 4000
 
-#: Clients, and proxies, fail if they send a request while the server closes an idle connection.
+#: Clients and proxies fail if they send a request while the server closes an idle connection.
 keepalive = 75
 
-#: A worker whose loop does nothing for this long is replaced. Requests may take longer.
+#: Seconds after which a worker with a blocked loop is replaced. Requests may take longer.
 timeout = 60
 
-#: A stop waits for requests. This is for the default of ``[api] request_timeout``; with another one it follows that.
+#: Seconds that a stop waits for requests, for the default of ``[api] request_timeout``; adjusted if that differs.
 graceful_timeout = 50
 
-#: Longest first line of a request, in bytes: the most that gunicorn allows.
+#: Maximum length of the request line in bytes: the most that gunicorn allows.
 limit_request_line = 8190
 
-#: gunicorn would open a socket from which it can be controlled.
+#: Otherwise gunicorn would open a control socket.
 control_socket_disable = True
 
 logger_class = "baremetal_sched.server.logger.Logger"
@@ -43,7 +43,7 @@ proc_name = "baremetal-sched"
 
 
 def on_starting(arbiter: Any) -> None:
-    """Check the settings once, before any worker does. Raises SystemExit if they cannot be used."""
+    """Check the settings once, before any worker does. Raises SystemExit if they are not valid."""
     try:
         _follow_settings(arbiter)
     except cfg.Error as error:
@@ -53,7 +53,7 @@ def on_starting(arbiter: Any) -> None:
 
 
 def on_reload(arbiter: Any) -> None:
-    """Follow changed settings; workers report those that cannot be used."""
+    """Apply changed settings; workers report invalid ones."""
     with suppress(cfg.Error):
         _follow_settings(arbiter)
 
@@ -62,16 +62,16 @@ def _follow_settings(arbiter: Any) -> None:
     loaded = settings.load(settings.files_from_environment())
     logs.configure(loaded)
     warn_of_few_threads(arbiter.cfg.threads, loaded)
-    if arbiter.cfg.graceful_timeout == graceful_timeout:  # the command line names no other
+    if arbiter.cfg.graceful_timeout == graceful_timeout:  # not overridden by the command line
         arbiter.cfg.set("graceful_timeout", patience(loaded))
 
 
 def warn_of_few_threads(count: int, loaded: settings.Settings) -> None:
-    """Warn if requests that wait could take all ``count`` threads of a process."""
+    """Warn if waiting requests could take all ``count`` threads of a process."""
     api = loaded.api
     if count < api.max_requests_at_work + api.max_requests_waiting:
         log.warning(
-            "requests that wait may take all threads: have more of them, or lower [api] max_requests_waiting",
+            "waiting requests may take all threads: use more threads, or lower [api] max_requests_waiting",
             threads=count,
             max_requests_at_work=api.max_requests_at_work,
             max_requests_waiting=api.max_requests_waiting,
@@ -79,6 +79,6 @@ def warn_of_few_threads(count: int, loaded: settings.Settings) -> None:
 
 
 def patience(loaded: settings.Settings) -> int:
-    """Return how many seconds a stop waits for requests: a little longer than one may take."""
+    """Return how many seconds a stop waits for requests: slightly longer than a request may take."""
     seconds: float = loaded.api.request_timeout
     return math.ceil(seconds) + 5

@@ -1,4 +1,4 @@
-"""The hash ring: members and keys in, owners out. Pure: it knows neither conductors nor nodes.
+"""The hash ring: maps keys to the members that own them. It knows neither conductors nor nodes.
 
 For the same members and keys the owners are those of Ironic (and of tooz's ``HashRing``, on which Ironic builds): md5,
 ``2 ** exponent`` points per member, a key belongs to the member of the first point strictly behind it.
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-#: Positions on a ring are md5 digests: there are this many.
+#: Number of positions on a ring, which are md5 digests.
 _CIRCUMFERENCE = 2**128
 
 
@@ -41,7 +41,7 @@ class HashRing:
         self._owners = [owners[point] for point in self._points]
 
     def owner(self, key: str) -> str:
-        """The member that ``key`` belongs to."""
+        """Return the member that owns ``key``."""
         position = int.from_bytes(hashlib.md5(key.encode(), usedforsecurity=False).digest(), "big")
         index = bisect.bisect_right(self._points, position)
         return self._owners[index % len(self._owners)]
@@ -67,7 +67,7 @@ class HashRing:
         return arcs
 
     def shares(self) -> dict[str, float]:
-        """Return which fraction of the ring belongs to each member; the sum is 1."""
+        """Return the fraction of the ring that belongs to each member; the sum is 1."""
         shares = dict.fromkeys(self._owners, 0.0)
         for arc in self.arcs():
             shares[arc.member] += arc.end - arc.start
@@ -76,5 +76,5 @@ class HashRing:
 
 @lru_cache(maxsize=512)
 def ring_of(members: frozenset[str], exponent: int = 5) -> HashRing:
-    """The ring over ``members``; built once for a membership, however often it is asked for."""
+    """Return the ring over ``members``, which is cached."""
     return HashRing(members, exponent)

@@ -1,7 +1,7 @@
-"""The options of strategy ``keystone``: those of keystonemiddleware, and of the plugin of keystoneauth that logs in.
+"""Options of the strategy ``keystone``: those of keystonemiddleware, and of the keystoneauth plug-in for logging in.
 
-The libraries take long to import, so that their options exist only if the strategy is ``keystone``. Otherwise the group
-is one of another service, as it was written for.
+The libraries are slow to import, so their options exist only if the strategy is ``keystone``. Otherwise the group is
+treated as one of another service.
 """
 
 from collections.abc import Mapping
@@ -11,14 +11,14 @@ from typing import Any
 from oslo_config import cfg
 
 GROUP = "keystone_authtoken"
-#: Where the libraries' own defaults would let a request wait for ever, or for long.
+#: Replaces defaults of the libraries that would let a request wait for long or for ever.
 DEFAULTS = {"http_connect_timeout": 10, "http_request_max_retries": 1}
 
 
 def register(settings: cfg.ConfigOpts, overrides: Mapping[str, Mapping[str, Any]]) -> dict[str, list[cfg.Opt]]:
-    """Register the options if they are needed, and return them by group; none if the strategy is another one.
+    """Register the options if they are needed, and return them by group; empty with another strategy.
 
-    ``overrides`` will be set later. Raises ``cfg.Error`` if there is no such plugin.
+    ``overrides`` will be set later. Raises ``cfg.Error`` if the plug-in does not exist.
     """
     if not _is_wanted(settings, overrides):
         return {}
@@ -36,7 +36,7 @@ def register(settings: cfg.ConfigOpts, overrides: Mapping[str, Mapping[str, Any]
     if plugin:
         try:
             own = loading.get_auth_plugin_conf_options(plugin)
-        except Exception as error:  # anything, as what loads it is a package of any maker
+        except Exception as error:  # the plug-in may be third-party code that raises anything
             raise cfg.Error(f"[{section}] auth_type = {plugin}: {error}") from None
         settings.register_opts(own, section)
         options[section] = [*options[section], *own]
@@ -44,7 +44,7 @@ def register(settings: cfg.ConfigOpts, overrides: Mapping[str, Mapping[str, Any]
 
 
 def check(settings: cfg.ConfigOpts) -> None:
-    """Raise ``cfg.Error`` for options of the strategy that are missing, or that do not go together."""
+    """Raise ``cfg.Error`` for options of the strategy that are missing or contradict each other."""
     if settings.api.auth_strategy != "keystone":
         return
     from keystoneauth1 import loading
@@ -53,19 +53,19 @@ def check(settings: cfg.ConfigOpts) -> None:
     own = settings[GROUP]
     section = own.auth_section or GROUP
     if not settings[section].auth_type:
-        raise cfg.Error(f"[{section}] auth_type has to be set, and how the service logs in, if Keystone is used")
+        raise cfg.Error(f"[{section}] auth_type and the service's credentials must be set if Keystone is used")
     try:
         loading.load_auth_from_conf_options(settings, GROUP)
     except ClientException as error:
         raise cfg.Error(f"[{section}] {error}") from None
     if own.token_cache_time == 0:
-        raise cfg.Error(f"[{GROUP}] token_cache_time: 0 would keep tokens for ever; -1 keeps none")
+        raise cfg.Error(f"[{GROUP}] token_cache_time: 0 would cache tokens for ever; -1 disables the cache")
     if own.memcached_servers:
         _check_memcached(own)
 
 
 def auth_url(settings: cfg.ConfigOpts) -> str | None:
-    """Return where clients log in, as far as the settings say it."""
+    """Return the URL where clients log in; None if the settings do not have it."""
     section = settings[settings[GROUP].auth_section or GROUP]
     url: str | None = settings[GROUP].www_authenticate_uri or getattr(section, "auth_url", None)
     return url
@@ -75,16 +75,16 @@ def _check_memcached(own: Any) -> None:
     is_binary = own.memcache_sasl_enabled or own.memcache_tls_enabled
     module, package = ("bmemcached", "python-binary-memcached") if is_binary else ("memcache", "python-memcached")
     if find_spec(module) is None:
-        raise cfg.Error(f"[{GROUP}] memcached_servers: the package {package} has to be installed")
+        raise cfg.Error(f"[{GROUP}] memcached_servers: the package {package} must be installed")
     if own.memcache_security_strategy.lower() != "none" and not own.memcache_secret_key:
-        raise cfg.Error(f"[{GROUP}] memcache_secret_key has to be set if memcache_security_strategy is")
+        raise cfg.Error(f"[{GROUP}] memcache_secret_key must be set if memcache_security_strategy is")
 
 
 def _is_wanted(settings: cfg.ConfigOpts, overrides: Mapping[str, Mapping[str, Any]]) -> bool:
     try:
         return bool(_value(settings, overrides, "api", "auth_strategy") == "keystone")
     except (ValueError, cfg.Error):
-        return False  # it is no strategy at all, which is complained about later
+        return False  # an invalid strategy, which is reported later
 
 
 def _value(settings: cfg.ConfigOpts, overrides: Mapping[str, Mapping[str, Any]], group: str, option: str) -> Any:

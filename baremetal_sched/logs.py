@@ -1,4 +1,4 @@
-"""Structured logs: one line an event, JSON for machines or coloured text for people, on standard error."""
+"""Structured logs on standard error: one line for each event, as JSON or as coloured text."""
 
 import json
 import logging
@@ -28,7 +28,7 @@ _ROW = re.compile(r"(Failing row contains \().*?(?=\n\n|\n\[SQL|\Z)", re.DOTALL)
 
 
 def _without_secrets(renderer: structlog.types.Processor) -> structlog.types.Processor:
-    """``renderer``, with secrets masked. Most lines have none, which their text tells sooner than their parts."""
+    """Return ``renderer`` with secrets masked. Most lines contain none, which is quicker to see in their text."""
 
     def render(logger: Any, name: str, event: structlog.types.EventDict) -> Any:
         if "exception" in event:
@@ -41,12 +41,12 @@ def _without_secrets(renderer: structlog.types.Processor) -> structlog.types.Pro
     return render
 
 
-#: Made once: ``json.dumps`` makes another for each line.
+#: Created once: ``json.dumps`` would create a new one for each line.
 _encode = json.JSONEncoder(default=repr).encode
 
 
 class _Formatter(structlog.stdlib.ProcessorFormatter):
-    """Lines of our own need nothing of their record but the event, so they take less time than the base would."""
+    """A faster formatter of this service's own lines, which need only the event of their record."""
 
     def format(self, record: logging.LogRecord) -> str:
         if not hasattr(record, "_name") or not isinstance(record.msg, dict):
@@ -78,14 +78,14 @@ _formatter = _make_formatter("json")
 
 
 def formatter() -> logging.Formatter:
-    """Return the formatter of log lines: JSON until ``configure`` was told otherwise."""
+    """Return the formatter of log lines: JSON until ``configure`` was called."""
     return _formatter
 
 
 def configure(settings: Settings) -> None:
-    """Send our own log lines and those of libraries to standard error, in the format of the settings.
+    """Send log lines of this service and of libraries to standard error, in the configured format.
 
-    Whatever is bound to structlog's context (the request id, above all) is on every line written meanwhile.
+    What is bound to structlog's context, such as the request id, is added to every line.
     """
     global _formatter
     _formatter = _make_formatter(settings.log_format)
@@ -100,14 +100,14 @@ def configure(settings: Settings) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(settings.log_level)
-    # The second one is SQLAlchemy's log of our connection pool, under the name of its class. The third has four lines
-    # for every token that is not valid; one is enough.
+    # The second one is SQLAlchemy's log of our connection pool, under the name of its class. The third one logs four
+    # lines for every invalid token; one is enough.
     for library in ("alembic", "baremetal_sched.db.engine._Pool", "keystonemiddleware.auth_token"):
         logging.getLogger(library).setLevel(logging.WARNING)
 
 
 def log_settings(settings: Settings) -> None:
-    """Log which database the service uses, which files and variables its settings come from, and what it leaves."""
+    """Log the database, the files and variables that the settings come from, and the groups that are ignored."""
     log = structlog.get_logger(__name__)
     log.info(
         "settings",
@@ -116,11 +116,11 @@ def log_settings(settings: Settings) -> None:
         environment=sorted(entry.where.split()[-1] for entry in config_names.from_environment()),
     )
     if others := [group for group in NAMES.others(entries_of(settings)) if group.lower() not in settings]:
-        log.info("groups of settings that are those of other services are not used", groups=others)
+        log.info("groups of settings that belong to other services are ignored", groups=others)
 
 
 def _shown(connection: str) -> str:
-    """The URL of a database without its password, and with the whole path of a file."""
+    """Return the URL of a database without its password, and with the absolute path of a file."""
     try:
         url = make_url(connection)
     except (ArgumentError, ValueError):

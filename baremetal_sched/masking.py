@@ -1,7 +1,7 @@
-"""Passwords, tokens and keys in texts and documents: stars take their place before anything is shown or logged.
+"""Masking: replaces passwords, tokens and keys in texts and documents by stars before they are shown or logged.
 
-What is a secret is decided by oslo.utils, as for Ironic: by the name of a member, and by words within a text, such as
-``password=...``. Added are the names that it does not know, and passwords in URLs.
+oslo.utils decides what is a secret, as for Ironic: by the name of a member, and by words within a text, such as
+``password=...``. This module adds names that it does not know, and passwords in URLs.
 """
 
 import re
@@ -13,42 +13,42 @@ from oslo_utils import strutils
 
 MASK = "******"
 
-#: Names that oslo.utils leaves: those of SNMP (Ironic masks them by itself), and other spellings.
+#: Names that oslo.utils does not know: those of SNMP, which Ironic masks itself, and other spellings.
 _MORE_NAMES = (
     *("snmp_auth_key", "snmp_priv_key", "snmp_community_read", "snmp_community_write", "snmp_community"),
     *("passwd", "pswd", "newpass", "privatekey", "kg_key"),
 )
-#: All parts of names that make a secret of a value. (That list is not public; what is found fast has to agree with it.)
+#: All parts of names that mark a secret. (oslo.utils' list is not public; the fast check has to agree with it.)
 _NAMES = (*strutils._SANITIZE_KEYS, *_MORE_NAMES)
-#: The shortest of them: what contains one of the others contains one of these.
+#: The shortest of them: a name that contains one of the others contains one of these.
 _PARTS = tuple(name for name in sorted(set(_NAMES)) if not any(part in name for part in set(_NAMES) - {name}))
 
-#: Each name has one of these, which are fewer.
+#: Every name contains one of these, which are fewer.
 _FEW = ("pass", "token", "secret", "key", "pswd", "drive", "fsid", "cookie", "credential", "kek", "suffix", "community")
 _HINTS = _FEW if all(any(hint in name for hint in _FEW) for name in _PARTS) else _PARTS
 
-#: What oslo.utils does within texts, for the names that it does not know.
+#: What oslo.utils does within texts, for the additional names.
 _ASSIGNED = re.compile(rf"((?:{'|'.join(_MORE_NAMES)})[0-9]*\s*=\s*['\"]?)[^\s'\"]+", re.IGNORECASE)
 
-#: A text in quotes, as JSON and Python write it.
+#: A quoted string, as JSON and Python write it.
 _QUOTED = r"""(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")"""
-#: {"snmp_community": "..."}, which oslo.utils does for the names that it knows.
+#: {"snmp_community": "..."}, which oslo.utils does for its own names.
 _NAMED = re.compile(rf"""(['"][^'"\s]*(?:{"|".join(_MORE_NAMES)})[^'"\s]*['"]\s*:\s*){_QUOTED}""", re.IGNORECASE)
-#: {"path": "/driver_info/ipmi_password", "value": ...}, as patches have it, either way round. What is no text ends with
-#: the object.
+#: {"path": "/driver_info/ipmi_password", "value": ...}, as in patches, with the members in either order. A value that
+#: is not a string extends to the end of the object.
 _PATH = rf"""['"]path['"]\s*:\s*['"][^'"]*(?:{"|".join(_PARTS)})[^'"]*['"]"""
 _PATCHED = re.compile(rf"""({_PATH}[^}}]*?['"]value['"]\s*:\s*)(?:{_QUOTED}|[^}}]*)""", re.IGNORECASE)
 _PATCHED_BEFORE = re.compile(rf"""(['"]value['"]\s*:\s*){_QUOTED}(?=[^}}]*?{_PATH})""", re.IGNORECASE)
 
-#: The password of a URL, as in scheme://user:password@host; and what stands there alone, as in https://token@host. A
-#: number after the colon is a port. A password may contain most characters, but no other URL.
+#: The password of a URL, as in scheme://user:password@host; and a user alone, as in https://token@host. A number after
+#: the colon is a port. A password may contain most characters, but no other URL.
 _URL_PASSWORD = re.compile(r"(://[^\s/?#:@\"'<>\[]*:)(?!\d*(?:[/?#\s\"'<>]|$))(?:(?!://)[^\s\"'<>])*@")
 _URL_TOKEN = re.compile(r"(https?://)[^\s/?#:@\"'<>]+@", re.IGNORECASE)
 
 _LAST_LETTERS = frozenset(name[-1:] for name in _NAMES)
 
-#: How much of a document is searched for secrets within its texts: characters, times the names that occur in them.
-#: It takes some 50 ms. What is left then is masked as a whole if it may hold one.
+#: How much text of a document is searched for secrets: characters, times the names that occur in them. This takes about
+#: 50 ms. Further texts are masked as a whole if they may hold a secret.
 _BUDGET = 200_000
 
 _LONGEST_REMEMBERED = 100
@@ -58,12 +58,12 @@ _CONTAINERS = frozenset((dict, list))
 
 
 def mask(document: Any) -> Any:
-    """Return a copy of ``document`` (objects, arrays, texts, numbers) in which every secret is stars."""
+    """Return a copy of ``document`` (objects, arrays, texts, numbers) in which every secret is masked."""
     return _Search().value(document)
 
 
 def mask_decoded(document: Any, text: str) -> Any:
-    """Return ``mask(document)``, sooner. ``text`` is the JSON that it was decoded from, in ASCII."""
+    """Return ``mask(document)``, but faster. ``text`` is the ASCII JSON from which it was decoded."""
     # Quotes within a text, blanks other than spaces, and characters beyond ASCII come after a backslash.
     if "\\" in text or "'" in text or "<" in text or "@" in text or "--" in text or _follows_name(text):
         return mask(document)
@@ -76,9 +76,9 @@ def mask_text(text: str) -> str:
 
 
 class _SecretNames(dict[str, bool]):
-    """Whether the value of a member of a name is a secret, by names that were asked before.
+    """Cache of whether the value of a member with a given name is a secret.
 
-    Clients choose the names, so there is an end to how many are remembered, and to their length.
+    Clients choose the names, so their number and length are limited.
     """
 
     def __missing__(self, name: str) -> bool:
@@ -100,12 +100,12 @@ def names_secret(name: str) -> bool:
 
 
 def mentions_secret(text: str) -> bool:
-    """Return whether ``text`` (ASCII) may hold a secret: it has a name of one, or a URL with an ``@``."""
+    """Return whether ``text`` (ASCII) may hold a secret: the name of one, or a URL with an ``@``."""
     lowered = text.lower()
     # The Kelvin sign is a k in lower case, and JSON writes it as an escape.
     if ("://" in text and "@" in text) or "\\u212a" in lowered:
         return True
-    # Asked of every line of the log; a loop takes a third of the time that a generator does.
+    # Called for every log line; a loop takes a third of the time of a generator.
     for hint in _HINTS:
         if hint in lowered:
             return any(part in lowered for part in _PARTS)
@@ -131,7 +131,7 @@ def _ends_in_name(text: str) -> bool:
 
 
 def _mask_named(value: Any) -> Any:
-    """Mask what has the name of a secret, and look into no text."""
+    """Mask values by their names only, without searching texts."""
     if type(value) is list:
         return [_mask_named(item) if type(item) in _CONTAINERS else item for item in value]
     if type(value) is not dict:
@@ -148,14 +148,14 @@ def _mask_named(value: Any) -> Any:
 
 
 def _mask_named_beside(masked: dict[str, Any]) -> dict[str, Any]:
-    """{"name": "AdminPassword", "value": ...}, as steps have the settings of a BIOS."""
+    """Mask {"name": "AdminPassword", "value": ...}, the form of BIOS settings in steps."""
     if names_secret(str(masked.get("name", ""))):
         masked["value"] = MASK
     return masked
 
 
 class _Search:
-    """A walk through one document that searches its texts too."""
+    """A walk through one document that also searches its texts."""
 
     def __init__(self) -> None:
         self._left = _BUDGET

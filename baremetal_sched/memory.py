@@ -1,4 +1,4 @@
-"""How the C library keeps memory that is free: in few arenas, and not for long."""
+"""Settings of the C library's memory allocator: few arenas, and early return of free memory."""
 
 import ctypes
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 _M_ARENA_MAX = -8
 _ARENAS = 2
 
-#: Seconds between two returns of free memory, and by how many bytes a process has to be larger than at its start.
+#: Seconds between two returns of free memory, and the minimum growth of a process since its start, in bytes.
 _INTERVAL = 30.0
 _GROWTH = 32 * 2**20
 
@@ -32,8 +32,8 @@ def limit_memory() -> None:
 def _limit_arenas() -> None:
     """Set the number of arenas, unless the operator has set it in the environment.
 
-    glibc gives each thread an arena of its own, and every one of them keeps the room that its largest request took: a
-    process of eight threads grew by 200 MB.
+    By default, glibc gives each thread its own arena, which keeps the memory of its largest request: a process of eight
+    threads grew by 200 MB.
     """
     if "MALLOC_ARENA_MAX" in os.environ or "arena_max" in os.environ.get("GLIBC_TUNABLES", ""):
         return
@@ -43,7 +43,7 @@ def _limit_arenas() -> None:
 
 
 def _trim_again_and_again(trim: Callable[[int], object]) -> None:
-    """Return free pages to the system as long as the process is larger than it was at its start.
+    """Return free pages to the system periodically while the process is larger than at its start.
 
     glibc does so only at the end of an arena: after an hour of large and small requests, half of a process was free
     memory between blocks in use.
@@ -56,5 +56,5 @@ def _trim_again_and_again(trim: Callable[[int], object]) -> None:
 
 
 def resident() -> int:
-    """Return how many bytes of the process are in memory."""
+    """Return the resident size of the process in bytes."""
     return int(_STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

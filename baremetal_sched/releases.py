@@ -1,10 +1,10 @@
-"""Ironic's releases, as far as a service that is pinned to one has to know them.
+"""Ironic's releases, with the facts that a service pinned to one of them needs.
 
-While a fleet of conductors is upgraded host by host, the new ones are pinned to the old release (``[DEFAULT]
-pin_release_version``) and behave like it, so that all of them agree on who owns which node.
+While conductors are upgraded host by host, the new ones are pinned to the old release (``[DEFAULT]
+pin_release_version``) and behave like it, so that all of them agree on the owner of each node.
 """
 
-#: Releases with the newest microversion (minor) of each.
+#: Releases, and the newest microversion (minor) of each.
 API_VERSIONS: dict[str, int] = {
     "9.1": 34,
     "9.2": 35,
@@ -83,7 +83,7 @@ CYCLES: dict[str, str] = {
     "2026.2": "39.0",
 }
 
-#: What a service may be pinned to.
+#: Releases to which a service can be pinned.
 RELEASES: tuple[str, ...] = (*CYCLES, *API_VERSIONS)
 
 #: The first release whose conductors have groups (RPC version 1.47).
@@ -91,12 +91,12 @@ _FIRST_WITH_GROUPS = (11, 1)
 
 
 def has_groups(release: str | None) -> bool:
-    """Do conductors that are pinned to ``release`` (None: not pinned) know groups?"""
+    """Return whether conductors pinned to ``release`` (None: not pinned) have conductor groups."""
     return release is None or _number(release) >= _FIRST_WITH_GROUPS
 
 
 def newest_microversion(release: str | None, ours: int) -> int:
-    """The minor of the newest microversion that a service pinned to ``release`` offers, ``ours`` at the most."""
+    """Return the minor of the newest microversion that a service pinned to ``release`` offers, at most ``ours``."""
     return ours if release is None else min(ours, API_VERSIONS[CYCLES.get(release, release)])
 
 

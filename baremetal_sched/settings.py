@@ -1,9 +1,9 @@
-"""The settings: the values of all options, checked.
+"""The settings: the checked values of all options.
 
 Values come from INI files (``--config-file``), then from the environment (``OS_<GROUP>__<OPTION>``, oslo.config's own
-driver), then from the command line. There is no global: what needs an option is handed the settings.
+driver), then from the command line. There is no global: code that needs an option receives the settings.
 
-``[oslo_policy]`` and ``[cors]`` are those of the libraries oslo.policy and oslo.middleware.
+``[oslo_policy]`` and ``[cors]`` are defined by the libraries oslo.policy and oslo.middleware.
 """
 
 import os
@@ -17,14 +17,14 @@ from oslo_policy import opts as policy_opts
 from baremetal_sched import auth_settings, config_names, keystone_settings
 from baremetal_sched.options import OPTIONS
 
-#: The settings as everybody sees them: ``settings.api.max_limit``.
+#: The settings as the code reads them: ``settings.api.max_limit``.
 Settings = cfg.ConfigOpts
 
 _POLICY_LIBRARY: list[cfg.Opt] = [option for _, found in policy_opts.list_opts() for option in found]
-#: Whether the release of oslo.policy can still be told not to look at the scope of a request.
+#: Whether this release of oslo.policy has the option to ignore the scope of a request.
 _HAS_SCOPE = any(option.dest == "enforce_scope" for option in _POLICY_LIBRARY)
 
-#: Those of libraries too.
+#: All options, including those of libraries.
 ALL_OPTIONS: dict[str, list[cfg.Opt]] = {
     **OPTIONS,
     "oslo_policy": [*_POLICY_LIBRARY, *([] if _HAS_SCOPE else auth_settings.POLICY)],
@@ -34,10 +34,11 @@ NAMES = config_names.Names(ALL_OPTIONS)
 
 
 def load(config_files: Iterable[str] = (), overrides: Mapping[str, Mapping[str, Any]] | None = None) -> Settings:
-    """Settings from files, the environment and ``overrides`` (``{group: {option: value}}``, the strongest).
+    """Return the settings from files, the environment and ``overrides`` (``{group: {option: value}}``), which take
+    precedence.
 
-    Every name and every value is checked here, so that a wrong one stops the start and not a request an hour later.
-    Raises oslo.config's ``cfg.Error`` family: an unreadable file, an unknown option, a bad value.
+    Every name and value is checked here, so that an error stops the start instead of failing a request an hour later.
+    Raises oslo.config's ``cfg.Error`` family: an unreadable file, an unknown option, an invalid value.
     """
     settings = cfg.ConfigOpts()
     for group, own in OPTIONS.items():
@@ -75,7 +76,7 @@ def _override(settings: Settings, group: str, option: str, value: Any) -> None:
 
 
 def entries_of(settings: Settings) -> list[config_names.Entry]:
-    """Return what the files of the settings and the environment set, in the order in which they are read."""
+    """Return the values set in the settings' files and in the environment, in the order in which they are read."""
     return [*config_names.from_files(settings.config_file or ()), *config_names.from_environment()]
 
 
@@ -87,10 +88,10 @@ def files_from_environment() -> list[str]:
 def _check_values(
     settings: Settings, entries: Iterable[config_names.Entry], options: Mapping[str, Iterable[cfg.Opt]]
 ) -> None:
-    """Raise ``cfg.ConfigFileValueError`` for a value that its option cannot have; says where it is set."""
+    """Raise ``cfg.ConfigFileValueError`` for an invalid value; the message says where it is set."""
     places = {(entry.group.lower(), entry.option): entry for entry in entries}
     if not places:
-        return  # to look at hundreds of defaults takes longer than all else that is done here
+        return  # checking hundreds of defaults would take longer than everything else here
     for group, own in options.items():
         section = settings if group == "DEFAULT" else getattr(settings, group)
         for option in own:
@@ -107,15 +108,15 @@ def _check_values(
 
 def _reason(error: Exception) -> str:
     if isinstance(error, cfg.NoSuchOptError | cfg.NoSuchGroupError | cfg.TemplateSubstitutionError):
-        return f"{error} ($ stands before the name of an option; a $ itself is written $$)"
+        return f"{error} ($ stands before the name of an option; write $$ for a literal $)"
     return str(error.__context__ or error)
 
 
 def _check(settings: Settings) -> None:
     keystone_settings.check(settings)
     if settings.conductor.heartbeat_timeout <= settings.conductor.heartbeat_interval:
-        raise cfg.Error("[conductor] heartbeat_timeout has to be longer than heartbeat_interval")
+        raise cfg.Error("[conductor] heartbeat_timeout must be longer than heartbeat_interval")
     if settings.auto_discovery.enabled and not settings.auto_discovery.driver:
-        raise cfg.Error("[auto_discovery] driver has to be set if auto-discovery is enabled")
+        raise cfg.Error("[auto_discovery] driver must be set if auto-discovery is enabled")
     if settings.conductor.conductor_cleanup_timeout < 3 * settings.conductor.heartbeat_timeout:
-        raise cfg.Error("[conductor] conductor_cleanup_timeout has to be at least three times heartbeat_timeout")
+        raise cfg.Error("[conductor] conductor_cleanup_timeout must be at least three times heartbeat_timeout")

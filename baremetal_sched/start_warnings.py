@@ -1,4 +1,4 @@
-"""Settings that are allowed, but not good together: said in the log when an application is made."""
+"""Warnings about allowed but risky combinations of settings, logged when an application is created."""
 
 import structlog
 
@@ -6,13 +6,13 @@ from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-#: Under these strategies everyone may do everything anyway.
+#: With these strategies everyone can do everything anyway.
 _WITHOUT_TENANTS = frozenset({"none", "noauth"})
 
 
 def warn(settings: Settings) -> None:
-    """Warn of requests that find no connection, of rules that ask for more than the settings say, and of what tenants
-    could make of the routes of agents, which need no credentials."""
+    """Warn if there are fewer connections than concurrent requests, if policy settings are ignored, and if tenants
+    could misuse the routes of agents, which need no credentials."""
     most, database = settings.api.max_requests_at_work, settings.database
     if most > database.max_pool_size + database.max_overflow:
         log.warning(
@@ -25,18 +25,16 @@ def warn(settings: Settings) -> None:
     if settings.api.auth_strategy in _WITHOUT_TENANTS:
         return
     if not settings.oslo_policy.enforce_scope:
-        log.warning(
-            "[oslo_policy] enforce_scope = false is not followed: rules ask for the scope of a request all the same"
-        )
+        log.warning("[oslo_policy] enforce_scope = false is ignored: rules always check the scope of a request")
     if not settings.api.enable_ramdisk_endpoints:
         return
     if settings.auto_discovery.enabled:
         log.warning(
-            "[auto_discovery] enrols what anyone reports who can reach /v1/continue_inspection: "
-            "only agents may be able to, from the provisioning network"
+            "[auto_discovery] enrolls every machine reported to /v1/continue_inspection: "
+            "make it reachable only for agents, from the provisioning network"
         )
     if not settings.api.restrict_lookup:
         log.warning(
-            "[api] restrict_lookup is off: anyone who can reach /v1/lookup finds every node, and gets the token that "
-            "its agent needs"
+            "[api] restrict_lookup is off: anyone who can reach /v1/lookup can find every node, and get the token of "
+            "its agent"
         )

@@ -24,6 +24,6 @@ def _application() -> Flask:
 try:
     app = _application()
 except cfg.Error as error:
-    # gunicorn says this in one line, and stops.
+    # gunicorn logs this in one line, and stops.
     raise AppImportError(f"baremetal-sched: {error}") from None
 settle()

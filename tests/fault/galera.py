@@ -22,7 +22,7 @@ _DATABASE = "fault"
 
 
 def missing() -> str:
-    """What has to be installed, or nothing."""
+    """What must be installed, or nothing."""
     lacks = [
         name for name, found in (("MariaDB", MariaDB.is_installed()), ("rsync", shutil.which("rsync"))) if not found
     ]

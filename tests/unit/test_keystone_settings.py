@@ -82,18 +82,22 @@ def test_another_section_may_say_how_to_log_in(tmp_path: Path) -> None:
         ("auth_type = password", "auth_type = magic", "[keystone_authtoken] auth_type = magic: "),
         ("auth_url = http://identity.example.com/v3\n", "", "parameters which were not given: auth_url"),
         ("[api]", "[keystone_authtoken]\ntoken_cache_time = x\n[api]", "[keystone_authtoken] token_cache_time = x: "),
-        ("auth_type", "token_cache_time = 0\nauth_type", "0 would keep tokens for ever; -1 keeps none"),
+        ("auth_type", "token_cache_time = 0\nauth_type", "0 would cache tokens for ever; -1 disables the cache"),
         (
             "auth_type",
             "memcached_servers = a:1\nmemcache_security_strategy = ENCRYPT\nauth_type",
-            "memcache_secret_key has to be set",
+            "memcache_secret_key must be set",
         ),
         (
             "auth_type",
             "memcached_servers = a:1\nmemcache_tls_enabled = true\nauth_type",
-            "the package python-binary-memcached has to be installed",
+            "the package python-binary-memcached must be installed",
         ),
-        (COMPLETE, "[api]\nauth_strategy = keystone\n", "[keystone_authtoken] auth_type has to be set"),
+        (
+            COMPLETE,
+            "[api]\nauth_strategy = keystone\n",
+            "[keystone_authtoken] auth_type and the service's credentials must be set",
+        ),
     ],
 )
 def test_what_is_wrong_stops_the_start(old: str, new: str, said: str, tmp_path: Path) -> None:

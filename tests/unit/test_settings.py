@@ -73,8 +73,8 @@ def refused(text: str, tmp_path: Path) -> str:
         ("[DEFAULT]\nmax_limit: 5\n", "FILE, line 2: there is no option max_limit in [DEFAULT]. It is in [api]."),
         (
             "[oslo_policy]\nnosuchthing = 1\n",
-            "FILE, line 2: there is no option nosuchthing in [oslo_policy]; api-ref/configuration.rst has those that "
-            "there are.",
+            "FILE, line 2: there is no option nosuchthing in [oslo_policy]; see api-ref/configuration.rst for the "
+            "existing options.",
         ),
     ],
 )
@@ -93,7 +93,7 @@ def test_every_slip_is_named_at_once(tmp_path: Path) -> None:
         ("OS_DATABASE__CONECTION", "no option conection in [database]. Did you mean connection?"),
         ("OS_DATABASE___CONNECTION", "no option _connection in [database]. Did you mean connection?"),
         ("OS_database__CONNECTION", "is not read: OS_DATABASE__CONNECTION has to be in capitals."),
-        ("os_api__max_limit", "is not read: OS_API__MAX_LIMIT has to be in capitals."),
+        ("os_api__max_limit", "is not read: OS_API__MAX_LIMIT must be in capitals."),
     ],
 )
 def test_a_slip_in_a_variable(name: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
