@@ -1,1 +1,1 @@
-"""The daemon: a conductor registers, sends heartbeats, and does the work that is requested on its nodes."""
+"""The conductor: registers, sends heartbeats, and does the work that is requested on its nodes."""

@@ -1,11 +1,11 @@
-"""``adopt``: taking over a machine that has an instance already."""
+"""``adopt``: take over a machine that already has an instance."""
 
 from baremetal_sched.baremetal.state_machine import DONE
 from baremetal_sched.conductor.task import Task
 
 
 def adopt(task: Task) -> None:
-    """The machine has to be one that could have been deployed; nothing is done to it."""
+    """Check that the machine could have been deployed. The machine itself is not changed."""
     driver, machine = task.driver, task.machine
     for interface in (driver.power, driver.boot, driver.deploy, driver.storage):
         interface.validate(machine)

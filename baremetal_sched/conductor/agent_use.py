@@ -1,4 +1,4 @@
-"""Does cleaning or servicing a machine need an agent on it, and may there be one?"""
+"""Whether cleaning or servicing a machine needs an agent, and whether one may be booted."""
 
 from collections.abc import Sequence
 
@@ -11,10 +11,10 @@ from baremetal_sched.errors import InvalidValue
 
 
 def is_needed(driver: Driver, kind: Kind, steps: Sequence[Planned], *, disabled: bool) -> bool:
-    """Return whether an agent has to be booted for the steps that a client named.
+    """Return whether an agent must be booted for the steps that a client named.
 
-    ``disabled``: the client says that none is to be booted; one that runs there all the same may be waited for. Raises
-    InvalidValue if a step needs an agent and there is to be none.
+    ``disabled``: the client forbids booting one; an agent that already runs may still be waited for. Raises
+    InvalidValue if a step needs an agent and none may be used.
     """
     requiring = step_plans.requiring_agent(driver, kind, steps)
     if disabled:
@@ -32,9 +32,9 @@ def _refuse(steps: Sequence[Planned], why: str) -> None:
 
 
 def require_automated(driver: Driver, machine: Machine, steps: Sequence[Planned]) -> None:
-    """Raise InvalidValue unless a machine can be cleaned by its own steps, without being asked for.
+    """Raise InvalidValue unless the machine can be cleaned by its own steps.
 
-    Without an agent that takes steps that need none: a machine that nothing would clean is not passed off as clean.
+    Without an agent, at least one step must work without it: a machine that no step cleans must not count as clean.
     """
     if not driver.deploy.lacks_agent or (steps and not step_plans.requiring_agent(driver, "clean", steps)):
         return

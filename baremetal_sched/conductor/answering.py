@@ -1,7 +1,7 @@
-"""Calls of drivers that requests wait for: taken as soon as they are there, each made in a thread of its own.
+"""Driver calls that requests wait for: started as soon as they are requested, each in its own thread.
 
-Work on nodes has other threads, so no call waits for a deployment. A call is claimed before it is made, and made once:
-what becomes of it is written with the claim still there, and of a reserved node with its reservation.
+Work on nodes has other threads, so no call waits for a deployment. A call is claimed before it is made, and made only
+once: its result is written under that claim and, if the node is reserved, under the reservation.
 """
 
 import threading
@@ -29,11 +29,11 @@ from baremetal_sched.errors import AnswerTimeout, CommitUnknown, SchedulerError,
 
 log = structlog.get_logger(__name__)
 
-#: How many times as many calls may hang as are made at the same time.
+#: Maximum number of hanging calls, as a multiple of the number of concurrent calls.
 _HUNG = 4
-#: Seconds after which a question has taken long.
+#: Seconds after which a query counts as slow.
 _SLOW = 1.0
-#: Seconds after its deadline in which a request takes back a call that was not begun.
+#: Seconds after its deadline during which the request withdraws a call that was not begun.
 _LATE = 10
 #: Seconds for which calls whose requests have given up are kept.
 _KEPT = 600
@@ -55,7 +55,7 @@ class _Call:
 
 @dataclass
 class _Making:
-    """A call that is being made, in a thread; ``call``: None until it is claimed."""
+    """A call that is being made in a thread. ``call`` is None until it is claimed."""
 
     thread: threading.Thread
     since: float = field(default_factory=time.monotonic)
@@ -64,9 +64,9 @@ class _Making:
 
 
 class Answering:
-    """Makes the calls that are asked of the conductor ``host``, in the process ``process``.
+    """Makes the driver calls requested from the conductor ``host``, in the process ``process``.
 
-    Those that hang are given up after ``[conductor] driver_call_timeout``, and do not count any more.
+    Hanging calls are given up after ``[conductor] driver_call_timeout``, and do not count from then on.
     """
 
     def __init__(self, host: Host, process: str) -> None:
@@ -79,11 +79,11 @@ class Answering:
 
     @property
     def is_busy(self) -> bool:
-        """Whether calls are being made for which somebody waits."""
+        """Return whether calls are being made for which a request waits."""
         return self._awaited() > 0
 
     def begin_all(self) -> None:
-        """Begin the calls that are waiting, as far as there is room. Hanging ones take none."""
+        """Begin the waiting calls, up to the limit of concurrent calls. Hanging calls do not count."""
         self._give_up(self._longest)
         self._claim_slow()
         self._making = {call_id: each for call_id, each in self._making.items() if each.thread.is_alive()}
@@ -95,12 +95,12 @@ class Answering:
                 thread.start()
 
     def answer_all(self) -> None:
-        """Make the calls that are waiting, one after the other."""
+        """Make the waiting calls, one after the other."""
         for call_id in self._host.database.read(lambda session: _waiting(session, self._host.name, self._most)):
             self._make(call_id)
 
     def give_up_all(self) -> None:
-        """Answer the requests that still wait: the conductor ends."""
+        """Answer all waiting requests, as the conductor stops."""
         self._give_up(0)
 
     def _awaited(self) -> int:
@@ -108,7 +108,7 @@ class Answering:
         return sum(1 for each in list(self._making.values()) if each.since > since and each.thread.is_alive())
 
     def _give_up(self, seconds: float) -> None:
-        """Give up the calls that have taken so long."""
+        """Give up the calls that have taken this many seconds."""
         late = time.monotonic() - seconds
         for call_id, making in list(self._making.items()):
             if making.since <= late and making.call is not None and making.thread.is_alive():
@@ -119,7 +119,7 @@ class Answering:
                 del self._making[call_id]
 
     def _claim_slow(self) -> None:
-        """Say of questions that take long that they have been begun, which is not worth a commit of the others."""
+        """Record that slow queries have been begun. For fast ones this would not be worth a commit."""
         for call_id, making in self._making.items():
             if making.call is not None and not making.is_claimed and making.since < time.monotonic() - _SLOW:
                 unclaimed = and_(DriverCall.id == call_id, DriverCall.claimed_by.is_(None))
@@ -142,9 +142,9 @@ class Answering:
             log.exception("a call of a driver failed", conductor=self._host.name, call=call_id)
 
     def _claim_surely(self, call_id: int) -> _Call | None:
-        """Claim the call, and find out whether that was done if the answer to the commit is lost.
+        """Claim the call. If the reply to the commit was lost, find out whether it took effect.
 
-        Raises UnavailableError if it certainly was not.
+        Raises UnavailableError if the call certainly was not claimed.
         """
         may_be_claimed = False
         while True:
@@ -158,20 +158,21 @@ class Answering:
                 time.sleep(self._host.settings.conductor.work_interval)
 
     def _look_up(self, session: Session, call_id: int) -> _Call | None:
-        """The call, if it only asks something: that may be asked twice, so it need not be claimed, which takes time."""
+        """Return the call if it is a query: it may be made twice, so it is not claimed, which would take time."""
         asks = and_(DriverCall.id == call_id, DriverCall.idempotent == true(), DriverCall.work_id.is_(None))
         row = session.scalars(select(DriverCall).where(asks, DriverCall.reply.is_(None))).first()
         node = None if row is None else session.get(Node, row.node_id)
         return None if row is None or node is None else self._call(row, node)
 
     def _claim(self, session: Session, call_id: int) -> _Call | None:
-        """The call, which is this process's from now on; None if it is not to be made, or not by this one."""
+        """Claim the call and return it; None if it is not to be made, or not by this process."""
         claimed = session.execute(
             update(DriverCall)
             .where(
                 DriverCall.id == call_id,
                 DriverCall.conductor == self._host.name,
-                # By this process only if it is not known whether it has just been: nothing is claimed twice here.
+                # If it is unknown whether this process has just claimed the call, accept its own claim. Nothing is
+                # claimed twice here.
                 or_(
                     and_(DriverCall.claimed_by.is_(None), DriverCall.deadline > epoch()),
                     and_(DriverCall.claimed_by == self._process, DriverCall.reply.is_(None)),
@@ -187,7 +188,7 @@ class Answering:
             node = work.hold(session, row.work_id, self._host.name)
         else:
             node = None if row.node_id is None else session.get(Node, row.node_id)
-        if node is None and row.node_id is not None:  # it was taken away, and is answered by whoever did
+        if node is None and row.node_id is not None:  # deleted, and answered by the process that deleted it
             return None
         if (session.scalar(select(epoch())) or 0.0) > row.deadline:  # it took long to find out that it was claimed
             if row.work_id is not None:
@@ -203,7 +204,7 @@ class Answering:
         return _Call(row.id, row.method, row.arguments, row.work_id, row.hardware_type, machine, revision, by)
 
     def _outcome(self, call: _Call) -> tuple[Outcome, dict[str, Any]]:
-        """Make the call."""
+        """Make the call, and return its outcome and the answer."""
         machine, known = call.machine, call.requester.known()
         subject = {"driver": call.hardware_type} if machine is None else {"node": machine.uuid}
         bound = log.bind(**subject, call=call.id, method=call.method, **known)
@@ -215,7 +216,7 @@ class Answering:
             document = driver_replies.said(outcome.value, call.revision)
             bound.info("driver called")
             return outcome, document
-        except Exception as error:  # a driver may fail in any way; the request has to say so
+        except Exception as error:  # a driver may raise anything; the request has to be answered
             if isinstance(error, SchedulerError):
                 bound.info("driver refused", reason=str(error))
             else:
@@ -223,7 +224,7 @@ class Answering:
             return Outcome(), driver_replies.failed(error, call.revision)
 
     def _write(self, call: _Call, outcome: Outcome, document: dict[str, Any]) -> None:
-        """Write down what the driver said and did, and free the node, unless the call was taken away."""
+        """Record the result of the call and free the node, unless the call was taken over by another conductor."""
 
         def write(session: Session) -> None:
             requester.attach(session, call.requester)
@@ -239,14 +240,14 @@ class Answering:
 
         try:
             self._persist(lambda: self._host.database.write(write), call)
-        except Exception as error:  # what a driver said may be anything: too large, too deep, no JSON
+        except Exception as error:  # a driver may return anything: too large, too deep, not JSON
             if outcome.effect is NOTHING and "error" in document:
                 raise
             log.exception("what a driver said cannot be written", call=call.id, method=call.method)
             self._write(call, Outcome(), driver_replies.failed(error, call.revision))
 
     def _persist(self, action: Callable[[], None], call: _Call) -> None:
-        """What was done to a machine has to be written down, so it is tried until the database is there."""
+        """Retry until the database is available: what was done to a machine must be recorded."""
         pause = threading.Event()
         while True:
             try:
@@ -266,15 +267,18 @@ def _waiting(session: Session, conductor: str, most: int) -> Collection[int]:
 
 
 def give_up_before_start(host: Host) -> None:
-    """Answer the calls that somebody was making under this conductor's name: nobody knows what became of them. Those
-    that only ask something are made again."""
+    """Answer the calls claimed by a previous process with this conductor's name, whose results are unknown. Queries are
+    made again."""
     mine = and_(DriverCall.conductor == host.name, DriverCall.claimed_by.is_not(None), DriverCall.reply.is_(None))
     _settle(host, mine)
 
 
 def settle_abandoned(host: Host) -> None:
-    """Answer the calls of this conductor's nodes that a dead one was making, or one that lost its work, and make those
-    that it had not begun; take back what is too late, and delete what nobody waits for any more."""
+    """Settle abandoned calls of this conductor's nodes, begun by a dead conductor or by one that lost its work.
+
+    Begun calls are answered, calls that were not begun are made here, late calls are withdrawn, and calls without a
+    waiting request are deleted.
+    """
     lost = DriverCall.work_id.is_not(None) & ~select(NodeWork.id).where(NodeWork.id == DriverCall.work_id).exists()
     claimed, unanswered = DriverCall.claimed_by.is_not(None), DriverCall.reply.is_(None)
     _settle(host, and_(claimed, unanswered, lost))
@@ -288,7 +292,7 @@ def settle_abandoned(host: Host) -> None:
         _settle(host, and_(DriverCall.node_id.in_(own), dead, unanswered))
     late = and_(DriverCall.claimed_by.is_(None), DriverCall.deadline < epoch() - _LATE, DriverCall.node_id.is_not(None))
     for call_id in host.database.read(lambda session: session.scalars(select(DriverCall.id).where(late)).all()):
-        # Its request has died, or it would have taken it back.
+        # The request died, or it would have withdrawn the call.
         host.database.write(partial(driver_calls.withdraw, call_id=call_id))
     old = DriverCall.deadline < epoch() - _KEPT
     over = or_(DriverCall.claimed_by.is_(None), DriverCall.reply.is_not(None))
@@ -296,14 +300,14 @@ def settle_abandoned(host: Host) -> None:
 
 
 def _settle(host: Host, condition: ColumnElement[bool]) -> None:
-    """Answer these calls, or, of those that were not begun or only ask something, make them here."""
+    """Answer the calls that meet ``condition``; make those here that were not begun or are queries."""
 
     def settle(session: Session) -> None:
         for call in session.scalars(select(DriverCall).where(condition).with_for_update()):
             if call.claimed_by is not None and not call.idempotent:
                 call.reply = driver_replies.failed(AnswerTimeout(), None)
             elif call.work_id is None or call.claimed_by is not None:
-                # The reservation goes with the work of the dead; a question does not need it.
+                # The reservation ends with the dead conductor's work; a query does not need it.
                 call.claimed_by, call.conductor, call.work_id = None, host.name, None
 
     host.database.write(settle)

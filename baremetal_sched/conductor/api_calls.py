@@ -1,4 +1,4 @@
-"""Calls that inspection rules ask for."""
+"""HTTP calls requested by inspection rules."""
 
 import time
 from collections.abc import Sequence
@@ -8,16 +8,16 @@ from baremetal_sched.baremetal.rules.limits import RuleFailed
 from baremetal_sched.baremetal.rules.subject import ApiCall
 from baremetal_sched.conductor import http_get
 
-#: Seconds that all calls of an inspection may take, with their retries and pauses: the node is reserved meanwhile.
+#: Seconds that all calls of an inspection may take, with retries and pauses; the node is reserved meanwhile.
 TIME_LIMIT = 60.0
-#: Worth another try, as they may pass.
+#: Statuses of transient errors, after which a call is retried.
 _MAY_PASS = (429, 500, 502, 503, 504)
 
 
 def make_all(calls: Sequence[ApiCall], hosts: AllowedHosts) -> None:
-    """Make the calls, one after the other, each again if need be, each time after a longer pause.
+    """Make the calls in order, retrying each if necessary, with growing pauses.
 
-    Raises RuleFailed if one does not succeed, leads to a host that may not be called, or if all take too long.
+    Raises RuleFailed if a call does not succeed, leads to a forbidden host, or if all of them take too long.
     """
     deadline = time.monotonic() + TIME_LIMIT
     for call in calls:

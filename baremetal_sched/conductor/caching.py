@@ -1,4 +1,5 @@
-"""What is kept of a machine's BIOS and firmware, and read again when there is an occasion."""
+"""The stored copy of a machine's BIOS settings and firmware components, refreshed when the machine is accessed
+anyway."""
 
 from collections.abc import Callable
 
@@ -13,9 +14,9 @@ from baremetal_sched.errors.baremetal import MachineUnreachable
 
 
 def look(task: Task) -> Change:
-    """Read BIOS settings and firmware components, if the interfaces can; returns the change that keeps them.
+    """Read BIOS settings and firmware components if the interfaces support it; return the change that stores them.
 
-    A machine that does not say them loses nothing by that: only a line is logged.
+    If the machine does not report them, the stored values stay, and this is logged.
     """
     found: list[Effect] = []
     try:
@@ -49,6 +50,6 @@ def _asked(task: Task, ask: Callable[[Task], Effect]) -> Effect:
         raise
     except SchedulerError as error:
         task.job.log.info("BIOS settings or firmware components are not known", reason=str(error))
-    except Exception:  # a driver may fail in any way
+    except Exception:  # a driver may raise anything
         task.job.log.exception("driver failed to say BIOS settings or firmware components")
     return NOTHING

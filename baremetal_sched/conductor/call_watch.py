@@ -1,4 +1,4 @@
-"""How a conductor notices at once that a call of a driver may be waiting, and does next to nothing while none is."""
+"""Watches for requested driver calls, with short delays and little load while there are none."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ log = structlog.get_logger(__name__)
 #: Seconds after which calls are looked for in any case.
 _LONGEST = 0.5
 
-#: Without calls for so many seconds, MariaDB is asked less often.
+#: Seconds without calls after which MariaDB is polled less often.
 _QUIET_AFTER = 5.0
 _QUIET_FACTOR = 3
 
@@ -22,10 +22,10 @@ _IS_WAITING = "SELECT 1 FROM driver_calls WHERE conductor = %s AND claimed_by IS
 
 
 class CallWatch:
-    """Watches the database with a connection of its own, in one thread.
+    """Watches the database with its own connection, in one thread.
 
-    PostgreSQL tells (see ``listening``). SQLite knows without reading anything whether another connection has written.
-    MariaDB is asked by one small statement.
+    PostgreSQL sends notifications (see ``listening``). SQLite knows without reading whether another connection has
+    written. MariaDB is polled with a small statement.
     """
 
     def __init__(self, host: Host) -> None:
@@ -37,7 +37,7 @@ class CallWatch:
         self._noticed = time.monotonic()
 
     def wait(self, told: threading.Event) -> None:
-        """Return when calls may be waiting, when somebody has ``told``, or after a while."""
+        """Wait until calls may be waiting, until ``told`` is set, or for a while."""
         until = time.monotonic() + _LONGEST
         while time.monotonic() < until:
             if told.wait(_LONGEST if self._dialect == "postgresql" else self._pause()):
@@ -50,7 +50,7 @@ class CallWatch:
     def close(self) -> None:
         """Close the connection."""
         if self._connection is not None:
-            with suppress(Exception):  # it is not needed any more, whatever state it is in
+            with suppress(Exception):  # not needed any more, whatever its state
                 self._connection.close()
             self._connection = None
 
@@ -63,13 +63,13 @@ class CallWatch:
             if self._connection is None:
                 self._connection = self._connect()
             return self._has_been_written() if self._dialect == "sqlite" else self._is_waiting()
-        except Exception as error:  # each driver of a database has its own
+        except Exception as error:  # each database driver has its own exceptions
             log.info("cannot watch for calls of drivers", conductor=self._host.name, reason=str(error).split("\n")[0])
             self.close()
-            return True  # whoever looks in the usual way finds out what is wrong
+            return True  # the regular check reports what is wrong
 
     def _connect(self) -> Any:
-        """A connection that the pool does not know any more, with no transaction open."""
+        """Return a connection that is detached from the pool, with no open transaction."""
         pooled = self._host.database.engine.raw_connection()
         connection: Any = pooled.driver_connection
         pooled.detach()

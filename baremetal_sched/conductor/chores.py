@@ -1,4 +1,4 @@
-"""What a conductor does again and again, and how often."""
+"""The periodic tasks of a conductor, and their intervals."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from baremetal_sched.conductor.host import Host
 
 @dataclass(frozen=True)
 class Chore:
-    """Something to do every so often: ``interval`` is the option in [conductor] that says how often.
+    """A periodic task; ``interval`` is the name of the option in [conductor].
 
-    One that ``trusts_heartbeats`` is left out while this conductor's own were interrupted: then those of others may
-    have been too.
+    A task that ``trusts_heartbeats`` is skipped after an interruption of this conductor's own heartbeats: those of
+    other conductors may have been interrupted, too.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""``provide`` and ``clean``, and what follows on ``deleted``: cleaning a machine, step by step."""
+"""``provide`` and ``clean``, and the cleaning after ``deleted``: clean a machine, step by step."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ _KIND: Kind = "clean"
 
 
 def clean(task: Task) -> None:
-    """Clean the machine: by the steps that a client named, else by those that the machine itself has."""
+    """Clean the machine with the steps that a client named, or else with its own."""
     arguments, driver = task.job.arguments, task.driver
     wanted = arguments.get("steps") or []
     if wanted:
@@ -59,7 +59,7 @@ def _start(task: Task, steps: Sequence[Planned], how: str, *, boots: bool) -> No
 
 
 def carry_on(task: Task, steps: Sequence[Planned]) -> None:
-    """Do the steps that are left; then the node is available, or manageable if it was cleaned on request."""
+    """Run the remaining steps; then the node is available, or manageable after a requested cleaning."""
     if stepping.run(task, _KIND, steps):
         _finish(task, stepping.tear_down(task, _KIND, task.driver.deploy.tear_down_cleaning))
 

@@ -1,4 +1,4 @@
-"""The life of a conductor: start, heartbeats, looking for work, chores, a clean stop."""
+"""The life cycle of a conductor: start, heartbeats, polling for work, periodic tasks, graceful stop."""
 
 import random
 import threading
@@ -31,17 +31,17 @@ from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-#: How long a conductor that has finished waits for what looks for calls, in seconds.
+#: Seconds that a stopping conductor waits for its thread that polls for calls.
 _END_SECONDS = 2.0
-#: How long the drivers of one kind of controllers may take to log out, in seconds.
+#: Seconds that the drivers of one kind of controllers may take to log out.
 _LOGOUT_SECONDS = 5.0
 
 
 class Conductor:
-    """One conductor, under the host name and in the group of the settings.
+    """One conductor, with the host name and the group of the settings.
 
-    ``run`` is the whole life; ``start``, ``beat``, ``work_once``, ``do_chore``, ``sign_off`` and ``finish`` are its
-    parts. While the database is away it keeps trying. It keeps nothing that another would need.
+    ``run`` is the whole life cycle; ``start``, ``beat``, ``work_once``, ``do_chore``, ``sign_off`` and ``finish`` are
+    its phases. While the database is unavailable, it keeps trying. All shared state is in the database.
     """
 
     def __init__(self, database: Database, settings: Settings) -> None:
@@ -51,7 +51,7 @@ class Conductor:
         self._host = Host(settings.host, database, settings)
         self._online = True
         self._is_registered = False
-        #: This very process: what it claims, no other under the same name finds.
+        #: Identifies this process: no other process with the same host name takes its claims for its own.
         self._process = str(uuid.uuid4())
         self._workers = Workers(settings.conductor.workers_pool_size)
         self._wake, self._called = threading.Event(), threading.Event()
@@ -65,7 +65,7 @@ class Conductor:
 
     @cached_property
     def _served(self) -> list[ServedType]:
-        """What this conductor serves; what cannot be loaded is logged."""
+        """Return what this conductor serves. Types that cannot be loaded are logged."""
         enabled = EnabledDrivers.of(self._settings)
         for name, reason in enabled.left_out.items():
             log.info("interface left out", conductor=self._hostname, interface=name, reason=reason)
@@ -73,13 +73,13 @@ class Conductor:
 
     @property
     def is_idle(self) -> bool:
-        """Is no work being done?"""
+        """Return whether no work is in progress."""
         return self._workers.is_idle
 
     def start(self, stop: threading.Event | None = None) -> None:
-        """Clear away what was left under this name, and enter the registry; not if ``stop`` is set meanwhile.
+        """Clean up what was left under this host name, and register; not if ``stop`` is set meanwhile.
 
-        Raises HostNameTaken if another conductor of this name is running, and like ``register``.
+        Raises HostNameTaken if another conductor of this name is running, and what ``register`` raises.
         """
         if not host_name.take_over(self._host, stop or threading.Event()):
             return
@@ -90,7 +90,7 @@ class Conductor:
         key_check.warn(self._database, self._settings)
 
     def register(self) -> None:
-        """Enter the registry. Raises InvalidValue for a group, or hardware types and interfaces, that cannot be."""
+        """Register. Raises InvalidValue for an invalid group, or invalid hardware types and interfaces."""
         options, served = self._settings, self._served
         self._database.write(
             lambda session: conductors.register(
@@ -105,8 +105,9 @@ class Conductor:
         log.info("conductor registered", conductor=self._hostname, group=options.conductor.conductor_group.lower())
 
     def beat(self) -> None:
-        """Send one heartbeat; register again if the entry is gone."""
-        # A database that is silent must not keep a conductor from trying another connection before it counts as dead.
+        """Send one heartbeat; register again if the registration is gone."""
+        # Within this time-out, an unresponsive database leaves time for a second connection before the conductor counts
+        # as dead.
         deadline = time.monotonic() + self._settings.conductor.heartbeat_timeout / 3
         known = self._database.write(
             lambda session: conductors.heartbeat(session, self._hostname, online=self._online), deadline=deadline
@@ -115,7 +116,7 @@ class Conductor:
             self.register()
 
     def work_once(self) -> list[Future[None]]:
-        """Start on the work that is pending, as far as there are workers; returns what is being done."""
+        """Begin pending work while workers are free; return the futures of the work in progress."""
         self._workers.give_up_hung()
         free = self._workers.free
         if free > 0:
@@ -125,45 +126,45 @@ class Conductor:
         return self._workers.futures()
 
     def do_chore(self, chore: Chore) -> None:
-        """Do a chore, unless this is no time for it."""
+        """Run a periodic task, unless heartbeats were interrupted and it depends on them."""
         if not chore.trusts_heartbeats or self._heart.is_steady():
             chore.do(self._host)
 
     def sign_off(self) -> None:
-        """Leave the registry's living, so that nobody asks for more."""
+        """Mark the conductor as offline, so that no new work is requested from it."""
         self._online = False
         self._database.write(lambda session: conductors.sign_off(session, self._hostname))
 
     def finish(self) -> None:
-        """Give what has not been begun to others, and finish the rest, within ``graceful_shutdown_timeout``.
+        """Hand over work that was not begun, and finish the rest within ``graceful_shutdown_timeout``.
 
-        What is still not done then has failed, and its node is free.
+        Work that is not finished by then has failed, and its node is freed.
         """
         until = time.monotonic() + self._settings.graceful_shutdown_timeout
         self._tolerate(lambda: hand_over(self._host))
         while (remaining := until - time.monotonic()) > 0:
             if self._tolerate(self.work_once) and not self._workers.doing() and not self.answering.is_busy:
                 break
-            if self._database.schema.is_refused:  # another release goes on with it; this one cannot write any more
+            if self._database.schema.is_refused:  # another release takes over; this one cannot write any more
                 break
             wait(self._workers.futures(), remaining, FIRST_COMPLETED)
-            if self.is_idle:  # and the database is away, or has more: not too fast
+            if self.is_idle:  # the database is unavailable, or has more work: wait a little
                 time.sleep(min(remaining, self._settings.conductor.work_interval))
         self._tolerate(self.answering.give_up_all)
-        self._tolerate(lambda: hand_over(self._host, with_polls=True))  # what has been polled since
+        self._tolerate(lambda: hand_over(self._host, with_polls=True))  # steps that have begun to be polled meanwhile
         self._tolerate(lambda: orphans.release_after_stop(self._host, self._process))
         self._tolerate(_log_out)
         log.info("conductor stopped", conductor=self._hostname)
 
     def run(self, stop: threading.Event, started: Callable[[], None] = lambda: None) -> None:
-        """Live until ``stop`` is set. Work that did not end in time may be going on in a thread afterwards.
+        """Run until ``stop`` is set. Work that did not end in time may still be running in a thread afterwards.
 
         ``started`` is called once the conductor is registered: from then on nodes can be enrolled.
 
         Raises HostNameTaken if another conductor of this name is running.
         """
         self._persist(lambda: self.start(stop), stop)
-        if not self._is_registered:  # so the entry, and what is reserved under the name, may be another's
+        if not self._is_registered:  # the registration and reservations of the name may belong to another conductor
             return
         started()
         over = threading.Event()
@@ -187,7 +188,7 @@ class Conductor:
         answering.join(_END_SECONDS)
 
     def _hear(self) -> None:
-        """There may be work, or a call to make."""
+        """Wake the threads that look for work and calls."""
         self._called.set()
         self._wake.set()
 
@@ -201,11 +202,11 @@ class Conductor:
         watch.close()
 
     def _migrate(self, stop: threading.Event) -> None:
-        """Migrate old servers once, however often that takes."""
+        """Migrate old servers, with retries until it succeeds once."""
         self._persist(lambda: migrate_own(self._host, stop), stop)
 
     def _do_again(self, chore: Chore, stop: threading.Event) -> None:
-        """Do a chore again and again; not all conductors at the same time."""
+        """Run a periodic task repeatedly, with a random delay so that conductors do not run it simultaneously."""
         interval: float = getattr(self._settings.conductor, chore.interval)
         pause = interval * random.uniform(0.1, 1)  # noqa: S311 - not a secret
         while interval and not stop.wait(pause):
@@ -218,7 +219,7 @@ class Conductor:
                 return
 
     def _tolerate(self, action: Callable[[], object]) -> bool:
-        """Run ``action``; False, and a line in the log, if it failed. A conductor does not end because of that."""
+        """Run ``action`` and return whether it succeeded. Failures are logged; they do not stop the conductor."""
         try:
             action()
         except HostNameTaken:

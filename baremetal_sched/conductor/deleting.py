@@ -1,4 +1,4 @@
-"""``deleted``: taking the instance away, and then cleaning; only after that the node is available again."""
+"""``deleted``: tear down the instance, then clean; only then is the node available again."""
 
 from sqlalchemy.orm import Session
 
@@ -10,7 +10,7 @@ from baremetal_sched.db.models import Node
 
 
 def delete(task: Task) -> None:
-    """Take the instance off the machine and out of the node, then clean."""
+    """Remove the instance from the machine and the node, then clean."""
     if task.state == DELETING:
         effect = task.driver.deploy.tear_down(task.machine)
         task.driver.storage.detach_volumes(task.machine)

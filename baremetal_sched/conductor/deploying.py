@@ -1,4 +1,4 @@
-"""``active`` and ``rebuild``: putting an instance on a machine, step by step."""
+"""``active`` and ``rebuild``: deploy an instance on a machine, step by step."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,8 @@ _KIND: Kind = "deploy"
 
 
 def deploy(task: Task) -> None:
-    """Deploy by the machine's own steps, with those of templates, and over both those that the client named."""
+    """Deploy with the machine's own steps, those of templates, and those that the client named, which take
+    precedence."""
     driver, machine = task.driver, task.machine
     arguments = task.job.arguments
     _require_fit(driver, machine)
@@ -37,7 +38,7 @@ def deploy(task: Task) -> None:
 
 
 def _require_fit(driver: Driver, machine: Machine) -> None:
-    """Raise InvalidValue unless the machine can be deployed: not everybody who asks for that has had it checked."""
+    """Raise InvalidValue unless the machine can be deployed: not all requests have been validated before."""
     try:
         driver.power.validate(machine)
         driver.deploy.validate(machine)
@@ -48,7 +49,7 @@ def _require_fit(driver: Driver, machine: Machine) -> None:
 
 
 def carry_on(task: Task, steps: Sequence[Planned]) -> None:
-    """Do the steps that are left; then the node is active."""
+    """Run the remaining steps; then the node is active."""
     if not stepping.run(task, _KIND, steps):
         return
     driver = task.driver
@@ -66,7 +67,7 @@ def carry_on(task: Task, steps: Sequence[Planned]) -> None:
 
 
 def _power(task: Task) -> Effect:
-    """Leave the machine in the power state that its server is to have. Without a server the power stays as it is."""
+    """Set the power state that the machine's server is to have. Without a server, the power state stays as it is."""
     target = task.job.read(lambda session: deployed_power.wanted(session, task.job.node_id))
     machine = task.machine
     if target in (None, machine.power_state) or (target == states.POWER_OFF and machine.disable_power_off):

@@ -1,4 +1,4 @@
-"""Calls of drivers that nobody waits for."""
+"""Driver calls that no request waits for."""
 
 from sqlalchemy.orm import Session
 
@@ -10,7 +10,7 @@ from baremetal_sched.errors import SchedulerError
 
 
 def do(job: Job) -> None:
-    """Make the call, and write down what it did; what went wrong becomes the node's last error."""
+    """Make the call and record its result; an error becomes the node's last error."""
     machine = job.hold(lambda session, node: Machine.of(node, job.settings))
     if machine is None:
         job.log.warning("work was taken away; nothing done")
@@ -22,7 +22,7 @@ def do(job: Job) -> None:
         outcome = METHODS[method](job.driver(machine), machine, job.arguments["arguments"])
     except SchedulerError as failure:
         error = f"{job.arguments['failure']}: {failure}"
-    except Exception as failure:  # a driver may fail in any way; the node has to say so and be freed
+    except Exception as failure:  # a driver may raise anything; the node has to report it and be freed
         job.log.exception("driver failed")
         error = f"{job.arguments['failure']}: unexpected {failure!r}"
 

@@ -1,7 +1,7 @@
-"""What requests may have called of a driver, by the names that ``baremetal.driver_calls`` uses.
+"""The driver methods that requests can call, by the names that ``baremetal.driver_calls`` uses.
 
-Each is given the machine, its driver and the arguments, and returns what it has to say, as JSON, with what is to be
-written down of the machine.
+Each receives the machine, its driver and the arguments, and returns its answer as JSON, with the changes to record on
+the node.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ from baremetal_sched.settings import Settings
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a method said, and what is to be written down; that is done of calls for which the node is reserved only."""
+    """The answer of a method, and the changes to record, which is done only if the node is reserved for the call."""
 
     value: Any = None
     effect: Effect = NOTHING
@@ -30,14 +30,14 @@ Method = Callable[[Driver, Machine, Mapping[str, Any]], Outcome]
 
 
 def _validate(driver: Driver, machine: Machine, arguments: Mapping[str, Any]) -> Outcome:
-    """``validate`` of some interfaces, in order."""
+    """Call ``validate`` of some interfaces, in order."""
     for kind in arguments["interfaces"]:
         getattr(driver, kind).validate(machine)
     return Outcome()
 
 
 def _report(driver: Driver, machine: Machine, arguments: Mapping[str, Any]) -> Outcome:
-    """What is wrong by interface, of those with which something is; with the steps of deploy templates."""
+    """Return the errors by interface, including the steps of deploy templates."""
     found = {}
     for kind in arguments["interfaces"]:
         try:
@@ -50,7 +50,7 @@ def _report(driver: Driver, machine: Machine, arguments: Mapping[str, Any]) -> O
 
 
 def _validate_power(driver: Driver, machine: Machine, arguments: Mapping[str, Any]) -> Outcome:
-    """Whether the machine can be brought to ``target``."""
+    """Validate that the machine can reach the power state ``target``."""
     driver.power.validate(machine)
     target, supported = arguments["target"], driver.power.get_supported_power_states(machine)
     if target not in supported:
@@ -62,7 +62,7 @@ def _validate_power(driver: Driver, machine: Machine, arguments: Mapping[str, An
 
 
 def _validate_deploy(driver: Driver, machine: Machine, arguments: Mapping[str, Any]) -> Outcome:
-    """Whether the machine can be deployed by these steps."""
+    """Validate that the machine can be deployed with these steps."""
     driver.power.validate(machine)
     driver.deploy.validate(machine)
     step_plans.deployment(driver, arguments["templates"], arguments["steps"])
@@ -74,7 +74,7 @@ def _vendor_methods(driver: Driver, machine: Machine, arguments: Mapping[str, An
 
 
 def _validate_vendor(driver: Driver, machine: Machine, arguments: Mapping[str, Any]) -> Outcome:
-    """What kind of method it is that takes this HTTP method and these arguments."""
+    """Return the properties of the vendor method for this HTTP method and these arguments."""
     name, http_method = arguments["method"], arguments["http_method"]
     known = driver.vendor.methods.get(name)
     if known is None:
@@ -100,7 +100,7 @@ def _stop_console(driver: Driver, machine: Machine, arguments: Mapping[str, Any]
 
 
 def _plain(interface: str, name: str) -> Method:
-    """The method of an interface, whose value is what it says, or what it did."""
+    """Return the method of an interface; its value is the answer, or the changes to record."""
 
     def call(driver: Driver, machine: Machine, arguments: Mapping[str, Any]) -> Outcome:
         value = getattr(getattr(driver, interface), name)(machine, **arguments)
@@ -145,7 +145,7 @@ METHODS: Mapping[str, Method] = {
 
 
 def call_node(method: str, machine: Machine, arguments: Mapping[str, Any]) -> Outcome:
-    """Call a method of a machine's driver. Raises what that raises, InvalidValue if there is no such method."""
+    """Call a method of a machine's driver. Raises what the method raises, and InvalidValue if it does not exist."""
     known = METHODS.get(method)
     if known is None:
         raise _unknown(method)
@@ -153,7 +153,7 @@ def call_node(method: str, machine: Machine, arguments: Mapping[str, Any]) -> Ou
 
 
 def call_type(method: str, hardware_type: str, arguments: Mapping[str, Any], settings: Settings) -> Outcome:
-    """Call a method of a hardware type: one of its default vendor interface, which is all that there is."""
+    """Call a method of a hardware type, that is, of its default vendor interface."""
     if method != "vendor.call_driver":
         raise _unknown(method)
     enabled = EnabledDrivers.of(settings)

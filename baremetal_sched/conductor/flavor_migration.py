@@ -1,4 +1,4 @@
-"""Servers from before custom resource classes are migrated whenever a conductor starts, in the background."""
+"""Migration of servers from before custom resource classes, in the background after a conductor's start."""
 
 import threading
 
@@ -13,7 +13,7 @@ log = structlog.get_logger(__name__)
 def migrate_own(host: Host, stop: threading.Event) -> None:
     """Migrate the servers on this conductor's nodes, one by one, until ``stop`` is set.
 
-    Raises what the database raises; it goes on where it was when it is called again.
+    Raises what the database raises; the next call continues where it stopped.
     """
     for finding in migrate(host.database, host.settings, Selection(host=host.name), stop.is_set):
         about = {"conductor": host.name, "node": finding.node, "server": finding.instance}

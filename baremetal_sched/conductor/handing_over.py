@@ -1,4 +1,4 @@
-"""Work that a conductor leaves to others when it stops."""
+"""Hand-over of work when a conductor stops."""
 
 from functools import partial
 
@@ -15,9 +15,9 @@ log = structlog.get_logger(__name__)
 
 
 def hand_over(host: Host, *, with_polls: bool = False) -> None:
-    """Give the work that is nobody's at this moment to the owners of the nodes, now that this is none.
+    """Hand over unclaimed work to the new owners of the nodes, after this conductor has signed off.
 
-    ``with_polls``: also what a worker here is asking a driver about, and does not come back from.
+    ``with_polls``: also polled steps for which a worker here waits for a driver that does not return.
     """
     condition = work.CAN_BE_HANDED_OVER if with_polls else NodeWork.claimed_by.is_(None)
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 
 class Heart:
-    """Beats every ``interval`` seconds, and notices when it was interrupted.
+    """Sends a heartbeat every ``interval`` seconds, and notices interruptions.
 
-    ``beat`` returns whether it worked; if not it is tried again after ``retry`` seconds. ``timeout`` is how long a
-    conductor without heartbeats counts as alive.
+    ``beat`` returns whether it succeeded; otherwise it is retried after ``retry`` seconds. ``timeout`` is how many
+    seconds a conductor without heartbeats counts as alive.
     """
 
     def __init__(self, beat: Callable[[], bool], *, interval: float, retry: float, timeout: float) -> None:
@@ -22,7 +22,7 @@ class Heart:
         self._steady_since: float | None = None
 
     def run(self, stop: threading.Event) -> None:
-        """Beat until ``stop`` is set."""
+        """Send heartbeats until ``stop`` is set."""
         self._last = self._steady_since = time.monotonic()
         due = self._last + self._interval
         while not stop.wait(max(0.0, due - time.monotonic())):
@@ -35,10 +35,10 @@ class Heart:
             due = max(due + self._interval, now) if worked else now + self._retry
 
     def is_steady(self) -> bool:
-        """Has it gone on without interruption for a time-out?
+        """Return whether heartbeats have gone on without interruption for a time-out.
 
-        Whatever interrupted it, or came before its start (the database was away, the machine slept), may have
-        interrupted all others too; after a time-out whoever lives has sent a heartbeat again.
+        An interruption (the database was unavailable, the machine was suspended), or the time before the start, may
+        have affected all other conductors, too; after a time-out every live one has sent a heartbeat again.
         """
         now = time.monotonic()
         if now - self._last > self._longest_gap:

@@ -1,4 +1,4 @@
-"""Where a conductor works: under which name, with which settings, and which nodes are its own."""
+"""A conductor's host name, database and settings, and the nodes that it owns."""
 
 from dataclasses import dataclass, field
 
@@ -15,7 +15,7 @@ from baremetal_sched.settings import Settings
 
 @dataclass(frozen=True)
 class Host:
-    """A conductor's host name, its database and its settings; and what it is asking machines, and which were silent."""
+    """A conductor's host name, database and settings, with its open queries and unresponsive addresses."""
 
     name: str
     database: Database
@@ -24,15 +24,15 @@ class Host:
     back_off: BackOff = field(default_factory=BackOff, compare=False)
 
     def membership(self) -> Membership:
-        """The live conductors, now."""
+        """Return the conductors that are alive now."""
         return self.database.read(lambda session: live_members(session, self.settings))
 
     def own(self, condition: ColumnElement[bool]) -> list[int]:
-        """Ids of the nodes that the ring gives this conductor and that ``condition`` holds for, in order."""
+        """Return the ids of the nodes that the ring assigns to this conductor and that meet ``condition``, in order."""
         return self.database.read(lambda session: self.select_own(session, condition))
 
     def select_own(self, session: Session, condition: ColumnElement[bool]) -> list[int]:
-        """The same, in a transaction that is there."""
+        """Return the same, within an existing transaction."""
         # SELECT … FROM nodes WHERE (condition) AND (a group and driver that it serves)
         membership = live_members(session, self.settings)
         rows = session.execute(

@@ -1,4 +1,4 @@
-"""A host name belongs to one conductor at a time: whether another one has it now, and how to take it over."""
+"""Ownership of a host name: only one conductor at a time may use it."""
 
 import threading
 import time
@@ -14,15 +14,15 @@ from baremetal_sched.errors.baremetal import HostNameTaken
 
 log = structlog.get_logger(__name__)
 
-#: How many of its intervals a conductor may be late with a heartbeat until it is taken for dead by its successor.
+#: Number of intervals by which a heartbeat may be late before the successor takes the conductor for dead.
 _INTERVALS = 2
 
 
 def take_over(host: Host, stop: threading.Event) -> bool:
-    """Take the host name, unless the conductor that has it is alive; False if ``stop`` is set before that is known.
+    """Take over the host name unless its conductor is alive; False if ``stop`` is set before that is known.
 
-    If the last heartbeat under the name is recent, the next one is waited for: two heartbeat intervals. Of several that
-    take the name at the same time one gets it; the others wait for its heartbeats. Raises HostNameTaken.
+    If the last heartbeat of the name is recent, wait for the next one: two heartbeat intervals. If several conductors
+    take the name at the same time, one succeeds; the others wait for its heartbeats. Raises HostNameTaken.
     """
     while not stop.is_set():
         seen = _look(host)
@@ -36,7 +36,7 @@ def take_over(host: Host, stop: threading.Event) -> bool:
         elif _claim(host, None if seen is None else seen.at):
             return True
         else:
-            # Another process did at the same moment, and will register.
+            # Another process has just taken the name, and will register.
             _await(host, stop, lambda now: now is not None and now.is_alive)
             continue
         if not stop.is_set() and _claim(host, seen.at):
@@ -63,7 +63,7 @@ def _is_over(name: str, at: float, now: LastHeartbeat | None) -> bool:
 
 
 def _await(host: Host, stop: threading.Event, condition: Callable[[LastHeartbeat | None], bool]) -> None:
-    """Wait until the last heartbeat meets the condition; or for two intervals, or until ``stop`` is set."""
+    """Wait until the last heartbeat meets the condition, for two intervals, or until ``stop`` is set."""
     interval: float = host.settings.conductor.heartbeat_interval
     until = time.monotonic() + _INTERVALS * interval
     while (left := until - time.monotonic()) > 0 and not stop.wait(min(left, interval / 4)):

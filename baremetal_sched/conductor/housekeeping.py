@@ -1,4 +1,4 @@
-"""What nobody needs any more is deleted."""
+"""Deletion of data that is no longer needed."""
 
 import structlog
 from sqlalchemy import delete, func, select
@@ -10,19 +10,19 @@ from baremetal_sched.db.models import NodeHistory
 
 log = structlog.get_logger(__name__)
 
-#: How many entries are deleted in one transaction.
+#: Number of entries deleted in one transaction.
 _CHUNK = 1000
 
 
 def forget_conductors(host: Host) -> None:
-    """Delete the conductors that have been gone for so long that they will not come back."""
+    """Delete the conductors that have been gone for longer than ``[conductor] conductor_cleanup_timeout``."""
     after: float = host.settings.conductor.conductor_cleanup_timeout
     for name in host.database.write(lambda session: conductors.forget_gone(session, after)):
         log.info("forgot a conductor", conductor=name)
 
 
 def trim_history(host: Host) -> None:
-    """Delete history of nodes beyond the newest entries that a node may keep."""
+    """Delete the history of nodes beyond the newest entries that each may keep."""
     most: int = host.settings.conductor.node_history_max_entries
     deleted = _CHUNK
     while deleted == _CHUNK:

@@ -1,7 +1,7 @@
-"""A GET over HTTP with a deadline for all of it, of hosts that may be called only.
+"""An HTTP GET with a total deadline, restricted to allowed hosts.
 
-A time-out of a socket is for each packet, so a server that sends a byte now and then would never meet it. Here the
-connection is shut down when the time is over. A name is resolved once; what is checked is what is connected to.
+A socket's time-out applies to each packet, so a server that sends a byte now and then would never exceed it. Here the
+connection is shut down at the deadline. A name is resolved once, and the connection is made to the checked address.
 """
 
 import http.client
@@ -23,16 +23,16 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class RequestFailed(Exception):
-    """No answer, or none that could be understood."""
+    """There was no answer, or no valid one."""
 
 
 def get(
     url: str, *, headers: Mapping[str, str], proxies: Mapping[str, str], hosts: AllowedHosts, deadline: float
 ) -> tuple[int, str]:
-    """Return status and reason of the answer to a GET; redirects are followed, to hosts that may be called too.
+    """Return status and reason of the answer to a GET. Redirects to allowed hosts are followed.
 
-    ``proxies`` has addresses of proxies by the scheme of what they are for. ``deadline`` is by ``time.monotonic()``.
-    Headers are not sent to another host than that of ``url``. Raises RequestFailed, AddressRefused.
+    ``proxies`` has proxy addresses by the scheme that they are used for. ``deadline`` is by ``time.monotonic()``.
+    Headers are sent only to the host of ``url``. Raises RequestFailed, AddressRefused.
     """
     origin = _origin(_split(url))
     for _ in range(MOST_REDIRECTS + 1):
@@ -83,7 +83,7 @@ def _exchange(
         connection.request("GET", target, headers={"Connection": "close", **headers})
         with connection.getresponse() as answer:
             if time.monotonic() >= deadline:
-                # What was cut off may look complete.
+                # A truncated answer may look complete.
                 raise TimeoutError("timed out")
             return answer.status, answer.reason, answer.getheader("Location")
 
@@ -100,7 +100,7 @@ def _connection(through: SplitResult, parts: SplitResult) -> http.client.HTTPCon
 
 @contextmanager
 def _connected(connection: http.client.HTTPConnection, addresses: list[Any], deadline: float) -> Iterator[None]:
-    """The connection is made to one of the addresses, and is shut down when the time is over."""
+    """Let the connection use one of the addresses, and shut it down at the deadline."""
     guards: list[socket.socket] = []
 
     def connect(address: object, timeout: object, source: object) -> socket.socket:
@@ -116,7 +116,7 @@ def _connected(connection: http.client.HTTPConnection, addresses: list[Any], dea
             with suppress(OSError):
                 guard.shutdown(socket.SHUT_RDWR)
 
-    # What http.client connects by, for TLS and tunnels too.
+    # http.client uses this to connect, for TLS and tunnels, too.
     connection._create_connection = connect  # type: ignore[attr-defined]
     timer = threading.Timer(max(0.0, deadline - time.monotonic()), stop)
     timer.daemon = True
@@ -149,7 +149,7 @@ def _connect(addresses: list[Any], deadline: float) -> socket.socket:
 
 
 def _resolve(parts: SplitResult, hosts: AllowedHosts, deadline: float) -> list[Any]:
-    """The addresses of a host that may be connected to, as getaddrinfo has them. Raises AddressRefused, OSError."""
+    """Return the allowed addresses of a host, in getaddrinfo's form. Raises AddressRefused, OSError."""
     assert parts.hostname  # noqa: S101 - see _split
     found = _look_up(parts.hostname, _port(parts), deadline)
     allowed, refusal = [], None
@@ -166,7 +166,7 @@ def _resolve(parts: SplitResult, hosts: AllowedHosts, deadline: float) -> list[A
 
 
 def _look_up(host: str, port: int, deadline: float) -> list[Any]:
-    """getaddrinfo, which has no time-out of its own, for as long as there is time."""
+    """Call getaddrinfo, which has no time-out of its own, with a deadline."""
     answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def ask() -> None:

@@ -1,4 +1,4 @@
-"""``inspect``: finding out what is in a machine."""
+"""``inspect``: inspect a machine's hardware."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -22,7 +22,7 @@ from baremetal_sched.errors.baremetal import UnsupportedByDriver
 
 
 def inspect(task: Task) -> None:
-    """Inspect the machine, and let the node have what was found."""
+    """Inspect the machine, and update the node from the result."""
     addresses = _addresses(task)
     task.write(lambda session, node: inspection.begin(session, node, addresses))
     found = task.driver.inspect.inspect_hardware(task.machine)
@@ -35,7 +35,7 @@ def inspect(task: Task) -> None:
 
 
 def _addresses(task: Task) -> Sequence[str]:
-    """Those that the management controller knows, if they are needed and wanted."""
+    """Return the MAC addresses that the management controller knows, if they are needed and wanted."""
     if not task.driver.inspect.uses_agent or not task.job.settings.inspector.pre_create_ports:
         return ()
     try:
@@ -45,7 +45,7 @@ def _addresses(task: Task) -> Sequence[str]:
 
 
 def carry_on(task: Task) -> None:
-    """The agent has reported what it found, and is needed no longer, but on fast track."""
+    """Process the report of the agent, which is no longer needed except on fast track."""
     finding = Finding(**task.job.arguments)
     before = _keep(task, finding)
     _leave(task)
@@ -53,25 +53,24 @@ def carry_on(task: Task) -> None:
 
 
 def discover(task: Task) -> None:
-    """An agent on a machine that nobody knew has reported what it found; the node is new, and stays enrolled only."""
+    """Process the report of an agent on an unknown machine. The new node stays in the state enroll."""
     finding = Finding(**task.job.arguments)
     before = _keep(task, finding)
-    # Nobody may have said yet how.
+    # The driver's configuration may still be missing.
     with suppress(SchedulerError):
         _leave(task)
     _conclude(task, finding, hooks=registry.enabled(task.job.settings), before=before, event=None)
 
 
 def _keep(task: Task, finding: Finding) -> dict[str, Any] | None:
-    """Keep what was found, even if nothing comes of it, for whoever wants to know why; and say which inventory was kept
-    until now."""
+    """Store what was found, even if the inspection fails, for diagnosis; return the inventory stored before."""
     before = task.job.read(lambda session: inventory.last(session, task.machine.uuid))
     task.write(lambda session, node: inventory.store(session, node, finding.inventory, finding.plugin_data))
     return before
 
 
 def _leave(task: Task) -> None:
-    """Switch the machine off, if that is wanted; one that must not be off at least leaves the agent behind."""
+    """Power the machine off if configured; a machine that must stay on is at least rebooted out of the agent."""
     settings = task.job.settings
     if not settings.inspector.power_off or agent_info.is_on_fast_track(task.machine.driver_info, settings):
         return
@@ -88,9 +87,9 @@ def _conclude(
     before: Mapping[str, Any] | None = None,
     event: str | None = DONE,
 ) -> None:
-    """Run these hooks and the inspection rules on what was found, let the node have what follows, and end by ``event``.
+    """Run these hooks and the inspection rules on the report, update the node, and end with ``event``.
 
-    ``before`` is the inventory of the time before. See ``Task.end``.
+    ``before`` is the previous inventory. See ``Task.end``.
     """
     settings = task.job.settings
 

@@ -1,4 +1,4 @@
-"""A piece of work as the conductor that does it sees it."""
+"""A work item as seen by the conductor that does it."""
 
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -25,14 +25,15 @@ from baremetal_sched.settings import Settings
 
 T = TypeVar("T")
 
-#: How many rounds in a row, of several attempts each, a violated key may be somebody faster: minutes, since after each
-#: round there is a pause. Nobody is faster so often; the change violates it by itself.
+#: Maximum number of consecutive rounds, of several attempts each, in which a violated key counts as a race. With the
+#: pauses between rounds this takes minutes; after that, the change itself must be violating the key.
 MOST_CLASHES = 1000
 
 
 @dataclass(frozen=True)
 class Job:
-    """What to do on which node, for whom, and what it takes to do it. ``id`` is the fence: see ``baremetal.work``."""
+    """What to do on which node, for which requester, and the means to do it. ``id`` is the fence: see
+    ``baremetal.work``."""
 
     id: int
     node_id: int
@@ -47,23 +48,23 @@ class Job:
     calls: NotedCalls = field(default_factory=NotedCalls, compare=False)
 
     def driver(self, machine: Machine) -> Driver:
-        """The interfaces of a machine; what is called is noted in ``calls``."""
+        """Return the interfaces of a machine; their calls are recorded in ``calls``."""
         return NotedDriver(machine, self.calls, self._is_lost)
 
     def _is_lost(self, seconds: float) -> bool | None:
-        """Whether the work is another's, or may be: ``seconds`` ago it was this conductor's. None if nobody can say,
-        and it is too early for others to take it away."""
+        """Return whether another conductor has the work, or may have it; it was this one's ``seconds`` ago. None if
+        this cannot be determined, but it is too early for a take-over."""
         try:
             return not self.database.read(lambda session: work.is_held(session, self.id, self.conductor))
         except (DatabaseAway, SchemaNotServed):
             return True if seconds > self.settings.conductor.heartbeat_timeout / 2 else None
 
     def switch(self, machine: Machine, target: str, timeout: int | None = None) -> Effect:
-        """``drivers.power.switch``, and the call is noted in ``calls``."""
+        """Call ``drivers.power.switch``; the call is recorded in ``calls``."""
         return power.switch(machine, target, timeout, power=self.driver(machine).power)
 
     def read(self, query: Callable[[Session], T]) -> T:
-        """``Database.read``, repeated until the database is there, with a schema that this release can serve."""
+        """Run ``Database.read``, repeated until the database is available with a schema that this release can serve."""
         while True:
             try:
                 return self.database.read(query)
@@ -71,10 +72,11 @@ class Job:
                 self._wait(error)
 
     def hold(self, change: Callable[[Session, Node], T], *, gives_up: bool = False) -> T | None:
-        """Run ``change`` in a transaction if the work is still this conductor's; if not, None.
+        """Run ``change`` in a transaction if the work is still this conductor's; otherwise return None.
 
-        What is then begun on the machine is begun at once: if this took so long that the work may have been taken away
-        since, as when the process was suspended, it is looked for again. ``gives_up``: see ``write``.
+        The caller then begins its action on the machine at once. So if the transaction took so long that the work may
+        have been taken over since, as when the process was suspended, this is checked again. ``gives_up``: see
+        ``write``.
         """
         asked = time.monotonic()
         outcome = self._fenced(work.hold, change, gives_up=gives_up)
@@ -85,7 +87,7 @@ class Job:
         return outcome
 
     def finish(self, change: Callable[[Session, Node], T], *, gives_up: bool = False) -> T | None:
-        """Like ``hold``, and with this the work is done."""
+        """Like ``hold``, and the work ends with it."""
         return self._fenced(work.finish, change, gives_up=gives_up)
 
     def postpone(
@@ -96,7 +98,7 @@ class Job:
         *,
         gives_up: bool = False,
     ) -> T | None:
-        """Like ``hold``, and the work is taken again ``seconds`` from now: see ``baremetal.work.postpone``."""
+        """Like ``hold``, and the work is taken up again in ``seconds``: see ``baremetal.work.postpone``."""
 
         def give_back(session: Session, work_id: int, conductor: str) -> Node | None:
             return work.postpone(session, work_id, conductor, seconds, arguments)
@@ -104,9 +106,9 @@ class Job:
         return self._fenced(give_back, change, gives_up=gives_up)
 
     def lead(self, node_id: int, check: Callable[[Node], None]) -> Self | None:
-        """Work on another node, which is reserved for this conductor until that work is finished.
+        """Reserve another node for this conductor until the returned work on it is finished.
 
-        None if this work is not this conductor's any more. Raises NodeNotFound, NodeLocked, LastingConflict, and what
+        None if this conductor has lost its own work. Raises NodeNotFound, NodeLocked, LastingConflict, and what
         ``check`` raises, which sees the node with its row locked.
         """
 
@@ -140,12 +142,11 @@ class Job:
         return self.write(run, gives_up=gives_up)
 
     def write(self, transaction: Callable[[Session], T], *, gives_up: bool = False) -> T:
-        """``Database.write``, repeated until it is through: what was done to a machine has to be written down.
+        """Run ``Database.write``, repeated until it succeeds: what was done to a machine must be recorded.
 
         ``transaction`` begins with ``work.hold``, ``finish``, ``postpone`` or ``lead``. It is not repeated if it was
-        committed and only the answer to that was lost. With ``gives_up``, for work of which can still be said that it
-        failed, LastingConflict is raised if it met violated keys, and nothing else, for ``MOST_CLASHES`` rounds in a
-        row.
+        committed and only the reply was lost. With ``gives_up``, for work that can still be reported as failed,
+        LastingConflict is raised after ``MOST_CLASHES`` consecutive rounds that failed only by violated keys.
         """
         writes: int | None = None
         outcome: Any = None
@@ -187,11 +188,10 @@ def take(
     most: int | None = None,
     doing: Collection[int] = (),
 ) -> list[Job]:
-    """Work that ``conductor`` (a host name) has been asked to do and whose time has come, claimed for ``process``,
-    oldest first.
+    """Claim for ``process`` the due work requested from ``conductor`` (a host name), and return it, oldest first.
 
-    At most ``most`` pieces, and none of those in ``doing``. What a process claimed stays its own: another one under the
-    same host name does not find it.
+    At most ``most`` items, and none of those in ``doing``. Work claimed by a process stays its own: another process
+    with the same host name does not get it.
     """
 
     def select_work(session: Session) -> list[Any]:
@@ -223,7 +223,7 @@ def take(
             .where(NodeWork.id.in_(ids), NodeWork.conductor == conductor, NodeWork.claimed_by.is_(None))
             .values(claimed_by=process)
         )
-        # What is to be done is read again: it may have been begun by another process, and be polled, since.
+        # Read the arguments again: another process may have begun the work since, and it may be polled now.
         columns = (NodeWork.id, NodeWork.kind, NodeWork.arguments)
         mine = session.execute(select(*columns).where(NodeWork.id.in_(ids), NodeWork.claimed_by == process))
         return {row.id: row for row in mine}

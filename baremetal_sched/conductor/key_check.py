@@ -1,4 +1,4 @@
-"""Passwords of management controllers that everyone who reads the database can read."""
+"""A warning if passwords of management controllers are stored unencrypted."""
 
 import structlog
 from sqlalchemy import func, select
@@ -15,7 +15,7 @@ _WITH_PASSWORDS = ("ipmi", "redfish")
 
 
 def warn(database: Database, settings: Settings) -> None:
-    """Warn if nodes have passwords and there is no key to encrypt them with. Raises DatabaseAway."""
+    """Warn if nodes have passwords and no encryption key is configured. Raises DatabaseAway."""
     if settings.database.secrets_key_file:
         return
 

@@ -1,4 +1,4 @@
-"""PostgreSQL tells of new work at once (LISTEN, NOTIFY); on other databases a conductor looks for it now and then."""
+"""PostgreSQL's notifications of new work (LISTEN, NOTIFY). On other databases a conductor polls."""
 
 import threading
 from collections.abc import Callable
@@ -14,25 +14,25 @@ from baremetal_sched.conductor.host import Host
 
 log = structlog.get_logger(__name__)
 
-#: How often the listener looks whether it is to stop, in seconds.
+#: Seconds between two checks whether the listener is to stop.
 _TICK = 0.5
 
 
 def listen(host: Host, wake: Callable[[], None], stop: threading.Event) -> None:
-    """Call ``wake`` whenever work is requested of this conductor, until ``stop`` is set.
+    """Call ``wake`` whenever work is requested from this conductor, until ``stop`` is set.
 
-    A connection that is lost is made anew. Returns at once on databases that cannot tell.
+    Lost connections are replaced. Returns at once on databases without notifications.
     """
     if host.database.engine.dialect.name != "postgresql":
         return
-    import psycopg  # which users of other databases need not have
+    import psycopg  # not installed with other databases
 
     while not stop.is_set():
         try:
             with closing(_connect(host)) as connection:
                 connection.execute(f"LISTEN {CHANNEL}")
                 log.info("listening for work", conductor=host.name)
-                wake()  # for what was requested before
+                wake()  # for earlier requests
                 while not stop.is_set():
                     for notification in connection.notifies(timeout=_TICK, stop_after=1):
                         if notification.payload == host.name:
@@ -43,7 +43,7 @@ def listen(host: Host, wake: Callable[[], None], stop: threading.Event) -> None:
 
 
 def _connect(host: Host) -> Any:
-    """A connection of its own, that the pool does not know any more."""
+    """Return a connection that is detached from the pool."""
     pooled = host.database.engine.raw_connection()
     connection: Any = pooled.driver_connection
     pooled.detach()

@@ -1,4 +1,4 @@
-"""Active nodes that came from another conductor: this one prepares its own host for them."""
+"""Take-over of active nodes from other conductors."""
 
 from functools import partial
 
@@ -12,15 +12,15 @@ from baremetal_sched.db.models import Node
 
 log = structlog.get_logger(__name__)
 
-#: How many nodes are taken over in one transaction.
+#: Number of nodes taken over in one transaction.
 _CHUNK = 1000
 
 
 def take_over(host: Host) -> None:
-    """Take over the active nodes that the ring gives this conductor now, and that another has looked after so far.
+    """Take over the active nodes that the ring now assigns to this conductor.
 
-    No interface of this release keeps anything on a conductor's own host, so there is nothing to prepare; what remains
-    is to note who looks after the node.
+    No interface of this release keeps anything on a conductor's own host, so there is nothing to prepare; only the
+    node's conductor is recorded.
     """
     foreign = and_(
         Node.provision_state == states.ACTIVE,

@@ -1,4 +1,4 @@
-"""Which call of a driver a piece of work waits for, and since when: a machine may be slow, or never answer."""
+"""Records which driver call a work item waits for, and since when: a machine may be slow, or never answer."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ from baremetal_sched.drivers import progress
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.errors.baremetal import CallGivenUp
 
-#: Seconds after which a call that goes on makes sure that the work was not taken away.
+#: Seconds after which a running call checks whether the work was taken over.
 _LOOK_EVERY = 5.0
 
 #: See ``NotedCalls.calling``.
@@ -23,8 +23,8 @@ IsLost = Callable[[float], bool | None]
 
 @dataclass(frozen=True)
 class NotedCall:
-    """A call that goes on: its name, such as ``power.set_power_state``, when it began, and when it last showed a sign
-    of life (both monotonic)."""
+    """A running call: its name, such as ``power.set_power_state``, its start, and its last sign of life (both
+    monotonic)."""
 
     name: str
     begun: float
@@ -32,10 +32,10 @@ class NotedCall:
 
 
 class NotedCalls:
-    """The calls of one piece of work, one after the other.
+    """The calls of one work item, one after the other.
 
-    ``extra_seconds`` is what the work may take longer than others, by request. ``reserved`` has the other nodes that
-    were reserved for it, by the ids of the work on them.
+    ``extra_seconds`` is how much longer the work may take, as requested. ``reserved`` has the other nodes reserved for
+    it, by the ids of the work on them.
     """
 
     def __init__(self) -> None:
@@ -48,23 +48,22 @@ class NotedCalls:
 
     @property
     def current(self) -> NotedCall | None:
-        """The call that the work waits for; None if it waits for none."""
+        """Return the call that the work waits for, or None."""
         with self._lock:
             return self._current
 
     def takes_longer_than(self, seconds: float) -> bool:
-        """Return whether the work has been waiting for one call for so long."""
+        """Return whether the work has been waiting for one call for this many seconds."""
         call = self.current
         return call is not None and time.monotonic() - call.begun > seconds
 
     def is_silent_for(self, seconds: float) -> bool:
-        """Return whether the call that the work waits for has shown no sign of life for so long: see
-        ``drivers.progress``."""
+        """Return whether the current call has shown no sign of life for this many seconds: see ``drivers.progress``."""
         call = self.current
         return call is not None and time.monotonic() - call.heard > seconds
 
     def give_up(self) -> None:
-        """Let calls that come back late do nothing more to the machine."""
+        """Prevent calls that return late from doing anything more to the machine."""
         with self._lock:
             self._is_given_up = True
 
@@ -85,10 +84,11 @@ class NotedCalls:
 
     @contextmanager
     def calling(self, name: str, is_lost: IsLost = lambda seconds: False) -> Iterator[None]:
-        """Note that a driver is being called.
+        """Record that a driver is being called.
 
-        If the call goes on for long ``is_lost`` is asked now and then whether the work was taken away. It is given the
-        seconds since it certainly was not, and returns None if nobody can say, which is nothing to worry about yet.
+        During a long call, ``is_lost`` is called now and then to check whether the work was taken over. Its argument is
+        the seconds since it certainly was not; it returns None if this cannot be determined, which has no consequences
+        yet.
         """
         now = time.monotonic()
         with self._lock:
@@ -103,7 +103,7 @@ class NotedCalls:
 
 
 class NotedDriver(Driver):
-    """The interfaces of a machine, whose calls are noted."""
+    """The interfaces of a machine, with their calls recorded."""
 
     def __init__(self, machine: Machine, calls: NotedCalls, is_lost: IsLost) -> None:
         super().__init__(machine)
@@ -123,7 +123,7 @@ class NotedDriver(Driver):
 
 
 class _NotedInterface:
-    """Stands for an interface; what is called is noted."""
+    """A proxy of an interface that records its calls."""
 
     def __init__(self, interface: Any, kind: str, calls: NotedCalls, is_lost: IsLost) -> None:
         self._interface = interface

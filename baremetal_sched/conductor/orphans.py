@@ -1,7 +1,7 @@
-"""Nodes that somebody was working on who does no more: they are freed, and what was going on has failed.
+"""Nodes reserved by a conductor that is gone: they are freed, and the work on them has failed.
 
-Work that was requested and that nobody has begun is as good as new: it is done all the same. So is work that is polled:
-the machine is at its step by itself, and any conductor can ask it how far it is.
+Work that was requested but not begun is done normally. So is polled work: the machine runs the step by itself, and any
+conductor can ask for its progress.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,7 +19,7 @@ from baremetal_sched.db.models import Node, NodeWork
 
 log = structlog.get_logger(__name__)
 
-#: How many nodes are freed, or taken over, at the same time.
+#: Number of nodes that are freed or taken over concurrently.
 _AT_ONCE = 4
 
 _CAN_NOT_BE_RESUMED = "The {state} state can't be resumed by conductor %s. Moving to fail state."
@@ -34,8 +34,8 @@ _CAN_GO_ON = select(NodeWork.id).where(NodeWork.node_id == Node.id, work.CAN_BE_
 
 
 def release(host: Host) -> None:
-    """Free the nodes of this conductor that are reserved for one that is dead, be they in maintenance or not; what that
-    one has not begun, and what is polled, this one does."""
+    """Free the nodes of this conductor that are reserved by a dead one, in maintenance or not. This conductor takes
+    over work that was not begun, and polled work."""
     orphan = releasing.is_orphan(host.settings.conductor.heartbeat_timeout)
     begun = and_(orphan, ~_CAN_GO_ON.exists())
     _release(host, host.own(begun), begun, _TAKE_OVER)
@@ -43,7 +43,7 @@ def release(host: Host) -> None:
 
 
 def release_before_start(host: Host) -> None:
-    """Release reservations left by a previous process with this conductor's host name. What that one polled goes on."""
+    """Release reservations left by a previous process with this conductor's host name. Its polled work continues."""
     why = Why(
         power="Pending power operation was aborted due to conductor restart",
         provisioning=_CAN_NOT_BE_RESUMED % host.name,
@@ -55,8 +55,8 @@ def release_before_start(host: Host) -> None:
 
 
 def release_after_stop(host: Host, process: str) -> None:
-    """Free the nodes that this conductor, which is ``process``, leaves unfinished; not those of one that has been
-    started under the same name already, and not those that are polled: somebody will go on with them."""
+    """Free the nodes that this conductor, which is ``process``, leaves unfinished, except those of a new process with
+    the same host name, and those that are polled: another conductor continues with them."""
     of_another = select(NodeWork.id).where(NodeWork.node_id == Node.id, NodeWork.claimed_by != process)
     why = Why(
         power="Pending power operation was aborted because the conductor was stopped",
@@ -99,13 +99,13 @@ def _release(host: Host, node_ids: list[int], condition: ColumnElement[bool], wh
 
 
 def _for_each(node_ids: Iterable[int], action: Callable[[int], None]) -> None:
-    """Do it, with several nodes at the same time, for somebody is waiting for each. An error is raised in the end."""
+    """Run the action for several nodes concurrently, as requests wait for each of them. Raises an error at the end."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         list(pool.map(action, node_ids))
 
 
 def fail_unfinished(host: Host) -> None:
-    """Fail the nodes of this conductor that somebody should be working on and nobody is."""
+    """Fail the nodes of this conductor that are in a state of work in progress without any work."""
     for state in sorted(state_machine.TRANSIENT):
         unfinished = and_(Node.reservation.is_(None), Node.provision_state == state)
         reason = (_CAN_NOT_BE_RESUMED % host.name).format(state=state)
@@ -113,4 +113,4 @@ def fail_unfinished(host: Host) -> None:
             host.database.write(
                 partial(releasing.fail, node_id=node_id, condition=unfinished, conductor=host.name, reason=reason)
             )
-            log.warning("failed a node that nobody works on", conductor=host.name, node_id=node_id, state=state)
+            log.warning("failed an abandoned node", conductor=host.name, node_id=node_id, state=state)

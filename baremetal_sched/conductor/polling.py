@@ -1,7 +1,7 @@
-"""Polling: a step that the machine is busy with by itself holds no worker; its driver is asked how far that is.
+"""Polling: a step that a machine runs by itself occupies no worker; its driver is asked for the progress.
 
-Meanwhile the node stays reserved, and the step is its current step. What the driver is to remember is kept with the
-work, so any conductor can ask.
+Meanwhile the node stays reserved, and the step is its current step. What the driver needs to remember is stored with
+the work, so any conductor can poll.
 """
 
 import time
@@ -20,7 +20,7 @@ from baremetal_sched.errors import InvalidValue, SchedulerError, UnavailableErro
 
 @dataclass(frozen=True)
 class Done:
-    """A step, what came of it, and the seconds that it took until now. ``since``: when a step that was polled began."""
+    """A step, its effect, and the seconds that it has taken so far. ``since``: the start of a polled step."""
 
     step: Planned
     effect: Effect
@@ -29,7 +29,7 @@ class Done:
 
 
 def postpone(task: Task, done: Done, seconds: float, change: Change) -> None:
-    """Change the node, and let the driver be asked ``seconds`` from now how far the step is.
+    """Change the node, and poll the step again in ``seconds``.
 
     Raises InvalidValue if the step has taken too long, WorkLost, and LastingConflict.
     """
@@ -45,7 +45,7 @@ def postpone(task: Task, done: Done, seconds: float, change: Change) -> None:
 
 
 def ask(task: Task) -> Done:
-    """Ask how far the step of work that is polled is. Raises InvalidValue if the step has failed."""
+    """Ask for the progress of the polled step. Raises InvalidValue if the step has failed."""
     step, since = task.job.arguments["step"], task.job.arguments["since"]
     now, begun = task.job.read(_now), time.monotonic()
     effect = NOTHING if step["step"] == step_plans.WAIT else _poll(task, step)

@@ -13,7 +13,7 @@ from baremetal_sched.errors import SchedulerError
 
 
 def do(job: Job) -> None:
-    """Bring the node's power to ``target``, and write down how that ended."""
+    """Bring the node to the power state ``target``, and record the result."""
     try:
         bring(job, job.arguments["target"], job.arguments["timeout"])
     except WorkLost:
@@ -21,9 +21,9 @@ def do(job: Job) -> None:
 
 
 def bring(job: Job, target: str, timeout: int | None) -> Exception | None:
-    """Bring the node's power to ``target``, write down how that ended, and free the node: the work is done.
+    """Bring the node to the power state ``target``, record the result, and free the node, which finishes the work.
 
-    Returns what went wrong, if something did. Raises WorkLost.
+    Returns the error, if any. Raises WorkLost.
     """
     outcome: Effect | str
     failure: Exception | None = None
@@ -31,7 +31,7 @@ def bring(job: Job, target: str, timeout: int | None) -> Exception | None:
         outcome = _act(job, target, timeout)
     except WorkLost:
         raise
-    except Exception as error:  # a driver may fail in any way; the node has to say so and be freed
+    except Exception as error:  # a driver may raise anything; the node has to report it and be freed
         failure = error
         known = isinstance(error, SchedulerError)
         if not known:
@@ -48,15 +48,15 @@ def _act(job: Job, target: str, timeout: int | None) -> Effect:
     machine = _hold(job, target)
     job.log.info("work begins", kind=job.kind)
     if relatives.bring_first(job, machine, target, lambda led: bring(led, target, timeout)):
-        machine = _hold(job, target)  # that may have taken long
+        machine = _hold(job, target)  # which may have taken long
     job.calls.extra_seconds = timeout or 0
     return job.switch(machine, target, timeout)
 
 
 def reach(job: Job, machine: Machine, target: str) -> Effect:
-    """Bring the power of a machine, on whose node other work is going on, to ``target``: on, or off.
+    """Bring a machine to the power state ``target`` (on or off) during other work on its node.
 
-    Raises WorkLost, and what relatives and drivers raise.
+    Raises WorkLost, and what parents, children and drivers raise.
     """
     relatives.bring_first(job, machine, target, lambda led: bring(led, target, None))
     return job.switch(machine, target)

@@ -1,7 +1,7 @@
-"""Comparing the power states of nodes with their machines.
+"""Comparison of the recorded power states with the machines.
 
-No round waits for machines that are slow. One that does not answer at all has failed when the next round begins, and
-its address is left alone for a while.
+No round waits for slow machines. A machine that does not answer at all has failed when the next round begins, and its
+address is not contacted for a while.
 """
 
 import math
@@ -27,17 +27,17 @@ from baremetal_sched.masking import mask_text
 
 log = structlog.get_logger(__name__)
 
-#: How long an address is left alone at first, in intervals between rounds: for the next one.
+#: Initial back-off from an address, in intervals between rounds: it skips the next one.
 _PAUSE_IN_INTERVALS = 1.5
 
-#: What to do about the state that was found (None: unknown, with the reason), with the node locked.
+#: Reacts to the state that was found (None: unknown, with the reason), with the node locked.
 React = Callable[[Session, Node, str | None, str], None]
 
 
 def synchronize(host: Host) -> None:
-    """Compare the power of this conductor's nodes with their machines, where a machine can be asked.
+    """Compare the power states of this conductor's nodes with their machines, where a machine can be queried.
 
-    Left out are nodes that are reserved, enrolled only, or in maintenance.
+    Nodes that are reserved, in the state enroll, or in maintenance are skipped.
     """
     compared = and_(
         Node.maintenance == false(),
@@ -52,7 +52,7 @@ def synchronize(host: Host) -> None:
 
 
 def recover(host: Host) -> None:
-    """Look again after nodes that are in maintenance because their power could not be read or set."""
+    """Retry nodes that are in maintenance because their power could not be read or set."""
     failed = and_(Node.maintenance == true(), Node.fault == states.POWER_FAILURE)
     _ask_all(host, failed, lambda session, node, found, why: power_sync.recover(session, node, found, host.name))
 
@@ -71,7 +71,7 @@ def _ask_all(host: Host, condition: ColumnElement[bool], react: React) -> None:
 
 
 class _Inquiry:
-    """Asks one machine, without any lock, and reacts if its node is still as it was."""
+    """Queries one machine without any lock, and reacts if its node is unchanged."""
 
     def __init__(self, host: Host, node_id: int, condition: ColumnElement[bool], react: React) -> None:
         self._host = host
@@ -82,7 +82,7 @@ class _Inquiry:
         self._revision = 0
 
     def ask(self, question: Question) -> None:
-        """Ask, unless the machine is left alone for now."""
+        """Query the machine, unless it is backed off from."""
         machine = self._machine = self._host.database.read(self._find)
         if machine is None or not self._host.back_off.is_due(addresses_of(machine)):
             return
@@ -100,7 +100,7 @@ class _Inquiry:
             self._write(found, why)
 
     def give_up(self) -> None:
-        """Nobody knows the machine's power: its driver does not come back."""
+        """Record that the power state is unknown, as the driver does not return."""
         if self._machine is not None:
             log.warning("a machine does not answer", node=self._machine.uuid)
             self._note_silence(self._machine)
@@ -136,7 +136,7 @@ class _Inquiry:
 
 
 def _power_state(machine: Machine) -> tuple[str | None, str]:
-    """Return the state; None, and why, if the driver cannot say. Raises OSError, MachineUnreachable."""
+    """Return the state; None and the reason if the driver cannot tell. Raises OSError, MachineUnreachable."""
     try:
         return Driver(machine).power.get_power_state(machine), ""
     except (OSError, MachineUnreachable):
@@ -144,6 +144,6 @@ def _power_state(machine: Machine) -> tuple[str | None, str]:
     except SchedulerError as error:
         log.warning("cannot read a power state", node=machine.uuid, reason=str(error))
         return None, str(error)
-    except Exception:  # a driver may fail in any way
+    except Exception:  # a driver may raise anything
         log.exception("driver failed", node=machine.uuid)
         return None, "Its driver failed."

@@ -1,4 +1,4 @@
-"""Resource providers that somebody changed behind their nodes' backs: that is undone, and reported."""
+"""Repair of resource providers of nodes that clients have changed."""
 
 from functools import partial
 
@@ -12,7 +12,7 @@ log = structlog.get_logger(__name__)
 
 
 def reconcile(host: Host) -> None:
-    """Bring the providers of this conductor's nodes back to what the nodes say."""
+    """Restore the providers of this conductor's nodes to what the nodes determine, and report what differed."""
     for node_id in host.database.snapshot(lambda session: host.select_own(session, reconciliation.drifted(session))):
         try:
             undone = host.database.write(partial(reconciliation.reconcile, node_id=node_id, conductor=host.name))

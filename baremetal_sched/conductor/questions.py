@@ -1,4 +1,4 @@
-"""Asking many machines the same, of which some are slow and some never answer."""
+"""Queries of many machines, some of which are slow or never answer."""
 
 import threading
 import time
@@ -8,12 +8,12 @@ from functools import partial
 
 from baremetal_sched.conductor.threads import spawn
 
-#: Seconds after which a question is left to itself: the next machine is asked meanwhile.
+#: Seconds after which a query no longer delays others: the next machine is queried meanwhile.
 _PATIENCE = 1.0
 
 
 class Question:
-    """What one machine is asked. ``begun`` is when its driver was called, None until then."""
+    """The query of one machine. ``begun`` is when its driver was called; None until then."""
 
     def __init__(self, ask: Callable[["Question"], object], give_up: Callable[[], object]) -> None:
         self.begun: float | None = None
@@ -24,36 +24,36 @@ class Question:
 
     @property
     def is_over(self) -> bool:
-        """Has it been answered?"""
+        """Return whether the query is finished."""
         return self._future.done()
 
     def patience_left(self) -> float:
-        """Return for how many seconds it keeps others waiting; 0 if it is over."""
+        """Return for how many more seconds it delays others; 0 if it is finished."""
         return 0.0 if self.is_over else max(0.0, self._asked + _PATIENCE - time.monotonic())
 
     def await_answer(self, others: list["Question"], seconds: float) -> None:
-        """Wait until this one or one of the others is over."""
+        """Wait until this query or one of the others is finished."""
         wait([each._future for each in (self, *others)], seconds, FIRST_COMPLETED)
 
     def error(self) -> BaseException | None:
-        """Return what its thread raised, once it is over."""
+        """Return what the thread raised, once it is finished."""
         return self._future.exception() if self.is_over else None
 
     def give_up(self) -> None:
-        """Do what has to be done about a machine that never answered. What it says later does not count."""
+        """Handle a machine that never answered. A later answer is ignored."""
         self.is_given_up = True
         self._give_up()
 
 
 class Questions:
-    """The open questions. A machine is not asked again while one to it is open."""
+    """The open queries. At most one is open for each machine."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open: dict[int, Question] = {}
 
     def give_up(self, timeout: float) -> None:
-        """Give up the questions that no driver has answered for ``timeout`` seconds."""
+        """Give up the queries that have been unanswered for ``timeout`` seconds."""
         latest = time.monotonic() - timeout
         for key, question in self._snapshot().items():
             if not question.is_over and question.begun is not None and question.begun <= latest:
@@ -61,10 +61,10 @@ class Questions:
                 question.give_up()
 
     def ask(self, key: int, ask: Callable[[Question], object], give_up: Callable[[], object], *, most: int) -> None:
-        """Ask the machine ``key`` by calling ``ask`` in a thread, as soon as fewer than ``most`` are being asked.
+        """Query the machine ``key`` by calling ``ask`` in a thread, once fewer than ``most`` queries are open.
 
-        Those that take long do not count. If the machine never answers ``give_up`` is called some day, by the method of
-        this name. Raises what ``ask`` raised for a machine that was asked before.
+        Slow queries do not count. If the machine never answers, ``give_up`` is called by the method of this name.
+        Raises what an earlier ``ask`` raised.
         """
         while len(waiting := self._in_time()) >= most:
             self._await_one(waiting)
@@ -73,12 +73,12 @@ class Questions:
                 self._open[key] = Question(ask, give_up)
 
     def finish(self) -> None:
-        """Wait for those that do not take long. Raises what ``ask`` raised."""
+        """Wait for all queries except slow ones. Raises what ``ask`` raised."""
         while waiting := self._in_time():
             self._await_one(waiting)
 
     def _in_time(self) -> list[Question]:
-        """Forget the questions that are over; return the open ones that others wait for."""
+        """Remove the finished queries; return the open ones that are not slow."""
         failure = None
         for key, question in self._snapshot().items():
             if question.is_over:

@@ -1,8 +1,8 @@
-"""The power of parents and children, which comes before that of the node that is switched.
+"""Power of parents and children, which are switched before the node itself.
 
-They are switched by the conductor of that node, whoever owns them, in the same thread; each is reserved for it
-meanwhile, by a piece of work of its own. Nobody waits for ever for a reservation: with two conductors that want each
-other's node one gives up, or both do.
+The conductor of that node switches them in the same thread, even if another one owns them; each is reserved by a work
+item of its own. Waiting for a reservation is limited: if two conductors want each other's nodes, at least one gives
+up.
 """
 
 import time
@@ -26,16 +26,17 @@ from baremetal_sched.errors.baremetal import (
     PowerRefused,
 )
 
-#: Brings the node of such work where it has to be, and frees it; returns what went wrong. Raises WorkLost.
+#: Brings the node of such work to its state, and frees it; returns the error, if any. Raises WorkLost.
 Bring = Callable[[Job], Exception | None]
 
 
 def bring_first(job: Job, machine: Machine, target: str, bring: Bring) -> bool:
-    """Bring the relatives of a node, which is ``machine``, to ``target`` where they have to be there first.
+    """Bring the parents or children of a node, whose machine is ``machine``, to ``target`` where they have to be there
+    first.
 
-    All are reserved before the first is switched, so that one that cannot be keeps them all as they are. False if there
-    was nothing to look after. Raises WorkLost, ParentLocked, ChildLocked, DriverNotFound, PowerRefused, NodeNotFound,
-    and what drivers raise.
+    All are reserved before the first is switched, so that none is changed if one cannot be. Returns False if there were
+    none to switch. Raises WorkLost, ParentLocked, ChildLocked, DriverNotFound, PowerRefused, NodeNotFound, and what
+    drivers raise.
     """
     relatives = job.read(lambda session: power.find_relatives(session, job.node_id, target))
     if not relatives or _power_state(job, machine) == target:
@@ -49,7 +50,7 @@ def bring_first(job: Job, machine: Machine, target: str, bring: Bring) -> bool:
         for each in led:
             _bring(job, each, target, bring)
     finally:
-        for each in led:  # those whose turn did not come
+        for each in led:  # those not reached after an error
             each.finish(lambda session, node: None)
     return True
 
@@ -57,14 +58,14 @@ def bring_first(job: Job, machine: Machine, target: str, bring: Bring) -> bool:
 def _bring(job: Job, led: Job, target: str, bring: Bring) -> None:
     try:
         failure = bring(led)
-    except WorkLost:  # somebody else has the relative now; the work itself may go on to say so
+    except WorkLost:  # another conductor has taken over that node; the work itself may continue and report this
         failure = _locked(job, led.node_uuid, target)
     if failure is not None:
         raise failure
 
 
 def _reserve(job: Job, node_id: int, target: str) -> Job | None:
-    """Work on a relative; None if it needs none, being at ``target``, maybe because somebody else brings it there."""
+    """Reserve a parent or child; None if it is at ``target`` already, or another conductor is bringing it there."""
     options = job.settings.conductor
     for attempt in range(options.node_locked_retry_attempts):
         if attempt:

@@ -1,4 +1,4 @@
-"""``rescue`` and ``unrescue``: into a rescue system, and back."""
+"""``rescue`` and ``unrescue``: boot a rescue system, and return to the instance."""
 
 from sqlalchemy.orm import Session
 
@@ -15,12 +15,12 @@ def rescue(task: Task) -> None:
 
 
 def carry_on(task: Task) -> None:
-    """The rescue system has reported: the node is rescued."""
+    """Finish the rescue after the rescue system has reported."""
     task.end(DONE)
 
 
 def unrescue(task: Task) -> None:
-    """Boot the instance again; the password of the rescue system is of no use any more."""
+    """Boot the instance again, and discard the password of the rescue system."""
     effect = task.driver.rescue.unrescue(task.machine)
 
     def forget(session: Session, node: Node) -> None:

@@ -1,4 +1,4 @@
-"""Going on where a machine waited for an agent, was held, or was busy with a step that is polled."""
+"""Continue work after a machine waited for an agent, was held, or ran a polled step."""
 
 from collections.abc import Callable, Mapping
 
@@ -9,7 +9,7 @@ from baremetal_sched.errors import InvalidValue
 
 
 def resume(task: Task) -> None:
-    """Go on with what is left to be done."""
+    """Continue with the remaining steps."""
     if state_machine.accepts(task.state, state_machine.RESUME):
         if task.machine.clean_step.get("abort_after"):
             raise InvalidValue(message="By request, the cleaning was aborted after the step that was going on.")

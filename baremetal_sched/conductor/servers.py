@@ -1,4 +1,4 @@
-"""What conductors do about servers, between pieces of work on their nodes."""
+"""Updates of servers between work items on their nodes."""
 
 import structlog
 from sqlalchemy import select
@@ -17,13 +17,13 @@ log = structlog.get_logger(__name__)
 
 
 def follow_up_all(host: Host) -> None:
-    """Do what is to be done about the servers on this conductor's nodes."""
+    """Update the servers on this conductor's nodes."""
     for node_id in host.own(follow_up.IS_PENDING):
         _follow_up(host.database, host.settings, node_id)
 
 
 def follow_up_job(job: Job) -> None:
-    """A piece of work is done: do at once what is to be done about the server on its node."""
+    """Update the server on the node of a finished work item at once."""
 
     def is_pending(session: Session) -> bool:
         query = select(Node.id).where(Node.id == job.node_id, follow_up.IS_PENDING)

@@ -17,7 +17,7 @@ _KIND: Kind = "service"
 
 
 def service(task: Task) -> None:
-    """Do the steps that the client named."""
+    """Run the steps that the client named."""
     arguments, driver = task.job.arguments, task.driver
     try:
         steps = step_plans.requested(driver, _KIND, arguments["steps"])
@@ -44,7 +44,7 @@ def service(task: Task) -> None:
 
 
 def carry_on(task: Task, steps: Sequence[Planned]) -> None:
-    """Do the steps that are left; then the node is active again."""
+    """Run the remaining steps; then the node is active again."""
     if not stepping.run(task, _KIND, steps):
         return
     torn_down = stepping.tear_down(task, _KIND, task.driver.deploy.tear_down_service)

@@ -1,7 +1,7 @@
-"""Which steps cleaning, deploying or servicing a machine is made of, and in which order.
+"""Plans: which steps cleaning, deploying or servicing a machine consists of, and in which order.
 
-A planned step is a JSON object, for it is kept with the node and shown: ``interface``, ``step``, ``args``, ``priority``
-and ``abortable``.
+A planned step is a JSON object, for it is stored with the node and shown: ``interface``, ``step``, ``args``,
+``priority`` and ``abortable``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ Planned = dict[str, Any]
 
 HOLD = "hold"
 WAIT = "wait"
-#: Steps that any machine has, whatever the interface that a client names with them.
+#: Steps of every machine, for any interface that a client names with them.
 POWER_STEPS = {"power_on": "power on", "power_off": "power off", "reboot": "rebooting"}
 RESERVED = (HOLD, WAIT, *POWER_STEPS)
 
@@ -25,23 +25,23 @@ _WAIT_ARGUMENTS = {"seconds": Argument("Seconds to wait; without it, until an ag
 
 
 def automated(driver: Driver, kind: Kind) -> list[Planned]:
-    """The steps that are done without being asked for."""
+    """Return the steps that run without being requested."""
     return [_planned(step, {}, step.priority) for step in driver.steps(kind) if step.priority > 0]
 
 
 def requested(driver: Driver, kind: Kind, wanted: Sequence[Mapping[str, Any]]) -> list[Planned]:
-    """The steps that a client named, in the order in which he named them; ``order``, where given, comes first.
+    """Return the steps that a client named, in that order; those with ``order`` come first, sorted by it.
 
-    Raises InvalidValue if the machine lacks one of them, or if one does not take its arguments.
+    Raises InvalidValue if the machine lacks one of them, or if one does not accept its arguments.
     """
     return [_find(driver, kind, each) for each in sorted(wanted, key=lambda each: int(each.get("order", 0)))]
 
 
 def deployment(driver: Driver, *layers: Iterable[Mapping[str, Any]]) -> list[Planned]:
-    """The machine's own steps of a deployment, overridden and completed by ``layers``, the last one the strongest.
+    """Return the machine's own deployment steps, overridden and extended by ``layers``; later layers take precedence.
 
-    A priority of 0 leaves a step out. What the machine lacks is left out too, as Ironic does it. Raises InvalidValue if
-    a step does not take its arguments.
+    Steps with a priority of 0, and steps that the machine lacks, are left out, as in Ironic. Raises InvalidValue if a
+    step does not accept its arguments.
     """
     known = {(step.interface, step.step): step for step in driver.steps("deploy")}
     plan = {key: _planned(step, {}, step.priority) for key, step in known.items()}
@@ -59,7 +59,7 @@ def deployment(driver: Driver, *layers: Iterable[Mapping[str, Any]]) -> list[Pla
 
 
 def requiring_agent(driver: Driver, kind: Kind, steps: Iterable[Planned]) -> list[Planned]:
-    """Those of ``steps``, of cleaning or servicing, that need an agent on the machine."""
+    """Return the ``steps`` of cleaning or servicing that need an agent on the machine."""
     known = {(step.interface, step.step): step.requires_ramdisk for step in driver.steps(kind)}
     return [step for step in steps if _requires_agent(step, known)]
 
@@ -71,7 +71,7 @@ def _requires_agent(step: Planned, known: Mapping[tuple[str, str], bool]) -> boo
 
 
 def name_of(step: Planned) -> str:
-    """A step as people call it."""
+    """Return the name of a step for messages."""
     return f"{step['interface']}.{step['step']}"
 
 

@@ -1,6 +1,6 @@
-"""Going through steps, one after the other: each begins with a fenced write, so whoever lost the work begins none.
+"""Execution of steps in order: each begins with a fenced write, so a conductor that lost the work begins none.
 
-A step that the machine is busy with by itself is polled, and holds no worker: see ``polling``.
+A step that the machine runs by itself is polled, and occupies no worker: see ``polling``.
 """
 
 import time
@@ -21,9 +21,9 @@ from baremetal_sched.errors import InvalidValue, SchedulerError, UnavailableErro
 
 
 def run(task: Task, kind: Kind, steps: Sequence[Planned]) -> bool:
-    """Do ``steps``, after the one that is polled, if this is the time to ask how far that is.
+    """Run ``steps``, after the step that is polled, if its progress is due to be checked.
 
-    False if the machine now waits, is busy by itself, or is held: then there is nothing more to do for now.
+    Returns False if the machine now waits, runs a step by itself, or is held, so that the work pauses.
     """
     left = list(steps)
     done = polling.ask(task) if task.job.kind == work.POLL else None
@@ -38,7 +38,7 @@ def run(task: Task, kind: Kind, steps: Sequence[Planned]) -> bool:
 
 
 def _pauses(task: Task, kind: Kind, done: Done, left: Sequence[Planned]) -> bool:
-    """Leave the machine to itself, or held, after a step, if that is what the step leads to."""
+    """Pause after a step, if its effect requires that; return whether it does."""
     pausing = _pausing(task, kind, done, left)
     if done.effect.poll_after is not None:
         polling.postpone(task, done, done.effect.poll_after, pausing)
@@ -52,7 +52,7 @@ def _pauses(task: Task, kind: Kind, done: Done, left: Sequence[Planned]) -> bool
 
 
 def tear_down(task: Task, kind: Kind, action: Callable[[Machine], Effect]) -> Effect:
-    """Leave the machine behind when all steps are done. Raises InvalidValue if that does not work."""
+    """Tear down after all steps are done. Raises InvalidValue on failure."""
     try:
         return action(task.machine)
     except UnavailableError:
@@ -64,13 +64,13 @@ def tear_down(task: Task, kind: Kind, action: Callable[[Machine], Effect]) -> Ef
 
 
 def left_over(task: Task, kind: Kind) -> list[Planned]:
-    """The steps that were left when the machine began to wait."""
+    """Return the steps that remained when the machine began to wait."""
     steps: list[Planned] = task.machine.driver_internal_info.get(f"{kind}_steps") or []
     return steps
 
 
 def names_of(steps: Sequence[Planned]) -> str:
-    """Some steps as people call them."""
+    """Return the names of steps for messages."""
     return ", ".join(name_of(step) for step in steps) or "none"
 
 
@@ -116,7 +116,8 @@ def _write_down(task: Task, kind: Kind, session: Session, node: Node, done: Done
 
 
 def _do_logged(task: Task, step: Planned) -> Done:
-    """Do a step. Its log lines are written while the work is held: steps of two conductors that overlap show there."""
+    """Run a step. It is logged while the work is held, so that overlapping steps of two conductors would show in the
+    logs."""
     log = task.job.log.bind(step=name_of(step))
     log.info("step begins")
     begun = time.monotonic()

@@ -1,4 +1,4 @@
-"""A piece of provisioning work while it is done: the machine, and fenced writes to its node."""
+"""A work item of provisioning in progress: the machine, and fenced writes to its node."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,16 +14,16 @@ from baremetal_sched.db.models import Node
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.errors import SchedulerError, UnavailableError
 
-#: A change of a node, made in a transaction of its own.
+#: A change of a node, made within a transaction.
 Change = Callable[[Session, Node], None]
 
 
 class WorkLost(Exception):
-    """The work is no longer this conductor's: nothing may be written, and no step begun."""
+    """This conductor has lost the work: it must not write anything or begin a step."""
 
 
 class Task:
-    """The work, and ``machine``, which is as it was after the last write."""
+    """The work, and ``machine`` as of the last write."""
 
     machine: Machine
 
@@ -34,20 +34,20 @@ class Task:
 
     @property
     def driver(self) -> Driver:
-        """The machine's interfaces."""
+        """Return the machine's interfaces."""
         return self.job.driver(self.machine)
 
     @property
     def state(self) -> str:
-        """The node's provision state."""
+        """Return the node's provision state."""
         return self.machine.provision_state
 
     def write(self, change: Change) -> None:
-        """Change the node, and what scheduling sees of it. Raises WorkLost; LastingConflict if it cannot be written."""
+        """Change the node, and its projection. Raises WorkLost; LastingConflict if it cannot be written."""
         self._keep(self.job.hold(self._write(change), gives_up=True))
 
     def postpone(self, seconds: float, arguments: Mapping[str, Any], change: Change) -> None:
-        """Change the node, and give the work back until it is polled, ``seconds`` from now, with these arguments.
+        """Change the node, and return the work to be polled in ``seconds``, with these arguments.
 
         Raises WorkLost; LastingConflict if that cannot be written.
         """
@@ -55,7 +55,7 @@ class Task:
         self.job.log.info("work is to be polled", seconds=seconds)
 
     def end(self, event: str | None, change: Change | None = None) -> None:
-        """Change the node, move it on by ``event``, if there is one, and free it: the work is done.
+        """Change the node, apply ``event``, if any, to its state, and free it, which finishes the work.
 
         Raises WorkLost; LastingConflict if that cannot be written.
         """
@@ -77,7 +77,7 @@ class Task:
             self.job.log.warning("node is available, but not offered", reasons=reasons)
 
     def fail(self, reason: str) -> None:
-        """The work came to nothing, which is tried until it is written. Raises WorkLost."""
+        """Record that the work has failed, with retries until it is written. Raises WorkLost."""
 
         def note(session: Session, node: Node) -> None:
             outcomes.fail(session, node, reason, conductor=self.job.conductor)
@@ -104,9 +104,9 @@ class Task:
 
 
 def handler(action: Callable[[Task], None]) -> Callable[[Job], None]:
-    """What does a kind of work, from ``action``: if that fails, so does the node.
+    """Return a handler that runs ``action``; if that fails, the node fails.
 
-    While the database is away nothing is written, not even that: the work stays requested, and is begun again.
+    While the database is unavailable nothing is written: the work stays requested, and is begun again.
     """
 
     def do(job: Job) -> None:
@@ -118,7 +118,7 @@ def handler(action: Callable[[Task], None]) -> Callable[[Job], None]:
                 raise
             except SchedulerError as failure:
                 task.fail(str(failure))
-            except Exception as failure:  # a driver may fail in any way; the node has to say so and be freed
+            except Exception as failure:  # a driver may raise anything; the node has to report it and be freed
                 job.log.exception("driver failed")
                 task.fail(f"Unexpected error: {failure!r}")
         except WorkLost:

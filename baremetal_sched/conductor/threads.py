@@ -1,4 +1,4 @@
-"""Threads that nobody has to wait for: one that hangs keeps neither the process nor others from going on."""
+"""Daemon threads: one that hangs does not keep the process alive."""
 
 import threading
 from collections.abc import Callable
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def spawn(action: Callable[[], T], name: str) -> Future[T]:
-    """Run ``action`` in a daemon thread of its own; what it returns or raises is the future's."""
+    """Run ``action`` in a daemon thread of its own; the future gets its result or exception."""
     future: Future[T] = Future()
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""Asynchronous methods of vendors."""
+"""Asynchronous vendor methods."""
 
 from baremetal_sched.baremetal import vendor_passthru
 from baremetal_sched.baremetal.machine import Machine
@@ -7,7 +7,7 @@ from baremetal_sched.errors import SchedulerError
 
 
 def do(job: Job) -> None:
-    """Call the method; its value is lost, and what went wrong becomes the node's last error."""
+    """Call the method. Its result is discarded; an error becomes the node's last error."""
     method, arguments = job.arguments["method"], job.arguments["arguments"]
     error = None
     machine = job.hold(lambda session, node: Machine.of(node, job.settings))
@@ -19,7 +19,7 @@ def do(job: Job) -> None:
         job.driver(machine).vendor.call(machine, method, arguments)
     except SchedulerError as failure:
         error = f"Vendor method {method} failed: {failure}"
-    except Exception as failure:  # a driver may fail in any way; the node has to say so and be freed
+    except Exception as failure:  # a driver may raise anything; the node has to report it and be freed
         job.log.exception("driver failed")
         error = f"Vendor method {method} failed: unexpected {failure!r}"
     kept = job.write(lambda session: vendor_passthru.finish(session, job.id, job.conductor, error))

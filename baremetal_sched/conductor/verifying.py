@@ -1,4 +1,4 @@
-"""``manage``: can the node's machine be reached?"""
+"""``manage``: verify that the node's machine can be reached."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,14 +11,14 @@ from baremetal_sched.conductor.task import Task
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue, SchedulerError, UnavailableError
 
-#: What the management interface may know of the node.
+#: Properties that the management interface may report.
 _BOOT_SETTINGS = ("boot_mode", "secure_boot")
 
 
 def verify(task: Task) -> None:
-    """The node has to have power that can be switched; its power state becomes the one that the driver reports.
+    """Verify that the node's power can be managed, and record the power state that the driver reports.
 
-    So do boot mode, secure boot, settings of the BIOS and firmware, if the driver knows them.
+    Boot mode, secure boot, BIOS settings and firmware are recorded, too, if the driver knows them.
     """
     power, doing = task.driver.power, "validate power driver interface"
     try:
@@ -41,10 +41,10 @@ def verify(task: Task) -> None:
 
 
 def _boot_settings(task: Task) -> Mapping[str, Any]:
-    """What the machine says of how it boots; nothing if it does not say that, which is no reason to fail."""
+    """Return the boot mode and secure boot of the machine; empty if it does not report them, which is not a failure."""
     try:
         found = task.driver.management.get_boot_settings(task.machine)
-    except Exception as error:  # a driver may fail in any way
+    except Exception as error:  # a driver may raise anything
         task.job.log.warning("cannot read boot mode and secure boot", reason=str(error))
         return {}
     return {name: found[name] for name in _BOOT_SETTINGS if name in found}

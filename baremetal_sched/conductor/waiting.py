@@ -1,4 +1,4 @@
-"""Nodes that wait for an agent that does not report: their time is up some day."""
+"""Time-outs of nodes that wait for an agent."""
 
 from datetime import UTC, datetime
 from functools import partial
@@ -13,7 +13,7 @@ from baremetal_sched.db.models import Node
 
 log = structlog.get_logger(__name__)
 
-#: State, the option that says how long a node may be in it, and what is going on there.
+#: State, the option with its time limit, and the operation in progress.
 _WAITS = (
     (states.DEPLOYWAIT, "deploy_callback_timeout", "deploying the node"),
     (states.CLEANWAIT, "clean_callback_timeout", "cleaning the node"),

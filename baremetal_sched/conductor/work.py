@@ -1,4 +1,4 @@
-"""Which work there is, and who does it."""
+"""The kinds of work, and their handlers."""
 
 from collections.abc import Callable
 
@@ -29,8 +29,8 @@ from baremetal_sched.conductor.task import handler
 from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.errors import UnavailableError
 
-#: What does each kind of work: it does all of it, and ends with ``baremetal.work.finish``, whatever happens. The kind
-#: of provisioning work is the state that it begins in.
+#: Handlers by kind of work. A handler does all of the work, and ends with ``baremetal.work.finish`` in any case. The
+#: kind of provisioning work is the state in which it begins.
 HANDLERS: dict[str, Callable[[Job], None]] = {
     POWER: power.do,
     vendor_passthru.KIND: vendor.do,
@@ -51,16 +51,16 @@ HANDLERS: dict[str, Callable[[Job], None]] = {
 
 
 def do(job: Job) -> None:
-    """Do a piece of work. Whatever happens, the node is not left reserved for work that nobody does.
+    """Do a work item. In no case does the node stay reserved without work in progress.
 
-    If the database is away the work stays requested, and is begun again when it is back.
+    If the database is unavailable, the work stays requested, and is begun again later.
     """
     try:
         HANDLERS[job.kind](job)
         servers.follow_up_job(job)
     except UnavailableError as error:
         job.log.warning("work has to wait", reason=str(error))
-    except Exception as error:  # a bug of ours, or work of another release
+    except Exception as error:  # a bug of this service, or work of another release
         job.log.exception("work failed")
         reason = f"Unexpected failure of work of the kind '{job.kind}': {error!r}"
         mine = exists().where(NodeWork.node_id == Node.id, NodeWork.id == job.id)

@@ -1,4 +1,4 @@
-"""The workers of a conductor: a thread for each piece of work, of which those that hang are left to themselves."""
+"""The workers of a conductor: one thread for each work item; threads that hang are abandoned."""
 
 from collections.abc import Callable, Collection
 from concurrent.futures import Future
@@ -15,10 +15,10 @@ from baremetal_sched.conductor.job import Job
 from baremetal_sched.conductor.threads import spawn
 from baremetal_sched.db.models import Node, NodeWork
 
-#: Seconds after which a call of a driver takes no worker any more: another piece of work is begun.
+#: Seconds after which a driver call no longer occupies a worker, so that other work can begin.
 _PATIENCE = 5.0
 
-#: How many threads there may be in all, slow ones included, for each worker.
+#: Maximum number of threads, slow ones included, for each worker.
 _THREADS_PER_WORKER = 8
 
 
@@ -38,7 +38,7 @@ class _Running:
 
 
 class Workers:
-    """Up to ``most`` pieces of work are done at the same time, not counting those whose machines are slow."""
+    """Runs up to ``most`` work items concurrently, not counting those whose machines are slow."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -46,7 +46,7 @@ class Workers:
 
     @property
     def free(self) -> int:
-        """How many pieces of work may be begun."""
+        """Return how many work items may be begun."""
         self._forget_done()
         running = list(self._running.values())
         at_work = sum(not each.is_slow for each in running)
@@ -54,25 +54,25 @@ class Workers:
 
     @property
     def is_idle(self) -> bool:
-        """Is no work being done?"""
+        """Return whether no work is in progress."""
         return all(each.future.done() for each in self._running.values())
 
     def doing(self) -> Collection[int]:
-        """Ids of the work that is being done."""
+        """Return the ids of the work in progress."""
         return list(self._running)
 
     def futures(self) -> list[Future[None]]:
-        """What is being done."""
+        """Return the futures of the work in progress."""
         return [each.future for each in self._running.values()]
 
     def begin(self, job: Job, done: Callable[[], None]) -> None:
-        """Do a piece of work, and call ``done`` afterwards."""
+        """Begin a work item, and call ``done`` afterwards."""
         future = spawn(partial(work.do, job), "conductor-work")
         self._running[job.id] = _Running(job, future)
         future.add_done_callback(lambda _: done())
 
     def give_up_hung(self) -> None:
-        """Fail the work whose driver does not come back, and leave its thread to itself. Raises UnavailableError."""
+        """Fail the work whose driver does not return, and abandon its thread. Raises UnavailableError."""
         self._forget_done()
         for each in list(self._running.values()):
             if each.hangs and not each.future.done():
@@ -84,7 +84,7 @@ class Workers:
 
 
 def _give_up(job: Job) -> None:
-    """Fail the work, unless it has come to an end meanwhile, and with it what it does on other nodes."""
+    """Fail the work, unless it has ended meanwhile, and its work on other nodes."""
     call = job.calls.current
     job.calls.give_up()
     name = call.name if call is not None else "a call"
