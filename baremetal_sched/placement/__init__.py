@@ -1,4 +1,4 @@
-"""The placement engine: resource providers, what they have, who holds it, and what fits a request.
+"""The placement engine: resource providers, inventories, allocations, and the search for allocation candidates.
 
-It knows nothing of nodes; the bare metal side tells it (``baremetal.projection``).
+It does not know nodes; the bare metal side projects them into it (``baremetal.projection``).
 """

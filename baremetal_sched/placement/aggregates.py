@@ -1,4 +1,4 @@
-"""Aggregates: sets of providers that share something, known by UUIDs that a client chooses."""
+"""Aggregates: sets of providers that share something, identified by UUIDs that clients choose."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from baremetal_sched.placement.tables import AGGREGATES
 
 
 def list_aggregates(session: Session, provider_id: int) -> list[str]:
-    """UUIDs of the aggregates that the provider is in, sorted."""
+    """Return the UUIDs of the provider's aggregates, sorted."""
     return list(
         session.scalars(
             select(Aggregate.uuid)
@@ -25,10 +25,10 @@ def list_aggregates(session: Session, provider_id: int) -> list[str]:
 
 
 def replace(session: Session, provider: LockedProvider, uuids: Sequence[str], generation: int | None) -> None:
-    """Make these the provider's aggregates; new ones come into being.
+    """Replace the provider's aggregates; missing ones are created.
 
-    With a ``generation`` it is checked (GenerationConflict) and counted up, even if nothing changes; without, as
-    clients before 1.19 do it, neither.
+    A given ``generation`` is checked (GenerationConflict) and incremented, even if nothing changes. Clients before 1.19
+    give none.
     """
     if generation is not None:
         provider.require_generation(generation, GENERATION_CHANGED)

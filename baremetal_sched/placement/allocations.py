@@ -1,4 +1,4 @@
-"""Allocations: who holds what. Writing them is a claim, all or nothing."""
+"""Allocations of consumers. Writing them is a claim, which succeeds or fails as a whole."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, PROVIDERS
 #: Amounts by provider id and class id.
 _Amounts = dict[tuple[int, int], int]
 
-# Statements of every claim, made once: making one takes longer than running it.
+# Statements of every claim, created once: creating one takes longer than running it.
 _CONSUMERS = (
     select(CONSUMERS.c.uuid, CONSUMERS.c.id, CONSUMERS.c.generation)
     .where(CONSUMERS.c.uuid.in_(bindparam("uuids", expanding=True)))
@@ -38,7 +38,7 @@ _HOLDINGS = select(
     ALLOCATIONS.c.resource_class_id,
     ALLOCATIONS.c.used,
     PROVIDERS.c.root_id,
-    # As the driver has it, which is true or false either way.
+    # The driver's value, which is true or false either way.
     type_coerce(PROVIDERS.c.indivisible, Integer).label("indivisible"),
 ).join_from(ALLOCATIONS, PROVIDERS, PROVIDERS.c.id == ALLOCATIONS.c.provider_id)
 _HELD = _HOLDINGS.where(ALLOCATIONS.c.consumer_id.in_(bindparam("consumers", expanding=True)))
@@ -55,14 +55,14 @@ _NEW_CONSUMER, _NEW_ALLOCATIONS = insert(CONSUMERS), insert(ALLOCATIONS)
 
 
 def write(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str) -> None:
-    """Replace what each of the consumers holds, all or nothing, in the order of checks that Placement has.
+    """Replace the allocations of the consumers, all or nothing, in Placement's order of checks.
 
-    ``unknown_class`` is how the error about a resource class that does not exist begins; ``{consumer}`` in it stands
-    for the consumer. Raises ConsumerConflict, UnknownProvider, UnknownClassInAllocation, InvalidInventory,
-    InventoryConstraint, CapacityExceeded and TreeHeld. A claim that loses a race against another raises
-    StaleDataError, and the edge runs it again.
+    ``unknown_class`` is the beginning of the error message for an unknown resource class; ``{consumer}`` in it is
+    replaced by the consumer. Raises ConsumerConflict, UnknownProvider, UnknownClassInAllocation, InvalidInventory,
+    InventoryConstraint, CapacityExceeded and TreeHeld. A claim that loses a race against another raises StaleDataError,
+    and the edge retries it.
     """
-    # A connection does less for each statement than a session, and there are no entities here.
+    # A connection does less work per statement than a session, and there are no entities here.
     connection = connection_of(writer)
     entered = _enter_consumers(connection, requests)
     single = entered and single_claim.is_single(requests)
@@ -80,7 +80,7 @@ def write(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str)
     trees.take(connection, wanted, {uuid: held.get(consumer.id, {}) for uuid, consumer in consumers.items()})
     for key, amount in released.items():
         growth[key] = growth.get(key, 0) - amount
-    # Providers first, then inventories, each in the order of their ids: the same order everywhere, so few deadlocks.
+    # Providers first, then inventories, each ordered by id: the same order everywhere avoids most deadlocks.
     touched = _touched(requests, wanted, held, consumers)
     _bump_providers(connection, touched - trees.roots.keys())
     trees.confirm(connection, counted=touched)
@@ -90,13 +90,14 @@ def write(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str)
 
 
 def check(writer: Writer, requests: Sequence[ConsumerWrite]) -> None:
-    """The first checks of ``write``, for who has others after them. Raises ConsumerConflict, UnknownProvider."""
+    """Run the first checks of ``write``, for callers with checks of their own after them. Raises ConsumerConflict,
+    UnknownProvider."""
     _lock_consumers(writer, requests)
     stock.require_providers(writer, requests)
 
 
 def _enter_consumers(connection: Connection, requests: Sequence[ConsumerWrite]) -> dict[str, int]:
-    """The ids of new consumers, by UUID: those that nobody is to know yet, and nobody does."""
+    """Return the ids of new consumers by UUID: those expected not to exist, and that do not."""
     entered = {}
     for request in requests:
         if request.generation is None and any(request.allocations.values()):
@@ -107,7 +108,7 @@ def _enter_consumers(connection: Connection, requests: Sequence[ConsumerWrite]) 
 
 
 def _lock_consumers(writer: Writer, requests: Sequence[ConsumerWrite]) -> dict[str, Any]:
-    """Those that exist, by UUID. Raises ConsumerConflict if one is not at the generation that it should have."""
+    """Lock the existing consumers and return them by UUID. Raises ConsumerConflict for an unexpected generation."""
     if not requests:
         return {}
     rows = writer.execute(_CONSUMERS, {"uuids": [request.uuid for request in requests]})
@@ -134,7 +135,7 @@ def _wanted(request: ConsumerWrite, stocks: Stocks) -> _Amounts:
 
 
 def _held(writer: Writer, consumer_ids: Sequence[int], trees: Trees) -> dict[int, _Amounts]:
-    """What the consumers hold now, by consumer id; ``trees`` takes note of where."""
+    """Return what the consumers hold now, by consumer id; their providers are added to ``trees``."""
     held: dict[int, _Amounts] = {}
     if consumer_ids:
         rows = writer.execute(_HELD, {"consumers": consumer_ids})
@@ -158,7 +159,8 @@ def _touched(
     held: Mapping[int, _Amounts],
     consumers: Mapping[str, Any],
 ) -> set[int]:
-    """Providers whose generation grows: those named; for a consumer that is emptied, those that it held."""
+    """Return the providers whose generation is incremented: those named and, for a consumer that is emptied, those it
+    held."""
     touched = set()
     for request in requests:
         consumer = consumers.get(request.uuid)
@@ -168,7 +170,7 @@ def _touched(
 
 
 def _bump_providers(writer: Writer, provider_ids: Iterable[int]) -> None:
-    """Count the change. A provider whose tree has just become indivisible is claimed otherwise."""
+    """Increment the generations. A provider whose tree has just become indivisible has to be claimed differently."""
     for provider_id in sorted(provider_ids):
         if not rows_changed(writer.execute(_BUMP, {"provider": provider_id})):
             raise StaleDataError("the tree of the provider was changed meanwhile")
@@ -232,7 +234,7 @@ def _save_consumer(writer: Writer, request: ConsumerWrite, consumer: Any) -> int
 
 
 def release(writer: Writer, consumer_uuid: str) -> None:
-    """Remove all that the consumer holds, and the consumer. Generations of providers stay. Raises NoAllocations."""
+    """Remove the consumer and all its allocations. Generations of providers do not change. Raises NoAllocations."""
     connection = connection_of(writer)
     consumer = kept.run(connection, _CONSUMER, {"uuid": consumer_uuid}).scalar()
     trees = Trees()
@@ -253,7 +255,7 @@ def release(writer: Writer, consumer_uuid: str) -> None:
 
 
 def held_by(session: Session, consumer_uuid: str) -> Rows:
-    """What the consumer holds: provider uuid and generation, class name, used, and the consumer's own columns."""
+    """Return the consumer's allocations: provider uuid and generation, class name, used, and the consumer's columns."""
     return session.execute(
         select(
             ResourceProvider.uuid.label("provider"),
@@ -275,7 +277,7 @@ def held_by(session: Session, consumer_uuid: str) -> Rows:
 
 
 def traits_held_by(session: Session, consumer_uuid: str) -> set[str]:
-    """The traits of the providers of which the consumer holds something."""
+    """Return the traits of the providers from which the consumer has allocations."""
     return set(
         session.scalars(
             select(Trait.name)
@@ -289,7 +291,7 @@ def traits_held_by(session: Session, consumer_uuid: str) -> set[str]:
 
 
 def held_of(session: Session, provider_id: int) -> Rows:
-    """Who holds the provider: consumer uuid and generation, class name, used, created_at."""
+    """Return the provider's allocations: consumer uuid and generation, class name, used, created_at."""
     return session.execute(
         select(
             Consumer.uuid.label("consumer"),

@@ -1,4 +1,4 @@
-"""What a consumer is to hold, as a client writes it."""
+"""The requested allocations of a consumer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Unset(Enum):
-    """What an older client does not say."""
+    """Marks what an older client cannot specify."""
 
     ANY_GENERATION = "the consumer's generation is not checked"
     KEEP_TYPE = "the consumer's type stays as it is"
@@ -14,7 +14,7 @@ class Unset(Enum):
 
 @dataclass
 class ConsumerWrite:
-    """What a consumer is to hold from now on: amounts by class by provider (UUID). Nothing frees it."""
+    """The future allocations of a consumer: amounts by class by provider (UUID). Without any, the consumer is freed."""
 
     uuid: str
     allocations: Mapping[str, Mapping[str, int]]

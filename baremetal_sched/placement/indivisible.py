@@ -1,8 +1,9 @@
-"""Trees that belong to one consumer at a time: a provider that mirrors a node, and all that is below it.
+"""Indivisible trees, which belong to one consumer at a time: a provider that mirrors a node, and all below it.
 
-Where the provider is alone, its one unit sees to that. With children the tree is ``indivisible``: a claim of anything
-in it makes the consumer the ``holder``, in the row of the root, and withholds all inventories of the tree from the
-searches for candidates; so does a node that cannot be had. What others wrote into these inventories stays as it is.
+For a provider without children, its single unit ensures this. With children the tree is ``indivisible``: a claim of
+anything in it makes the consumer the ``holder``, in the row of the root, and withholds all inventories of the tree from
+the searches for candidates; so does a node that is not available. What clients wrote into these inventories stays
+unchanged.
 """
 
 from collections.abc import Collection, Mapping
@@ -49,20 +50,20 @@ _CONSUMERS = (
 
 @dataclass
 class Trees:
-    """The indivisible trees among what a transaction is about: ids of their roots by provider id."""
+    """The indivisible trees among the providers of a transaction: ids of their roots by provider id."""
 
     roots: dict[int, int] = field(default_factory=dict)
 
     def note(self, provider_id: int, root_id: int, indivisible: bool) -> None:
-        """Take note of a provider that was read."""
+        """Add a provider that was read."""
         if indivisible:
             self.roots[provider_id] = root_id
 
     def take(self, writer: Writer, wanted: Mapping[str, Amounts], held: Mapping[str, Amounts]) -> None:
         """Make each consumer that gets more of a tree its holder; ``wanted`` and ``held`` are by consumer.
 
-        A tree may go from one consumer to another of the same request. Raises TreeHeld if the tree is held by another
-        one, or cannot be had.
+        A tree may pass from one consumer to another of the same request. Raises TreeHeld if another consumer holds the
+        tree, or it is not available.
 
         UPDATE resource_providers SET holder = :consumer
         WHERE id = :root AND (holder IS NULL AND NOT withheld OR holder IN (the consumers of the request))
@@ -78,8 +79,8 @@ class Trees:
                 raise TreeHeld(provider=uuid)
 
     def confirm(self, writer: Writer, counted: Collection[int] = ()) -> None:
-        """Keep the providers where they are until the end of the transaction; ``counted`` are those whose generation
-        grows. Raises StaleDataError if one has gone to another tree since it was read.
+        """Keep the providers in their trees until the end of the transaction; ``counted`` are those whose generation is
+        incremented. Raises StaleDataError if one has been moved since it was read.
 
         UPDATE resource_providers SET generation = generation + …, updated_at = … (so that a cluster certifies it)
         WHERE id = :provider AND root_id = :root AND indivisible
@@ -90,7 +91,7 @@ class Trees:
                 raise StaleDataError("the provider went to another tree meanwhile")
 
     def settle(self, writer: Writer) -> None:
-        """Write down what follows from allocations that came or went."""
+        """Update derived columns of the trees after allocations were added or removed."""
         for root in sorted(set(self.roots.values())):
             settle(writer, root)
 
@@ -102,15 +103,15 @@ class Trees:
 
 
 def consumers_in(writer: Writer, root_id: int) -> list[str]:
-    """UUIDs of the consumers that hold something of the tree, sorted."""
+    """Return the UUIDs of the consumers with allocations in the tree, sorted."""
     return list(writer.scalars(_CONSUMERS, {"root": root_id}))
 
 
 def settle(writer: Writer, root_id: int) -> None:
-    """Bring what is kept about a tree in line with its members and with who holds something of it.
+    """Update the derived columns of a tree from its members and their allocations.
 
-    To be called when providers come or go, when inventories are written in an indivisible tree, and when a node whose
-    tree is indivisible can be had or not any more. Nothing happens to a tree that mirrors nothing and never did.
+    To be called when providers are added or removed, when inventories are written in an indivisible tree, and when the
+    availability of the node of an indivisible tree changes. Trees that never mirrored a node are left alone.
     """
     root = writer.execute(select(PROVIDERS).where(PROVIDERS.c.id == root_id).with_for_update()).one()
     rows = writer.execute(select(PROVIDERS.c.id, PROVIDERS.c.indivisible).where(PROVIDERS.c.root_id == root_id))
@@ -130,10 +131,11 @@ def settle(writer: Writer, root_id: int) -> None:
 
 
 def _require_still_there(writer: Writer, root_id: int, consumer: str) -> None:
-    """Raise StaleDataError if the consumer gives back what it holds of the tree at this moment: it may not know of it.
+    """Raise StaleDataError if the consumer is releasing its part of the tree at this moment, as it may not know of this
+    change.
 
-    Whatever changes what a consumer holds has its row locked first, so this waits for the end of it. A cluster needs a
-    write to notice.
+    Every change of a consumer's allocations locks the consumer's row first, so this waits for the end of it. A cluster
+    needs a write to notice.
     """
     touched = writer.execute(update(CONSUMERS).where(CONSUMERS.c.uuid == consumer).values(updated_at=utcnow()))
     if not rows_changed(touched) or consumer not in consumers_in(writer, root_id):
@@ -143,7 +145,7 @@ def _require_still_there(writer: Writer, root_id: int, consumer: str) -> None:
 def _withhold(writer: Writer, members: Collection[int], root: Any, withheld: bool) -> None:
     """UPDATE inventories SET withheld = … WHERE provider_id IN (the members) AND withheld <> …
 
-    Of another class than the one it mirrors, nothing can be claimed of the root.
+    Of the root, only the mirrored class can ever be claimed.
     """
     wanted: Any = int(withheld)
     if root.mirrored_class_id is not None:

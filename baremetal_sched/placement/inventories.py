@@ -1,4 +1,4 @@
-"""What providers have: reading it, and setting it."""
+"""Inventories of providers: reading and writing them."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -28,10 +28,10 @@ from baremetal_sched.errors.placement import (
 from baremetal_sched.placement import indivisible, names
 from baremetal_sched.placement.locked import LockedProvider
 
-#: The parts of an inventory, as documents have them.
+#: The fields of an inventory in documents.
 PARTS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
 
-#: Capacities are kept as integers; beyond this a ratio makes no difference.
+#: Capacities are stored as integers; higher ratios make no difference.
 _LARGEST_CAPACITY = 2**62
 
 GENERATION_CONFLICT = "resource provider generation conflict"
@@ -39,7 +39,7 @@ GENERATION_CONFLICT = "resource provider generation conflict"
 
 @dataclass(frozen=True)
 class Stock:
-    """An inventory as a client writes it, with the defaults of the API."""
+    """An inventory as written by a client, with the API's defaults."""
 
     total: int
     reserved: int = 0
@@ -56,14 +56,14 @@ class Stock:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "Stock":
-        """The inventory in a document that fits the schema; whatever else the document says is passed over."""
-        # JSON's 5.0 is an integer too.
+        """Return the inventory in a document that fits the schema; other members are ignored."""
+        # JSON's 5.0 is an integer, too.
         whole = {part: int(document[part]) for part in PARTS[:-1] if part in document}
         return cls(**whole, allocation_ratio=float(document.get("allocation_ratio", 1.0)))
 
 
 def check(stock: Stock, resource_class: str, provider: str, *, doing: str, may_be_full: bool) -> None:
-    """Raise InventoryInvalid if nothing could ever be had of it. ``may_be_full``: all of it may be reserved."""
+    """Raise InventoryInvalid if nothing could ever be allocated. ``may_be_full``: all of it may be reserved."""
     if stock.capacity < 0 or (stock.capacity == 0 and not may_be_full):
         than = "than total" if may_be_full else "than or equal to total"
         raise InventoryInvalid(
@@ -75,7 +75,7 @@ def check(stock: Stock, resource_class: str, provider: str, *, doing: str, may_b
 
 
 def list_inventories(session: Session, provider_id: int) -> Rows:
-    """The provider's inventories in the order of their classes: name, the PARTS, used, created_at, updated_at."""
+    """Return the provider's inventories, ordered by class: name, the PARTS, used, created_at, updated_at."""
     return session.execute(
         select(
             ResourceClass.name,
@@ -117,10 +117,10 @@ def change(session: Session, provider: LockedProvider, resource_class: str, stoc
 
 
 def replace(session: Session, provider: LockedProvider, stocks: Mapping[str, Stock], generation: int) -> None:
-    """Make ``stocks`` all that the provider has (PUT of the set).
+    """Replace all inventories of the provider with ``stocks`` (PUT of the set).
 
-    Raises GenerationConflict, UnknownClassInInventory, MirrorsNode, InventoryInUse for a class that has to go and is
-    allocated.
+    Raises GenerationConflict, UnknownClassInInventory, MirrorsNode, and InventoryInUse for a removed class with
+    allocations.
     """
     provider.require_generation(generation, GENERATION_CONFLICT)
     ids = names.ids_of_classes(session, stocks)
@@ -133,9 +133,9 @@ def replace(session: Session, provider: LockedProvider, stocks: Mapping[str, Sto
 
 
 def set_exactly(session: Session, provider: LockedProvider, stocks: Mapping[int, Stock]) -> None:
-    """Make ``stocks``, by class id, all that the provider has. Raises InventoryInUse.
+    """Replace all inventories of the provider with ``stocks``, by class id. Raises InventoryInUse.
 
-    The provider of a node keeps what it has. Raises MirrorsNode if ``stocks`` differ in more than what is reserved.
+    The provider of a node keeps its inventory. Raises MirrorsNode if ``stocks`` differ in more than ``reserved``.
     """
     if provider.mirrors_node:
         _require_similar(session, provider, stocks)
@@ -189,9 +189,9 @@ def remove_all(session: Session, provider: LockedProvider) -> None:
 
 
 def says_the_same(session: Session, provider: LockedProvider, stocks: Mapping[str, Stock]) -> bool:
-    """Return whether the provider is that of a node, and has what ``stocks``, by class name, say.
+    """Return whether the provider mirrors a node and its inventory equals ``stocks``, by class name.
 
-    Such a write changes nothing, at whatever generation the client knows the provider.
+    Such a write changes nothing, so the client's generation does not matter.
     """
     if not provider.mirrors_node:
         return False
@@ -200,7 +200,8 @@ def says_the_same(session: Session, provider: LockedProvider, stocks: Mapping[st
 
 
 def _own(session: Session, provider: LockedProvider) -> dict[int, Stock]:
-    """What the node gives its provider, by class id. There may be other inventories, of which nothing can be had."""
+    """Return the inventory that the node gives its provider, by class id. Other inventories may exist, but cannot be
+    claimed."""
     parts = [getattr(Inventory, part) for part in PARTS]
     row = session.execute(
         select(*parts).where(
@@ -211,7 +212,7 @@ def _own(session: Session, provider: LockedProvider) -> dict[int, Stock]:
 
 
 def _require_similar(session: Session, provider: LockedProvider, stocks: Mapping[int, Stock]) -> None:
-    """Raise MirrorsNode unless ``stocks`` differ from what the node gives its provider in what is reserved at most."""
+    """Raise MirrorsNode if ``stocks`` differ from the node's inventory in more than ``reserved``."""
 
     def unreserved(some: Mapping[int, Stock]) -> dict[int, Stock]:
         return {class_id: dataclasses.replace(stock, reserved=0) for class_id, stock in some.items()}
@@ -226,14 +227,15 @@ def _refuse_node(provider: LockedProvider) -> None:
 
 
 def count(session: Session, provider: LockedProvider) -> None:
-    """Count a change of the provider's inventories. What was written in an indivisible tree may have to be withheld."""
+    """Increment the generation after a change of inventories. New inventories in an indivisible tree may have to be
+    withheld."""
     provider.bump(session)
     if provider.indivisible:
         indivisible.settle(session, provider.root_id)
 
 
 def used_by_class(session: Session, provider_id: int) -> dict[int, int]:
-    """How much is used of each class that the provider has, by class id."""
+    """Return the used amounts of the provider's inventories, by class id."""
     rows = session.execute(
         select(Inventory.resource_class_id, Inventory.used).where(Inventory.provider_id == provider_id)
     )
@@ -248,7 +250,7 @@ def _class_id(session: Session, name: str) -> int:
 
 
 def _names(session: Session, class_ids: Iterable[int]) -> str:
-    """Names of the classes in the order of their ids: the standard order."""
+    """Return the names of the classes, ordered by id: the standard order."""
     query = select(ResourceClass.name).where(ResourceClass.id.in_(class_ids)).order_by(ResourceClass.id)
     return ", ".join(session.scalars(query))
 
@@ -282,11 +284,11 @@ def _delete(session: Session, provider_id: int, class_ids: Iterable[int]) -> Non
     wanted = list(class_ids)
     if not wanted:
         return
-    # Somebody may claim between our look and this: then fewer rows go than should.
+    # A claim may be made between the check and this: then fewer rows are deleted than expected.
     deleted = session.execute(
         delete(Inventory).where(
             Inventory.provider_id == provider_id, Inventory.resource_class_id.in_(wanted), Inventory.used == 0
         )
     )
     if rows_changed(deleted) != len(wanted):
-        raise StaleDataError("somebody claimed what was to be removed")
+        raise StaleDataError("what was to be removed was claimed meanwhile")

@@ -1,4 +1,4 @@
-"""A provider that a transaction is about to change: its row locked, its generation known."""
+"""A provider that a transaction is about to change, with its row locked and its generation known."""
 
 from dataclasses import dataclass
 
@@ -11,13 +11,13 @@ from baremetal_sched.db.models import ResourceProvider
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.errors.placement import GenerationConflict, ProviderNotFound
 
-#: What is said of a generation that is not the client's, where what hangs on the provider is replaced.
+#: Message for another generation than the client's, where aggregates, traits or inventories are replaced.
 GENERATION_CHANGED = "Resource provider's generation already changed. Please update the generation and try again."
 
 
 @dataclass
 class LockedProvider:
-    """A row of resource_providers, as it is now."""
+    """A row of resource_providers in its current state."""
 
     id: int
     uuid: str
@@ -28,18 +28,18 @@ class LockedProvider:
 
     @property
     def mirrors_node(self) -> bool:
-        """Whether the provider is that of a node, which decides what it offers."""
+        """Return whether the provider mirrors a node, which determines its inventory."""
         return self.mirrored_class_id is not None
 
     def require_generation(self, given: int, message: str) -> None:
-        """Raise GenerationConflict with ``message`` if the client knows another generation."""
+        """Raise GenerationConflict with ``message`` if ``given`` is not the current generation."""
         if given != self.generation:
             raise GenerationConflict(message=message)
 
     def bump(self, session: Session, **values: str) -> None:
-        """Count the change: compare the generation and swap it, so that two changes cannot both be the next one.
+        """Increment the generation by compare-and-swap, so that only one of two concurrent changes succeeds.
 
-        ``values`` are those of other columns that go with it.
+        ``values`` are other columns to update.
         """
         changed = session.execute(
             update(ResourceProvider)
@@ -52,7 +52,7 @@ class LockedProvider:
 
 
 def lock(session: Session, uuid: str) -> LockedProvider:
-    """The provider, for changing what hangs on it. Raises ProviderNotFound."""
+    """Return the provider, locked for a change. Raises ProviderNotFound."""
     row = session.execute(
         select(
             ResourceProvider.id,

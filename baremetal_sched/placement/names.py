@@ -15,7 +15,7 @@ from baremetal_sched.db.transaction import Reader
 from baremetal_sched.placement import name_memory
 from baremetal_sched.placement.name_memory import Named
 
-#: The longest name of a trait or a resource class.
+#: Maximum length of the name of a trait or resource class.
 NAME_LENGTH = 255
 
 _CUSTOM = re.compile(r"CUSTOM_[A-Z0-9_]+")
@@ -25,33 +25,33 @@ STANDARD_TRAITS = frozenset(os_traits.get_traits())
 
 
 def is_custom(name: str) -> bool:
-    """Is ``name`` that of a custom trait or resource class: ``CUSTOM_`` and then ``A-Z 0-9 _``, at most 255?"""
+    """Return whether ``name`` is a valid custom name: ``CUSTOM_`` and then ``A-Z 0-9 _``, at most 255 characters."""
     return len(name) <= NAME_LENGTH and _CUSTOM.fullmatch(name) is not None
 
 
 def sync_standard_names(session: Session) -> None:
-    """Enter the standard traits and resource classes of the installed libraries that the database does not know."""
+    """Insert the standard traits and resource classes of the installed libraries that the database lacks."""
     _insert(session, ResourceClass, STANDARD_CLASSES, ids_of_classes(session, STANDARD_CLASSES))
     _insert(session, Trait, sorted(STANDARD_TRAITS), ids_of_traits(session, STANDARD_TRAITS))
 
 
 def ids_of_traits(session: Session, names: Collection[str]) -> dict[str, int]:
-    """Ids by name, of those of ``names`` that exist."""
+    """Return ids by name for those of ``names`` that exist."""
     return _ids(session, Trait, names)
 
 
 def ids_of_classes(reader: Reader, names: Collection[str]) -> dict[str, int]:
-    """Ids by name, of those of ``names`` that exist."""
+    """Return ids by name for those of ``names`` that exist."""
     return _ids(reader, ResourceClass, names)
 
 
 def names_of_traits(reader: Reader, ids: Iterable[int]) -> Mapping[int, str]:
-    """Names by id, of those of ``ids`` that exist (and perhaps of others)."""
+    """Return names by id for those of ``ids`` that exist, and perhaps for others."""
     return _names(reader, Trait, ids)
 
 
 def names_of_classes(reader: Reader, ids: Iterable[int]) -> Mapping[int, str]:
-    """Names by id, of those of ``ids`` that exist (and perhaps of others)."""
+    """Return names by id for those of ``ids`` that exist, and perhaps for others."""
     return _names(reader, ResourceClass, ids)
 
 
@@ -71,12 +71,12 @@ def _names(reader: Reader, model: Named, ids: Iterable[int]) -> Mapping[int, str
 
 
 def ensure_traits(session: Session, names: Collection[str]) -> dict[str, int]:
-    """Ids by name, of all of ``names``, which are valid; what does not exist comes into being."""
+    """Return ids by name for all of ``names``, which must be valid; missing ones are created."""
     return _ensure(session, Trait, names)
 
 
 def traits_to_give(session: Session, names: Collection[str]) -> dict[str, int]:
-    """Like ``ensure_traits``, for rows that are written now: what this process remembers is not asked for again.
+    """Like ``ensure_traits``, for rows that are written now, using this process's cache.
 
     A trait that was deleted a moment ago may still be found by its old id, which nothing can refer to. Such a
     transaction is run again, and by then the id is forgotten (``name_memory``).
@@ -88,7 +88,7 @@ def traits_to_give(session: Session, names: Collection[str]) -> dict[str, int]:
 
 
 def ensure_class(session: Session, name: str) -> int:
-    """The id of resource class ``name``, which is valid; it comes into being if it does not exist."""
+    """Return the id of resource class ``name``, which must be valid; it is created if it does not exist."""
     return _ensure(session, ResourceClass, [name])[name]
 
 

@@ -1,6 +1,6 @@
-"""A resource provider that mirrors something else: made to have just this inventory and these traits.
+"""Resource providers that mirror something else: given exactly one inventory and a set of traits.
 
-For whoever owns the truth (``baremetal.projection``). Everything here is the provider's side of another transaction.
+Called by the owner of the data (``baremetal.projection``), within its transaction.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -25,7 +25,7 @@ from baremetal_sched.placement import indivisible, names, trait_ids, tree
 from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDER_TRAITS, PROVIDERS, TRAITS
 from baremetal_sched.placement.traits import is_scheduler_trait
 
-# Made once: making a statement takes longer than running it.
+# Created once: creating a statement takes longer than running it.
 _LOCK = (
     select(
         PROVIDERS.c.id,
@@ -59,7 +59,7 @@ _REMOVE_TRAITS = delete(PROVIDER_TRAITS).where(
 
 @dataclass(frozen=True)
 class Unit:
-    """An inventory of one indivisible thing of ``resource_class``: total 1, and reserved unless it can be had."""
+    """An inventory of one indivisible unit of ``resource_class``: total 1, and reserved unless it is available."""
 
     resource_class: str
     reserved: bool
@@ -67,7 +67,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Traits:
-    """The traits of what is mirrored; ``added`` and ``removed`` are those that it did not have, or had, before."""
+    """The mirrored traits; ``added`` and ``removed`` are the changes since the previous ones."""
 
     names: frozenset[str]
     added: frozenset[str] = frozenset()
@@ -75,12 +75,12 @@ class Traits:
 
 
 def conform(session: Session, uuid: str, unit: Unit | None, traits: Traits) -> list[str]:
-    """Make provider ``uuid`` have just ``unit`` (None: no inventory) and ``traits``; it comes into being if need be.
+    """Give provider ``uuid`` exactly ``unit`` (None: no inventory) and ``traits``; create it if necessary.
 
-    It is a root, and its UUID is its name too when it is new. Traits of the scheduler above stay as they are, unless
-    they were added or removed just now. Returns what had to change, in words; the provider's generation grows if
-    anything did. Raises InventoryInUse if the class that it had so far has to go and is allocated, DuplicateProvider if
-    the name of a new one is taken.
+    It is a root, and a new one has its UUID as its name. Traits of schedulers such as Nova are kept, unless they were
+    added or removed just now. Returns descriptions of the changes; the provider's generation is incremented if there
+    are any. Raises InventoryInUse if its previous class has to be removed but has allocations, DuplicateProvider if the
+    name of a new provider is taken.
     """
     changes = []
     provider = session.execute(_LOCK, {"provider": uuid}).first()
@@ -110,7 +110,7 @@ def conform(session: Session, uuid: str, unit: Unit | None, traits: Traits) -> l
 
 
 def offer(session: Session, uuid: str, unit: Unit) -> None:
-    """Make provider ``uuid`` offer its unit until ``conform`` says otherwise, so that it can be claimed meanwhile."""
+    """Make the unit of provider ``uuid`` available until the next ``conform``, so that it can be claimed meanwhile."""
     provider = session.execute(_LOCK, {"provider": uuid}).one()
     _, stocks = _present(session, provider.id)
     class_id, _ = _conform_inventory(session, provider, uuid, replace(unit, reserved=False), stocks)
@@ -124,7 +124,7 @@ def _marks_of(provider: Any) -> dict[str, Any]:
 
 
 def consumers_of(session: Session, uuid: str) -> list[str]:
-    """UUIDs of the consumers that hold allocations of provider ``uuid``."""
+    """Return the UUIDs of the consumers with allocations from provider ``uuid``."""
     return list(
         session.scalars(
             select(Consumer.uuid)
@@ -137,7 +137,7 @@ def consumers_of(session: Session, uuid: str) -> list[str]:
 
 
 def remove(session: Session, uuid: str) -> None:
-    """Remove provider ``uuid`` with everything that hangs on it, allocations included. Raises ProviderHasChildren."""
+    """Delete provider ``uuid`` with its associations and allocations. Raises ProviderHasChildren."""
     provider = session.execute(_LOCK, {"provider": uuid}).first()
     if provider is None:
         return
@@ -146,7 +146,7 @@ def remove(session: Session, uuid: str) -> None:
     consumer_ids = session.scalars(select(Allocation.consumer_id).where(Allocation.provider_id == provider_id)).all()
     session.execute(delete(Allocation).where(Allocation.provider_id == provider_id))
     if consumer_ids:
-        # A consumer goes with its last allocation.
+        # Consumers without allocations are deleted, too.
         session.execute(
             delete(Consumer).where(
                 Consumer.id.in_(consumer_ids),
@@ -158,8 +158,8 @@ def remove(session: Session, uuid: str) -> None:
 
 @dataclass(frozen=True)
 class _Stock:
-    """An inventory as it is: its class, its numbers in the order of ``_NUMBERS``, how much of it is used, and whether
-    it is withheld."""
+    """A stored inventory: its class, its numbers in the order of ``_NUMBERS``, the used amount, and whether it is
+    withheld."""
 
     class_id: int
     numbers: Sequence[float]
@@ -192,7 +192,8 @@ _PRESENT = select(
 
 
 def _present(session: Session, provider_id: int) -> tuple[dict[str, int], dict[str, _Stock]]:
-    """The ids of the provider's traits, and its inventories, by name. In one statement: every change of a node asks."""
+    """Return the ids of the provider's traits, and its inventories, by name. One statement, as every change of a node
+    needs it."""
     traits, inventories = session.execute(_PRESENT, {"provider": provider_id}).one()
     ids = dict(line.split(" ") for line in (traits or "").split(",") if line)
     stocks = {}
@@ -206,7 +207,7 @@ def _present(session: Session, provider_id: int) -> tuple[dict[str, int], dict[s
 def _conform_inventory(
     session: Session, provider: Any, uuid: str, unit: Unit | None, found: Mapping[str, _Stock]
 ) -> tuple[int, list[str]]:
-    """The id of the class of ``unit`` (0 for none), and what had to change."""
+    """Return the id of the class of ``unit`` (0 for none), and descriptions of the changes."""
     changes = []
     wanted = unit.resource_class if unit else None
     for name, stock in found.items():
@@ -218,7 +219,7 @@ def _conform_inventory(
         elif provider.mirrored_class_id in (None, stock.class_id):
             raise InventoryInUse(resource_classes=name, provider=uuid)
         elif not stock.withheld:
-            # What is claimed of it stays until it is released, but there is no more.
+            # Existing allocations remain until they are released, but no more can be made.
             session.execute(_WITHHOLD, {"provider": provider.id, "class_id": stock.class_id})
             changes.append(f"inventory of {name} withheld")
     if unit is None:
@@ -273,8 +274,8 @@ def _conform_unit(session: Session, provider: Any, unit: Unit, found: _Stock | N
 def _conform_traits(
     session: Session, provider: Any, traits: Traits, present: Mapping[str, int]
 ) -> tuple[Collection[int], list[str]]:
-    """The ids of the provider's traits, and what had to change."""
-    follows = provider.mirrored_class_id is None  # so far it has mirrored nothing: all of its traits come from the node
+    """Return the ids of the provider's traits, and descriptions of the changes."""
+    follows = provider.mirrored_class_id is None  # it mirrored nothing before: all of its traits come from the node
     missing = [
         name
         for name in traits.names - present.keys()

@@ -1,4 +1,4 @@
-"""Resource providers: finding and listing them. (Creating, moving and deleting: ``tree``.)"""
+"""Finding and listing resource providers. (``tree`` creates, moves and deletes them.)"""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -26,7 +26,7 @@ _Root = aliased(ResourceProvider)
 _PROVIDER_ID = ResourceProvider.__table__.c.id
 _MODIFIED = func.coalesce(ResourceProvider.updated_at, ResourceProvider.created_at)
 
-#: A line of a list. The name comes last, as it may have blanks in it.
+#: A line of a list. The name comes last, as it may contain blanks.
 _LISTED = concatenated(
     *(ResourceProvider.uuid, " ", number(ResourceProvider.generation), " "),
     *(func.coalesce(_Parent.uuid, ""), " ", func.coalesce(_Root.uuid, ""), " "),
@@ -36,8 +36,8 @@ _LISTED = concatenated(
 
 @dataclass
 class ProviderFilters:
-    """What a list is narrowed to; all conditions must hold, each on the provider itself. ``group`` has resources,
-    traits, aggregates and ``in_tree``."""
+    """Filters of a list; all conditions must hold for the provider itself. ``group`` has resources, traits, aggregates
+    and ``in_tree``."""
 
     name: str | None = None
     uuid: str | None = None
@@ -62,7 +62,7 @@ def _query() -> Query:
 
 
 def find(session: Session, uuid: str) -> Any:
-    """One provider: id, uuid, name, generation, created_at, updated_at, parent_provider_uuid, root_provider_uuid.
+    """Return a provider: id, uuid, name, generation, created_at, updated_at, parent_provider_uuid, root_provider_uuid.
 
     Raises ProviderNotFound.
     """
@@ -73,10 +73,10 @@ def find(session: Session, uuid: str) -> Any:
 
 
 def list_providers(session: Session, filters: ProviderFilters) -> tuple[list[list[str]], datetime | None]:
-    """The providers that fit: rows of uuid, generation, parent's uuid, root's uuid (both empty if it is a root itself)
-    and name, which is JSON; and when the newest of them was changed. Lists are long, so they carry nothing else.
+    """Return the matching providers as rows of uuid, generation, parent's uuid, root's uuid (both empty for a root) and
+    name, which is JSON; and the time of their latest change. Lists are long, so they have nothing else.
 
-    Raises UnknownClassInQuery, TraitNotFound; not for names that come after a filter that nothing fits.
+    Raises UnknownClassInQuery, TraitNotFound; not for names after a filter that no provider matches.
     """
     try:
         query = _fitting(session, filters)
@@ -112,8 +112,8 @@ def _fitting(session: Session, filters: ProviderFilters) -> Query:
 
 
 def _nothing_fits(session: Session, group: RequestGroup) -> bool:
-    """Return whether nothing fits a filter before the one with an unknown name. They are looked at in this order: tree,
-    traits that are required, those that are forbidden, aggregates, resources. The first one just has to be there."""
+    """Return whether no provider matches a filter before the one with an unknown name. Filters are evaluated in the
+    order tree, required traits, forbidden traits, aggregates, resources. The first one only has to exist."""
 
     def is_empty(*fits: ColumnElement[bool]) -> bool:
         return session.scalar(select(_PROVIDER_ID).where(*fits).limit(1)) is None
@@ -140,11 +140,11 @@ def _class_ids(session: Session, resources: dict[str, int]) -> dict[str, int]:
 
 
 def _with_inventories(query: Query, amounts: dict[int, int]) -> Query:
-    """The query, only for providers that can give these amounts of the classes."""
+    """Restrict the query to providers with these amounts of the classes available."""
     if any(amount > INT32 for amount in amounts.values()):
-        return query.where(false())  # nothing is that large, and no column could be compared
+        return query.where(false())  # no inventory is that large, and no column could be compared
     if len(amounts) > conditions.FEW:
-        # MariaDB and SQLite join no more than 60 tables, and PostgreSQL thinks for minutes about their order.
+        # MariaDB and SQLite join at most 60 tables, and PostgreSQL takes minutes to plan their order.
         return query.where(*conditions.unjoined([conditions.gives(_PROVIDER_ID, *item) for item in amounts.items()]))
     for item in amounts.items():
         inventory = INVENTORIES.alias()
@@ -154,7 +154,7 @@ def _with_inventories(query: Query, amounts: dict[int, int]) -> Query:
 
 
 def _traits(session: Session, wanted: TraitConditions) -> Conditions:
-    """The provider has the required traits and none of the forbidden ones."""
+    """Return the conditions that the provider has the required traits and none of the forbidden ones."""
     mentioned = wanted.names()
     ids = names.ids_of_traits(session, mentioned)
     unknown = sorted(mentioned - ids.keys())
@@ -165,7 +165,8 @@ def _traits(session: Session, wanted: TraitConditions) -> Conditions:
 
 
 def _aggregates(wanted: AggregateConditions) -> Conditions:
-    """The provider is itself in an aggregate of each set and in none of the forbidden ones."""
+    """Return the conditions that the provider itself is in an aggregate of each set and in none of the forbidden
+    ones."""
 
     def member(uuids: set[str] | frozenset[str]) -> ColumnElement[bool]:
         known = select(Aggregate.id).where(Aggregate.uuid.in_(sorted(uuids)))

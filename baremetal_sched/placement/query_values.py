@@ -1,6 +1,6 @@
 """Values of query parameters that several lists share: resources, required traits, aggregates.
 
-The texts of the errors are those of Placement; clients and its test suite look for them.
+The error messages are Placement's; clients and its test suite depend on them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,30 +19,31 @@ PREFIX = "Invalid query string parameters: "
 
 @dataclass
 class TraitConditions:
-    """``required``: sets of which a provider needs one trait each; ``forbidden``: what it must not have."""
+    """``required``: sets of which a provider needs one trait each; ``forbidden``: traits it must not have."""
 
     required: list[frozenset[str]] = field(default_factory=list)
     forbidden: set[str] = field(default_factory=set)
 
     def names(self) -> set[str]:
-        """Every trait that is mentioned."""
+        """Return all mentioned traits."""
         return self.forbidden.union(*self.required)
 
     def contradictions(self) -> set[str]:
-        """Traits that are both required and forbidden: no provider can have them right."""
+        """Return the traits that are both required and forbidden, so that no provider matches."""
         return {trait for wanted in self.required if wanted <= self.forbidden for trait in wanted}
 
 
 @dataclass
 class AggregateConditions:
-    """``member_of``: sets of which a provider must be in one each; ``forbidden``: where it must not be."""
+    """``member_of``: sets of which a provider must be in one aggregate each; ``forbidden``: aggregates it must not be
+    in."""
 
     member_of: list[frozenset[str]] = field(default_factory=list)
     forbidden: set[str] = field(default_factory=set)
 
 
 def parse_resources(text: str) -> dict[str, int]:
-    """``RC:n,RC:n`` as amounts by class. Raises BadQuery."""
+    """Return the amounts by class of ``RC:n,RC:n``. Raises BadQuery."""
     form = (
         "Badly formed resources parameter. Expected resources query string parameter in form: "
         "?resources=VCPU:2,MEMORY_MB:1024. Got: "
@@ -67,7 +68,7 @@ def parse_resources(text: str) -> dict[str, int]:
 
 
 def parse_required(values: Sequence[str], version: int) -> TraitConditions:
-    """All values of one ``required`` parameter. Below 1.39 only the last counts. Raises BadQuery."""
+    """Return all values of a ``required`` parameter. Below 1.39 only the last counts. Raises BadQuery."""
     conditions = TraitConditions()
     for text in values if version >= ANY_TRAITS_SINCE else values[-1:]:
         parse_traits(
@@ -111,7 +112,7 @@ def parse_traits(text: str, conditions: TraitConditions, *, forbidden_allowed: b
 
 
 def parse_member_of(parameter: str, values: Sequence[str], version: int) -> AggregateConditions:
-    """All values of one ``member_of`` parameter, which may have a suffix. Raises BadQuery."""
+    """Return all values of a ``member_of`` parameter, which may have a suffix. Raises BadQuery."""
     if len(values) > 1 and version < MEMBER_OF_REPEATED_SINCE:
         raise BadQuery(message=f"Multiple {parameter} parameters are not supported")
     conditions = AggregateConditions()
@@ -144,12 +145,12 @@ def _aggregates(text: str, given: str) -> list[str]:
 
 
 def last_values(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The parameters as the schemas see them: the last value of each."""
+    """Return the parameters as the schemas see them: the last value of each."""
     return dict(pairs)
 
 
 def all_values(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """All values of each parameter, in order."""
+    """Return all values of each parameter, in order."""
     values: dict[str, list[str]] = {}
     for name, value in pairs:
         values.setdefault(name, []).append(value)

@@ -1,4 +1,4 @@
-"""The reshaper: inventories and allocations moved between providers in one transaction."""
+"""The reshaper: moves inventories and allocations between providers in one transaction."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -22,16 +22,16 @@ _MALFORMED = "malformed reshaper data:"
 
 @dataclass(frozen=True)
 class Shape:
-    """What a provider is to have in the end, and the generation at which the client knows it."""
+    """The final inventories of a provider, and the generation known to the client."""
 
     stocks: Mapping[str, Stock]
     generation: int
 
 
 def reshape(session: Session, shapes: Mapping[str, Shape], writes: Sequence[ConsumerWrite]) -> None:
-    """Give each provider (by UUID) its new inventory and each consumer its new allocations.
+    """Give each provider (by UUID) its new inventories and each consumer its new allocations.
 
-    In between a provider has its old and its new classes, so that allocations can move from one to the other. Raises
+    Temporarily, a provider has both its old and new classes, so that allocations can move from one to the other. Raises
     ReshapedProviderNotFound, GenerationConflict, UnknownClassInAllocation, InventoryInUse, MirrorsNode, and what
     ``allocations.write`` raises.
     """
@@ -46,7 +46,7 @@ def reshape(session: Session, shapes: Mapping[str, Shape], writes: Sequence[Cons
             inventories.count(session, provider)
     allocations.write(session, writes, _MALFORMED)
     for provider, shape in providers:
-        # Writing allocations has counted up generations too.
+        # Writing allocations has incremented generations, too.
         settled = lock(session, provider.uuid)
         inventories.set_exactly(session, settled, {classes[name]: stock for name, stock in shape.stocks.items()})
         if not settled.mirrors_node:
@@ -54,7 +54,7 @@ def reshape(session: Session, shapes: Mapping[str, Shape], writes: Sequence[Cons
 
 
 def _lock(session: Session, shapes: Mapping[str, Shape]) -> list[tuple[LockedProvider, Shape]]:
-    """The providers in the client's order; locked in the order of their UUIDs, which is the same for everybody."""
+    """Return the providers in the client's order; they are locked in the order of their UUIDs, as everywhere."""
     locked: dict[str, LockedProvider] = {}
     for uuid in sorted(shapes):
         with suppress(ProviderNotFound):

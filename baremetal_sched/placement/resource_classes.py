@@ -19,19 +19,19 @@ from baremetal_sched.placement import names
 
 
 def list_classes(session: Session, *, name: str | None = None) -> Rows:
-    """Resource classes (name, created_at, updated_at) in the order of their ids; or just the one called ``name``."""
+    """Return resource classes (name, created_at, updated_at), ordered by id; or only the one called ``name``."""
     query = select(ResourceClass.name, ResourceClass.created_at, ResourceClass.updated_at).order_by(ResourceClass.id)
     return session.execute(query.where(ResourceClass.name == name) if name is not None else query).all()
 
 
 def create(session: Session, name: str) -> None:
-    """A new custom class (a valid name). Raises ResourceClassExists."""
+    """Create a custom class with a valid name. Raises ResourceClassExists."""
     if not ensure(session, name):
         raise ResourceClassExists(resource_class=name)
 
 
 def ensure(session: Session, name: str) -> bool:
-    """See to it that the custom class ``name`` (a valid name) exists; True if it is new."""
+    """Ensure that the custom class ``name`` (a valid name) exists; return whether it is new."""
     if names.ids_of_classes(session, [name]):
         return False
     session.execute(insert(ResourceClass).values(name=name, created_at=utcnow(), updated_at=utcnow()))
@@ -39,10 +39,10 @@ def ensure(session: Session, name: str) -> bool:
 
 
 def rename(session: Session, name: str, new_name: str) -> None:
-    """Call a class ``new_name`` from now on, with all that there is of it.
+    """Rename a class, with all its inventories and allocations.
 
-    It gets a new id: whoever remembers the name of an id is never wrong. Raises ResourceClassNotFound,
-    StandardResourceClass, ResourceClassNameTaken, ResourceClassOfNodes.
+    It gets a new id, so that cached names of ids stay correct. Raises ResourceClassNotFound, StandardResourceClass,
+    ResourceClassNameTaken, ResourceClassOfNodes.
     """
     class_id = _find(session, name)
     if name in names.STANDARD_CLASSES:
@@ -69,7 +69,8 @@ def rename(session: Session, name: str, new_name: str) -> None:
 
 
 def remove(session: Session, name: str) -> None:
-    """Raises ResourceClassNotFound, StandardResourceClass, ResourceClassInUse (some provider has inventory of it)."""
+    """Delete a class. Raises ResourceClassNotFound, StandardResourceClass, ResourceClassInUse (a provider has inventory
+    of it)."""
     class_id = _find(session, name)
     if name in names.STANDARD_CLASSES:
         raise StandardResourceClass(

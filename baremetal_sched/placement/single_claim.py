@@ -1,7 +1,7 @@
-"""The claim of one amount of one class of one provider by a new consumer: what Nova asks for each server on bare metal.
+"""The claim of one class of one provider by a new consumer: what Nova requests for each bare metal server.
 
-Nothing is read first. The UPDATE itself asks whether all is as it should be; if it is not, the general way finds out
-what is wrong.
+Nothing is read first. The UPDATE itself checks all conditions; if one does not hold, the general claim determines the
+error.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from baremetal_sched.db.results import rows_changed
 from baremetal_sched.placement.consumers import ConsumerWrite
 from baremetal_sched.placement.tables import ALLOCATIONS, CLASSES, INVENTORIES, PROVIDERS
 
-#: What an amount may be at most: columns hold no more.
+#: Maximum of an amount: columns hold no more.
 _LARGEST = 2**31 - 1
 
 _PROVIDER = PROVIDERS.c.uuid == bindparam("provider")
@@ -29,7 +29,7 @@ _FITS = and_(
     _AMOUNT % INVENTORIES.c.step_size == 0,
     INVENTORIES.c.free >= _AMOUNT,
 )
-#: A node gives nothing but its own class; an indivisible tree takes more than this claim does.
+#: A node offers only its own class; an indivisible tree needs more than this claim does.
 _IS_PLAIN = and_(
     ~PROVIDERS.c.indivisible, or_(PROVIDERS.c.mirrored_class_id.is_(None), PROVIDERS.c.mirrored_class_id == _CLASS_ID)
 )
@@ -40,7 +40,7 @@ _TAKE = (
     .where(INVENTORIES.c.provider_id == _PROVIDER_ID, INVENTORIES.c.resource_class_id == _CLASS_ID, _FITS)
     .values(used=INVENTORIES.c.used + _AMOUNT)
 )
-# MariaDB and MySQL do both at once, which saves a round trip:
+# MariaDB and MySQL do both in one statement, which saves a round trip:
 # UPDATE inventories i, resource_providers p, resource_classes c SET i.used = i.used + :amount,
 # p.generation = p.generation + 1 WHERE p.uuid = … AND c.name = … AND i.provider_id = p.id AND …
 _BUMP_AND_TAKE = (
@@ -51,7 +51,7 @@ _BUMP_AND_TAKE = (
     .where(or_(PROVIDERS.c.mirrored_class_id.is_(None), PROVIDERS.c.mirrored_class_id == CLASSES.c.id))
     .values({INVENTORIES.c.used: INVENTORIES.c.used + _AMOUNT, PROVIDERS.c.generation: PROVIDERS.c.generation + 1})
 )
-# inline: nobody asks for the ids that the database finds.
+# inline: the ids that the database generates are not needed.
 _BOOK = (
     insert(ALLOCATIONS)
     .inline()
@@ -66,15 +66,15 @@ _BOOK = (
 
 
 def is_single(requests: Sequence[ConsumerWrite]) -> bool:
-    """Do the requests ask for one amount of one class, and for nothing else?"""
+    """Return whether the requests consist of one amount of one class."""
     amounts = [amount for request in requests for named in request.allocations.values() for amount in named.values()]
     return len(requests) == 1 and len(requests[0].allocations) == 1 and len(amounts) == 1 and amounts[0] <= _LARGEST
 
 
 def claim(connection: Connection, request: ConsumerWrite, consumer_id: int) -> bool:
-    """Give the consumer, which is new, what ``request`` asks for, and return whether it has got it.
+    """Claim ``request`` for the consumer, which is new; return whether that succeeded.
 
-    If not, nothing is claimed, but the provider's generation may have grown.
+    If not, nothing is claimed, but the provider's generation may have been incremented.
     """
     ((provider, amounts),) = request.allocations.items()
     ((resource_class, amount),) = amounts.items()
@@ -86,7 +86,7 @@ def claim(connection: Connection, request: ConsumerWrite, consumer_id: int) -> b
 
 
 def _take(connection: Connection, given: dict[str, Any]) -> bool:
-    """The provider first, then its inventory, as everyone does: so there are few deadlocks."""
+    """Update the provider before its inventory, as everywhere, to avoid deadlocks."""
     if connection.dialect.name in ("mysql", "mariadb"):
         return rows_changed(kept.change(connection, _BUMP_AND_TAKE, given)) > 0
     bumped = rows_changed(kept.change(connection, _BUMP, given))

@@ -1,4 +1,4 @@
-"""Inventories as claims see them: does an amount suit, is there enough left, and booking it."""
+"""Inventories in claims: constraints, free capacity, and booking."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from baremetal_sched.placement import names
 from baremetal_sched.placement.consumers import ConsumerWrite
 from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDERS
 
-#: What is said of inventories for every claim, made once: making a statement takes longer than running it.
+#: Columns needed for every claim, created once: creating a statement takes longer than running it.
 _FIND = (
     select(
         PROVIDERS.c.uuid,
@@ -50,13 +50,13 @@ _GIVE_BACK = (
     .values(used=INVENTORIES.c.used + bindparam("growth"))
 )
 _TAKE = _GIVE_BACK.where(INVENTORIES.c.free >= bindparam("growth"))
-#: For the holder of a tree: to others its inventories are withheld.
+#: For the holder of a tree: its inventories are withheld from others.
 _TAKE_WITHHELD = _GIVE_BACK.where(INVENTORIES.c.capacity - INVENTORIES.c.used >= bindparam("growth"))
 
 
 @dataclass
 class Stocks:
-    """The providers and classes that writes name, by UUID and name, and the inventories among them, by both ids."""
+    """The providers and classes in requests, by UUID and name, and their inventories, by both ids."""
 
     providers: dict[str, int] = field(default_factory=dict)
     classes: dict[str, int] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Stocks:
 
 
 def find(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str) -> Stocks:
-    """What the requests want to take from. Raises UnknownProvider, UnknownClassInAllocation.
+    """Return the inventories that the requests allocate from. Raises UnknownProvider, UnknownClassInAllocation.
 
     SELECT … FROM inventories i JOIN resource_providers p … JOIN resource_classes c …
     WHERE p.uuid IN (…) AND c.name IN (…): one statement where everything exists, which is nearly always.
@@ -77,7 +77,7 @@ def find(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str) 
     for row in writer.execute(_FIND, {"uuids": uuids, "names": sorted(wanted)}):
         stocks.providers[row.uuid] = row.provider_id
         stocks.classes[row.name] = row.resource_class_id
-        # Of a node nothing but its own class can be claimed, whatever else its provider may have.
+        # From a node only its own class can be claimed, whatever else its provider may have.
         if row.mirrored_class_id in (None, row.resource_class_id):
             stocks.rows[row.provider_id, row.resource_class_id] = row
     if len(stocks.providers) < len(uuids):
@@ -89,7 +89,7 @@ def find(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str) 
 
 
 def require_providers(writer: Writer, requests: Sequence[ConsumerWrite]) -> None:
-    """Raises UnknownProvider if the requests name a provider that does not exist."""
+    """Raise UnknownProvider if the requests name a provider that does not exist."""
     _find_providers(writer, Stocks(), _uuids(requests))
 
 
@@ -117,10 +117,10 @@ def _find_classes(writer: Writer, stocks: Stocks, requests: Sequence[ConsumerWri
 
 
 def check(stocks: Stocks, requests: Sequence[ConsumerWrite], held: Mapping[tuple[int, int], int]) -> None:
-    """Every amount against its inventory: there is one, the amount suits it, and there is enough left of it.
+    """Check every amount against its inventory: it must exist, allow the amount, and have enough capacity left.
 
     ``held`` is what the consumers give back, by provider id and class id. Amounts add up in the order of the requests,
-    which decides what is complained of. Raises InvalidInventory, InventoryConstraint, CapacityExceeded.
+    which determines the reported error. Raises InvalidInventory, InventoryConstraint, CapacityExceeded.
     """
     stocked = {provider_id for provider_id, _ in stocks.rows}
     missing = [uuid for uuid, provider_id in stocks.providers.items() if provider_id not in stocked]
@@ -140,16 +140,16 @@ def check(stocks: Stocks, requests: Sequence[ConsumerWrite], held: Mapping[tuple
 def _check_amount(row: Any, amount: int, growth: int, resource_class: str, provider: str) -> None:
     if not row.min_unit <= amount <= row.max_unit or amount % row.step_size:
         raise InventoryConstraint(resource_class=resource_class, provider=provider)
-    # A consumer that is over capacity already may still shrink. Who may take of an indivisible tree is asked apart.
+    # A consumer that is over capacity already may still shrink. Indivisible trees are checked separately.
     if growth > 0 and growth > (row.left if row.indivisible else row.free):
         raise CapacityExceeded(resource_class=resource_class, provider=provider)
 
 
 def move(writer: Writer, growth: Mapping[tuple[int, int], int], own: Collection[int] = ()) -> None:
-    """Book it. The UPDATE itself asks whether there is enough: what was read before may be old.
+    """Book the amounts. The UPDATE itself checks the capacity, as what was read before may be outdated.
 
-    ``own`` are the ids of providers in indivisible trees, which the consumer holds. Raises StaleDataError if another
-    claim was faster.
+    ``own`` are the ids of providers in indivisible trees held by the consumer. Raises StaleDataError if another claim
+    was faster.
 
     UPDATE inventories SET used = used + :growth WHERE … AND (:growth <= 0 OR free >= :growth)
     """

@@ -1,4 +1,4 @@
-"""The tables of placement, for statements without entities: those are made much faster."""
+"""The tables of placement, for statements without entities, which are much faster to create."""
 
 from baremetal_sched.db import models
 from baremetal_sched.db.models import table_of

@@ -1,4 +1,4 @@
-"""Traits: those that there are, and those of a provider."""
+"""Traits, and the traits of providers."""
 
 from collections.abc import Collection, Iterable
 
@@ -20,21 +20,21 @@ from baremetal_sched.placement import names as all_names
 from baremetal_sched.placement import trait_ids as id_texts
 from baremetal_sched.placement.locked import GENERATION_CHANGED, LockedProvider
 
-#: A provider with this trait gives to every tree that has a provider in an aggregate with it.
+#: A provider with this trait shares its inventory with every tree that has a provider in one of its aggregates.
 SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
 
 
-#: Traits of the scheduler above, such as Nova: what it says of the provider of a node with these stays there.
+#: Traits of a scheduler such as Nova, which it may set on the provider of a node.
 SCHEDULER_NAMESPACES = ("COMPUTE_", "OWNER_")
 
 
 def is_scheduler_trait(name: str) -> bool:
-    """Return whether the trait ``name`` of the provider of a node belongs to the scheduler above."""
+    """Return whether the trait ``name`` of a node's provider belongs to the scheduler."""
     return name.startswith(SCHEDULER_NAMESPACES)
 
 
 def scheduler_clause(name: SQLColumnExpression[str]) -> ColumnElement[bool]:
-    """``is_scheduler_trait`` in SQL."""
+    """Return ``is_scheduler_trait`` as an SQL condition."""
     return or_(*(name.startswith(namespace, autoescape=True) for namespace in SCHEDULER_NAMESPACES))
 
 
@@ -45,8 +45,8 @@ def list_traits(
     prefix: str | None = None,
     associated: bool | None = None,
 ) -> Rows:
-    """Traits (name, created_at), sorted by name: those in ``names``, with ``prefix``, and that some provider has, or
-    that none has; None: not asked."""
+    """Return traits (name, created_at), sorted by name: those in ``names``, with ``prefix``, and with or without an
+    associated provider; None: no condition."""
     query = select(Trait.name, Trait.created_at).order_by(Trait.name)
     if names is not None:
         query = query.where(Trait.name.in_(names))
@@ -59,7 +59,7 @@ def list_traits(
 
 
 def ensure(session: Session, name: str) -> bool:
-    """See to it that the custom trait ``name`` exists; True if it is new. Raises InvalidTrait."""
+    """Ensure that the custom trait ``name`` exists; return whether it is new. Raises InvalidTrait."""
     if not all_names.is_custom(name):
         raise InvalidTrait
     if all_names.ids_of_traits(session, [name]):
@@ -81,7 +81,7 @@ def remove(session: Session, name: str) -> None:
 
 
 def list_provider_traits(session: Session, provider_id: int) -> Rows:
-    """The provider's traits: name and created_at, sorted."""
+    """Return the provider's traits: name and created_at, sorted."""
     return session.execute(
         select(Trait.name, Trait.created_at)
         .join(ProviderTrait, ProviderTrait.trait_id == Trait.id)
@@ -91,11 +91,10 @@ def list_provider_traits(session: Session, provider_id: int) -> Rows:
 
 
 def replace(session: Session, provider: LockedProvider, names: Iterable[str], generation: int) -> None:
-    """Make ``names`` the provider's traits; its generation grows only if that changes anything.
+    """Replace the provider's traits with ``names``; its generation is incremented only if they change.
 
-    The provider of a node keeps those of the node, takes those of the scheduler above, and accepts what it has already
-    at any generation. Raises GenerationConflict, UnknownTraits, and MirrorsNode if that provider were to share what it
-    has with others.
+    The provider of a node keeps the node's traits, accepts those of the scheduler, and accepts an unchanged set at any
+    generation. Raises GenerationConflict, UnknownTraits, and MirrorsNode if that provider would share its inventory.
     """
     wanted = set(names)
     present = {row.name for row in list_provider_traits(session, provider.id)} if provider.mirrors_node else None
@@ -113,7 +112,7 @@ def replace(session: Session, provider: LockedProvider, names: Iterable[str], ge
 
 
 def remove_all(session: Session, provider: LockedProvider) -> None:
-    """Remove all traits of the provider; that of a node keeps those of the node."""
+    """Remove all traits of the provider; the provider of a node keeps the node's traits."""
     kept: set[int] = set()
     if provider.mirrors_node:
         present = [row.name for row in list_provider_traits(session, provider.id)]
@@ -122,7 +121,7 @@ def remove_all(session: Session, provider: LockedProvider) -> None:
 
 
 def _beside_node(present: Iterable[str], wanted: Iterable[str]) -> set[str]:
-    """Of the traits that the provider of a node has, those of the node; of those wanted, those of the scheduler."""
+    """Return the node's traits among ``present`` and the scheduler's traits among ``wanted``."""
     own = {name for name in present if not is_scheduler_trait(name)}
     return own | {name for name in wanted if is_scheduler_trait(name)}
 
@@ -133,7 +132,7 @@ def _refuse_sharing(provider: LockedProvider, added: Collection[str]) -> None:
 
 
 def set_exactly(session: Session, provider: LockedProvider, trait_ids: set[int]) -> None:
-    """Make these the provider's traits."""
+    """Replace the provider's traits."""
     present = set(session.scalars(select(ProviderTrait.trait_id).where(ProviderTrait.provider_id == provider.id)))
     surplus, missing = present - trait_ids, trait_ids - present
     if surplus:

@@ -1,4 +1,4 @@
-"""Trees of resource providers: creating providers, renaming and moving them, deleting them."""
+"""Trees of resource providers: creating, renaming, moving and deleting providers."""
 
 from enum import Enum
 
@@ -25,15 +25,15 @@ from baremetal_sched.placement.locked import LockedProvider, lock
 
 
 class Parent(Enum):
-    """What a client may leave unsaid."""
+    """Marks a parent that the client did not specify."""
 
     UNCHANGED = "the parent stays as it is"
 
 
 def create(session: Session, uuid: str, name: str, parent_uuid: str | None = None) -> int:
-    """A new provider, a root or a child. Returns its id.
+    """Create a provider, a root or a child; return its id.
 
-    Raises DuplicateProvider, and ProviderNotCreated if it has no name or its parent cannot be.
+    Raises DuplicateProvider, and ProviderNotCreated if it has no name or its parent is not valid.
     """
     if not name:
         raise ProviderNotCreated(name=name, provider=uuid, reason="name is required")
@@ -78,7 +78,7 @@ def _require_free(session: Session, uuid: str, name: str) -> None:
     clashes = []
     if any(row.uuid == uuid for row in taken):
         clashes.append(f"uuid: {uuid}")
-    # The database says which names are the same; to some, blanks at the end make no difference.
+    # The database decides which names are equal; some ignore trailing blanks.
     if any(row.name == name or row.uuid != uuid for row in taken):
         clashes.append(f"name: {name}")
     if clashes:
@@ -86,11 +86,11 @@ def _require_free(session: Session, uuid: str, name: str) -> None:
 
 
 def save(session: Session, uuid: str, name: str, parent_uuid: str | Parent | None, *, may_move: bool) -> None:
-    """Rename a provider and, unless it is UNCHANGED, put it below another parent (None: make it a root).
+    """Rename a provider and, unless it is UNCHANGED, move it below another parent (None: make it a root).
 
-    ``may_move``: may it leave a parent that it has (clients before 1.37 may only give a root one).
-    Raises ProviderNotFound, DuplicateProvider, ProviderNotSaved; MirrorsNode for the provider of a node, TreeHeld if
-    different consumers hold what would be one indivisible tree.
+    ``may_move``: whether it may leave an existing parent (clients before 1.37 may only give a root one). Raises
+    ProviderNotFound, DuplicateProvider, ProviderNotSaved; MirrorsNode for the provider of a node, TreeHeld if different
+    consumers hold what would be one indivisible tree.
     """
     provider = lock(session, uuid)
     if provider.mirrors_node:
@@ -144,8 +144,8 @@ def _move(session: Session, provider_id: int, uuid: str, parent_uuid: str | None
             else "re-parenting a provider is not currently allowed."
         )
     new_root_id = parent.root_id if parent else provider_id
-    # Whoever else moves something in these trees has to write the same two rows: moves that would close a loop
-    # together wait for each other here. Who waited may find that the trees are others now, and starts again.
+    # Every other move in these trees has to write the same two rows: moves that together would close a loop wait for
+    # each other here. After waiting, a move may find changed trees, and starts again.
     _touch(session, {own.root_id, new_root_id})
     if _roots(session, provider_id, new_parent_id) != (own.root_id, parent.root_id if parent else None):
         raise StaleDataError("the trees were changed meanwhile")
@@ -154,7 +154,7 @@ def _move(session: Session, provider_id: int, uuid: str, parent_uuid: str | None
         raise refused("creating loop in the provider tree is not allowed.")
     session.execute(update(ResourceProvider).where(ResourceProvider.id == provider_id).values(parent_id=new_parent_id))
     session.execute(update(ResourceProvider).where(ResourceProvider.id.in_(subtree)).values(root_id=new_root_id))
-    # A child that was made below one of them while this waited for its row is not in the list.
+    # A child created below one of them while this waited for its row is not in the list.
     left = ResourceProvider.parent_id.in_(subtree) & (ResourceProvider.root_id != new_root_id)
     if session.scalar(select(ResourceProvider.id).where(left).limit(1)):
         raise StaleDataError("a provider was added to the tree meanwhile")
@@ -162,12 +162,12 @@ def _move(session: Session, provider_id: int, uuid: str, parent_uuid: str | None
 
 
 def make_root(session: Session, provider_id: int, uuid: str) -> None:
-    """Take a provider out of the tree that it is in, with all below it."""
+    """Make a provider, with all below it, a tree of its own."""
     _move(session, provider_id, uuid, None, may_move=True)
 
 
 def _settle(session: Session, *root_ids: int) -> None:
-    """See to what is kept about these trees, if one of them mirrors a node. Raises TreeHeld."""
+    """Update the derived columns of these trees, if one of them mirrors a node. Raises TreeHeld."""
     mirrors = select(ResourceProvider.id).where(
         ResourceProvider.id.in_(root_ids), ResourceProvider.mirrored_class_id.is_not(None)
     )
@@ -182,7 +182,7 @@ def _settle(session: Session, *root_ids: int) -> None:
 
 
 def _roots(session: Session, provider_id: int, parent_id: int | None) -> tuple[int | None, int | None]:
-    """Ids of the roots of both, as they are now."""
+    """Return the current ids of both roots."""
     rows = session.execute(
         select(ResourceProvider.id, ResourceProvider.root_id).where(ResourceProvider.id.in_([provider_id, parent_id]))
     )
@@ -196,7 +196,7 @@ def _touch(session: Session, provider_ids: set[int]) -> None:
 
 
 def _subtree(session: Session, provider_id: int, root_id: int) -> set[int]:
-    """Ids of the provider and of all below it."""
+    """Return the ids of the provider and of all below it."""
     children: dict[int | None, list[int]] = {}
     rows = session.execute(
         select(ResourceProvider.id, ResourceProvider.parent_id).where(ResourceProvider.root_id == root_id)
@@ -231,13 +231,13 @@ def remove(session: Session, uuid: str) -> None:
 
 
 def require_childless(session: Session, provider_id: int, uuid: str) -> None:
-    """Raise ProviderHasChildren if other providers are below it."""
+    """Raise ProviderHasChildren if the provider has children."""
     if session.scalar(select(ResourceProvider.id).where(ResourceProvider.parent_id == provider_id).limit(1)):
         raise ProviderHasChildren(provider=uuid)
 
 
 def erase(session: Session, provider_id: int) -> None:
-    """Delete a provider that has neither children nor allocations, and what hangs on it."""
+    """Delete a provider without children or allocations, and its associations."""
     for model in (Inventory, ProviderTrait, ProviderAggregate):
         session.execute(delete(model).where(model.provider_id == provider_id))
     # The root of a tree points to itself.

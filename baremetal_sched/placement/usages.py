@@ -8,13 +8,13 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.db.models import Allocation, Consumer, ResourceClass
 
-#: How consumers without a type are called, and all of them together.
+#: Names for consumers without a type, and for all consumers.
 UNKNOWN = "unknown"
 ALL = "all"
 
 
 def by_class(session: Session, project_id: str, user_id: str | None) -> dict[str, int]:
-    """What the project (or just one of its users) holds, by class; only classes of which it holds something."""
+    """Return the amounts used by the project, or by one of its users, by class; classes without usage are left out."""
     query = _of(select(ResourceClass.name, func.sum(Allocation.used)), project_id, user_id)
     query = query.group_by(ResourceClass.id, ResourceClass.name).order_by(ResourceClass.id)
     return {name: int(used) for name, used in session.execute(query)}

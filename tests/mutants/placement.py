@@ -258,7 +258,7 @@ MUTANTS = (
     Mutant(
         "inventory-row-count",
         "placement/inventories.py",
-        'raise StaleDataError("somebody claimed what was to be removed")',
+        'raise StaleDataError("what was to be removed was claimed meanwhile")',
         "pass",
         f"{RACES}::test_an_inventory_that_was_claimed_meanwhile_stays",
     ),

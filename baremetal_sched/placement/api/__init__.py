@@ -1,1 +1,1 @@
-"""The Placement API: routes.py shows it on one screen."""
+"""The Placement API; all its routes are in routes.py."""

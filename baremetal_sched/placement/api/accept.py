@@ -1,4 +1,4 @@
-"""What a client accepts: its Accept header, read as Placement reads it."""
+"""The Accept header of a client, interpreted as Placement does."""
 
 import re
 from functools import lru_cache
@@ -19,18 +19,19 @@ _WELL_FORMED = re.compile(rf"(?:{_RANGE})?(?:[ \t]*,(?:[ \t]*{_RANGE})?)*")
 
 
 def header_of(given: str) -> str:
-    """The header that counts: that of JSON for a client that does not care."""
+    """Return the effective header: JSON for a client without a preference."""
     header = given.strip()
     return JSON if header in ("", "*/*") else header
 
 
 def takes_json(header: str) -> bool:
-    """May a document be sent to a client with this header (as of ``header_of``)?"""
+    """Return whether a client with this header (as of ``header_of``) accepts JSON."""
     return _quality(header, JSON) > 0
 
 
 def form_of_errors(header: str) -> str | None:
-    """HTML or JSON, whichever the client likes better, HTML if it likes both as much; None if it likes neither."""
+    """Return the client's preferred type among HTML and JSON, HTML if it has no preference; None if it accepts
+    neither."""
     page, document = _quality(header, HTML), _quality(header, JSON)
     if page and page >= document:
         return HTML
@@ -40,5 +41,5 @@ def form_of_errors(header: str) -> str | None:
 @lru_cache(maxsize=200)
 def _quality(header: str, media_type: str) -> float:
     if not _WELL_FORMED.fullmatch(header):
-        return 1.0  # a malformed header says nothing, so everything will do
+        return 1.0  # a malformed header is ignored, so everything is accepted
     return parse_accept_header(header, MIMEAccept).quality(media_type)

@@ -17,7 +17,7 @@ from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.query_values import last_values
 from baremetal_sched.placement.schemas import queries
 
-#: A query string with this many parameters is not remembered.
+#: Query strings with this many parameters are not cached.
 _MANY = 40
 
 
@@ -40,7 +40,7 @@ def list_candidates(call: PlacementCall, connection: Connection) -> Response:
 
 @lru_cache(maxsize=200)
 def _request(pairs: tuple[tuple[str, str], ...], version: int) -> CandidateRequest:
-    """What the query string asks for, which nobody changes. Kept, as every server of a flavor asks for the same.
+    """Return the parsed query string, an immutable object. Cached, as all servers of a flavor send the same query.
     Raises BadQuery."""
     check_query(last_values(pairs), queries.candidates(version))
     return query.parse(pairs, version)

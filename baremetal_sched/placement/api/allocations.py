@@ -41,7 +41,7 @@ def write_allocations(call: PlacementCall, connection: Connection) -> Response:
 
 
 def writes_of(call: PlacementCall, bodies: dict[str, Any]) -> list[ConsumerWrite]:
-    """What is written about each consumer."""
+    """Return the writes for each consumer."""
     return [_write(call, consumer, body) for consumer, body in bodies.items()]
 
 
@@ -58,7 +58,8 @@ def _write(call: PlacementCall, consumer: str, body: dict[str, Any]) -> Consumer
 
 
 def _amounts(given: Any) -> dict[str, dict[str, int]]:
-    """Both forms of a body, the older list and the object keyed by provider, as amounts by class by provider."""
+    """Return amounts by class by provider from either form of a body: the older list, or the object keyed by
+    provider."""
     if isinstance(given, list):
         given = {item["resource_provider"]["uuid"]: item for item in given}
     return {

@@ -1,4 +1,4 @@
-"""A request to the Placement API, as its views see it."""
+"""A request to the Placement API, as views see it."""
 
 from datetime import UTC, datetime
 from email.utils import format_datetime
@@ -20,25 +20,26 @@ CACHE_HEADERS_SINCE = 15
 
 
 def check_query(values: dict[str, str], schema: dict[str, Any]) -> None:
-    """Raise BadQuery, in the words of the validator, if parameters do not fit ``schema``."""
+    """Raise BadQuery, with the validator's message, if parameters do not fit ``schema``."""
     wrong = complaint(values, schema, query=True)
     if wrong is not None:
         raise BadQuery(message=f"Invalid query string parameters: {wrong}")
 
 
 class PlacementCall(Call):
-    """Adds what the views of this API share."""
+    """A request with what the views of this API share."""
 
     @property
     def target(self) -> Target:
         if self.route is not None and self.route.policy == USAGES:
             projects = self.http.args.getlist("project_id")
-            # The last one is the one that the view goes by.
+            # Views use the last one.
             return {"project_id": projects[-1] if projects else None}
         return {"project_id": self.caller.project_id, "user_id": self.caller.user_id}
 
     def body(self, schema: dict[str, Any]) -> Any:
-        """The JSON body, if it fits ``schema``. Raises BadRequest in the words of the parser or the validator."""
+        """Return the JSON body if it fits ``schema``. Raises BadRequest with the message of the parser or the
+        validator."""
         try:
             document = self.json
         except ValueError as error:
@@ -49,21 +50,21 @@ class PlacementCall(Call):
         return document
 
     def checked_query(self, schema: dict[str, Any]) -> dict[str, str]:
-        """The query string (last value of each parameter), if it fits ``schema``. Raises BadQuery."""
+        """Return the query string (last value of each parameter) if it fits ``schema``. Raises BadQuery."""
         values = last_values(self.query)
         check_query(values, schema)
         return values
 
     def answer(self, document: Any, modified: datetime | None = None, *, cached: bool = True) -> Response:
-        """``document`` as JSON, from 1.15 with cache headers: last modified then, or now."""
+        """Return ``document`` as JSON, from 1.15 on with cache headers: last modified at ``modified``, or now."""
         return self.with_cache_headers(json_response(document), modified) if cached else json_response(document)
 
     def location(self, path: str) -> dict[str, str]:
-        """The header that says where something is: ``path`` below the mount of this API."""
+        """Return the Location header for ``path`` below the mount of this API."""
         return {"Location": f"{self.base_url}{path}"}
 
     def with_cache_headers(self, response: Response, modified: datetime | None = None) -> Response:
-        """``response`` with the headers that 1.15 brought."""
+        """Add the headers that 1.15 introduced to ``response``."""
         if self.version >= CACHE_HEADERS_SINCE:
             moment = (modified or utcnow()).replace(tzinfo=UTC)
             response.headers["Last-Modified"] = format_datetime(moment, usegmt=True)

@@ -1,4 +1,4 @@
-"""How the Placement API does what the edge leaves to each API."""
+"""The Placement API's own behaviour at the edge."""
 
 from flask import Response
 
@@ -30,7 +30,7 @@ class PlacementApi(Api):
         if length.strip("0") and not call.http.content_type:
             raise BadRequest(message="content-type header required when content-length > 0")
         if call.http.environ["PATH_INFO"].startswith("//"):
-            raise PathNotFound  # the route table would pass over the slashes
+            raise PathNotFound  # the route table would ignore the duplicate slashes
         return None
 
     def accepts_json(self, call: Call) -> bool:
@@ -56,7 +56,7 @@ class PlacementApi(Api):
             method=call.http.method,
             accept=_accept(call),
             media_type=str(call.http.content_type or None),
-            # As in Placement: a HEAD is not asked what it likes, and its answer has no length.
+            # As in Placement: a HEAD is not checked for Accept, and its answer has no length.
             wants=HTML if call.http.method == "HEAD" else wants,
         )
 

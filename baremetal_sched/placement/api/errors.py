@@ -1,4 +1,4 @@
-"""Errors in the format of the Placement API: JSON, HTML or text, as the client likes; codes from 1.23 on."""
+"""Errors in the format of the Placement API: JSON, HTML or text, as the client prefers; codes from 1.23 on."""
 
 import html
 import json
@@ -38,7 +38,7 @@ from baremetal_sched.web.problems import (
 CODES_SINCE = 23
 UNDEFINED = "placement.undefined_code"
 
-#: Codes of errors that have one of their own; everything else is undefined.
+#: Codes of errors with a code of their own; all others are undefined.
 CODES: dict[type[SchedulerError], str] = {
     BadQueryValue: "placement.query.bad_value",
     ConsumerConflict: "placement.concurrent_update",
@@ -57,7 +57,7 @@ CODES: dict[type[SchedulerError], str] = {
     ReshapedProviderNotFound: "placement.resource_provider.not_found",
 }
 
-#: What stands in front of the message, and the title, by status.
+#: Title, and text before the message, by status.
 _EXPLANATIONS = {
     400: (
         "Bad Request",
@@ -84,20 +84,20 @@ _TAG = re.compile(r"<[^>]*>")
 
 
 class UnknownTraitInQuery(InvalidError):
-    """A TraitNotFound that is the client's mistake: 400 instead of 404."""
+    """A TraitNotFound caused by the client's query: 400 instead of 404."""
 
     template = "{message}"
 
 
 def race_lost(error: TooManyConflicts, path: str) -> RaceLost:
-    """``error`` as clients of this API know it: they read again what they change, and try again."""
+    """Return ``error`` in the form that clients of this API know, after which they read again and retry."""
     allocates = path.startswith(("/allocations", "/reshaper"))
     before = "Inventory and/or allocations changed while attempting to allocate: " if allocates else ""
     return RaceLost(message=f"{before}{error}")
 
 
 def message_of(error: Exception) -> str:
-    """The message proper."""
+    """Return the message itself."""
     if isinstance(error, PathNotFound):
         return ""
     if isinstance(error, MethodNotAllowed):
@@ -122,8 +122,8 @@ def render(
     media_type: str,
     wants: str | None,
 ) -> Response:
-    """The answer to ``error``. ``version`` is None if none was agreed on; ``wants`` is the media type that the client
-    likes best of those that errors come in, None if it likes none."""
+    """Return the answer to ``error``. ``version`` is None if none was negotiated; ``wants`` is the client's preferred
+    media type among those of errors, None if it accepts none."""
     title, explanation = _EXPLANATIONS.get(status) or _standard_explanation(status)
     return _respond(
         wants,
@@ -136,13 +136,13 @@ def render(
 
 
 def _standard_explanation(status: int) -> tuple[str, str]:
-    """For what Placement itself never answers, but its server does."""
+    """Return title and text for statuses that Placement itself never answers, but its server does."""
     standard = HTTPStatus(status)
     return standard.phrase, f"{standard.description or standard.phrase}."
 
 
 def unauthorized(error: NotAuthenticated, *, wants: str | None) -> Response:
-    """The answer to who did not say who they are. Its JSON is not that of other errors."""
+    """Return the answer to a caller without credentials. Its JSON differs from that of other errors."""
     document: dict[str, object] = {"message": str(error), "code": "401 Unauthorized", "title": "Unauthorized"}
     return _respond(wants, "401 Unauthorized", str(error), "", has_end=True, document=lambda _: document)
 
@@ -156,7 +156,7 @@ def _respond(
     has_end: bool,
     document: Callable[[str], dict[str, object]],
 ) -> Response:
-    """An error in the form that the client likes best; ``document`` makes the JSON from the whole of the text."""
+    """Return an error in the client's preferred form; ``document`` creates the JSON from the whole text."""
     if wants == HTML:
         end = "\n\n" if has_end else ""
         page = (

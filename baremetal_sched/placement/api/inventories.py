@@ -26,7 +26,7 @@ def list_inventories(call: PlacementCall, session: Session, uuid: str) -> Respon
         "inventories": {row.name: _render(row) for row in rows},
     }
     if not rows:
-        # Nothing was ever modified: the cache headers without a date.
+        # There is no time of modification: the cache headers without a date.
         response = call.with_cache_headers(json_response(document))
         response.headers.pop("Last-Modified", None)
         return response
@@ -65,7 +65,7 @@ def update_inventory(call: PlacementCall, session: Session, uuid: str, resource_
         provider.require_generation(generation, inventories.GENERATION_CONFLICT)
         inventories.check(stock, resource_class, uuid, doing="update", may_be_full=_may_be_full(call))
         inventories.change(session, provider, resource_class, stock, generation)
-    if provider.mirrors_node:  # which may have kept something else than what was written
+    if provider.mirrors_node:  # which may have stored something else than was written
         return show_inventory(call, session, uuid, resource_class)
     return call.answer(_document(stock, provider.generation))
 

@@ -1,17 +1,17 @@
-"""The policies of the Placement API: the original's names, with its old and its new defaults."""
+"""The policies of the Placement API: the original's names, with its old and new defaults."""
 
 from oslo_policy import policy
 
 PREFIX = "placement"
 
-#: The one rule that compares the caller's project with the one that is asked about.
+#: The only rule that compares the caller's project with the requested one.
 USAGES = f"{PREFIX}:usages"
 
 _ADMIN_OR_SERVICE = "rule:admin_or_service_api"
 _SERVICE = "rule:service_api"
 _ADMIN_OR_PROJECT_READER_OR_SERVICE = "rule:admin_or_project_reader_or_service_api"
 
-#: Before there were more roles everything was the administrator's.
+#: The old default: administrators only.
 _ADMIN = policy.DeprecatedRule(
     name="rule:admin_api",
     check_str="role:admin",
@@ -32,7 +32,7 @@ _BASE = (
     _rule("admin_or_project_reader_or_service_api", "role:admin or rule:project_reader_api or role:service"),
 )
 
-#: Policies by what they are about, with the operations of each.
+#: Policies by subject, with the operations of each.
 _OPERATIONS: dict[str, tuple[str, ...]] = {
     "resource_providers": ("list", "create", "show", "update", "delete", "usages"),
     "resource_providers:inventories": ("list", "create", "show", "update", "delete"),

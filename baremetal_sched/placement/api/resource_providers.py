@@ -25,10 +25,10 @@ ANSWERED_SINCE = 20
 TREES_SINCE = 14
 MOVES_SINCE = 37
 
-#: Where the UUID goes in a text that many providers share.
+#: Placeholder of the UUID in a text that many providers share.
 _PLACE = "<uuid>"
 
-#: Links of a provider besides itself, with the microversion that has each.
+#: A provider's links besides ``self``, with the first microversion of each.
 _LINKS = {
     "inventories": 0,
     "usages": 0,
@@ -59,8 +59,8 @@ def list_providers(call: PlacementCall, session: Session) -> Response:
 
 
 def _render_all(call: PlacementCall, rows: Sequence[Sequence[str]]) -> orjson.Fragment:
-    """The documents of many providers. A list may have tens of thousands, so they are written as text: all that differs
-    between two are the UUID, in seven places, and a few values."""
+    """Return the documents of many providers. A list may have tens of thousands, so they are written as text: they
+    differ only in the UUID, in seven places, and a few values."""
     links = orjson.dumps(_links(call, _PLACE)).decode().split(_PLACE)
     texts = [
         f'{{"uuid":"{uuid}","name":{name},"generation":{generation},"links":{uuid.join(links)}'
@@ -113,7 +113,7 @@ def delete_provider(call: PlacementCall, session: Session, uuid: str) -> Respons
 
 
 def render(call: PlacementCall, row: Mapping[str, Any]) -> dict[str, Any]:
-    """The document of one provider."""
+    """Return the document of one provider."""
     document = {
         "uuid": row["uuid"],
         "name": row["name"],

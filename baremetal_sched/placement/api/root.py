@@ -13,7 +13,7 @@ def show_root(call: PlacementCall, session: None) -> Response:
         "max_version": f"1.{MAXIMUM}",
         "min_version": f"1.{MINIMUM}",
         "status": "CURRENT",
-        # Relative: this very URL, whatever a proxy has made of it.
+        # Relative to this URL, however a proxy has changed it.
         "links": [{"rel": "self", "href": ""}],
     }
     return call.answer({"versions": [version]})

@@ -1,6 +1,6 @@
-"""The Placement API on one screen. ``since`` is the minor part of the first microversion that has a route.
+"""The routes of the Placement API. ``since`` is the minor part of the first microversion that has a route.
 
-Within a path, methods stand in the order in which the Allow header lists them.
+Within a path, methods are in the order of the Allow header.
 """
 
 from typing import Literal
@@ -38,7 +38,7 @@ def get(
     gives_json: bool = True,
     transaction: Literal["read", "select"] = "read",
 ) -> Route:
-    """A GET that answers with a document."""
+    """Return the route of a GET that answers with a document."""
     return Route("GET", path, view, since, transaction, policy=policy, gives_json=gives_json)
 
 
@@ -54,19 +54,20 @@ def write(
     absent: Absence = path_not_found,
     transaction: Literal["write", "change"] = "write",
 ) -> Route:
-    """A POST or PUT, with a JSON body unless told otherwise."""
+    """Return the route of a POST or PUT, by default with a JSON body."""
     return Route(method, path, view, since, transaction, until=until, policy=policy, takes=takes, absent=absent)
 
 
 def claim(
     method: str, path: str, view: View, policy: str, *, since: int = 0, takes: tuple[str, ...] = (JSON,)
 ) -> Route:
-    """A change of allocations, which has no entities: it is what schedulers ask most of all."""
+    """Return the route of a change of allocations, without entities, as these are the most frequent requests of
+    schedulers."""
     return write(method, path, view, policy, since=since, takes=takes, transaction="change")
 
 
 def remove(path: str, view: View, policy: str, *, since: int = 0, absent: Absence = path_not_found) -> Route:
-    """A DELETE."""
+    """Return the route of a DELETE."""
     return write("DELETE", path, view, policy, since=since, takes=(), absent=absent)
 
 

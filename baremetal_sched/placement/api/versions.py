@@ -10,7 +10,7 @@ MAXIMUM = 39
 
 
 class _Microversions(Microversions):
-    """Placement's: answers name the header in lower case."""
+    """Placement's microversions: answers have the header's name in lower case."""
 
     def describe(self, headers: Headers, minor: int) -> None:
         super().describe(headers, minor)

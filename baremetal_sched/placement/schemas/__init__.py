@@ -1,1 +1,1 @@
-"""What clients may send, as JSON schemas: their validator's texts are part of this API."""
+"""JSON schemas of requests. The validator's messages are part of this API."""

@@ -17,7 +17,7 @@ _LISTED: dict[str, Any] = {
     "minItems": 1,
     "items": closed(
         {
-            # Unlike the others, this one complains of the unknown before the missing, as the original does.
+            # Unlike the others, this schema reports unknown members before missing ones, as the original does.
             "resource_provider": {**closed({"uuid": UUID}), "required": ["uuid"]},
             "resources": RESOURCES,
         },
@@ -78,7 +78,7 @@ def _many(version: int) -> dict[str, Any]:
 
 
 def _one(version: int, *, may_be_empty: bool) -> dict[str, Any]:
-    """What is written about one consumer."""
+    """Return the schema of the writes to one consumer."""
     properties: dict[str, Any] = {"allocations": _LISTED}
     required = ["allocations"]
     if version >= KEYED_SINCE:
@@ -96,6 +96,6 @@ def _one(version: int, *, may_be_empty: bool) -> dict[str, Any]:
         required.append("consumer_type")
     schema = closed(properties, tuple(required))
     if version >= KEYED_SINCE:
-        # Like the original, complains of the unknown before the missing from then on.
+        # Like the original, from then on this reports unknown members before missing ones.
         schema["required"] = schema.pop("required")
     return schema

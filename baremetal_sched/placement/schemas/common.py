@@ -1,4 +1,4 @@
-"""Pieces of schemas that several resources share."""
+"""Parts of schemas shared by several resources."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ UUID: dict[str, Any] = {"type": "string", "format": "uuid"}
 IDENTIFIER: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 255}
 CONSUMER_TYPE: dict[str, Any] = {"type": "string", "pattern": CLASS_NAME, "minLength": 1, "maxLength": 255}
 
-#: An amount of each class; never empty.
+#: Amounts by class; never empty.
 RESOURCES: dict[str, Any] = {
     "type": "object",
     "minProperties": 1,
@@ -20,8 +20,8 @@ RESOURCES: dict[str, Any] = {
 
 
 def closed(properties: dict[str, Any], required: tuple[str, ...] = ()) -> dict[str, Any]:
-    """An object with just these properties."""
-    # Of two complaints of equal weight the validator reports the first, so the order of keywords shows.
+    """Return the schema of an object with only these properties."""
+    # Of two equally relevant errors the validator reports the first, so the order of keywords is visible.
     schema: dict[str, Any] = {"type": "object", "properties": properties}
     if required:
         schema["required"] = list(required)

@@ -31,7 +31,7 @@ UPDATE = closed(_INVENTORY, ("total", "resource_provider_generation"))
 
 _STOCK = closed(_INVENTORY, ("total",))
 
-#: PUT …/inventories. Names of classes are looked up, not checked here.
+#: PUT …/inventories. Class names are looked up elsewhere, not checked here.
 REPLACE = closed(
     {
         "resource_provider_generation": _GENERATION,

@@ -1,4 +1,4 @@
-"""Query strings, by microversion. A check sees the last value of a repeated parameter."""
+"""Schemas of query strings, by microversion. Only the last value of a repeated parameter is checked."""
 
 from functools import cache
 from typing import Any
@@ -17,7 +17,7 @@ SUFFIX = {25: "[1-9][0-9]*", 33: "[a-zA-Z0-9_-]{1,64}"}
 TRAITS = closed({"name": _TEXT, "associated": _TEXT})
 
 
-#: A type of consumers, or a word for a group of them.
+#: A consumer type, or a word for a group of types.
 _CONSUMER_TYPE: dict[str, Any] = {
     "type": "string",
     "pattern": "^[A-Z0-9_]+$|^all|^unknown$",
@@ -29,7 +29,7 @@ CONSUMER_TYPE_SINCE = 38
 
 @cache
 def usages(version: int) -> dict[str, Any]:
-    """Parameters of ``GET /usages``."""
+    """Return the schema of ``GET /usages``."""
     properties = {"project_id": IDENTIFIER, "user_id": IDENTIFIER}
     if version >= CONSUMER_TYPE_SINCE:
         properties["consumer_type"] = _CONSUMER_TYPE
@@ -38,7 +38,7 @@ def usages(version: int) -> dict[str, Any]:
 
 @cache
 def providers(version: int) -> dict[str, Any]:
-    """Parameters of ``GET /resource_providers``."""
+    """Return the schema of ``GET /resource_providers``."""
     properties: dict[str, Any] = {"name": _TEXT, "uuid": {"type": "string", "format": "uuid"}}
     for name, since in (("member_of", 3), ("resources", 4), ("in_tree", 14), ("required", 18)):
         if version >= since:
@@ -48,7 +48,7 @@ def providers(version: int) -> dict[str, Any]:
 
 @cache
 def candidates(version: int) -> dict[str, Any]:
-    """Parameters of ``GET /allocation_candidates``."""
+    """Return the schema of ``GET /allocation_candidates``."""
     if version < 25:
         properties: dict[str, Any] = {"resources": _TEXT}
         for name, since, kind in (("limit", 16, _LIMIT), ("required", 17, _TEXT), ("member_of", 21, _TEXT)):

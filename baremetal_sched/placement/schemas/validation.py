@@ -1,7 +1,8 @@
-"""Checking documents against JSON schemas, with the texts that clients of Placement know.
+"""Validation with JSON schemas, with the messages that clients of Placement know.
 
-The texts are those of jsonschema, which takes a hundred times as long to find nothing as jsonschema_rs. So that one is
-asked first. It takes nothing that jsonschema would not; of what it does not take, jsonschema says what is wrong.
+The messages are jsonschema's, which takes a hundred times as long as jsonschema_rs to accept a document. So
+jsonschema_rs runs first. It accepts nothing that jsonschema refuses; for what it refuses, jsonschema supplies the
+message.
 """
 
 import re
@@ -16,7 +17,7 @@ from jsonschema.exceptions import best_match
 
 _STRICT_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 
-#: Most characters that a UUID may have, however it is written.
+#: Maximum number of characters of a UUID in any notation.
 _LONGEST = 64
 
 #: In bodies a UUID may lack dashes or have braces; in query strings it may not.
@@ -26,7 +27,8 @@ QUERY_FORMATS = jsonschema.FormatChecker(formats=())
 
 @BODY_FORMATS.checks("uuid")
 def is_tolerant_uuid(value: object) -> bool:
-    """Is it a UUID, dashes, braces and letter case aside, that the database can keep as it is?"""
+    """Return whether the value is a UUID, ignoring dashes, braces and letter case, that the database can store as it
+    is."""
     if not isinstance(value, str):
         return True
     if len(value) > _LONGEST:
@@ -40,32 +42,32 @@ def is_tolerant_uuid(value: object) -> bool:
 
 @QUERY_FORMATS.checks("uuid")
 def is_strict_uuid(value: object) -> bool:
-    """Is it a UUID in the usual form?"""
+    """Return whether the value is a UUID in the usual form."""
     return not isinstance(value, str) or _STRICT_UUID.fullmatch(value) is not None
 
 
-#: The end of a text. In patterns a dollar also stands before a newline that comes last.
+#: The end of a text. In patterns a dollar also matches before a trailing newline.
 _END = r"\Z"
 
 
 def complaint(document: Any, schema: dict[str, Any], *, query: bool = False) -> str | None:
-    """What is wrong with ``document``, in the words of the jsonschema library; None if nothing is."""
+    """Return what is wrong with ``document``, in jsonschema's words; None if it is valid."""
     written = orjson.dumps(schema)
     if _is_fine(document, written, query):
         return None
     error = best_match(_validator(written.replace(b"$", orjson.dumps(_END)[1:-1]), query).iter_errors(document))
     if error is None:
         return None
-    # The words are to show the patterns as they are known; where only a newline is wrong, the dollars are put back.
+    # Messages show the patterns as clients know them; if only a newline is wrong, the dollars are put back.
     known = best_match(_validator(written, query).iter_errors(document))
     return str(known) if known is not None else str(error).replace(repr(_END)[1:-1], "$")
 
 
 def _is_fine(document: Any, schema: bytes, query: bool) -> bool:
-    """Is it certain that ``document`` fits? A dollar in a pattern stands for nothing but the end here."""
+    """Return whether ``document`` certainly fits. A dollar in a pattern only matches the end here."""
     try:
         return _quick_validator(schema, query).is_valid(document)
-    except ValueError:  # a text that is no Unicode, or too deep
+    except ValueError:  # a string that is not Unicode, or too deep a document
         return False
 
 
