@@ -1,1 +1,1 @@
-"""The database: engine, transactions, schema. Nothing here knows of HTTP."""
+"""The database: engine, transactions, schema. It knows nothing of HTTP."""

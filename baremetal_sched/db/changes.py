@@ -1,4 +1,4 @@
-"""What a flush is about to change in an entity."""
+"""Pending changes of entities."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from sqlalchemy.orm.base import PASSIVE_NO_INITIALIZE
 def history_of(entity: Any, name: str) -> History:
     """Return the history of one attribute, without reading anything.
 
-    ``inspect(entity).attrs`` says the same, and makes an object for every attribute to say it.
+    ``inspect(entity).attrs`` would create an object for every attribute.
     """
     history: History = inspect(entity).get_history(name, PASSIVE_NO_INITIALIZE)
     return history

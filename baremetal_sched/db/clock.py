@@ -1,4 +1,4 @@
-"""The database's clock, for everything that several hosts have to agree on; and the service's own for time stamps."""
+"""The database's clock, for times that several hosts must agree on; and the service's own for time stamps."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -33,5 +33,5 @@ def _mysql(element: epoch, compiler: SQLCompiler, **kw: Any) -> str:
 
 
 def utcnow() -> datetime:
-    """Now, in UTC, whole seconds and without a zone: what the columns of time stamps hold."""
+    """Return the current time in UTC, in whole seconds and without a zone, as columns of time stamps hold it."""
     return datetime.now(UTC).replace(microsecond=0, tzinfo=None)

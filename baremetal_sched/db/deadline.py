@@ -1,9 +1,9 @@
 """Deadlines: no thread waits for the database longer than its request may.
 
-The time-outs of a server end one statement, those of a driver one wait for bytes, and each begins anew with the next.
-The whole of a transaction is bounded here: what a thread does inside ``until`` is cut off when the deadline passes. The
-socket of its connection is shut down, so that the driver, which waits for an answer, gets an error at once; SQLite's
-statement is interrupted. That needs no answer from the database and costs no statement.
+A server's time-out ends one statement, a driver's ends one wait for bytes, and each restarts with the next. This module
+limits a whole transaction: what a thread does inside ``until`` is cut off at the deadline. The socket of its connection
+is shut down, so that the waiting driver gets an error at once; SQLite's statement is interrupted. This needs no answer
+from the database and costs no statement.
 """
 
 import os
@@ -16,17 +16,17 @@ from contextlib import suppress
 from contextvars import ContextVar, Token
 from typing import Any
 
-#: The attribute with a descriptor of a connection's socket, where the driver does not tell it.
+#: Name of the attribute with a connection's socket descriptor, for drivers that do not expose it.
 _DESCRIPTOR = "baremetal_sched_descriptor"
 
-#: How late a connection may be cut, in seconds.
+#: Maximum delay of a cut, in seconds.
 _TICK = 0.25
 
 
 class until:  # noqa: N801 - used like a function
     """A context in which this thread's connections are cut when ``deadline`` (``time.monotonic()``) has passed.
 
-    None: they never are. Only connections that ``watch`` is told of are.
+    None: no deadline. Applies only to connections passed to ``watch``.
     """
 
     def __init__(self, deadline: float | None) -> None:
@@ -48,7 +48,7 @@ _current: ContextVar[until | None] = ContextVar("until", default=None)
 
 
 def remaining() -> float | None:
-    """Seconds until the deadline of what this thread does, 0 if it has passed; None if there is no deadline."""
+    """Return the seconds until this thread's deadline, 0 if it has passed; None if there is no deadline."""
     current = _current.get()
     if current is None or current.deadline is None:
         return None
@@ -56,7 +56,7 @@ def remaining() -> float | None:
 
 
 def watch(connection: Any) -> None:
-    """Cut this connection of a driver when the deadline of what this thread does has passed, until ``unwatch``."""
+    """Cut this driver connection at this thread's deadline, until ``unwatch``."""
     current = _current.get()
     if current is not None and current.deadline is not None:
         with _cutter.lock:
@@ -64,7 +64,7 @@ def watch(connection: Any) -> None:
 
 
 def unwatch(connection: Any) -> None:
-    """Undo ``watch``: this thread has no use for the connection any more."""
+    """Undo ``watch``: this thread no longer uses the connection."""
     current = _current.get()
     if current is not None and current.connections:
         with _cutter.lock:
@@ -73,7 +73,7 @@ def unwatch(connection: Any) -> None:
 
 
 class _Cutter:
-    """Cuts what is late, in a thread that starts with the first deadline of the process."""
+    """Cuts late connections, in a thread that starts with the first deadline of the process."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -95,7 +95,7 @@ class _Cutter:
         while True:
             time.sleep(_TICK)
             now = time.monotonic()
-            # Under the lock: a connection is given back, or closed, before or after, but not meanwhile.
+            # Under the lock, so that a connection is returned or closed before or after, but not meanwhile.
             with self.lock:
                 for watched in self._watched:
                     if watched.deadline is not None and watched.deadline <= now:
@@ -103,17 +103,17 @@ class _Cutter:
                             cut(connection)
 
     def reset(self) -> None:
-        """Begin anew, in a process that was forked: the thread and whatever held the lock are not there."""
+        """Reset in a forked process, where the thread and the holder of the lock do not exist."""
         self.__init__()  # type: ignore[misc]
 
 
 def cut(connection: Any) -> None:
-    """End what a driver's connection is waiting for, from another thread."""
+    """End a driver connection's wait, from another thread."""
     if isinstance(connection, sqlite3.Connection):
         with suppress(sqlite3.Error):
             connection.interrupt()
         return
-    # It may be closed already, in whatever way its driver says so.
+    # It may be closed already, which each driver reports differently.
     with suppress(Exception), socket.socket(fileno=os.dup(_descriptor(connection))) as shared:
         shared.shutdown(socket.SHUT_RDWR)
 
@@ -130,10 +130,10 @@ def _descriptor(connection: Any) -> int:
 
 
 def remember_descriptor(connection: Any) -> None:
-    """Make it possible to cut a connection of mysqlclient, which says nothing to another thread while it waits.
+    """Prepare a mysqlclient connection for cuts, as it tells other threads nothing while it waits.
 
-    It is a descriptor of our own: the driver closes its own when the server is lost, and the number may be another
-    socket's then. It is closed when the connection object is gone.
+    It duplicates the descriptor: the driver closes its own when the server is lost, and the number may then belong to
+    another socket. The duplicate is closed with the connection object.
     """
     descriptor = os.dup(connection.fileno())
     setattr(connection, _DESCRIPTOR, descriptor)

@@ -1,4 +1,4 @@
-"""JSON documents as such: how deep they are."""
+"""The nesting depth of JSON documents."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,18 +7,18 @@ from sqlalchemy.exc import DontWrapMixin
 
 from baremetal_sched.errors import InvalidValue
 
-#: Most levels of a stored document, whatever made it: what goes out is written by orjson, which takes 254 of all.
+#: Maximum nesting depth of a stored document: responses are written by orjson, which allows 254 levels in total.
 MAX_DEPTH = 100
 
 
 class DocumentTooDeep(InvalidValue, DontWrapMixin):
-    """A document that could be stored, and could not be shown."""
+    """A document that could be stored, but not shown."""
 
     template = "The document would be nested too deeply: at most {limit} levels are accepted."
 
 
 def depth(document: Any) -> int:
-    """How many objects and arrays are within each other: 0 for a number, 1 for ``{}``, 2 for ``[{}]``."""
+    """Return the nesting depth: 0 for a number, 1 for ``{}``, 2 for ``[{}]``."""
     return sum(1 for _ in _levels(document))
 
 
@@ -30,7 +30,7 @@ def require_depth(document: Any, limit: int = MAX_DEPTH) -> None:
 
 
 def _levels(document: Any) -> Iterator[list[Any]]:
-    """The objects and arrays of a document, level by level."""
+    """Yield the objects and arrays of a document, level by level."""
     level = [document] if isinstance(document, dict | list) else []
     while level:
         yield level

@@ -1,4 +1,4 @@
-"""Engines: how we talk to SQLite, PostgreSQL and MariaDB/MySQL."""
+"""Engines for SQLite, PostgreSQL and MariaDB/MySQL."""
 
 import sqlite3
 from collections.abc import Callable
@@ -28,15 +28,15 @@ _DRIVERS = {
     "mariadb": "mariadb+pymysql",
 }
 
-#: Drivers that are written in C; installing them takes a compiler.
+#: Drivers written in C, whose installation needs a compiler.
 _OTHER_DRIVERS = ("mysql+mysqldb", "mariadb+mysqldb")
 
 _PACKAGES = {"psycopg": "psycopg[binary]", "pymysql": "PyMySQL", "mysqldb": "baremetal-sched[mysql]"}
 
-#: Seconds to wait for SQLite's write lock, where there is no other limit.
+#: Seconds to wait for SQLite's write lock, unless limited otherwise.
 _SQLITE_LOCK_TIMEOUT = 30
 
-#: A peer that is gone without a word is noticed while an answer is waited for.
+#: Keep-alive options, which detect a vanished peer while an answer is awaited.
 _POSTGRESQL_KEEPALIVES = {"keepalives": 1, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 
 #: Execution option of an engine whose transactions write: on SQLite they take the write lock at once.
@@ -44,16 +44,15 @@ WRITES = "baremetal_sched_writes"
 
 
 def database_url(text: str) -> URL:
-    """The URL with our driver filled in (``postgresql://`` means psycopg 3, ``mariadb://`` PyMySQL).
+    """Return the URL with the driver filled in (``postgresql://`` means psycopg 3, ``mariadb://`` PyMySQL).
 
-    ``mariadb+mysqldb://`` and ``mysql+mysqldb://`` mean mysqlclient.
-
-    Raises ValueError, in words, for a URL that is none or names a database that is not supported.
+    ``mariadb+mysqldb://`` and ``mysql+mysqldb://`` mean mysqlclient. Raises ValueError, with a readable message, for an
+    invalid URL or an unsupported database.
     """
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):
-        # What stands before the @ may be a password.
+        # The part before the @ may contain a password.
         shown = f"***@{text.rpartition('@')[2]}" if "@" in text else text
         raise ValueError(
             f"{shown!r} is not a database URL; examples: sqlite:///baremetal-sched.sqlite, "
@@ -67,12 +66,11 @@ def database_url(text: str) -> URL:
 
 
 def make_engine(settings: Settings, *, reads_only: bool = False, limits: Limits = NONE) -> Engine:
-    """An engine for ``[database] connection``. Nothing is connected yet, so a process may still fork.
+    """Return an engine for ``[database] connection``. It connects later, so a process may still fork.
 
-    ``reads_only``: each statement is a transaction of its own, which saves a round trip or two (not with SQLite, where
-    there is none to save). A READ COMMITTED transaction would not see more of one moment than that.
-    ``limits`` are told the server once per connection. Raises DriverMissing, and oslo.config's ``cfg.Error`` for a file
-    of keys that cannot be used.
+    ``reads_only``: each statement is a transaction of its own, which saves one or two round trips (except with SQLite).
+    READ COMMITTED transactions would not give a consistent view of several statements either. ``limits`` are set once
+    per connection. Raises DriverMissing, and oslo.config's ``cfg.Error`` for an unusable key file.
     """
     options = settings.database
     isolation: dict[str, Any] = (
@@ -110,7 +108,7 @@ def _create(url: URL, **options: Any) -> Engine:
 
 
 class _Pool(QueuePool):
-    """A pool whose threads wait for a connection no longer than until the deadline of what they do."""
+    """A pool whose threads wait for a connection at most until their deadline."""
 
     _longest: float
 
@@ -131,9 +129,9 @@ def _pool(options: Any) -> dict[str, Any]:
         "max_overflow": options.max_overflow,
         "pool_timeout": options.pool_timeout,
         "pool_recycle": options.connection_recycle_time,
-        # Whoever used a connection has committed or rolled back; doing so once more would be a round trip.
+        # Transactions are always committed or rolled back before; another rollback would be a round trip.
         "pool_reset_on_return": None,
-        # Parameters of statements are passwords, among others; they have no place in tracebacks.
+        # Parameters of statements may be passwords, which must not appear in tracebacks.
         "hide_parameters": True,
     }
 
@@ -147,7 +145,7 @@ def _unwatch(connection: Any, *others: Any) -> None:
 
 
 def _leave_read_only(context: ExceptionContext) -> None:
-    """A server that takes no writes any more may be the old primary: connect anew, perhaps to the new one."""
+    """Reconnect if a server refuses writes: it may be the old primary, and the new one may answer."""
     if classify(context.sqlalchemy_exception or context.original_exception) is Fault.READ_ONLY:
         context.is_disconnect = True
 
@@ -166,7 +164,7 @@ def _sqlite_engine(url: URL, options: Any, limits: Limits) -> Engine:
 def _sqlite_connect(is_durable: bool, connection: sqlite3.Connection, record: Any) -> None:
     # We begin transactions ourselves (below): the driver would begin them late, as readers, and then fail to upgrade.
     connection.isolation_level = None
-    # FULL: what was committed survives a power cut. NORMAL: the last transactions may be lost, and nothing else.
+    # FULL: commits survive a power failure. NORMAL: only the last transactions may be lost.
     synchronous = "FULL" if is_durable else "NORMAL"
     for pragma in ("journal_mode = WAL", f"synchronous = {synchronous}", "foreign_keys = ON"):
         connection.execute(f"PRAGMA {pragma}").close()
@@ -176,13 +174,13 @@ def _sqlite_begin(connection: Connection) -> None:
     if connection.get_execution_options().get(WRITES):
         connection.exec_driver_sql("BEGIN IMMEDIATE")
     else:
-        # It locks nothing, so it cannot fail in a way that SQLAlchemy would have to put into words.
+        # It locks nothing, so it cannot raise errors that SQLAlchemy would have to wrap.
         driver: sqlite3.Connection = connection.connection.dbapi_connection  # type: ignore[assignment]
         driver.execute("BEGIN").close()
 
 
 def _seconds_to_connect(options: Any) -> int:
-    """How long to wait for a connection: drivers take whole seconds, at least one."""
+    """Return the connection time-out: drivers take whole seconds, at least one."""
     configured: int = options.connect_timeout
     left = deadline.remaining()
     return configured if left is None else max(1, min(configured, int(left)))
@@ -191,7 +189,7 @@ def _seconds_to_connect(options: Any) -> int:
 def _connect_postgresql(options: Any, limits: Limits, dialect: Any, record: Any, arguments: Any, given: Any) -> Any:
     given = {**given, "connect_timeout": _seconds_to_connect(options)}
     if limits.transaction is not None:
-        # Data that is not acknowledged, where the network is silent below TCP.
+        # Unacknowledged data, if the network fails silently.
         given["tcp_user_timeout"] = int(limits.transaction * 1000)
     connection = dialect.connect(*arguments, **given)
     return _set_up(connection, partial(_postgresql_session, options.idle_transaction_timeout, limits))
@@ -203,10 +201,10 @@ def _connect_mysql(options: Any, limits: Limits, dialect: Any, record: Any, argu
         connection = dialect.connect(*arguments, **{**given, "connect_timeout": seconds})
         deadline.remember_descriptor(connection)
     else:
-        # Its connect_timeout ends with TCP's handshake; a server that says nothing after it is waited for by these.
+        # Its connect_timeout ends with TCP's handshake; these limit the wait for a server that is silent after it.
         waits = {"connect_timeout": seconds, "read_timeout": seconds, "write_timeout": seconds}
         connection = dialect.connect(*arguments, **{**given, **waits})
-        # From now on the deadline ends what is waited for (see ``deadline``).
+        # From now on the deadline applies (see ``deadline``).
         connection._read_timeout = connection._write_timeout = None
     return _set_up(connection, partial(_mysql_session, options.idle_transaction_timeout, limits))
 
@@ -224,7 +222,7 @@ def _set_up(connection: Any, session: Callable[[Any], None]) -> Any:
 
 
 def _postgresql_session(idle_timeout: int, limits: Limits, connection: Any) -> None:
-    # To compile a statement with hundreds of conditions takes many times as long as to run it.
+    # Compiling a statement with hundreds of conditions takes many times as long as running it.
     variables = {"jit": 0, "idle_in_transaction_session_timeout": float(idle_timeout)}
     if limits.statement is not None:
         variables["statement_timeout"] = limits.statement
@@ -236,17 +234,17 @@ def _postgresql_session(idle_timeout: int, limits: Limits, connection: Any) -> N
 
 
 def _mysql_session(idle_timeout: int, limits: Limits, connection: Any) -> None:
-    # TRADITIONAL: a value that does not fit is an error, never silently cut; nor is what group_concat joins.
-    # materialization=off: an EXISTS over traits is looked up for the rows at hand. MariaDB would otherwise read every
-    # holder of the trait first, however few rows are wanted.
-    # subquery_cache=off: hardly any row asks what one before it did, so it would only be filled.
+    # TRADITIONAL: a value that does not fit is an error instead of being truncated; so is group_concat's.
+    # materialization=off: an EXISTS over traits is evaluated for the rows at hand. Otherwise MariaDB would first read
+    # every provider with the trait, however few rows are needed. subquery_cache=off: rows hardly ever repeat the
+    # parameters of earlier ones, so the cache would only be filled.
     switches, variables = ["materialization=off"], ["sql_mode = 'TRADITIONAL'", "group_concat_max_len = 16777216"]
     is_mariadb = "MariaDB" in connection.get_server_info()
-    if is_mariadb:  # MySQL cannot do that
+    if is_mariadb:  # not supported by MySQL
         switches.append("subquery_cache=off")
         variables.append(f"idle_transaction_timeout = {idle_timeout}")
     if limits.statement is not None:
-        # MySQL's counts milliseconds, and SELECT only.
+        # MySQL's is in milliseconds, and applies only to SELECT.
         limit = f"max_statement_time = {limits.statement}" if is_mariadb else None
         variables.append(limit or f"max_execution_time = {int(limits.statement * 1000)}")
     if limits.lock is not None:
@@ -258,7 +256,7 @@ def _mysql_session(idle_timeout: int, limits: Limits, connection: Any) -> None:
 
 
 def _check_packet(connection: Any, record: Any) -> None:
-    """Called once, with the first connection."""
+    """Check max_allowed_packet once, with the first connection."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT @@max_allowed_packet")
         ((packet,),) = cursor.fetchall()

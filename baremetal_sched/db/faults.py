@@ -1,4 +1,4 @@
-"""What a database error means for the transaction that met it, and in which words it is said."""
+"""Classification of database errors: what they mean for a transaction, and how they are reported."""
 
 import enum
 import sqlite3
@@ -12,20 +12,21 @@ from baremetal_sched import errors
 
 
 class Fault(enum.Enum):
-    """What happened: a lost RACE (run this transaction again), a BUG of ours, or a database that cannot serve now."""
+    """The kind of error: a lost RACE (retry this transaction), a BUG of this service, or a database that cannot serve
+    now."""
 
     BUG = "bug"
     #: Another transaction was faster.
     RACE = "race"
-    #: Another session holds a lock for too long.
+    #: Another session held a lock for too long.
     LOCKED = "locked"
     #: No connection, or it was lost.
     AWAY = "away"
-    #: The server ended the transaction, which stood still.
+    #: The server ended the transaction because it was idle.
     IDLE = "idle"
-    #: The server interrupted the statement, at the request of an administrator or of the cluster.
+    #: The server interrupted the statement, on behalf of an administrator or of the cluster.
     INTERRUPTED = "interrupted"
-    #: The commit failed in a way that does not say what became of it.
+    #: The commit failed, and its outcome is unknown.
     COMMIT = "commit"
     #: The statement took too long.
     TIMEOUT = "timeout"
@@ -40,22 +41,22 @@ class Fault(enum.Enum):
     LOGIN = "login refused"
     #: The user lacks privileges.
     DENIED = "denied"
-    #: The database has no tables of ours.
+    #: The database lacks the tables of this service.
     EMPTY = "empty"
     #: The file is not a database, or is damaged.
     CORRUPT = "corrupt"
-    #: More than the server takes, or gives, in one packet.
+    #: More than the server sends or accepts in one packet.
     PACKET = "packet too large"
 
 
-#: After these the same transaction may succeed, on another connection: it is run again, once. A server that takes no
-#: writes may have become a standby, and a new connection may reach its successor.
+#: After these, the same transaction may succeed on another connection: it is retried once. A server that refuses writes
+#: may have become a standby, and a new connection may reach its successor.
 TRANSIENT = frozenset({Fault.AWAY, Fault.IDLE, Fault.INTERRUPTED, Fault.OVERLOADED, Fault.READ_ONLY})
 
-#: If one of these ends a commit, it may have happened or not.
+#: If one of these ends a commit, its outcome is unknown.
 COMMIT_UNKNOWN = frozenset({Fault.AWAY, Fault.INTERRUPTED, Fault.COMMIT, Fault.IDLE})
 
-#: What a transaction that met the fault raises; see ``unavailable``.
+#: The exceptions raised for each kind; see ``unavailable``.
 _ERRORS: dict[Fault, type[errors.SchedulerError]] = {
     Fault.LOCKED: errors.LockTimeout,
     Fault.IDLE: errors.TransactionEnded,
@@ -99,7 +100,7 @@ _POSTGRESQL: dict[str, Fault] = {
     "42P01": Fault.EMPTY,  # no such table
 }
 
-#: A connection that was never made has no code, only words (of a server whose messages are in English).
+#: A failed connection attempt has no code, only a message (in English, if the server's messages are).
 _POSTGRESQL_LOGIN: tuple[tuple[str, Fault], ...] = (
     ("password authentication failed", Fault.LOGIN),
     ("no password supplied", Fault.LOGIN),
@@ -123,10 +124,10 @@ _MYSQL: dict[int, Fault] = {
     1180: Fault.COMMIT,  # an error during COMMIT
     1969: Fault.TIMEOUT,  # max_statement_time
     3024: Fault.TIMEOUT,  # max_execution_time
-    0: Fault.AWAY,  # a connection that was closed, says the driver
+    0: Fault.AWAY,  # reported by the driver for a closed connection
     1047: Fault.AWAY,  # Galera: not ready for queries
     1053: Fault.AWAY,  # shutting down
-    1158: Fault.AWAY,  # 1158-1161: errors of the network
+    1158: Fault.AWAY,  # 1158-1161: network errors
     1159: Fault.AWAY,
     1160: Fault.AWAY,
     1161: Fault.AWAY,
@@ -185,8 +186,8 @@ _SQLITE: dict[int, Fault] = {
 
 
 def classify(error: BaseException) -> Fault:
-    """What ``error`` means. A violated key is a RACE: the checks come first, so only somebody faster can cause it, and
-    the next run's checks see what he did and say it in words."""
+    """Return the kind of ``error``. A violated key is a RACE: checks come first, so only a concurrent change causes it,
+    and the checks of the retry report it properly."""
     if isinstance(error, StaleDataError):
         return Fault.RACE
     if isinstance(error, IntegrityError):
@@ -196,12 +197,12 @@ def classify(error: BaseException) -> Fault:
     if not isinstance(error, DBAPIError):
         return Fault.BUG
     fault = _classify_driver_error(error.orig)
-    # A connection that SQLAlchemy gave up is lost, whatever the driver says.
+    # A connection that SQLAlchemy invalidated is lost, whatever the driver reports.
     return Fault.AWAY if fault is Fault.BUG and error.connection_invalidated else fault
 
 
 def unavailable(error: BaseException, fault: Fault | None = None) -> errors.SchedulerError:
-    """What is raised because of ``error``, which ``fault`` is (``classify``); its message says what to do."""
+    """Return the exception to raise for ``error`` of kind ``fault`` (``classify``); its message says what to do."""
     if isinstance(error, PoolTimeout):
         return errors.PoolExhausted()
     return _ERRORS.get(fault or classify(error), errors.DatabaseAway)()
@@ -213,7 +214,7 @@ def _classify_driver_error(error: Any) -> Fault:
     number = mysql_code(error)
     if number is not None:
         return _MYSQL.get(number, Fault.BUG)
-    # PyMySQL's errors have a sqlstate as well.
+    # PyMySQL's errors have a sqlstate, too.
     return _classify_postgresql(error) if hasattr(error, "diag") else Fault.BUG
 
 
@@ -242,15 +243,15 @@ def _classify_postgresql(error: Any) -> Fault:
 
 
 def _is_key_violation(error: Any) -> bool:
-    """Is it a unique or a foreign key (and not, say, a NULL where none may be)?"""
+    """Return whether a unique or foreign key was violated (and not, for example, a NOT NULL constraint)."""
     if isinstance(error, sqlite3.Error):
         return "UNIQUE" in str(error) or "FOREIGN KEY" in str(error)
     return mysql_code(error) in {1062, 1451, 1452, 1216, 1217} or getattr(error, "sqlstate", None) in {"23503", "23505"}
 
 
 def mysql_code(error: Any) -> int | None:
-    """Return the number of an error of MariaDB or MySQL, which both drivers have as its first argument; None if there
-    is none: another database's error, or a complaint of the driver itself."""
+    """Return the code of an error of MariaDB or MySQL, the first argument in both drivers; None for errors of other
+    databases or of the driver itself."""
     return error.args[0] if error.args and isinstance(error.args[0], int) else None
 
 

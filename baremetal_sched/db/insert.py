@@ -1,4 +1,4 @@
-"""INSERT of rows that may be there already, in the three dialects."""
+"""INSERT of rows that may exist already, in the three dialects."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -14,13 +14,13 @@ from baremetal_sched.db.types import Query
 
 
 def insert_missing(session: Session, table: Table, rows: Sequence[dict[str, Any]]) -> None:
-    """Insert those of ``rows`` that violate no unique key; the others are there already and stay as they are."""
+    """Insert the ``rows`` that violate no unique key; existing rows stay unchanged."""
     if rows:
         session.execute(_insert(table, session.get_bind().dialect.name), rows)
 
 
 def insert_if_missing(connection: Connection, table: Table, row: dict[str, Any]) -> int | None:
-    """Insert ``row`` and return its id; None, and nothing is changed, if it violates a unique key."""
+    """Insert ``row`` and return its id; if it violates a unique key, change nothing and return None."""
     dialect = connection.dialect.name
     if dialect in ("sqlite", "postgresql"):
         new: int | None = kept.change(connection, _insert(table, dialect, returning=True), row).scalar()

@@ -1,7 +1,7 @@
-"""Columns as the text of a JSON object, put together by the database.
+"""Columns as the text of a JSON object, assembled by the database.
 
-A driver in Python spends its time on columns: to read sixty of them takes it longer than it takes the database to find
-the row. One text is read at once, and goes out as it is.
+A Python driver spends its time on columns: reading sixty of them takes longer than the database needs to find the row.
+A single text is read at once, and can be sent unchanged.
 """
 
 from collections.abc import Iterable
@@ -34,10 +34,10 @@ _NULL = constant("null")
 
 
 def members(named: Iterable[tuple[str, ColumnElement[Any]]]) -> ColumnElement[Any]:
-    """The members of a JSON object, without its braces: ``"name":value,"other":value``; NULL if there are none.
+    """Return the members of a JSON object, without its braces: ``"name":value,"other":value``; NULL if there are none.
 
-    A text is a string, a flag a boolean, a time stamp a string in UTC to the second; Json is there as it is, as ``{}``
-    if it is NULL; any other NULL is ``null``.
+    Text becomes a string, a flag a boolean, a time stamp a string in UTC in whole seconds; Json is included as it is,
+    as ``{}`` if it is NULL; any other NULL becomes ``null``.
 
     CONCAT('"name":', COALESCE(JSON_QUOTE(nodes.name), 'null'), ',"extra":', COALESCE(nodes.extra, '{}'), …)
     """
@@ -49,9 +49,9 @@ def members(named: Iterable[tuple[str, ColumnElement[Any]]]) -> ColumnElement[An
 
 
 class KeptText(ColumnClause[str]):
-    """``inner``, which never changes: SQLAlchemy knows it by its number when it looks a statement up in its cache.
+    """An immutable ``inner``, which SQLAlchemy's statement cache identifies by a number.
 
-    To compare hundreds of small expressions with those of before takes it longer than the database needs for a row.
+    Comparing hundreds of small expressions with cached ones takes longer than the database needs for a row.
     """
 
     inherit_cache = True
@@ -70,7 +70,7 @@ def _kept(element: KeptText, compiler: SQLCompiler, **kw: Any) -> str:
 def _value(column: ColumnElement[Any]) -> ColumnElement[str]:
     match column.type:
         case SealedJson():
-            raise TypeError(f"{column} may be encrypted: it is to be masked, and cannot go out as it is")
+            raise TypeError(f"{column} may be encrypted: it must be masked, and cannot be sent unchanged")
         case Json():
             return func.coalesce(as_text(column), constant("{}"))
         case Integer():
@@ -78,7 +78,7 @@ def _value(column: ColumnElement[Any]) -> ColumnElement[str]:
         case Boolean():
             return sql_case((column.is_(None), _NULL), (column, constant("true")), else_=constant("false"))
         case DateTime():
-            # 2026-01-31 12:00:00, perhaps with a fraction, is how all three write it.
+            # All three databases write 2026-01-31 12:00:00, perhaps with a fraction.
             seconds = func.substr(cast(column, String), literal_column("1"), literal_column("19"))
             text = func.replace(seconds, constant(" "), constant("T"))
             return func.coalesce(concatenated(constant('"'), text, constant('+00:00"')), _NULL)

@@ -1,7 +1,7 @@
-"""Statements that are made once and run often, without what SQLAlchemy does each time.
+"""Statements that are created once and run often, without SQLAlchemy's work for each execution.
 
-To look a statement up among the compiled ones, by all of its parts, takes longer than the database takes to find a row.
-A statement that is kept as an object is known by that object.
+Looking up a compiled statement by all of its parts takes longer than the database needs to find a row. A statement kept
+as an object is looked up by its identity.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -14,19 +14,19 @@ from sqlalchemy.sql.base import Executable
 
 from baremetal_sched.db.types import Query
 
-#: Stands for the ids that ``run`` is given: ``column.in_([IDS])``.
+#: Placeholder for the ids passed to ``run``: ``column.in_([IDS])``.
 IDS: ColumnClause[int] = literal_column("given_ids")
 
 
-#: How many rows are taken at once of those that come while the server goes on. While we look at few, it finds others.
+#: Number of rows fetched at once while the server continues: with few, it works in parallel.
 _AT_ONCE = 4
 
 
 def run(
     connection: Connection, query: Query, given: Mapping[str, Any], ids: Iterable[int] = (), *, stream: bool = False
 ) -> Any:
-    """The result (a CursorResult) of ``query``, an object that is the same each time, for these values of its
-    parameters: texts and numbers, which go to the driver as they are.
+    """Execute ``query``, which must be the same object each time, and return the result (a CursorResult). ``given`` are
+    the values of its parameters: texts and numbers, which are passed to the driver unchanged.
 
     ``ids``, if the query has ``IDS``, are at least one, and integers (anything else raises TypeError). They become part
     of the text, which is cheaper than as many parameters. Then no column may be of a type whose values
@@ -48,9 +48,9 @@ def run(
 
 
 def change(connection: Connection, statement: Executable, given: Mapping[str, Any]) -> Any:
-    """The result (a CursorResult) of an INSERT, UPDATE or DELETE, an object that is the same each time.
+    """Execute an INSERT, UPDATE or DELETE, which must be the same object each time; return the result (a CursorResult).
 
-    ``given`` are the values of its parameters, of any type but lists; those that it does not have are left out.
+    ``given`` are the values of its parameters, of any type but lists; values of other parameters are ignored.
     """
     found = _compiled_change(statement, connection.dialect, tuple(given))
     if found is None:
@@ -68,9 +68,9 @@ def _can_stream(connection: Connection) -> bool:
 
 @lru_cache(maxsize=1000)
 def _compiled(query: Query, dialect: Dialect) -> tuple[str, dict[str, Any], list[str] | None] | None:
-    """The text, the parameters that have a value already, and the order of all, where the driver knows no names.
+    """Return the text, the preset parameters, and the order of all parameters for drivers without named ones.
 
-    None if a column is not what the driver makes of it: then SQLAlchemy has to look at every value.
+    None if SQLAlchemy converts the values of a column: then it has to process every value.
     """
     types = [column.type.dialect_impl(dialect) for column in query.selected_columns]
     if any(type_.result_processor(dialect, None) is not None for type_ in types):
@@ -83,9 +83,9 @@ def _compiled(query: Query, dialect: Dialect) -> tuple[str, dict[str, Any], list
 def _compiled_change(
     statement: Any, dialect: Dialect, names: tuple[str, ...]
 ) -> tuple[str, dict[str, Any], list[tuple[str, Callable[[Any], Any]]], list[str] | None] | None:
-    """The text, the parameters that have a value already, what makes of values what the driver takes, and the order.
+    """Return the text, the preset parameters, the converters of values for the driver, and the order of parameters.
 
-    None if columns have defaults that are made for each row: then SQLAlchemy has to make them.
+    None if columns have defaults that are computed for each row: then SQLAlchemy has to compute them.
     """
     compiled = statement.compile(dialect=dialect, column_keys=list(names))
     if compiled.insert_prefetch or compiled.update_prefetch:

@@ -1,4 +1,4 @@
-"""The keys that secrets in the database are encrypted with: a file of Fernet keys, one a line.
+"""The encryption keys of secrets in the database: a file of Fernet keys, one a line.
 
 The first key encrypts, all of them decrypt. The file is read at the start, and again when it has changed.
 """
@@ -24,17 +24,17 @@ log = structlog.get_logger(__name__)
 #: Its group may read the file: the service need not own it.
 _TOO_OPEN = stat.S_IWGRP | stat.S_IXGRP | stat.S_IRWXO
 _LARGEST = 64 * 2**10
-#: Python's decoder skips characters that are not base64, so that a garbled key could pass as another one.
+#: Python's decoder skips characters that are not base64, so that a garbled key could be taken for another one.
 _KEY = re.compile(r"[A-Za-z0-9_-]{43}=")
 
-#: Seconds between two looks at the file. One that lacks a needed key is looked at again at once.
+#: Seconds between two checks of the file. If a needed key is missing, it is checked at once.
 _LOOK_EVERY = 1.0
-#: A file that was changed this recently may change again without getting another stamp.
+#: A file changed more recently than this may change again without a new time stamp.
 _SETTLED_AFTER_NANOSECONDS = 1_000_000_000
 
 
 class CannotDecrypt(Exception):
-    """A ciphertext that no key of the ring decrypts; the text says why, without a secret."""
+    """No key decrypts a ciphertext; the message says why, without a secret."""
 
 
 class _Key(NamedTuple):
@@ -49,10 +49,10 @@ class _Contents:
 
 
 class Keyring:
-    """The keys of one file; of none if ``path`` is empty. Any number of threads may use it."""
+    """The keys of one file; empty if ``path`` is empty. Thread-safe."""
 
     def __init__(self, path: str) -> None:
-        """Read the file. Raises oslo.config's ``cfg.Error``, which never has a key in its text."""
+        """Read the file. Raises oslo.config's ``cfg.Error``, whose message never contains a key."""
         self.path = path
         self._lock = threading.Lock()
         self._looked_at = time.monotonic()
@@ -65,17 +65,17 @@ class Keyring:
 
     @property
     def first(self) -> str | None:
-        """The ID of the key that encrypts; None if there is no key."""
+        """Return the ID of the encrypting key; None without keys."""
         keys = self._current().keys
         return keys[0].id if keys else None
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The IDs of all keys. They tell nothing about the keys."""
+        """Return the IDs of all keys, which reveal nothing about the keys."""
         return tuple(key.id for key in self._current().keys)
 
     def encrypt(self, text: str) -> tuple[str, str]:
-        """Return the ID of the first key, and ``text`` (ASCII) encrypted with it. There has to be a key."""
+        """Return the ID of the first key, and ``text`` (ASCII) encrypted with it. There must be a key."""
         key = self._current().keys[0]
         return key.id, key.fernet.encrypt(text.encode()).decode()
 
@@ -122,13 +122,15 @@ class Keyring:
         except (OSError, ValueError) as error:
             reason = _reason(error)
             if reason != self._refused:
-                log.error("secrets_key_file cannot be used; the keys of before stay", file=self.path, reason=reason)
+                log.error(
+                    "secrets_key_file cannot be used; the previous keys stay in use", file=self.path, reason=reason
+                )
             self._refused = reason
 
 
 @lru_cache(maxsize=100)
 def keyring_of(path: str | None) -> Keyring:
-    """The keys of this file, which a process has once. Raises oslo.config's ``cfg.Error``."""
+    """Return the keyring of this file, which is created once per process. Raises oslo.config's ``cfg.Error``."""
     return Keyring(path or "")
 
 
@@ -142,7 +144,7 @@ def _find(keys: tuple[_Key, ...], key_id: str) -> Fernet | None:
 
 
 def _read(path: str) -> _Contents:
-    """Raises ValueError in words that have no key."""
+    """Read the file. Raises ValueError, whose message contains no key."""
     try:
         with Path(path).open("rb") as file:
             status = os.fstat(file.fileno())
@@ -177,7 +179,7 @@ def _parse(content: bytes) -> tuple[_Key, ...]:
 
 
 def _id_of(key: bytes) -> str:
-    """What ciphertexts say about their key: 32 bits of a digest, by which nobody can find 256."""
+    """Return the ID of a key in ciphertexts: 32 bits of a digest, which reveal nothing about the 256 of the key."""
     return hashlib.sha256(b"baremetal-sched secrets key\0" + key).hexdigest()[:8]
 
 

@@ -1,10 +1,10 @@
-"""How long a process waits for its database: requests not for long, commands as long as it takes."""
+"""Time limits of database access: short for requests, none for commands."""
 
 from dataclasses import dataclass
 
 from baremetal_sched.settings import Settings
 
-#: How long a transaction of a conductor may take: it has no client that waits, but must not hang for ever.
+#: Seconds that a conductor's transaction may take: no client waits for it, but it must not hang for ever.
 _CONDUCTOR_TRANSACTION = 300
 
 
@@ -29,6 +29,6 @@ CONDUCTOR = Limits(transaction=_CONDUCTOR_TRANSACTION)
 
 
 def for_requests(settings: Settings) -> Limits:
-    """The limits of processes that answer requests."""
+    """Return the limits of processes that answer requests."""
     request: float = settings.api.request_timeout
     return Limits(transaction=request, statement=request, lock=settings.database.lock_timeout)

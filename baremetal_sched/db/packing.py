@@ -1,8 +1,8 @@
-"""Many texts as one, in the three dialects; and many rows as few.
+"""SQL functions that join many texts, and many rows, into one value, in the three dialects.
 
-A driver in Python takes longer to read a row, and each of its columns, than the database takes to find it. So a long
-list is selected as lines of text, many of them in one value: ``select(packed(id, text)).group_by(packet(id))``, and
-``lines`` of what that returns.
+A Python driver takes longer to read a row and each of its columns than the database needs to find it. So a long list is
+selected as lines of text, many of them in one value: ``select(packed(id, text)).group_by(packet(id))``, and ``lines``
+of the result.
 """
 
 from collections.abc import Iterable
@@ -13,21 +13,22 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-#: Rows of so many ids side by side share a value: 2 to the power of this.
+#: Number of consecutive ids whose rows share a value, as a power of 2.
 _BITS = 6
 
-#: Added to the id that a line begins with: so all have as many digits, and sorting the lines sorts the ids.
+#: Added to the id at the start of a line, so that all have the same number of digits and sort like the ids.
 _BASE = 10**10
 _DIGITS = len(str(_BASE))
 
 
 def constant(text: str) -> ColumnElement[str]:
-    """``text`` in the statement. As a parameter the driver would quote it again for each statement."""
+    """Return ``text`` as a literal of the statement. As a parameter, the driver would quote it again for each
+    execution."""
     return literal_column("'{}'".format(text.replace("'", "''")), String())
 
 
 class concatenated(FunctionElement[str]):  # noqa: N801 - used like a function of SQL
-    """Texts (columns, or strings, which are taken as they are) one behind the other; NULL if one is NULL."""
+    """The concatenation of texts (columns or strings); NULL if one is NULL."""
 
     type = String()
     inherit_cache = True
@@ -48,7 +49,7 @@ def _default_concatenated(element: concatenated, compiler: SQLCompiler, **kw: An
 
 
 class joined(FunctionElement[str]):  # noqa: N801
-    """The texts of a group with a separator between them, in no particular order; NULL if there are none."""
+    """The texts of a group joined by a separator, in no particular order; NULL if there are none."""
 
     type = String()
     inherit_cache = True
@@ -75,7 +76,7 @@ def _default_joined(element: joined, compiler: SQLCompiler, **kw: Any) -> str:
 
 
 class number(FunctionElement[str]):  # noqa: N801
-    """A number as a part of a text."""
+    """A number as part of a text."""
 
     type = String()
     inherit_cache = True
@@ -87,7 +88,7 @@ class number(FunctionElement[str]):  # noqa: N801
 @compiles(number, "mysql")
 @compiles(number, "mariadb")
 def _mysql_number(element: number, compiler: SQLCompiler, **kw: Any) -> str:
-    # To concatenate makes a text of it, and a CAST takes as long again.
+    # Concatenation converts it to text, and a CAST would double the time.
     return compiler.process(element.clauses, **kw)
 
 
@@ -97,17 +98,17 @@ def _default_number(element: number, compiler: SQLCompiler, **kw: Any) -> str:
 
 
 def packed(row_id: SQLColumnExpression[int], text: SQLColumnExpression[str]) -> ColumnElement[str]:
-    """``text``, which has no line break and is not NULL, of all rows of a packet."""
+    """Return ``text``, which has no line break and is not NULL, of all rows of a packet."""
     return joined(concatenated(number(row_id + literal_column(str(_BASE))), text), "\n")
 
 
 def packet(row_id: SQLColumnExpression[int], bits: int = _BITS) -> ColumnElement[int]:
-    """What to group rows by that come in one packet: those whose ids differ in the last ``bits`` only."""
+    """Return the expression to group rows by: ids that differ only in the last ``bits`` share a packet."""
     return row_id.bitwise_rshift(literal_column(str(bits)))
 
 
 def lines(packets: Iterable[str]) -> list[str]:
-    """The texts that are packed, ordered by the ids of their rows."""
+    """Return the packed texts, ordered by the ids of their rows."""
     numbered = [line for packet in packets for line in packet.split("\n")]
     numbered.sort()
     return [line[_DIGITS:] for line in numbered]

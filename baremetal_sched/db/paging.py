@@ -1,4 +1,4 @@
-"""Order and pages of lists as SQL: the part of a list after a marker, the same on every database."""
+"""Order and pages of lists in SQL, with the same results on every database."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from baremetal_sched.db.types import Json, Query, Rows
 from baremetal_sched.errors import InvalidValue, SchedulerError
 from baremetal_sched.suggestions import did_you_mean
 
-#: Columns that are ours, or that Ironic works out.
+#: Columns that are internal to this service, or that Ironic computes.
 _NOT_SORTABLE = ("revision", "allocation_uuid")
 
-#: Makes the error that says that the thing with this UUID does not exist.
+#: Creates the error for a UUID that does not exist.
 Missing = Callable[[str], SchedulerError]
 
 
@@ -30,10 +30,10 @@ class SortKey(NamedTuple):
 
 @dataclass
 class Page:
-    """Which part of a list: at most ``limit`` things after the one whose ``key`` is ``marker``, in an order.
+    """A page of a list: at most ``limit`` rows after the one whose ``key`` is ``marker``, in an order.
 
-    Without ``sort`` the oldest come first. ``columns``: what the list can be sorted by, by the names that clients know;
-    None: any column, by its own name. ``within``: what the marker has to meet, if callers do not see everything.
+    Without ``sort`` the oldest come first. ``columns``: the columns for sorting, by the names that clients know; None:
+    any column, by its own name. ``within``: a condition on the marker, if callers do not see everything.
     """
 
     limit: int
@@ -45,16 +45,17 @@ class Page:
 
 
 def select_page(session: Session, query: Query, model: type[Base], page: Page, missing: Missing) -> Rows:
-    """The rows of ``query``, which selects from ``model``, that are on the page.
+    """Return the rows of ``query``, which selects from ``model``, that are on the page.
 
-    Raises what ``missing`` makes if there is no such marker, InvalidValue for a sort key that cannot be one.
+    Raises the error of ``missing`` for an unknown marker, InvalidValue for an invalid sort key.
     """
     query = after_marker(session, query, model, page, missing)
     return session.execute(query.order_by(*order(model, page)).limit(page.limit)).all()
 
 
 def order(model: Any, page: Page) -> Sequence[ColumnElement[Any]]:
-    """Nulls first, ties by id; the other way round when descending. Raises InvalidValue for a bad sort key."""
+    """Return the order: nulls first, ties by id; reversed if descending. Raises InvalidValue for an invalid sort
+    key."""
     terms: list[ColumnElement[Any]] = []
     for name, descending in page.sort:
         column = _sort_column(model, page, name)
@@ -67,7 +68,7 @@ def order(model: Any, page: Page) -> Sequence[ColumnElement[Any]]:
 
 
 def after_marker(reader: Reader, query: Query, model: Any, page: Page, missing: Missing) -> Query:
-    """``query`` without what comes up to the marker: a > x OR (a = x AND b > y) OR (a = x AND b = y AND id > z)"""
+    """Return ``query`` without the rows up to the marker: a > x OR (a = x AND b > y) OR (a = x AND b = y AND id > z)"""
     if page.marker is None:
         return query
     named = [(_sort_column(model, page, name), descending) for name, descending in page.sort]
@@ -88,7 +89,7 @@ def after_marker(reader: Reader, query: Query, model: Any, page: Page, missing: 
 
 
 def _is_row_id(column: InstrumentedAttribute[Any]) -> bool:
-    """Return whether the column is what ties are decided by."""
+    """Return whether the column is the one that breaks ties."""
     return column.key == "id"
 
 
@@ -124,7 +125,7 @@ def _not_null(column: InstrumentedAttribute[Any]) -> ColumnElement[int]:
 
 def _later(column: InstrumentedAttribute[Any], value: Any, descending: bool) -> ColumnElement[bool]:
     if value is None:
-        # Nulls come first; when descending they come last, and only other nulls follow.
+        # Nulls come first; in descending order they come last, followed only by other nulls.
         return false() if descending else column.is_not(None)
     bound = literal(value, column.type)
     if descending:

@@ -1,12 +1,12 @@
-"""Statements that come again and again, which MariaDB parses once for each connection.
+"""Prepared statements on MariaDB: frequent statements are parsed only once for each connection.
 
-To parse a long statement takes MariaDB longer than to find one row. psycopg and SQLite's driver prepare what they are
-asked often by themselves; PyMySQL and mysqlclient cannot, so it is done in SQL:
+Parsing a long statement takes MariaDB longer than finding one row. psycopg and SQLite's driver prepare frequent
+statements by themselves; PyMySQL and mysqlclient cannot, so it is done in SQL:
 
-    PREPARE often_1 FROM 'SELECT … WHERE uuid = ?'
-    EXECUTE often_1 USING '…'
+PREPARE often_1 FROM 'SELECT … WHERE uuid = ?'
+EXECUTE often_1 USING '…'
 
-MySQL takes nothing but variables after USING, so it is sent every statement as it is.
+MySQL accepts only variables after USING, so there statements are sent unchanged.
 """
 
 import re
@@ -20,17 +20,17 @@ from sqlalchemy.exc import OperationalError
 
 from baremetal_sched.db.faults import mysql_code
 
-#: A statement that comes as often as this to a connection is prepared: as often as psycopg waits.
+#: Number of executions on a connection after which a statement is prepared, as in psycopg.
 _OFTEN = 5
 
-#: So many statements a connection remembers, prepared or not: those that it was sent last. A server has room for 16,382
-#: that are prepared, of all its connections together.
+#: Number of statements that a connection remembers, prepared or not: the latest ones. A server has room for 16,382
+#: prepared statements, over all its connections.
 _REMEMBERED = 100
 
 _PREPARABLE = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b", re.IGNORECASE)
 _PARAMETER = re.compile(r"%\((.+?)\)s")
 
-#: The server does not know what was prepared (a proxy between us changed it), or its tables change all the time.
+#: The server does not know the prepared statement (a proxy switched connections), or its tables change all the time.
 _LOST = {1243, 1615}
 
 #: There is no room for more, it cannot be prepared, or the connection is lost.
@@ -38,7 +38,7 @@ _HARMLESS = {1461, 1295, 0, 2006, 2013, 2055}
 
 
 def listen(engine: Engine) -> None:
-    """Prepare on this engine's connections what they are sent often, if they lead to MariaDB."""
+    """Prepare frequent statements on this engine's connections to MariaDB."""
     event.listen(engine, "before_cursor_execute", _prepared, retval=True)
     event.listen(engine, "handle_error", _give_up)
 
@@ -46,7 +46,7 @@ def listen(engine: Engine) -> None:
 def _prepared(
     connection: Connection, cursor: Any, statement: str, parameters: Any, context: Any, executemany: bool
 ) -> tuple[str, Any]:
-    """What is sent for ``statement``, and its parameters."""
+    """Return what to send instead of ``statement``, and its parameters."""
     if executemany or not getattr(connection.dialect, "is_mariadb", False):
         return statement, parameters
     known: _Statements | None = connection.info.get(_Statements)
@@ -56,16 +56,16 @@ def _prepared(
 
 
 def _give_up(context: ExceptionContext) -> None:
-    """A connection that lost what it had prepared is of no use any more."""
+    """Discard a connection that lost its prepared statements."""
     error = context.original_exception
     if isinstance(error, context.dialect.loaded_dbapi.Error) and mysql_code(error) in _LOST:
         context.is_disconnect = True
 
 
 class _Statements:
-    """What one connection was sent: how often or, if that was often, what to send instead.
+    """The statements of one connection: how often each was sent or, if often, what to send instead.
 
-    ``error``: what its driver raises.
+    ``error``: the base of the driver's exceptions.
     """
 
     def __init__(self, error: type[Exception]) -> None:
@@ -74,7 +74,7 @@ class _Statements:
         self._numbers = count(1)
 
     def call(self, cursor: Any, statement: str) -> str:
-        """``statement``, or the EXECUTE that stands for it and has the same parameters ``%(name)s``."""
+        """Return ``statement``, or its EXECUTE with the same parameters ``%(name)s``."""
         known = self._known.get(statement, 0)
         if isinstance(known, int):
             known = known + 1 if known < _OFTEN else self._prepare(cursor, statement)
@@ -100,16 +100,16 @@ class _Statements:
             self._execute(cursor, f"DEALLOCATE PREPARE {oldest.split()[1]}")
 
     def _execute(self, cursor: Any, statement: str, parameters: list[str] | None = None) -> bool:
-        """Return whether it worked; if not, the statement that is to follow says why, or works as it is.
+        """Return whether it succeeded; if not, the following statement reports the error, or works unchanged.
 
-        Raises any other error. It may have ended the transaction, of which that statement would not know: on Galera,
-        whatever is sent next is told of the deadlock, and what follows begins another transaction.
+        Raises any other error. It may have ended the transaction, which the following statement would not notice: on
+        Galera, the next statement receives the deadlock error, and the one after it begins another transaction.
         """
         try:
             cursor.execute(statement, parameters)
         except self._error as error:
             if mysql_code(error) in _HARMLESS:
                 return False
-            # SQLAlchemy does not wrap what is raised here.
+            # SQLAlchemy does not wrap exceptions raised here.
             raise OperationalError(statement, None, error, hide_parameters=True) from error
         return True

@@ -1,7 +1,7 @@
-"""Migrations on MariaDB and MySQL can be run again after they were broken off anywhere.
+"""Repeatable migrations on MariaDB and MySQL, after an interruption at any point.
 
-There each change of the schema is committed by itself, so a migration that was killed has done a part. What it made
-is not made again, and what it dropped is not missed. Alembic uses these classes once they are imported.
+There each change of the schema is committed by itself, so an interrupted migration is partly done. Existing objects are
+not created again, and missing ones are not dropped. Alembic uses these classes once they are imported.
 """
 
 from typing import Any
@@ -43,7 +43,7 @@ class _RepeatableDDL(MySQLImpl):
             super().drop_column(table_name, column, **kw)
 
     def _inspector(self) -> Inspector:
-        # A new one each time, since it remembers.
+        # A new one each time, since it caches.
         return inspect(self.connection)
 
     def _has_table(self, name: str) -> bool:

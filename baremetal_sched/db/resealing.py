@@ -1,7 +1,7 @@
-"""Secrets in rows that are there already: they are counted, encrypted, and encrypted with another key.
+"""Secrets in existing rows: counting, encrypting, decrypting, and re-encrypting with another key.
 
-The service may be running. A value is only replaced if it is still what was read; whoever changes it meanwhile has
-encrypted it. Each batch is a transaction of its own, so a run that was broken off is just begun again.
+The service may be running. A value is replaced only if it is unchanged since it was read; the service encrypts what it
+changes. Each batch is a transaction of its own, so an interrupted run can simply be repeated.
 """
 
 import json
@@ -30,19 +30,19 @@ from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import DocumentTooLarge
 from baremetal_sched.masking import names_secret
 
-#: Rows that a transaction looks at.
+#: Number of rows examined in a transaction.
 BATCH = 50
 
-#: What a value is: without secrets, with secrets that anyone can read, encrypted with the first key, with another one
-#: of the file, with one that is not there.
+#: The state of a value: without secrets, with plain secrets, encrypted with the first key, with another key of the
+#: file, or with a missing key.
 NONE, PLAIN, FIRST, OTHER, UNKNOWN = "without secrets", "not encrypted", "first key", "other keys", "missing keys"
 
-#: What becomes of a value: the new one, or None if it stays.
+#: Converts a value: returns the new one, or None to keep it.
 _Change = Callable[["Value", Keyring], str | None]
 
 
 class Value(NamedTuple):
-    """A value that may have secrets: where it is, and the text that is stored."""
+    """A value that may have secrets: its place, and the stored text."""
 
     column: Column[Any]
     key: tuple[Any, ...]
@@ -50,31 +50,31 @@ class Value(NamedTuple):
 
     @property
     def is_encrypted(self) -> bool:
-        """Is it encrypted?"""
+        """Return whether the value is encrypted."""
         return is_sealed(self.text) if isinstance(self.column.type, SealedJson) else is_sealed_text(self.text)
 
     @property
     def has_secrets(self) -> bool:
-        """Has it secrets, which are not encrypted?"""
+        """Return whether the value has unencrypted secrets."""
         if isinstance(self.column.type, SealedJson):
             return self.column.type.shown(json.loads(self.text), self.text) != self.text
-        # Settings of a BIOS: their names are in their keys.
+        # Names of BIOS settings are in their keys.
         return any(isinstance(part, str) and names_secret(part) for part in self.key)
 
     def sealed(self, keyring: Keyring) -> str:
-        """Return what is stored of it, which has secrets, when they are encrypted. Raises DocumentTooLarge."""
+        """Return the encrypted form of a value with plain secrets. Raises DocumentTooLarge."""
         if isinstance(self.column.type, SealedJson):
             return self.column.type.sealed(json.loads(self.text), self.text, keyring)
         return SealedText().sealed(text_of(self.text), keyring)
 
     def opened(self, keyring: Keyring) -> str:
-        """Return what is stored of it, which is encrypted, without a key. Raises CannotDecrypt."""
+        """Return the plain form of an encrypted value. Raises CannotDecrypt."""
         text = opened(self.text, keyring)
         return text if isinstance(self.column.type, SealedJson) else plain_text(text)
 
 
 class Outcome(NamedTuple):
-    """How many values were changed; how many were changed by others meanwhile; and how many could not be."""
+    """Numbers of values that were changed, that the service changed meanwhile, and that could not be changed."""
 
     changed: int
     missed: int
@@ -88,7 +88,7 @@ def columns() -> list[Column[Any]]:
 
 
 def count(database: Database) -> dict[str, Counter[str]]:
-    """Return how many values of each column (``nodes.driver_info``) are in which state. Raises DatabaseAway."""
+    """Return the number of values of each column (``nodes.driver_info``) by state. Raises DatabaseAway."""
     keyring = keyring_for(database.engine.dialect)
     found: dict[str, Counter[str]] = {}
     for column in columns():
@@ -99,7 +99,7 @@ def count(database: Database) -> dict[str, Counter[str]]:
 
 
 def encrypt(database: Database) -> Outcome:
-    """Encrypt the secrets that are not encrypted. Raises DatabaseAway."""
+    """Encrypt the plain secrets. Raises DatabaseAway."""
 
     def change(value: Value, keyring: Keyring) -> str | None:
         return value.sealed(keyring) if not value.is_encrypted and value.has_secrets else None
@@ -108,7 +108,7 @@ def encrypt(database: Database) -> Outcome:
 
 
 def rotate(database: Database) -> Outcome:
-    """Encrypt with the first key what another one of the file encrypted. Raises DatabaseAway."""
+    """Re-encrypt with the first key what is encrypted with another one of the file. Raises DatabaseAway."""
 
     def change(value: Value, keyring: Keyring) -> str | None:
         is_other = value.is_encrypted and key_of(value.text) != keyring.first
@@ -118,7 +118,7 @@ def rotate(database: Database) -> Outcome:
 
 
 def decrypt(database: Database) -> Outcome:
-    """Store what is encrypted as it is stored without a key. Raises DatabaseAway."""
+    """Decrypt all encrypted values. Raises DatabaseAway."""
 
     def change(value: Value, keyring: Keyring) -> str | None:
         return value.opened(keyring) if value.is_encrypted else None
@@ -148,7 +148,8 @@ def _change_all(database: Database, change: _Change) -> Outcome:
 
 
 def _replace(connection: Connection, wanted: list[tuple[Value, str]]) -> int:
-    """UPDATE nodes SET driver_info = :new WHERE id = :id AND driver_info = :old, for each; returns how many did."""
+    """UPDATE nodes SET driver_info = :new WHERE id = :id AND driver_info = :old, for each; return the number of changed
+    rows."""
     done = 0
     for value, text in wanted:
         table: Table = value.column.table
@@ -160,7 +161,7 @@ def _replace(connection: Connection, wanted: list[tuple[Value, str]]) -> int:
 
 
 def _batches(database: Database, column: Column[Any]) -> Iterator[list[Value]]:
-    """All values of a column but NULL, by the keys of their rows."""
+    """Yield all values of a column that are not NULL, by the keys of their rows."""
     key = tuple(column.table.primary_key)
     query = select(*key, type_coerce(column, String())).where(column.is_not(None)).order_by(*key).limit(BATCH)
     last: tuple[Any, ...] | None = None

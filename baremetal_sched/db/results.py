@@ -1,4 +1,4 @@
-"""What a statement that changes something tells about it."""
+"""Results of statements that change rows."""
 
 from typing import Any, cast
 
@@ -6,11 +6,11 @@ from sqlalchemy import CursorResult, Result
 
 
 def rows_changed(result: Result[Any]) -> int:
-    """How many rows an UPDATE or a DELETE met."""
+    """Return the number of rows that an UPDATE or DELETE matched."""
     return cast(CursorResult[Any], result).rowcount
 
 
 def new_id(result: Result[Any]) -> int:
-    """The id of the row that an INSERT made."""
+    """Return the id of an inserted row."""
     key: Any = cast(CursorResult[Any], result).inserted_primary_key
     return cast(int, key[0])

@@ -1,4 +1,4 @@
-"""The revisions that this release knows, and which releases can serve each. A release is called by its newest one."""
+"""The known schema revisions, and the releases that can serve each. A release is identified by its newest revision."""
 
 from functools import cache
 from pathlib import Path
@@ -9,12 +9,12 @@ from sqlalchemy import Connection
 
 from baremetal_sched.errors import InvalidValue, SchemaTooNew
 
-#: Where the migrations are: inside an installed package, beside it in a checkout.
+#: Directory of the migrations: in an installed package, or beside it in a checkout.
 _PLACES = (Path(__file__).parents[1] / "migrations", Path(__file__).parents[2] / "migrations")
 
 
 def alembic_config(connection: Connection | None = None) -> Config:
-    """Alembic's configuration, with our migrations and, for commands that run them, the connection to run them on."""
+    """Return Alembic's configuration with our migrations and, to run them, the connection."""
     place = next(place for place in _PLACES if (place / "env.py").exists())
     config = Config()
     config.set_main_option("script_location", str(place))
@@ -29,24 +29,27 @@ def _scripts() -> ScriptDirectory:
 
 @cache
 def chain() -> tuple[str, ...]:
-    """All revisions, the oldest first."""
+    """Return all revisions, the oldest first."""
     return tuple(script.revision for script in _scripts().walk_revisions())[::-1]
 
 
 def head() -> str:
-    """The newest revision that this release knows."""
+    """Return the newest known revision."""
     return chain()[-1]
 
 
 def find(name: str) -> str | None:
-    """The revision that ``name`` means: ``head``, ``base`` (None) or a revision. Raises InvalidValue."""
+    """Return the revision called ``name``: ``head``, ``base`` (None) or a revision. Raises InvalidValue."""
     if name not in {"head", "base", *chain()}:
-        raise InvalidValue(message=f"There is no revision {name!r}; this release knows base, {', '.join(chain())}.")
+        raise InvalidValue(
+            message=f"There is no revision {name!r}; the revisions of this release are base, {', '.join(chain())}."
+        )
     return {"head": head(), "base": None}.get(name, name)
 
 
 def age(revision: str | None) -> int:
-    """How many revisions came before it; -1 for None, the empty database. Raises SchemaTooNew if it is not known."""
+    """Return the number of earlier revisions; -1 for None, the empty database. Raises SchemaTooNew for an unknown
+    one."""
     if revision is None:
         return -1
     if revision not in chain():
@@ -56,10 +59,10 @@ def age(revision: str | None) -> int:
 
 @cache
 def served_since(revision: str) -> str:
-    """The oldest release that can serve a database at ``revision``.
+    """Return the oldest release that can serve a database at ``revision``.
 
-    Its migration says so with ``served_since``, in its module; one that does not can be served by no release before it.
-    What came between the two has to allow it, too.
+    Its migration declares ``served_since`` in its module; without that, no earlier release can. All revisions in
+    between have to allow it, too.
     """
     script = _scripts().get_revision(revision)
     marked = getattr(script.module, "served_since", revision)

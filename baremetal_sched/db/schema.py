@@ -1,9 +1,9 @@
-"""The schema of a database: which revision it has, and how it gets another (Alembic).
+"""The schema of a database: its revision, and migrations (Alembic).
 
 A change of the schema that running releases cannot serve is made in three steps. It is announced in the database
-(``schema_state``). Then it waits until every process has seen that: each looks once a second, and writes nothing after
-``LEASE_SECONDS`` without a look (``schema_guard``). Then it waits for the transactions that had begun before. So no
-release writes what the schema does not hold any more, even if its processes are never stopped.
+(``schema_state``). Then it waits until every process has seen the announcement: each checks once a second, and writes
+nothing if its last check is older than ``LEASE_SECONDS`` (``schema_guard``). Then it waits for earlier transactions. So
+no release writes what the new schema does not support, even if its processes are never stopped.
 """
 
 import time
@@ -29,15 +29,15 @@ __all__ = ["alembic_config", "current", "downgrade", "head", "read_state", "requ
 
 log = structlog.get_logger(__name__)
 
-#: For how long an answer to "may I serve this schema?" is good: then it has to be asked again before a write.
+#: Seconds for which a check of the schema is valid; then it has to be repeated before a write.
 LEASE_SECONDS = 3.0
 
-#: How long a change of the schema waits after it was announced.
+#: Seconds that a change of the schema waits after its announcement.
 DRAIN_SECONDS = LEASE_SECONDS + 0.5
 
 
 def current(engine: Engine) -> str | None:
-    """The revision of the database; None for an empty one. Raises DatabaseAway, whose subclasses say why."""
+    """Return the revision of the database; None for an empty one. Raises subclasses of DatabaseAway."""
     try:
         with engine.connect() as connection:
             return _revision(connection)
@@ -46,11 +46,11 @@ def current(engine: Engine) -> str | None:
 
 
 def read_state(engine: Engine) -> SchemaState:
-    """The state of the database's schema. Raises DatabaseAway."""
+    """Return the state of the database's schema. Raises DatabaseAway."""
     try:
         return _read_state(engine)
     except DBAPIError:
-        found = current(engine)  # on a new connection, if the old one had died
+        found = current(engine)  # on a new connection, if the old one was lost
     if found is None or (found in revisions.chain() and found != head()):
         return SchemaState(found)
     try:
@@ -60,16 +60,16 @@ def read_state(engine: Engine) -> SchemaState:
 
 
 def upgrade(engine: Engine, revision: str = "head") -> None:
-    """Bring the database to ``revision``. While another process does so, wait. What was broken off is completed.
+    """Migrate the database to ``revision``; wait if another process does. Interrupted migrations are completed.
 
-    Raises SchemaTooNew rather than touch what a newer release made, SchemaBusy if a lock cannot be had, DatabaseAway,
-    InvalidValue for a revision that is not there.
+    Raises SchemaTooNew for a database of a newer release, SchemaBusy if a lock cannot be acquired, DatabaseAway,
+    InvalidValue for an unknown revision.
     """
     _change(engine, revisions.find(revision), 1)
 
 
 def downgrade(engine: Engine, revision: str) -> None:
-    """Take the database back to ``revision`` (``base`` for none). What only later revisions hold is lost.
+    """Downgrade the database to ``revision`` (``base`` for none). Data that only later revisions hold is lost.
 
     Raises what ``upgrade`` raises.
     """
@@ -107,7 +107,7 @@ def _change(engine: Engine, target: str | None, direction: int) -> None:
             if (revisions.age(target) - revisions.age(found)) * direction > 0:
                 _stop_others(connection, found, target)
                 _migrate(connection, found, target)
-            else:  # another process has done it, or gave up before it had begun
+            else:  # another process has done it, or failed before it began
                 schema_state.settle(connection, found)
             if engine.dialect.name != "sqlite":
                 connection.commit()
@@ -121,9 +121,9 @@ def _change(engine: Engine, target: str | None, direction: int) -> None:
 
 
 def _stop_others(connection: Connection, found: str | None, target: str | None) -> None:
-    """Have releases that cannot serve the schema at ``target`` stop, and wait until they have.
+    """Make releases stop that cannot serve the schema at ``target``, and wait until they have.
 
-    On SQLite each transaction that writes looks at the state itself, so there is nothing to wait for.
+    On SQLite each writing transaction checks the state itself, so there is nothing to wait for.
     """
     if connection.dialect.name == "sqlite":
         return

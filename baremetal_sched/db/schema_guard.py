@@ -1,4 +1,4 @@
-"""A process serves the database only as long as the schema is one that its release can serve."""
+"""Ensures that a process serves the database only while its release can serve the schema."""
 
 import math
 import sqlite3
@@ -19,10 +19,10 @@ from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-#: How often a process asks. Between that and ``schema.LEASE_SECONDS`` one thread asks, and the others go on.
+#: Seconds between two checks. Between this and ``schema.LEASE_SECONDS`` one thread checks while others continue.
 CHECK_SECONDS = 1.0
 
-#: A clock that goes on while the machine sleeps, where there is one.
+#: A clock that also runs while the machine is suspended, if available.
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
@@ -31,7 +31,7 @@ def _now() -> float:
 
 
 class SchemaGuard:
-    """Asks, at most once a second, whether this release can serve the database; on a connection of its own."""
+    """Checks, at most once a second, whether this release can serve the database, on a separate connection."""
 
     def __init__(self, settings: Settings, limits: Limits = NONE) -> None:
         self._limits = limits
@@ -46,19 +46,19 @@ class SchemaGuard:
 
     @property
     def is_refused(self) -> bool:
-        """Return whether the last answer was no."""
+        """Return whether the last check failed."""
         return self._refusal is not None
 
     def require(self) -> None:
-        """Raise SchemaNotServed unless this release can serve the database, DatabaseAway if it cannot be asked.
+        """Raise SchemaNotServed unless this release can serve the database, DatabaseAway if that cannot be checked.
 
-        It waits no longer than until the deadline of what this thread does.
+        Waits at most until this thread's deadline.
         """
         now = _now()
         age = now - self._asked
         if age >= CHECK_SECONDS and self._take_turn(must_wait=age >= schema.LEASE_SECONDS):
             try:
-                if self._failed > now:  # another thread has asked while this one waited
+                if self._failed > now:  # another thread has checked while this one waited
                     raise self._failure
                 if _now() - self._asked >= CHECK_SECONDS:
                     self._ask()
@@ -67,7 +67,7 @@ class SchemaGuard:
         self._raise_refusal()
 
     def check(self, *, deadline: float | None = None) -> None:
-        """Like ``require``, but ask in any case; until ``deadline`` (``time.monotonic()``), if it is given."""
+        """Like ``require``, but always check; until ``deadline`` (``time.monotonic()``), if given."""
         if deadline is None and remaining() is None and self._limits.transaction is not None:
             deadline = time.monotonic() + self._limits.transaction
         with nullcontext() if deadline is None else until(deadline):
@@ -81,8 +81,8 @@ class SchemaGuard:
     def confirm(self, connection: Connection) -> None:
         """Raise SchemaNotServed if what was written on ``connection`` must not be committed.
 
-        On SQLite no other session can have changed the schema since this transaction began, so this settles it.
-        Elsewhere the last answer has to be young enough: a change of the schema waits for longer than that.
+        On SQLite no other session can have changed the schema since this transaction began, so this is certain.
+        Elsewhere the last check has to be recent: a change of the schema waits longer than that.
         """
         if connection.dialect.name == "sqlite":
             self._confirm_sqlite(connection)
@@ -92,11 +92,11 @@ class SchemaGuard:
         self._raise_refusal()
 
     def dispose(self) -> None:
-        """Close its connection."""
+        """Close the connection."""
         self._engine.dispose()
 
     def _take_turn(self, *, must_wait: bool) -> bool:
-        """Return whether it is this thread's turn to ask. Raises DatabaseTimeout after a wait that was too long."""
+        """Return whether this thread is to check. Raises DatabaseTimeout after a wait that was too long."""
         if not must_wait:
             return self._asking.acquire(blocking=False)
         left = remaining()
@@ -137,7 +137,7 @@ class SchemaGuard:
 
 
 def _wait_for_the_cluster(connection: object, record: object) -> None:
-    """On Galera: read what any server of the cluster has committed, not what this one has seen so far."""
+    """On Galera: wait for all transactions committed in the cluster, instead of reading this server's present state."""
     cursor = connection.cursor()  # type: ignore[attr-defined]
     cursor.execute("SHOW VARIABLES LIKE 'wsrep_sync_wait'")
     if cursor.fetchone():

@@ -1,4 +1,4 @@
-"""One process at a time changes the schema."""
+"""The lock that lets only one process at a time change the schema."""
 
 import hashlib
 import time
@@ -16,24 +16,24 @@ from baremetal_sched.db.models import Base
 
 log = structlog.get_logger(__name__)
 
-#: PostgreSQL's advisory locks are numbers, of one database.
+#: The number of PostgreSQL's advisory lock, which belongs to one database.
 _POSTGRESQL_LOCK = 0x62735F736368656D
 
 _PAUSE_SECONDS = 0.5
 
-#: A migration waits this long for a lock, then gives up: better than everybody waiting behind it.
+#: Seconds that a migration waits for a lock before it gives up, as other sessions queue behind it.
 LOCK_TIMEOUT_SECONDS = 10
 
-#: Transactions that were begun before are waited for this long: longer than a database lets them stand still.
+#: Seconds to wait for earlier transactions: longer than they may be idle.
 _WRITERS_TIMEOUT_SECONDS = 60
 
 
 @contextmanager
 def exclusive(engine: Engine) -> Iterator[Connection]:
-    """A connection whose holder may change the schema; who comes second waits.
+    """Return a connection that may change the schema; other callers wait.
 
-    On SQLite it is in a transaction, which is committed in the end: all that is done, or nothing. Elsewhere it is in
-    none. A holder that dies gives the lock back, since the database notices.
+    On SQLite it is in a transaction, which is committed at the end as a whole. Elsewhere it is not in a transaction. If
+    the holder dies, the database releases the lock.
     """
     if engine.dialect.name == "sqlite":
         with engine.execution_options(**{WRITES: True}).connect() as connection:
@@ -42,7 +42,7 @@ def exclusive(engine: Engine) -> Iterator[Connection]:
             connection.commit()
         return
     with engine.connect() as connection:
-        # Closed afterwards, not used again: the lock goes with it, and what is set here.
+        # Closed afterwards instead of reused, which also releases the lock and the settings.
         try:
             for statement in _session_statements(connection):
                 connection.exec_driver_sql(statement)
@@ -67,7 +67,7 @@ def wait_for_writers(connection: Connection) -> None:
 
 
 def set_timeouts(connection: Connection) -> None:
-    """Let no migration wait for a lock for long."""
+    """Limit the time that migrations wait for locks."""
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql(f"SET lock_timeout = '{LOCK_TIMEOUT_SECONDS}s'")
         connection.commit()
@@ -77,7 +77,7 @@ def set_timeouts(connection: Connection) -> None:
 
 
 def _session_statements(connection: Connection) -> list[str]:
-    """What a session needs that may stand still for as long as a migration takes."""
+    """Return the settings of a session that may be idle during a migration."""
     if connection.dialect.name == "postgresql":
         return ["SET idle_in_transaction_session_timeout = 0"]
     return ["SET SESSION idle_transaction_timeout = 0"] if connection.dialect.name == "mariadb" else []
@@ -111,8 +111,8 @@ def _try_lock(connection: Connection) -> bool:
         try:
             got = connection.scalar(text(f"SELECT GET_LOCK('baremetal_sched.{database}', 0)"))
         except DBAPIError as error:
-            # A Galera cluster may refuse it; where it does not, the lock is that of one server of the cluster.
-            log.warning("cannot lock the schema: see that no other db upgrade is running", reason=str(error.orig))
+            # A Galera cluster may refuse the lock; otherwise it only applies to one server of the cluster.
+            log.warning("cannot lock the schema: make sure that no other db upgrade is running", reason=str(error.orig))
             got = True
     connection.commit()
     return bool(got)

@@ -1,8 +1,8 @@
-"""Whether a release can serve the database as it is now.
+"""Whether a release can serve the database in its current state.
 
-A release knows the migrations up to its own, and nothing of later ones. So the database says, in the one row of
-``schema_state``, which is the oldest release (called by its newest revision) that may serve it. A release serves its
-own schema, and a newer one whose ``served_since`` it knows. ``changing_to`` is set while the schema is changed in a way
+A release knows the migrations up to its own, but no later ones. So the database records, in the one row of
+``schema_state``, the oldest release (identified by its newest revision) that may serve it. A release serves its own
+schema, and a newer one whose ``served_since`` it knows. ``changing_to`` is set while the schema is changed in a way
 that running releases cannot serve: they stop first (see ``baremetal_sched.db.schema``).
 """
 
@@ -15,19 +15,19 @@ from baremetal_sched.db.models.base import table_of
 from baremetal_sched.db.models.schema import SchemaState as Row
 from baremetal_sched.errors import SchemaChanging, SchemaNotServed, SchemaTooNew, SchemaTooOld
 
-#: Selects the columns of ``SchemaState``. Fails on a database from before there was that table.
+#: Selects the columns of ``SchemaState``. Fails on a database older than that table.
 QUERY = (
     "SELECT version_num, revision, served_since, changing_to"
     " FROM alembic_version LEFT JOIN schema_state ON schema_state.id = 1"
 )
 
-#: What no release serves.
+#: Not served by any release.
 _NO_RELEASE = "none"
 
 
 @dataclass(frozen=True)
 class SchemaState:
-    """The revision of a database, and what its row of ``schema_state`` says (None: there is no such row)."""
+    """The revision of a database, and its row of ``schema_state`` (None: there is no such row)."""
 
     revision: str | None
     recorded: str | None = None
@@ -36,12 +36,12 @@ class SchemaState:
 
     @property
     def is_settled(self) -> bool:
-        """Return whether the row is that of the revision, and no change is going on."""
+        """Return whether the row matches the revision, and no change is in progress."""
         return self.recorded == self.revision and self.changing_to is None
 
 
 def refusal(state: SchemaState) -> SchemaNotServed | None:
-    """Why this release cannot serve a database in this state; None if it can."""
+    """Return the reason why this release cannot serve a database in this state; None if it can."""
     knows_oldest = state.served_since in revisions.chain()
     if state.changing_to is not None and not knows_oldest:
         return SchemaChanging(found=state.revision, target=state.changing_to, known=revisions.head())
@@ -55,25 +55,25 @@ def refusal(state: SchemaState) -> SchemaNotServed | None:
 
 
 def announce(connection: Connection, found: str, target: str | None) -> None:
-    """Note that the schema is about to be changed, from ``found``: releases that cannot serve ``target`` stop."""
+    """Record that the schema is about to change from ``found``: releases that cannot serve ``target`` stop."""
     is_upgrade = target is not None and revisions.age(target) > revisions.age(found)
     oldest = revisions.served_since(target) if target is not None and is_upgrade else _NO_RELEASE
     _write(connection, revision=found, served_since=oldest, changing_to=target or "base")
 
 
 def settle(connection: Connection, revision: str | None) -> None:
-    """Note that the schema is at ``revision`` now, and stays there."""
+    """Record that the schema is at ``revision`` and stays there."""
     if revision is not None:
         _write(connection, revision=revision, served_since=revisions.served_since(revision), changing_to=None)
 
 
 def pass_through(connection: Connection, revision: str | None) -> None:
-    """Note that the schema is at ``revision``, on its way to another."""
+    """Record that the schema is at ``revision`` temporarily, on the way to another."""
     _write(connection, revision=revision)
 
 
 def is_recorded(connection: Connection) -> bool:
-    """Return whether the database has the table of the state: at the first revisions it has not."""
+    """Return whether the database has the table of the state, which the first revisions lack."""
     return inspect(connection).has_table(Row.__tablename__)
 
 

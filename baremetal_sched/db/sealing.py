@@ -1,11 +1,11 @@
-"""Columns whose secrets are encrypted, if there is a key for that: ``[database] secrets_key_file``.
+"""Columns whose secrets are encrypted if keys are configured: ``[database] secrets_key_file``.
 
-A document with secrets is stored as ``~<ID of the key>~<the whole document, encrypted>~<the document, masked>``. What
-shows masked documents takes the last part as it is, and needs no key. A document without secrets is stored as JSON.
-JSON never begins with ``~``, so nothing that a client sends can pass as encrypted.
+A document with secrets is stored as ``~<ID of the key>~<the whole document, encrypted>~<the document, masked>``. Reads
+of masked documents use the last part unchanged, and need no key. A document without secrets is stored as JSON. JSON
+never begins with ``~``, so clients cannot send anything that looks encrypted.
 
-What cannot be decrypted is read as Unreadable: the row can be loaded, shown masked and deleted, and whatever needs the
-secrets fails with an error that says which key is missing.
+What cannot be decrypted is read as Unreadable: the row can be loaded, shown masked and deleted, and access to the
+secrets fails with an error that names the missing key.
 """
 
 import json
@@ -25,19 +25,19 @@ from baremetal_sched.errors import SecretsUnreadable
 from baremetal_sched.settings import Settings
 
 _MARK = "~"
-#: Begins a text that is not encrypted, and would look as if it were.
+#: Prefix of a plain text that would otherwise look encrypted.
 _ESCAPE = "~plain~"
-#: A text (which, unlike JSON, may begin with anything) that is encrypted.
+#: Prefix of an encrypted text (unlike JSON, texts may begin with anything).
 _SEALED_TEXT = re.compile(r"~[0-9a-f]{8}~[A-Za-z0-9_=-]+~")
 
-#: Ciphertexts are longer than what they hold by a third, and by this.
+#: Ciphertexts are a third longer than their contents, plus this.
 _MORE = 200
 
 _NO_KEYS = Keyring("")
 
 
 def attach(dialect: Dialect, settings: Settings) -> None:
-    """Let the columns of an engine use the key file of the settings. Raises oslo.config's ``cfg.Error``.
+    """Let the columns of an engine use the configured key file. Raises oslo.config's ``cfg.Error``.
 
     Nothing is encrypted while the service is pinned to another release, which could not read it.
     """
@@ -47,7 +47,7 @@ def attach(dialect: Dialect, settings: Settings) -> None:
 
 
 def keyring_for(dialect: Dialect) -> Keyring:
-    """The keys of an engine."""
+    """Return the keyring of an engine."""
     found: Keyring = getattr(dialect, "secrets_keyring", _NO_KEYS)
     return found
 
@@ -63,15 +63,15 @@ class _Unreadable(SecretsUnreadable, DontWrapMixin):
 
 
 class Unreadable(Mapping[str, Any]):
-    """A document that cannot be decrypted. Whatever looks into it raises SecretsUnreadable. It is true, can be copied,
-    and is written as it was stored."""
+    """A document that cannot be decrypted. Every access to its contents raises SecretsUnreadable. It is true, can be
+    copied, and is written back as it was stored."""
 
     def __init__(self, stored: str, reason: str) -> None:
         self.stored = stored
         self._reason = reason
 
     def refuse(self) -> NoReturn:
-        """Raises SecretsUnreadable."""
+        """Raise SecretsUnreadable."""
         raise _Unreadable(reason=self._reason)
 
     def __getitem__(self, name: str) -> Any:
@@ -97,7 +97,7 @@ class Unreadable(Mapping[str, Any]):
 
 
 class UnreadableText(str):
-    """A text that cannot be decrypted: stars, and how it is stored."""
+    """A text that cannot be decrypted: stars, and the stored form."""
 
     stored: str
 
@@ -108,7 +108,7 @@ class UnreadableText(str):
 
 
 class SecretText(str):
-    """A text that is a secret, whatever is in it."""
+    """A text that is always secret."""
 
 
 class SealedJson(Json):
@@ -146,7 +146,7 @@ class SealedJson(Json):
         return super().compare_values(x, y)
 
     def sealed(self, document: Any, text: str, keyring: Keyring) -> str:
-        """Return what is stored of ``document``, whose JSON is ``text``: that, if there is no secret in it."""
+        """Return the stored form of ``document``, whose JSON is ``text``: unchanged if it has no secrets."""
         shown = self.shown(document, text)
         if shown == text:
             return text
@@ -164,7 +164,7 @@ class SealedJson(Json):
         named = [name for name in self.also if name in text]
         if not named and not masking.mentions_secret(text):
             return document
-        # As it is read again: masking looks into no tuple, which JSON makes an array of.
+        # In the form in which it is read again: masking ignores tuples, which JSON turns into arrays.
         masked = masking.mask_decoded(json.loads(text), text)
         if isinstance(masked, dict):
             masked |= {name: masking.MASK for name in named if masked.get(name)}
@@ -197,7 +197,7 @@ class SealedText(TypeDecorator[str]):
             return UnreadableText(value)
 
     def sealed(self, value: str, keyring: Keyring) -> str:
-        """Return what is stored of a secret."""
+        """Return the stored form of a secret."""
         return _sealed(value, keyring)
 
 
@@ -212,13 +212,13 @@ def is_sealed_text(text: str) -> bool:
 
 
 def plain_text(value: str) -> str:
-    """Return what a SealedText column stores of a text that is not encrypted."""
+    """Return the stored form, in a SealedText column, of a text that is not encrypted."""
     looks_sealed = value[:1] == _MARK and (value.startswith(_ESCAPE) or is_sealed_text(value))
     return _ESCAPE + value if looks_sealed else str(value)
 
 
 def text_of(stored: str) -> str:
-    """Return the text of which ``plain_text`` was stored."""
+    """Return the text from a stored form of ``plain_text``."""
     return stored.removeprefix(_ESCAPE)
 
 
@@ -228,7 +228,7 @@ def key_of(stored: str) -> str:
 
 
 def masked_text(stored: str) -> str:
-    """Return JSON to show of the text of a SealedJson column: of an encrypted one, the masked document."""
+    """Return the JSON to show for a stored SealedJson: the masked document of an encrypted one."""
     return stored.split(_MARK, 3)[3] if is_sealed(stored) else stored
 
 
@@ -243,7 +243,7 @@ def whole_text(stored: str, keyring: Keyring) -> str:
 
 
 def sealed_again(stored: str, keyring: Keyring) -> str:
-    """Return an encrypted text, encrypted with the first key instead. Raises CannotDecrypt."""
+    """Return an encrypted text re-encrypted with the first key. Raises CannotDecrypt."""
     return _sealed(_decrypted(stored, keyring), keyring) + stored.split(_MARK, 3)[3]
 
 
@@ -253,15 +253,15 @@ def opened(stored: str, keyring: Keyring) -> str:
 
 
 def readable(document: Any) -> Any:
-    """Return the document; an empty one for none, and for one that cannot be decrypted.
+    """Return the document; empty if there is none, or if it cannot be decrypted.
 
-    For what has to end whatever it finds; it must not be written back.
+    For operations that have to complete in any case; the result must not be written back.
     """
     return {} if isinstance(document, Unreadable) else document or {}
 
 
 def sealed_size(size: int) -> int:
-    """Return how many bytes become of so many when they are encrypted, at most."""
+    """Return the maximum size in bytes of an encrypted text of ``size`` bytes."""
     return size * 4 // 3 + _MORE
 
 

@@ -1,7 +1,7 @@
-"""How large a row may be, so that what was written can be read on every database.
+"""Limits of row sizes, so that all stored data can be read on every database.
 
-MariaDB sends and takes no more than ``max_allowed_packet`` at a time, 16 MiB by default: a longer statement fails, and
-a longer text comes out as NULL, as if the row were not there. Lists select one text per row.
+MariaDB sends and accepts at most ``max_allowed_packet`` bytes at a time, 16 MiB by default: a longer statement fails,
+and a longer text is returned as NULL, as if the row did not exist. Lists select one text per row.
 """
 
 from typing import Any
@@ -13,8 +13,8 @@ from baremetal_sched.db.sealing import SealedJson, Unreadable, sealed_size, seal
 from baremetal_sched.db.types import LARGEST_TEXT, SMALL_TEXT, Json, dump_json, size_of
 from baremetal_sched.errors import DocumentTooLarge
 
-#: Most bytes of JSON in a row. The rest of a packet is for its other columns, and for small changes: one that leaves a
-#: column no larger than SMALL_TEXT is not looked at, since there are not enough columns to fill the rest.
+#: Maximum bytes of JSON in a row. The rest of a packet is for its other columns, and for small changes: columns up to
+#: SMALL_TEXT are not checked, since there are not enough of them to fill the rest.
 _LARGEST_ROW = LARGEST_TEXT
 
 
@@ -41,7 +41,7 @@ def _require(total: int) -> None:
 
 
 def _json_columns(mapper: Any) -> dict[str, bool]:
-    """The names of the columns with JSON, and whether each may be encrypted."""
+    """Return the names of the JSON columns, and whether each may be encrypted."""
     names: dict[str, bool] | None = _columns.get(mapper)
     if names is None:
         typed = ((attribute.key, attribute.columns[0].type) for attribute in mapper.column_attrs)
@@ -59,4 +59,4 @@ def _size(value: Any) -> int:
     try:
         return 0 if value is None else size_of(dump_json(value))
     except RecursionError:
-        return 0  # it is nested too deeply, which is said when it is written
+        return 0  # it is nested too deeply, which the write reports

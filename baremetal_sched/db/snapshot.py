@@ -1,4 +1,4 @@
-"""Reads of several statements that see one moment of the database."""
+"""Consistent reads: several statements that see the same state of the database."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,16 +9,16 @@ from sqlalchemy.orm import Session
 
 @contextmanager
 def open_snapshot(engine: Engine) -> Iterator[Session]:
-    """A session that sees the database as it is at its first statement. PostgreSQL and MariaDB let it write nothing.
+    """Yield a session that sees the database as of its first statement. PostgreSQL and MariaDB let it write nothing.
 
-    It may stand still while what it read is compared: the server does not end it for that.
+    It may be idle while the caller compares data: the server does not end it.
     """
-    if engine.dialect.name == "sqlite":  # where each transaction sees one moment
+    if engine.dialect.name == "sqlite":  # where each transaction is consistent
         with Session(engine, autoflush=False) as session:
             yield session
         return
     with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
-        # What is set now is for this connection only: it is closed afterwards, not used again.
+        # These settings apply only to this connection: it is closed afterwards instead of reused.
         try:
             _begin(connection)
             with Session(connection, autoflush=False) as session:

@@ -1,4 +1,4 @@
-"""The file of a SQLite database: only its owner may read it, for it holds passwords."""
+"""The file of a SQLite database, readable only by its owner, as it holds passwords."""
 
 import os
 import stat
@@ -14,19 +14,19 @@ log = structlog.get_logger(__name__)
 _PRIVATE = 0o600
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
-#: Files that were warned of.
+#: Files for which a warning was logged.
 _warned: set[str] = set()
 
 
 def make_private(url: URL) -> None:
-    """Create the file of the database for its owner only if it is missing; SQLite gives its other files the same mode.
+    """Create a missing database file, readable only by its owner; SQLite gives its other files the same mode.
 
-    A file that others may read is left as it is: the log says so, once.
+    An existing file that others can read is left unchanged; a warning is logged once.
     """
     if not url.database or "uri" in url.query:
         return
     path = Path(url.database).resolve()
-    # Where it cannot be created SQLite fails to, and says so.
+    # If it cannot be created, SQLite fails, too, and reports it.
     with suppress(OSError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, _PRIVATE))
         return
@@ -35,12 +35,12 @@ def make_private(url: URL) -> None:
         if mode & _OTHERS and str(path) not in _warned:
             _warned.add(str(path))
             log.warning(
-                "other users of this machine may read the database, which holds passwords; chmod 600 forbids that",
+                "other users of this machine can read the database, which holds passwords; run chmod 600",
                 file=str(path),
                 mode=f"{mode:04o}",
             )
 
 
 def before_connect(url: URL, *connection: Any) -> None:
-    """``make_private``, as a listener of SQLAlchemy's event ``do_connect``."""
+    """``make_private`` as a listener of SQLAlchemy's event ``do_connect``."""
     make_private(url)

@@ -33,11 +33,11 @@ from baremetal_sched.settings import Settings
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
-#: What selects columns: a view that needs no entity is given a connection, which costs a fraction of a session.
+#: For reads without entities: a view gets a connection, which costs a fraction of a session.
 Reader = Session | Connection
 _Reader = TypeVar("_Reader", Session, Connection)
 
-#: What executes statements that write, where there are no entities.
+#: For writes without entities.
 Writer = Session | Connection
 
 _REMEMBERED = "remembered"
@@ -45,30 +45,30 @@ _REMEMBERED = "remembered"
 _FIRST_PAUSE = 0.005
 _LONGEST_PAUSE = 0.5
 
-#: Seconds that a snapshot may take in a process that has limits.
+#: Seconds that a snapshot may take in a process with limits.
 _LONGEST_SNAPSHOT = 3600
 
 
 def connection_of(reader: Reader | Writer) -> Connection:
-    """The connection that ``reader`` is or uses."""
+    """Return the connection that ``reader`` is or uses."""
     return reader if isinstance(reader, Connection) else reader.connection()
 
 
 def selecting(session: Session) -> Connection:
-    """The session's connection, which remembers what the session does: for what selects columns in its transaction."""
+    """Return the session's connection, which shares its notes: for selecting columns in its transaction."""
     memory = session.info.get(_REMEMBERED)
     connection = session.connection()
     return connection if memory is None else connection.execution_options(**{_REMEMBERED: memory})
 
 
 def remembered(reader: Reader) -> dict[Any, Any]:
-    """What this process remembers of rows that never change, as long as they are there."""
+    """Return this process's cache of rows that never change while they exist."""
     memory: dict[Any, Any] = _notes(reader).get(_REMEMBERED, {})
     return memory
 
 
 def remembers(reader: Reader) -> bool:
-    """Does this process remember anything?"""
+    """Return whether this process caches rows."""
     return _REMEMBERED in _notes(reader)
 
 
@@ -77,17 +77,17 @@ def _notes(reader: Reader) -> Mapping[Any, Any]:
 
 
 class Database:
-    """The database of the settings, and the five ways to use it.
+    """The configured database, and the five kinds of transactions.
 
     ``read``, ``snapshot`` and ``write`` run ``work(session)``, ``select`` and ``change`` run ``work(connection)``, in
-    one transaction, and return what it returns. ``work`` may be run several times, so it must have no effect outside
-    that. An error that it raises rolls everything back and is passed on; a loser of a deadlock, a serialization or a
-    race on a key is run again.
+    one transaction, and return its result. ``work`` may run several times, so it must have no effects outside the
+    transaction. If it raises an error, everything is rolled back and the error is passed on; after a deadlock, a
+    serialization failure or a race on a key it is retried.
 
-    ``deadline``, by ``time.monotonic()``, is when each of them gives up; without it, ``limits`` say how long it may
-    take. Raises DatabaseAway if the database cannot serve: its subclasses say why (CommitUnknown: it failed while it
-    committed, which may have happened; DatabaseTimeout: the deadline passed; LockTimeout); TooManyConflicts if every
-    attempt lost; DocumentTooLarge; SchemaNotServed if this release cannot serve the database's schema.
+    ``deadline``, by ``time.monotonic()``, is when each of them gives up; without it, ``limits`` apply. Raises
+    subclasses of DatabaseAway if the database cannot serve (CommitUnknown: the commit failed, and may have taken
+    effect; DatabaseTimeout: the deadline passed; LockTimeout); TooManyConflicts if every attempt lost a race;
+    DocumentTooLarge; SchemaNotServed if this release cannot serve the database's schema.
     """
 
     def __init__(self, settings: Settings, limits: Limits = NONE) -> None:
@@ -97,7 +97,7 @@ class Database:
         in_process = self.engine.dialect.name == "sqlite"
         self.reading_engine = self.engine if in_process else make_engine(settings, reads_only=True, limits=limits)
         self.idle_limit: float | None = None if in_process else settings.database.idle_transaction_timeout
-        # Nothing is remembered with SQLite, which gives ids out again.
+        # Nothing is cached with SQLite, which reuses ids.
         self._memory: dict[Any, Any] = {}
         self.writes = WriteHealth()
         info = {} if in_process else {_REMEMBERED: self._memory}
@@ -119,7 +119,7 @@ class Database:
         return self._run(self._readers, work, deadline, commit=False)
 
     def snapshot(self, work: Callable[[Session], T]) -> T:
-        """Run ``work``, which writes nothing, and all of whose statements see the same moment of the database.
+        """Run ``work``, which writes nothing, and whose statements all see the same state of the database.
 
         For work that compares what several statements return; it may take as long as it needs.
         """
@@ -131,7 +131,7 @@ class Database:
         return self._run(self._selecting.connect, work, deadline, commit=False)
 
     def write(self, work: Callable[[Session], T], *, deadline: float | None = None) -> T:
-        """Run ``work`` and commit what it wrote, all or nothing."""
+        """Run ``work`` and commit its writes as a whole."""
 
         def flushed(session: Session) -> T:
             result = work(session)
@@ -141,9 +141,9 @@ class Database:
         return self._write(self._writers, flushed, deadline)
 
     def change(self, work: Callable[[Connection], T], *, deadline: float | None = None) -> T:
-        """Run ``work``, which executes statements and has no entities, and commit what it wrote, all or nothing.
+        """Run ``work``, which executes statements without entities, and commit its writes as a whole.
 
-        Nothing follows from it as from a change of entities: of nodes, above all.
+        It triggers none of the consequences of changed entities, in particular not those of nodes.
         """
         return self._write(self._changing.connect, work, deadline)
 
@@ -162,10 +162,10 @@ class Database:
         return result
 
     def check_writable(self, *, deadline: float | None = None) -> None:
-        """Raise what a transaction that writes would, if nothing can be written now.
+        """Raise the error that a writing transaction would raise if nothing can be written now.
 
-        If this process has not written for a while, a row is written and deleted to find out. A lock that another
-        session holds is not an error here.
+        If this process has not written for a while, a row is written and deleted to find out. A lock held by another
+        session is not an error here.
         """
         if self.writes.is_known():
             return
@@ -218,14 +218,14 @@ class Database:
                     self.schema.check()  # it may have changed meanwhile
                 if fault is Fault.BUG:
                     raise
-                # What was remembered may be why it failed: a trait that is gone, or that was rolled back.
+                # The cache may be the cause: a trait that was deleted, or rolled back.
                 self._memory.clear()
                 pause = patience.after(error, fault, committing=committing)
             time.sleep(random.uniform(0, pause))  # noqa: S311 - jitter, not a secret
 
 
 class _Patience:
-    """How often a transaction is tried again, and how long."""
+    """The limits of attempts of a transaction, in number and time."""
 
     def __init__(self, database: Database, started: float, deadline: float | None) -> None:
         self._most = database.attempts
@@ -244,10 +244,10 @@ class _Patience:
             raise DatabaseTimeout
 
     def after(self, error: Exception, fault: Fault, *, committing: bool) -> float:
-        """How long to pause before the next attempt, at most; or raise what is to be said instead of ``error``."""
+        """Return the maximum pause before the next attempt; or raise the error to report instead of ``error``."""
         now = time.monotonic()
         if fault is Fault.AWAY and self._idle_limit is not None and now - self._began >= self._idle_limit:
-            # MariaDB closes the connection without a word; a server that was not reached at all is something else.
+            # MariaDB closes the connection silently; a server that was not reached at all is a different case.
             fault = Fault.IDLE if getattr(error, "connection_invalidated", False) else fault
         log.info("transaction failed", attempt=self._attempt, fault=fault.value, error=str(error).split("\n")[0])
         if committing and fault in COMMIT_UNKNOWN:
@@ -261,13 +261,13 @@ class _Patience:
             if is_last:
                 raise TooManyConflicts(attempts=self._attempt) from error
         elif fault is Fault.LOCKED:
-            # An attempt that waited for as long as it may; or one that was refused at once, and may be tried again.
+            # The attempt waited until its limit; or it was refused at once, and may be retried.
             if is_last or (self._lock_limit is not None and now - self._started >= self._lock_limit):
                 raise unavailable(error, fault) from error
         elif fault not in TRANSIENT or is_last or self._reconnected:
             raise unavailable(error, fault) from error
         else:
-            # Connections of the pool die when the database restarts: try a new one, once.
+            # Pooled connections are lost when the database restarts: try a new one, once.
             self._reconnected = True
         pause: float = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**self._attempt)
         return pause

@@ -1,4 +1,4 @@
-"""Column types of our own."""
+"""Our own column types."""
 
 import json
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from baremetal_sched.db.documents import MAX_DEPTH, DocumentTooDeep, require_dep
 from baremetal_sched.errors import DocumentTooLarge
 from baremetal_sched.masking import mask_text
 
-#: A SELECT under construction, and the rows that one returned. (SQLAlchemy 2.0 and 2.1 type these differently.)
+#: A SELECT under construction, and the rows that it returned. (SQLAlchemy 2.0 and 2.1 type these differently.)
 Query = Any
 Rows = Sequence[Any]
 
@@ -22,13 +22,13 @@ Rows = Sequence[Any]
 LongText = Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
 
 
-#: What MariaDB's ``max_allowed_packet`` has to be at least.
+#: Minimum of MariaDB's ``max_allowed_packet``.
 LEAST_PACKET = 16 * 2**20
 
-#: Most bytes of JSON in a column, as ``size_of`` counts them: see ``sizes``.
+#: Maximum bytes of JSON in a column, as counted by ``size_of``: see ``sizes``.
 LARGEST_TEXT = 29 * 2**19
 
-#: Below this nothing is counted in detail.
+#: Smaller texts are not measured exactly.
 SMALL_TEXT = 64 * 2**10
 
 
@@ -37,9 +37,9 @@ class _TextTooLarge(DocumentTooLarge, DontWrapMixin):
 
 
 class Json(TypeDecorator[Any]):
-    """JSON kept as text, so that a list can pass it through without decoding (see ``as_text``).
+    """JSON stored as text, so that a list can pass it through without decoding (see ``as_text``).
 
-    What is nested deeper than MAX_DEPTH raises DocumentTooDeep when it is written: every answer with it would fail.
+    Writing a document deeper than MAX_DEPTH raises DocumentTooDeep, as every answer with it would fail.
     """
 
     impl = LongText
@@ -61,12 +61,12 @@ class Json(TypeDecorator[Any]):
         return None if value is None else json.loads(value)
 
     def compare_values(self, x: Any, y: Any) -> bool:
-        # To Python 1, 1.0 and True are equal; to JSON they are not.
+        # To Python 1, 1.0 and True are equal; in JSON they differ.
         return x is y or dump_json(x) == dump_json(y)
 
 
 class Message(TypeDecorator[str]):
-    """A text for people, such as why something failed. Secrets in it are masked before it is kept."""
+    """A message for people, such as the reason of a failure. Secrets in it are masked before it is stored."""
 
     impl = Text
     cache_ok = True
@@ -76,7 +76,7 @@ class Message(TypeDecorator[str]):
 
 
 def dump_json(value: Any) -> str:
-    """``value`` as a Json column holds it: ASCII, so that no database can refuse or change a character."""
+    """Return ``value`` as a Json column holds it: ASCII, so that no database can refuse or change a character."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
@@ -88,10 +88,11 @@ def require_size(text: str) -> None:
 
 
 def size_of(text: str) -> int:
-    """Bytes of a text in a statement, where quotation marks and backslashes are escaped; no more of a small one."""
+    """Return the size in bytes of a text in a statement, with quotation marks and backslashes escaped; escapes in small
+    texts are not counted."""
     return len(text) if len(text) <= SMALL_TEXT else len(text) + text.count('"') + text.count("\\")
 
 
 def as_text(column: ColumnElement[Any]) -> ColumnElement[str]:
-    """A Json column as the text that it holds."""
+    """Return a Json column as its stored text."""
     return type_coerce(column, String())

@@ -1,4 +1,4 @@
-"""Can anything be written? What a process has learned from its own writes, and a write to find out."""
+"""Whether the database accepts writes: the results of this process's own writes, and a test write."""
 
 import time
 import uuid
@@ -10,10 +10,10 @@ from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Aggregate
 from baremetal_sched.errors import DatabaseAway, DatabaseFull
 
-#: Seconds for which a write that succeeded answers the question.
+#: Seconds for which a successful write answers the question.
 _ANSWER_LASTS = 30
 
-#: Seconds for which a full disk is believed to be full. A row that is written to find out may still have had room.
+#: Seconds for which a disk counts as full. A test row might still have fitted.
 _FULL_LASTS = 15
 
 
@@ -25,19 +25,19 @@ class WriteHealth:
         self._full: float | None = None
 
     def succeeded(self) -> None:
-        """Note that something was written."""
+        """Record a successful write."""
         self._succeeded = time.monotonic()
 
     def failed(self, error: DatabaseAway) -> None:
-        """Note that nothing could be written."""
+        """Record a failed write."""
         self._succeeded = None
         if isinstance(error, DatabaseFull):
             self._full = time.monotonic()
 
     def is_known(self) -> bool:
-        """Return whether there is no need to find out: something was written lately.
+        """Return whether a recent write succeeded, so that no test write is needed.
 
-        Raises DatabaseFull if the last thing that is known is a full disk.
+        Raises DatabaseFull if the last known state is a full disk.
         """
         now = time.monotonic()
         if self._full is not None and now - self._full < _FULL_LASTS:
@@ -46,7 +46,7 @@ class WriteHealth:
 
 
 def write_and_delete(session: Session) -> None:
-    """Write a row, which is never seen because the same transaction deletes it."""
+    """Write a row that is never visible, as the same transaction deletes it."""
     probe = str(uuid.uuid4())
     session.execute(insert(Aggregate).values(uuid=probe, created_at=utcnow()))
     session.execute(delete(Aggregate).where(Aggregate.uuid == probe))

@@ -229,7 +229,7 @@ def test_what_a_migration_says_of_older_releases() -> None:
     # Releases up to 7fe2d29 do not look whether they may go on.
     assert revisions.needs_stop("0008", revisions.head())
     assert revisions.find("head") == revisions.head()
-    with pytest.raises(InvalidValue, match="this release knows base, 0001"):
+    with pytest.raises(InvalidValue, match="the revisions of this release are base, 0001"):
         revisions.find("nonsense")
 
 

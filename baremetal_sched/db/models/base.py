@@ -1,11 +1,11 @@
-"""What all models share: names of constraints, and how tables are made on MariaDB."""
+"""What all models share: names of constraints, and options of tables on MariaDB."""
 
 from typing import Any, cast
 
 from sqlalchemy import MetaData, Table
 from sqlalchemy.orm import DeclarativeBase
 
-#: Byte by byte comparison, as SQLite and PostgreSQL compare: "n1" and "N1" are two names everywhere.
+#: Byte-wise comparison, as in SQLite and PostgreSQL: "n1" and "N1" are different names everywhere.
 MYSQL_TABLE: dict[str, Any] = {
     "mysql_engine": "InnoDB",
     "mysql_charset": "utf8mb4",
@@ -31,10 +31,10 @@ class Base(DeclarativeBase):
 
 
 def table_args(*items: Any) -> tuple[Any, ...]:
-    """``__table_args__`` of a model with constraints or indexes of its own."""
+    """Return ``__table_args__`` of a model with its own constraints or indexes."""
     return (*items, MYSQL_TABLE)
 
 
 def table_of(model: type[Base]) -> Table:
-    """The table of a model: a statement on it goes straight to the database, past the ORM (twice as fast)."""
+    """Return the table of a model: statements on it bypass the ORM, which is twice as fast."""
     return cast(Table, model.__table__)

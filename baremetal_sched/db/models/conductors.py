@@ -11,7 +11,7 @@ from baremetal_sched.db.types import Json
 
 
 class Conductor(Base):
-    """A process that takes care of the nodes of one conductor group.
+    """A process that manages the nodes of one conductor group.
 
     It is alive while it is ``online`` and ``heartbeat_at`` (seconds since 1970 by the clock of the database) is younger
     than the heartbeat time-out.
@@ -25,18 +25,18 @@ class Conductor(Base):
     online: Mapped[bool] = mapped_column(server_default=false())
     heartbeat_at: Mapped[float] = mapped_column(Double)
     created_at: Mapped[datetime] = mapped_column(DateTime)
-    #: The release that it behaves like while a rolling upgrade is under way.
+    #: The release to which it is pinned during a rolling upgrade.
     pin_release_version: Mapped[str | None] = mapped_column(String(32))
-    #: How often it found a provider changed behind its node's back, and undid that.
+    #: Number of providers that it restored after a client had changed them.
     undone_changes: Mapped[int] = mapped_column(server_default="0")
-    #: How many calls of drivers it has given up, since the machine did not answer.
+    #: Number of driver calls that it has given up because the machine did not answer.
     given_up_calls: Mapped[int] = mapped_column(server_default="0")
 
 
 class ConductorHardwareType(Base):
-    """What a conductor says about a hardware type that it serves: see ``baremetal.driver_facts``.
+    """Facts about a hardware type that the conductor serves: see ``baremetal.driver_facts``.
 
-    ``offers``: the interfaces that nodes may have. ``facts``: driver properties, steps, methods of vendors, RAID.
+    ``offers``: the interfaces that nodes may have. ``facts``: driver properties, steps, vendor methods, RAID.
     """
 
     __tablename__ = "conductor_hardware_types"
@@ -48,7 +48,7 @@ class ConductorHardwareType(Base):
 
 
 class ConductorInterface(Base):
-    """A hardware type that a conductor serves, with one of the interfaces that it has enabled for it."""
+    """A hardware type that a conductor serves, with one of the enabled interfaces."""
 
     __tablename__ = "conductor_interfaces"
     __table_args__ = table_args(Index("ix_conductor_interfaces_hardware_type", "hardware_type"))

@@ -1,4 +1,4 @@
-"""Calls of drivers that requests wait for."""
+"""Driver calls that requests wait for."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from baremetal_sched.db.sealing import SealedJson
 
 
 class DriverCall(Base):
-    """A call that ``conductor`` (a host name) is to make, of ``method`` of the driver of a node or a hardware type.
+    """A requested call of ``method`` of the driver of a node or a hardware type, made by ``conductor`` (a host name).
 
-    It is made once, by the process that claimed it, and not begun after ``deadline``. ``work_id``: the piece of work
-    for which the node is reserved meanwhile; None: it is not reserved. Times are seconds since 1970 by the clock of the
-    database. ``reply`` is what the driver said, or how it failed; None until then. The last three columns say who asked
-    for it, if that is known.
+    It is made once, by the process that claimed it, and not begun after ``deadline``. ``work_id``: the work item for
+    which the node is reserved meanwhile; None: it is not reserved. Times are seconds since 1970 by the clock of the
+    database. ``reply`` is the driver's answer or error; None until then. The last three columns identify the requester,
+    if known.
     """
 
     __tablename__ = "driver_calls"

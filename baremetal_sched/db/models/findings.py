@@ -1,4 +1,4 @@
-"""What was found out about nodes: inventories of inspections, settings of the BIOS, firmware."""
+"""Inspection and hardware data of nodes: inventories, BIOS settings, firmware."""
 
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ from baremetal_sched.masking import names_secret
 
 
 class NodeInventory(Base):
-    """What the last inspection of a node found, and what its plug-ins made of it."""
+    """The result of a node's last inspection, and its plug-ins' data."""
 
     __tablename__ = "node_inventories"
 
@@ -24,7 +24,7 @@ class NodeInventory(Base):
 
 
 class BiosSetting(Base):
-    """A setting of a node's BIOS, and what is known about the values that it can have."""
+    """A setting of a node's BIOS, and what is known about its allowed values."""
 
     __tablename__ = "bios_settings"
 
@@ -45,7 +45,7 @@ class BiosSetting(Base):
 
 
 class FirmwareComponent(Base):
-    """A component of a node that has firmware, and the versions of that."""
+    """A component of a node with firmware, and its versions."""
 
     __tablename__ = "firmware_components"
 
@@ -64,7 +64,7 @@ class FirmwareComponent(Base):
 @event.listens_for(BiosSetting, "before_insert")
 @event.listens_for(BiosSetting, "before_update")
 def _note_secret(mapper: Any, connection: Any, setting: BiosSetting) -> None:
-    """The name says whether the value is a secret, and a column sees no other."""
+    """Mark secret values: only the name tells, which the column's type does not see."""
     value = setting.value
     if type(value) is str and names_secret(setting.name):
         setting.value = SecretText(value)

@@ -1,4 +1,4 @@
-"""Flavors, and who may use those that are private."""
+"""Flavors, and access to private ones."""
 
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from baremetal_sched.db.types import Json, LongText
 
 
 class Flavor(Base):
-    """What a server may ask for. Memory and swap are in MiB, disks in GiB.
+    """Resources and properties of servers. Memory and swap are in MiB, disks in GiB.
 
     ``flavorid`` is the id that clients know, any short text. ``extra_specs`` is an object of texts, in the order in
     which they were set. ``revision`` grows with every change.

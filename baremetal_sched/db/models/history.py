@@ -1,4 +1,4 @@
-"""What happened to nodes."""
+"""The history of nodes."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from baremetal_sched.db.types import Message
 
 
 class NodeHistory(Base):
-    """One thing that happened to a node, with the states that the node was in. It goes with the node.
+    """An event of a node, with the node's states. Deleted with the node.
 
     Within a node the order of ``id`` is the order of events; ``created_at`` has whole seconds only.
     """

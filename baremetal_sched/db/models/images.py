@@ -1,4 +1,4 @@
-"""Images: what a server boots, as a record. The data lie elsewhere."""
+"""Images as records; their data is stored elsewhere."""
 
 from datetime import datetime
 
@@ -10,10 +10,10 @@ from baremetal_sched.db.types import LongText
 
 
 class Image(Base):
-    """An image. Fields and their meaning are those of Glance; ``location`` is where its data are, if that was said.
+    """An image. Fields and their meaning are those of Glance; ``location`` is the URL of its data, if known.
 
     ``revision`` grows with every change of the image, its properties or its tags: an update of a row that was changed
-    meanwhile matches nothing and is run again.
+    meanwhile matches nothing and is retried.
     """
 
     __tablename__ = "images"
@@ -63,7 +63,7 @@ class ImageTag(Base):
 
 
 class ImageMember(Base):
-    """A project that an image is shared with, and whether it accepts that."""
+    """A project with which an image is shared, and whether it accepts that."""
 
     __tablename__ = "image_members"
     __table_args__ = table_args(

@@ -1,4 +1,4 @@
-"""Inspection rules: what follows from what an inspection found."""
+"""Inspection rules: actions on the results of inspections."""
 
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from baremetal_sched.db.types import Json
 
 
 class InspectionRule(Base):
-    """If all ``conditions`` hold, the ``actions`` are done. Rules of a phase go by falling ``priority``."""
+    """If all ``conditions`` hold, the ``actions`` are run. Rules of a phase are ordered by descending ``priority``."""
 
     __tablename__ = "inspection_rules"
     __table_args__ = table_args(Index("ix_inspection_rules_phase", "phase", "priority"))

@@ -1,4 +1,4 @@
-"""Key pairs: the public halves."""
+"""Key pairs, of which only the public key is stored."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from baremetal_sched.db.types import LongText
 
 
 class Keypair(Base):
-    """The public key of a user, by name. The private key is never kept."""
+    """The public key of a user, by name. The private key is never stored."""
 
     __tablename__ = "keypairs"
     __table_args__ = table_args(UniqueConstraint("user_id", "name"))

@@ -1,4 +1,4 @@
-"""Allocations of the bare metal API: what somebody asked for, and the node that it got."""
+"""Allocations of the bare metal API: a request for a node, and the node found for it."""
 
 from datetime import datetime
 from typing import Any
@@ -11,9 +11,9 @@ from baremetal_sched.db.types import Json, Message
 
 
 class NodeAllocation(Base):
-    """A request for a node. Active, it has one, and in placement a consumer with its UUID holds that node's provider.
+    """A request for a node. An active one has a node, whose provider is held by a placement consumer with this UUID.
 
-    ``conductor_affinity`` is the host name of the conductor that the node belonged to when it was chosen.
+    ``conductor_affinity`` is the host name of the conductor that owned the node when it was chosen.
     """
 
     __tablename__ = "node_allocations"

@@ -1,4 +1,4 @@
-"""Nodes, their traits, and the work that conductors have been asked to do on them."""
+"""Nodes, their traits, and the work requested on them."""
 
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,7 @@ from baremetal_sched.db.types import Json, Message
 
 
 class Chassis(Base):
-    """A box that holds nodes."""
+    """A chassis that contains nodes."""
 
     __tablename__ = "chassis"
 
@@ -29,9 +29,9 @@ class Chassis(Base):
 class Node(Base):
     """A machine. Fields and their meaning are those of Ironic's node, in the order of the API reference.
 
-    ``revision`` grows with every change: an update of a row that somebody else changed meanwhile matches nothing and is
-    run again. ``reservation`` is the host name of the conductor that is working on the node, ``conductor_affinity``
-    that of the one that is set up for the node's instance.
+    ``revision`` grows with every change: an update of a row that was changed meanwhile matches nothing and is retried.
+    ``reservation`` is the host name of the conductor that is working on the node, ``conductor_affinity`` that of the
+    one that is set up for the node's instance.
     """
 
     __tablename__ = "nodes"
@@ -70,7 +70,7 @@ class Node(Base):
 
     instance_uuid: Mapped[str | None] = mapped_column(String(36), unique=True)
     instance_name: Mapped[str | None] = mapped_column(String(255))
-    # Addresses of images may be signed.
+    # URLs of images may contain signatures.
     instance_info: Mapped[Any | None] = mapped_column(SealedJson(also=("image_url",)))
     allocation_uuid: Mapped[str | None] = mapped_column(String(36), unique=True)
 
@@ -121,7 +121,7 @@ class Node(Base):
     __mapper_args__ = {"version_id_col": revision}
 
     def touch(self) -> None:
-        """Note that the node changes now, even if none of its columns does: its revision grows."""
+        """Increment the revision, even if no column of the node changes."""
         self.updated_at = utcnow()
         flag_modified(self, "updated_at")
 
@@ -137,19 +137,19 @@ class NodeTrait(Base):
 
 
 class NodeWork(Base):
-    """Work that somebody requested on a node and that ``conductor`` (a host name) does; at most one a node.
+    """Work requested on a node, to be done by ``conductor`` (a host name); at most one per node.
 
-    Its id is the fence of the reservation: what a conductor writes counts only while the row is there. Only one process
-    ever works on a row, the one that claimed it; ``writes`` says how often it has written, so that it can find out
-    whether it did when the answer to a commit was lost. ``request_id``, ``user_id`` and ``project_id`` say who asked
-    for the work, if that is known. ``not_before``, by the database's clock, is set while the machine is busy with a
-    step by itself, and is when its driver is asked again how far that is.
+    Its id is the fence of the reservation: a conductor's writes count only while the row exists. Only the process that
+    claimed the row ever works on it; ``writes`` counts its writes, so that it can find out whether a write succeeded if
+    the reply to a commit was lost. ``request_id``, ``user_id`` and ``project_id`` identify the requester, if known.
+    ``not_before``, by the database's clock, is set while the machine runs a step by itself, and is the time of the next
+    poll.
     """
 
     __tablename__ = "node_work"
     __table_args__ = (
         Index("ix_node_work_conductor", "conductor"),
-        # Never give an id out twice: it is a fence.
+        # Never reuse an id: it is a fence.
         {**MYSQL_TABLE, "sqlite_autoincrement": True},
     )
 

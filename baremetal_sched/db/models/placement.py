@@ -1,4 +1,4 @@
-"""Resource providers, what they have, and who holds it."""
+"""Resource providers, inventories, consumers and allocations."""
 
 from datetime import datetime
 
@@ -10,12 +10,12 @@ from baremetal_sched.db.types import LongText
 
 
 class ResourceProvider(Base):
-    """Something that has inventory. A node is one: same UUID.
+    """A source of resources. A node is one, with the same UUID.
 
-    A provider that mirrors a node has a ``mirrored_class_id``: the only class that can be claimed of it (0: none). Its
-    tree belongs to one consumer at a time. If it has children, all of the tree are ``indivisible``, and ``holder`` of
-    the root is the consumer, by UUID. ``withheld`` of the root: nothing of the tree can be had. Whatever changes these,
-    or claims something of such a tree, writes the row of the root.
+    A provider that mirrors a node has a ``mirrored_class_id``: the only class that can be claimed (0: none). Its tree
+    belongs to one consumer at a time. If it has children, all of the tree are ``indivisible``, and ``holder`` of the
+    root is the consumer, by UUID. ``withheld`` of the root: nothing of the tree can be claimed. Every change of these
+    columns, and every claim in such a tree, writes the row of the root.
     """
 
     __tablename__ = "resource_providers"
@@ -27,7 +27,7 @@ class ResourceProvider(Base):
     #: NULL for the root of a tree; ``root_id`` is then its own id (NULL only within the transaction that creates it).
     parent_id: Mapped[int | None] = mapped_column(ForeignKey("resource_providers.id"), index=True)
     root_id: Mapped[int | None] = mapped_column(ForeignKey("resource_providers.id"), index=True)
-    #: What ``provider_traits`` says of it, as a text: see ``placement.trait_ids``.
+    #: A copy of the rows of ``provider_traits`` as text: see ``placement.trait_ids``.
     trait_ids: Mapped[str] = mapped_column(LongText, server_default="")
     mirrored_class_id: Mapped[int | None] = mapped_column(Integer)
     indivisible: Mapped[bool] = mapped_column(server_default=false())
@@ -69,7 +69,7 @@ class ProviderTrait(Base):
 
 
 class Aggregate(Base):
-    """A set of providers, known by its UUID only, as the client wrote it."""
+    """A set of providers, identified only by its UUID, as the client wrote it."""
 
     __tablename__ = "aggregates"
 
@@ -79,7 +79,7 @@ class Aggregate(Base):
 
 
 class ProviderAggregate(Base):
-    """A provider is in an aggregate."""
+    """The membership of a provider in an aggregate."""
 
     __tablename__ = "provider_aggregates"
     __table_args__ = table_args(Index("ix_provider_aggregates_aggregate_id", "aggregate_id", "provider_id"))
@@ -89,12 +89,12 @@ class ProviderAggregate(Base):
 
 
 class Inventory(Base):
-    """What a provider has of one class.
+    """A provider's inventory of one class.
 
-    ``used`` is the sum of the allocations, kept up by the transaction that writes them. ``capacity`` is
-    int((total - reserved) * allocation_ratio), ``free`` what is left of it: nothing if the inventory is ``withheld``,
-    which its writers do not see (``placement.indivisible``). The index over free capacity makes a search read what it
-    returns and not what the fleet holds, and it has all that a search asks of an inventory.
+    ``used`` is the sum of the allocations, maintained by the transaction that writes them. ``capacity`` is int((total -
+    reserved) * allocation_ratio), ``free`` the rest of it: nothing if the inventory is ``withheld``, which clients do
+    not see (``placement.indivisible``). The index over free capacity covers all columns that a search needs, so that a
+    search reads only what it returns.
     """
 
     __tablename__ = "inventories"
@@ -119,7 +119,7 @@ class Inventory(Base):
 
 
 class Consumer(Base):
-    """Who holds allocations: an instance, a bare metal allocation, a migration."""
+    """A holder of allocations: an instance, a bare metal allocation, a migration."""
 
     __tablename__ = "consumers"
     __table_args__ = table_args(Index("ix_consumers_project_id_user_id", "project_id", "user_id"))

@@ -34,7 +34,7 @@ class Portgroup(Base):
 
 
 class Port(Base):
-    """A network port of a node, known by its MAC address."""
+    """A network port of a node, identified by its MAC address."""
 
     __tablename__ = "ports"
     __table_args__ = table_args(

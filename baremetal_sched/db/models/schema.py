@@ -1,4 +1,4 @@
-"""What a release has to know of a schema that is newer than itself."""
+"""What a release needs to know about a schema newer than itself."""
 
 from sqlalchemy import String
 from sqlalchemy.orm import Mapped, mapped_column

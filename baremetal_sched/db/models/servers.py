@@ -1,4 +1,4 @@
-"""Servers of the compute API: what a user asked for, and the little that the node does not say by itself."""
+"""Servers of the compute API: what the user requested, and the state that the node does not have."""
 
 from datetime import datetime
 from typing import Any
@@ -13,9 +13,9 @@ from baremetal_sched.db.types import Json, LongText
 class Server(Base):
     """A server. Its machine is the node whose ``instance_uuid`` is the server's UUID; no column repeats that.
 
-    ``flavor`` and ``image`` are the server's own copies. ``task`` is what was asked of it and has not ended
+    ``flavor`` and ``image`` are the server's own copies. ``task`` is the requested operation in progress
     (``compute.server_states``), ``tried_nodes`` has the UUIDs of nodes on which its deployment failed.
-    ``requested_zone`` and ``requested_node`` (a UUID) are where it has to be.
+    ``requested_zone`` and ``requested_node`` (a UUID) restrict where it may be.
     """
 
     __tablename__ = "servers"
@@ -75,7 +75,7 @@ class ServerTag(Base):
 
 
 class ServerAction(Base):
-    """Something that was asked of a server, by the request with ``request_id``, and how it went.
+    """An operation requested by the request with ``request_id``, and its result.
 
     ``events`` is a list of objects with ``event``, ``start_time``, ``finish_time``, ``result``, ``details``, ``host``
     and ``host_id``.

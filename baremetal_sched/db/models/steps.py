@@ -1,4 +1,4 @@
-"""Steps that are kept for later: deploy templates and runbooks."""
+"""Stored steps: deploy templates and runbooks."""
 
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from baremetal_sched.db.types import Json
 
 
 class DeployTemplate(Base):
-    """Steps of a deployment that asks for the trait ``name``. ``revision`` grows with every change."""
+    """Steps of deployments that require the trait ``name``. ``revision`` grows with every change."""
 
     __tablename__ = "deploy_templates"
 
@@ -30,7 +30,7 @@ class DeployTemplate(Base):
 
 
 class Runbook(Base):
-    """Steps of a cleaning or a service, for nodes that have one of its traits. ``revision`` grows with every change."""
+    """Steps of cleaning or servicing, for nodes with one of its traits. ``revision`` grows with every change."""
 
     __tablename__ = "runbooks"
     __table_args__ = table_args(Index("ix_runbooks_owner", "owner"))
@@ -52,7 +52,7 @@ class Runbook(Base):
 
 
 class RunbookTrait(Base):
-    """A trait that lets a node be worked on by the runbook."""
+    """A trait that allows the runbook on a node."""
 
     __tablename__ = "runbook_traits"
 

@@ -1,4 +1,4 @@
-"""Remote volumes: what a node connects with, and what it connects to."""
+"""Remote volumes: connectors and targets of nodes."""
 
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from baremetal_sched.db.types import Json
 
 
 class VolumeConnector(Base):
-    """A name by which a node is known to storage: an IQN, an address, a world wide name."""
+    """An identifier of a node for storage: an IQN, an address, a world wide name."""
 
     __tablename__ = "volume_connectors"
     __table_args__ = table_args(
