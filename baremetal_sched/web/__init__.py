@@ -1,1 +1,1 @@
-"""The edge that all APIs share: the life of a request, bodies, queries, links, paging, errors."""
+"""The edge that all APIs share: the life cycle of a request, bodies, queries, links, paging, errors."""

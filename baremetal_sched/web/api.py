@@ -1,4 +1,4 @@
-"""What an API is to the edge: a base that has all that the APIs share, and lets each do the rest its own way."""
+"""The base class of the APIs: has what all of them share, and lets each override the rest."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -29,16 +29,17 @@ from baremetal_sched.web.route import Methods, Route
 
 @lru_cache(maxsize=200)
 def _takes_json(accept: str) -> bool:
-    """Return whether a client whose header Accept is this takes JSON. Clients hardly ever have another."""
+    """Return whether a client with this Accept header accepts JSON. Cached, as clients hardly ever send anything
+    else."""
     accepted = parse_accept_header(accept, MIMEAccept)
     return not accepted or bool(accepted.best_match([JSON]))
 
 
 class Api(ABC):
-    """One API, at a mount of its own. What it shares with others is here; what it does its own way, it overrides.
+    """One API, at its own mount. Shared behaviour is implemented here; subclasses override the rest.
 
-    ``versions``: its microversions, if it has any. ``statuses``: those of errors that differ from the other APIs'.
-    ``rules``: its policies. ``optional_rules``: those that only the operator's file can have.
+    ``versions``: its microversions, if any. ``statuses``: those of errors that differ from the other APIs'. ``rules``:
+    its policies. ``optional_rules``: rules that exist only in the operator's file.
     """
 
     name: str
@@ -50,37 +51,37 @@ class Api(ABC):
     optional_rules: Sequence[OptionalRules] = ()
 
     def __init__(self, settings: Settings, strategy: Strategy | None = None) -> None:
-        """``strategy``: how callers are authenticated; without it, one of its own as the settings say."""
+        """``strategy``: how callers are authenticated; by default, a new one according to the settings."""
         self.settings = settings
         self.strategy = strategy or make(settings)
         self.policy = Policy(settings, self.rules)
 
     def new_call(self, http: Request, request_id: str) -> Call:
-        """The request, as the views of this API see it."""
+        """Return the request for the views of this API."""
         return self.call(http, request_id, self.settings)
 
     def rewrite_path(self, environ: dict[str, Any]) -> None:  # noqa: B027 - most have nothing to do here
-        """Bring PATH_INFO into the form that the route table has."""
+        """Normalize PATH_INFO to the form of the route table."""
 
     def authenticate(self, call: Call, *, public: bool) -> None:
-        """Find out who is calling; ``public``: the route may be used by anyone. OPTIONS has no credentials, as browsers
+        """Authenticate the caller; ``public``: the route may be used by anyone. OPTIONS has no credentials, as browsers
         send it. Raises NotAuthenticated, AuthenticationUnavailable."""
         is_open = public or call.http.method == "OPTIONS"
         call.caller = self.strategy.anyone if is_open else self.strategy.authenticate(call.http)
 
     def before_routing(self, call: Call) -> Response | None:
-        """Checks that come before 404 and 405, but after authentication. What they raise or return is the answer."""
+        """Checks after authentication and before 404 and 405. What they return or raise is the answer."""
         return None
 
     def negotiate(self, call: Call) -> None:
-        """Agree on a microversion, if the API has any. Raises MicroversionMalformed, MicroversionNotServed."""
+        """Negotiate a microversion, if the API has any. Raises MicroversionMalformed, MicroversionNotServed."""
         if self.versions is not None:
             call.versions = self.versions
             call.version = self.versions.negotiate(call.http.headers)
             call.negotiated = True
 
     def refuse_method(self, call: Call, methods: Methods) -> NoReturn:
-        """Raise the error for a method that the path does not have; ``methods`` are those that it has."""
+        """Raise the error for a method that the path does not support; ``methods`` are the supported ones."""
         routes = [route for each in methods.values() for route in each]
         if routes[0].hides_path and not any(route.serves(call.version) for route in routes):
             raise routes[0].absent("GET", call.version)
@@ -101,7 +102,7 @@ class Api(ABC):
             call.require(route.policy)
 
     def accepts_json(self, call: Call) -> bool:
-        """Return whether the client takes JSON for an answer."""
+        """Return whether the client accepts JSON."""
         accept = call.http.environ.get("HTTP_ACCEPT")
         return accept is None or _takes_json(accept)
 
@@ -110,7 +111,7 @@ class Api(ABC):
         return transaction()
 
     def failure(self, call: Call, error: Exception) -> Response:
-        """The answer to ``error``: ``error_body`` with the headers that go with its status."""
+        """Return the answer to ``error``: ``error_body`` with the headers that belong to its status."""
         statuses = self.statuses if call.route is None else {**self.statuses, **call.route.statuses}
         status = status_of(error, statuses)
         response = self.error_body(call, error, status)
@@ -125,7 +126,7 @@ class Api(ABC):
 
     @abstractmethod
     def error_body(self, call: Call, error: Exception, status: int) -> Response:
-        """``error``, with the status that it has here, as this API says it."""
+        """Return the body of ``error`` with this status, in the format of this API."""
 
     def finish(self, call: Call, response: Response) -> None:
         """Add the headers that every response of this API has."""

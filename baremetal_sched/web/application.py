@@ -1,8 +1,8 @@
-"""The life of a request, the same for every API.
+"""The life cycle of a request, the same for every API.
 
 A request goes: request id -> authentication -> what the API checks before routing -> route table -> microversion ->
-what it checks before the view (media types, policy) -> the view, inside one transaction -> response. Whatever is raised
-on the way becomes that API's error body. The transaction is run again here, and only here, when it lost against
+what it checks before the view (media types, policy) -> the view, inside one transaction -> response. Every exception on
+the way becomes that API's error body. The transaction is retried here, and only here, if it lost a race against
 another.
 """
 
@@ -34,12 +34,13 @@ log = structlog.get_logger(__name__)
 
 class _Application(Flask):
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """No function of ours is a coroutine. Flask would ask of each at every request."""
+        """Return ``func``. None of our functions is a coroutine, which Flask would check at every request."""
         return func
 
 
 def build(api: Api, database: Database) -> Flask:
-    """The WSGI application of ``api``, at its own root. Raises ValueError if a route says nothing of who may use it."""
+    """Return the WSGI application of ``api``, at its own root. Raises ValueError if a route has neither a policy nor is
+    public."""
     unguarded = [f"{route.method} {route.path}" for route in api.routes if route.policy is None and not route.public]
     if unguarded:
         raise ValueError(f"routes of the API {api.name} that name no policy and are not public: {', '.join(unguarded)}")
@@ -57,9 +58,10 @@ def build(api: Api, database: Database) -> Flask:
 
 @lru_cache
 def _url_map(paths: tuple[str, ...]) -> Map:
-    """Rules whose endpoints are their paths; each takes every method, so that HEAD, OPTIONS and 405 are ours.
+    """Return rules whose endpoints are their paths; each takes every method, so that HEAD, OPTIONS and 405 are handled
+    here.
 
-    Kept, because it takes longer to make than the rest of an application.
+    Cached, because creating it takes longer than the rest of an application.
     """
     return Map([Rule(path, endpoint=path, strict_slashes=True) for path in paths], merge_slashes=False)
 
@@ -68,7 +70,7 @@ def _rewriting(api: Api, wsgi: Callable[..., Any]) -> Callable[..., Any]:
     def rewritten(environ: dict[str, Any], start_response: Any) -> Any:
         path = environ["PATH_INFO"]
         if not path.isascii() and any(ord(character) > 255 for character in path):
-            # WSGI has bytes as latin-1 here; a host that hands over text all the same is forgiven.
+            # WSGI has bytes as latin-1 here; hosts that pass text are tolerated.
             environ["PATH_INFO"] = path.encode().decode("latin-1")
         api.rewrite_path(environ)
         return wsgi(environ, start_response)
@@ -80,7 +82,7 @@ def _begin(api: Api, table: dict[str, Methods], timeout: float | None) -> Respon
     request_id = f"req-{uuid.uuid4()}"
     structlog.contextvars.clear_contextvars()
     structlog.contextvars.bind_contextvars(request_id=request_id)
-    # The request itself: whoever asks Flask's proxy for anything has it looked up again.
+    # The request itself: Flask's proxy would look it up at every access.
     http: Request = request._get_current_object()  # type: ignore[attr-defined]
     call = g.call = api.new_call(http, request_id)
     call.policy = api.policy
@@ -91,7 +93,7 @@ def _begin(api: Api, table: dict[str, Methods], timeout: float | None) -> Respon
         raise refusal
     body.check_text(http.path)
     rule = http.url_rule
-    # The route table would pass over a slash too many.
+    # The route table would ignore a duplicate slash.
     if rule is not None and not http.environ["PATH_INFO"].startswith("//"):
         call.methods = table[rule.rule]
     api.authenticate(call, public=is_public(call.methods, http.method))

@@ -1,7 +1,7 @@
-"""The audit log: who changed what, or tried to. One line for each request that changes something if it is let.
+"""The audit log: who changed what, or tried to. One line for each request that would change something if allowed.
 
 The line has the caller, the route with its parameters, and the status of the answer. It has no body, no header and no
-query string, so nothing that a client may keep secret. Its logger has a name of its own: it can be sent elsewhere.
+query string, so no secrets of clients. Its logger has its own name, so that it can be sent elsewhere.
 """
 
 import structlog
@@ -17,26 +17,26 @@ log = structlog.get_logger(LOGGER)
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
-#: A path may be as long as a server lets it be; a line of a log may not.
+#: Servers may allow paths of any length; log lines are limited.
 _LONGEST = 255
 
 
 def requester_of(call: Call) -> Requester:
-    """Return who asks, as work and history keep it."""
+    """Return the requester in the form that work items and history store."""
     return Requester(call.request_id, call.caller.user_id, call.caller.project_id)
 
 
 def changes_something(route: Route | None, method: str) -> bool:
-    """Return whether a request is one that changes something if it is let. ``route``: None if there is none."""
+    """Return whether a request changes something if allowed. ``route``: None if the path has no such route."""
     if route is None or route.transaction is None:
         return method not in _SAFE
     return route.writes
 
 
 def record(api: str, call: Call, response: Response, seconds: float) -> None:
-    """Write the line of a request that was answered after ``seconds``, if it is one to be written."""
+    """Write the line of a request that was answered after ``seconds``, if it belongs in the audit log."""
     http = call.http
-    # One that was refused before its route was chosen is described by those of its path.
+    # A request that was refused before its route was chosen is described by the routes of its path.
     route = call.route or next(iter(call.methods.get(http.method, ())), None)
     if not changes_something(route, http.method):
         return
@@ -64,6 +64,6 @@ def record(api: str, call: Call, response: Response, seconds: float) -> None:
 
 
 def _target(call: Call) -> dict[str, str]:
-    """What the request is about: the parameters of the route, and what stands in their place elsewhere."""
+    """Return the target of the request: the parameters of the route, and what replaces them in other requests."""
     named = {**(call.http.view_args or {}), **call.named}
     return {name: str(value)[:_LONGEST] for name, value in named.items()}

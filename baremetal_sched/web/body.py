@@ -10,7 +10,7 @@ from baremetal_sched.web.problems import BadRequest, BodyTooDeep, BodyTooLarge
 
 
 def read(request: Request, limit: int) -> bytes:
-    """The raw body. Raises BodyTooLarge, without reading on, if it has more than ``limit`` bytes."""
+    """Return the raw body. Raises BodyTooLarge, without reading on, if it has more than ``limit`` bytes."""
     if request.content_length is not None and request.content_length > limit:
         raise BodyTooLarge(limit=limit)
     raw = request.stream.read(limit + 1)
@@ -20,18 +20,18 @@ def read(request: Request, limit: int) -> bytes:
 
 
 def parse_json(raw: bytes, max_depth: int) -> Any:
-    """The JSON document in ``raw``.
+    """Return the JSON document in ``raw``.
 
-    Raises ValueError with the parser's words if it is none (in another encoding than UTF-8, or with a number that is
-    not finite, it is none either), BodyTooDeep if it is nested deeper than ``max_depth``, BadRequest if a string holds
-    a character that cannot be stored.
+    Raises ValueError with the parser's message if it is not valid JSON (other encodings than UTF-8 and numbers that are
+    not finite are invalid, too), BodyTooDeep if it is nested deeper than ``max_depth``, BadRequest if a string has a
+    character that cannot be stored.
     """
     try:
         document = json.loads(raw.decode(), parse_constant=_refuse_constant)
     except RecursionError:
         raise BodyTooDeep(limit=max_depth) from None
     except ValueError as error:
-        if type(error) is ValueError and "digits" in str(error):  # Python's words advise programmers
+        if type(error) is ValueError and "digits" in str(error):  # Python's message is advice for programmers
             raise ValueError("a number has too many digits") from None
         raise
     _check(document, max_depth)

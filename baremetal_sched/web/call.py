@@ -1,4 +1,4 @@
-"""A request as the views see it."""
+"""A request as views see it."""
 
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -27,23 +27,23 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 class Call:
     """One request. ``version`` is the minor part of the negotiated microversion, set before a view runs.
 
-    ``started``: when it came, by ``time.perf_counter``. ``deadline``: until when it may wait, by ``time.monotonic``,
-    set when it begins; None: no limit.
+    ``started``: its arrival, by ``time.perf_counter``. ``deadline``: until when it may wait, by ``time.monotonic``, set
+    when it begins; None: no limit.
     """
 
     #: The microversions of the API; None: it has none.
     versions: Microversions | None = None
     version: int = 0
-    #: Has a microversion been agreed on?
+    #: Whether a microversion has been negotiated.
     negotiated: bool = False
     deadline: float | None = None
-    #: The route that was found, before a view runs; None until then.
+    #: The route, set before a view runs; None until then.
     route: Route | None = None
-    #: All routes of the path, before authentication; none of an unknown path.
+    #: All routes of the path, set before authentication; empty for an unknown path.
     methods: Methods = _NOTHING
-    #: Who calls, set before a view runs.
+    #: The caller, set before a view runs.
     caller: Caller = Caller()
-    #: Gives the session of a view what belongs to the request.
+    #: Adds data of the request to the session of a view.
     attach: Callable[[Session], None] | None = None
     #: The rules of the API, set when the request begins.
     policy: Policy
@@ -56,25 +56,27 @@ class Call:
 
     @property
     def named(self) -> Mapping[str, Any]:
-        """What the request names outside its path where others have a parameter of the route."""
+        """Return the values in the request that correspond to route parameters of other requests."""
         return _NOTHING
 
     @property
     def target(self) -> Target:
-        """What rules compare the caller with, as far as the request itself says it."""
-        # What the caller lacks is left out: nothing is equal to it.
+        """Return the target for policy rules, from the request itself."""
+        # Attributes that the caller lacks are left out, so that nothing equals them.
         return {} if self.caller.project_id is None else {"project_id": self.caller.project_id}
 
     def require(self, rule: str, target: Target | None = None) -> None:
-        """Raise NotAllowed, WrongScope unless ``rule`` lets the caller at ``target``; default: that of the request."""
+        """Raise NotAllowed or WrongScope unless ``rule`` allows the caller to access ``target``; default: that of the
+        request."""
         self.policy.require(self.caller, rule, self.target if target is None else target)
 
     def allows(self, rule: str, target: Target | None = None) -> bool:
-        """Return whether ``rule`` lets the caller at ``target``; default: that of the request."""
+        """Return whether ``rule`` allows the caller to access ``target``; default: that of the request."""
         return self.policy.allows(self.caller, rule, self.target if target is None else target)
 
     def allows_optional(self, rule: str, target: Target | None = None) -> bool:
-        """Return whether ``rule``, which there need not be, lets the caller at ``target``; default: as ``allows``."""
+        """Return whether ``rule``, which may be undefined, allows the caller to access ``target``; default: as in
+        ``allows``."""
         return self.policy.allows_optional(self.caller, rule, self.target if target is None else target)
 
     @cached_property
@@ -96,17 +98,18 @@ class Call:
 
     @property
     def max_body_size(self) -> int:
-        """Most bytes that the body may have."""
+        """Return the maximum number of bytes of the body."""
         limit: int = self.settings.api.max_json_body_size
         return limit if self.route is None else max(limit, self.route.largest_body)
 
     @cached_property
     def json(self) -> Any:
-        """The request's JSON body. Raises ValueError if it is none, and what ``body.parse_json`` raises."""
+        """Return the request's JSON body. Raises ValueError if it is not valid JSON, and what ``body.parse_json``
+        raises."""
         return body.parse_json(self.raw_body, self.settings.api.max_json_body_depth)
 
     def load(self, form: Schema, argument: str = "body") -> dict[str, Any]:
-        """The JSON body as ``form`` loads it.
+        """Return the JSON body as ``form`` loads it.
 
         Raises BadRequest if it is not JSON, InvalidValue ("Schema error for <argument>: …") for what the schema
         refuses, and what ``json`` raises.
@@ -118,7 +121,7 @@ class Call:
         return schema.load(form, document, argument)
 
     def refuse_query(self) -> None:
-        """Raise InvalidValue if the request has a query string: this view takes none."""
+        """Raise InvalidValue if the request has a query string, which this view does not accept."""
         self.refuse_unknown(())
 
     def refuse_unknown(self, known: Collection[str]) -> None:
@@ -137,12 +140,12 @@ class Call:
 
     @cached_property
     def mount(self) -> str:
-        """The path below which this API is served, without a slash at the end."""
+        """Return the path below which this API is served, without a trailing slash."""
         return self.http.script_root.rstrip("/")
 
     @cached_property
     def base_url(self) -> str:
-        """Scheme, host and mount, as links begin; ``[api] public_endpoint`` replaces scheme and host."""
+        """Return the scheme, host and mount for links; ``[api] public_endpoint`` replaces scheme and host."""
         public: str | None = self.settings.api.public_endpoint
         host = forwarding.host_of(self.http.environ) or self.http.host
         origin = public.rstrip("/") if public else f"{self.http.scheme}://{host}"

@@ -1,4 +1,4 @@
-"""Who is calling."""
+"""The caller of a request."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -7,9 +7,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Caller:
-    """The user, their project and roles; ``system_scope`` is "all" for a request about the system as a whole.
+    """The user with project and roles; ``system_scope`` is "all" for a request in system scope.
 
-    ``service_*`` describe a service that calls for the user (a second token). ``unrestricted``: may do everything.
+    ``service_*`` describe a service that calls on behalf of the user (a second token). ``unrestricted``: may do
+    everything.
     """
 
     user_id: str | None = None
@@ -23,7 +24,7 @@ class Caller:
     project_domain_id: str | None = field(default=None, kw_only=True)
     domain_id: str | None = field(default=None, kw_only=True)
     is_admin_project: bool = field(default=True, kw_only=True)
-    #: Who calls is not asked, as the route is public.
+    #: The caller is unknown, as the route is public.
     is_public_api: bool = field(default=False, kw_only=True)
     service_user_id: str | None = field(default=None, kw_only=True)
     service_project_id: str | None = field(default=None, kw_only=True)
@@ -35,11 +36,11 @@ class Caller:
 
     @cached_property
     def _hash(self) -> int:
-        # Decisions of policies are looked up by the caller, several times in a request.
+        # Policy decisions are cached by caller, and looked up several times in a request.
         return hash((self.user_id, self.project_id, self.roles, self.system_scope, self.service_user_id))
 
     def credentials(self) -> dict[str, Any]:
-        """Return what rules of oslo.policy are checked against, under the names that it and OpenStack's rules use."""
+        """Return the credentials for oslo.policy, under the names that it and OpenStack's rules use."""
         return {
             "user_id": self.user_id,
             "user_name": self.user_name,

@@ -1,13 +1,13 @@
-"""What the server tells the applications, as keys of the WSGI environment; and what both know of paths."""
+"""Keys of the WSGI environment with which the server informs the applications; and paths that both know."""
 
 #: When the request was completely received, by ``time.monotonic``.
 ACCEPTED_AT = "baremetal_sched.accepted_at"
 
-#: A Problem: the request cannot be served, and the API that it is for answers with this.
+#: A Problem: the request is refused, and its API answers with this.
 REFUSAL = "baremetal_sched.refusal"
 
-#: Makes a context, within which the request waits for something, and the server may have another one served.
+#: A factory of a context in which the request waits, so that the server may serve another one.
 IDLE = "baremetal_sched.idle"
 
-#: Paths that are served whatever other requests do. They must not wait for anything.
+#: Paths that are served at any load. They must not wait for anything.
 IMMEDIATE = frozenset({"/healthcheck/live"})

@@ -1,4 +1,4 @@
-"""What a request says about where it was sent: its Host, and the headers of a proxy if these are trusted."""
+"""Where a request was sent: its Host, and the headers of a proxy if these are trusted."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -18,7 +18,7 @@ WSGI = Callable[[dict[str, Any], Any], Iterable[bytes]]
 _NAME = r"(?=[^:]{1,255}(:|$))[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?"
 _HOST = re.compile(rf"({_NAME}|\[[0-9A-Fa-f:.]{{2,45}}])(:(?P<port>[0-9]{{1,5}}))?")
 _PATH = re.compile(r"(/[A-Za-z0-9._~!$&'()*+;=:@%-]+)*/?")
-#: How the keys of headers begin that proxies add to what they pass on.
+#: Prefixes of headers that proxies add to forwarded requests.
 _OF_PROXIES = ("HTTP_FORWARDED", "HTTP_X_FORWARDED_", "HTTP_X_REAL_IP", "HTTP_VIA")
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
@@ -29,7 +29,7 @@ def is_host(text: str) -> bool:
     return match is not None and (match["port"] is None or 0 < int(match["port"]) < 65536)
 
 
-#: Headers that ``ProxyFix`` follows unchecked: key in the environment, name, what it has to be.
+#: Headers that ``ProxyFix`` does not check: key in the environment, name, expected value.
 _FORWARDED: tuple[tuple[str, str, str, Callable[[str], bool]], ...] = (
     ("HTTP_X_FORWARDED_PROTO", "X-Forwarded-Proto", "http or https", lambda value: value in ("http", "https")),
     ("HTTP_X_FORWARDED_HOST", "X-Forwarded-Host", "a host, or a host and a port", is_host),
@@ -38,39 +38,39 @@ _FORWARDED: tuple[tuple[str, str, str, Callable[[str], bool]], ...] = (
 
 
 def host_of(environ: dict[str, Any]) -> str:
-    """Return the Host of the request, as links have it: without a default port, and empty if the request has none."""
+    """Return the Host of the request for links: without a default port; empty if the request has none."""
     host: str = environ.get("HTTP_HOST", "")
     return host.removesuffix(_DEFAULT_PORTS.get(environ["wsgi.url_scheme"], ""))
 
 
 def without_port(host: str) -> str:
-    """Return the name or the address of ``host``, which is one as ``is_host`` says."""
+    """Return the name or address in ``host``, which must satisfy ``is_host``."""
     return host.partition("]")[0].removeprefix("[") if host.startswith("[") else host.partition(":")[0]
 
 
 def was_passed_on(environ: dict[str, Any]) -> bool:
-    """Return whether a proxy says in a header that it passed the request on."""
+    """Return whether a header shows that a proxy forwarded the request."""
     return any(key.startswith(_OF_PROXIES) for key in environ)
 
 
 def is_from_this_machine(environ: dict[str, Any]) -> bool:
-    """Return whether the request came from a loopback address, and no proxy says that it passed it on."""
+    """Return whether the request came from a loopback address without a proxy."""
     if was_passed_on(environ):
         return False
     try:
         address = ip_address(environ.get("REMOTE_ADDR", ""))
     except ValueError:
-        return False  # a socket of the file system, as proxies use
+        return False  # a Unix socket, as proxies use
     return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 def with_checked_host(wsgi: WSGI) -> WSGI:
-    """Return ``wsgi`` behind a check of Host: 400 if it is not one."""
+    """Return ``wsgi`` with a check of Host: 400 if it is not valid."""
 
     def checked(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         host = environ.get("HTTP_HOST")
         if host and not is_host(host):
-            environ[REFUSAL] = RefusedRequest(400, "The header Host has to be a host, or a host and a port.")
+            environ[REFUSAL] = RefusedRequest(400, "The header Host must be a host, or a host and a port.")
             del environ["HTTP_HOST"]
         return wsgi(environ, start_response)
 
@@ -78,14 +78,16 @@ def with_checked_host(wsgi: WSGI) -> WSGI:
 
 
 def behind_proxy(wsgi: WSGI) -> WSGI:
-    """Return ``wsgi`` behind what follows the last value of each X-Forwarded header; 400 if that cannot be one."""
+    """Return ``wsgi`` with the last value of each X-Forwarded header applied; 400 if it is not valid."""
     followed = ProxyFix(wsgi, x_for=1, x_proto=1, x_host=1, x_prefix=1)
 
     def checked(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         for key, name, expected, is_valid in _FORWARDED:
             values = parse_list_header(environ.get(key, ""))
             if values and values[-1] and not is_valid(values[-1]):
-                environ[REFUSAL] = RefusedRequest(400, f"The header {name} has to be {expected}; look at the proxy.")
+                environ[REFUSAL] = RefusedRequest(
+                    400, f"The header {name} must be {expected}; check the configuration of the proxy."
+                )
                 del environ[key]
         if "HTTP_X_FORWARDED_PREFIX" in environ:
             environ["HTTP_X_FORWARDED_PREFIX"] = environ["HTTP_X_FORWARDED_PREFIX"].rstrip("/ ")

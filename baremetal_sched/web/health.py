@@ -1,4 +1,4 @@
-"""The root of the service, and its health."""
+"""The root of the service, health checks and metrics."""
 
 import math
 import time
@@ -27,18 +27,18 @@ log = structlog.get_logger(__name__)
 METRICS = "/metrics"
 GET_METRICS = "metrics:get"
 
-#: What runs on this machine may read what the service measures, and nothing else: only this route asks for it.
+#: Local processes may read metrics, and nothing else: only this route uses this caller.
 _THIS_MACHINE = Caller(unrestricted=True)
 
-#: Seconds that the database has to answer a probe.
+#: Time limit of a database probe, in seconds.
 _LONGEST_PROBE = 5
 
 
 class RootApi(Api):
-    """``/``: what is served here. ``/healthcheck``: ready or not. ``/healthcheck/live``: the process answers.
-    ``/metrics``: for Prometheus.
+    """``/``: the list of APIs. ``/healthcheck``: readiness. ``/healthcheck/live``: the process answers. ``/metrics``:
+    for Prometheus.
 
-    ``figures`` are those of the metrics that come from the database; ``apis`` are the names of what else is served.
+    ``figures`` reads the metrics that come from the database; ``apis`` are the names of the other APIs.
     """
 
     name = "root"
@@ -67,7 +67,7 @@ class RootApi(Api):
         )
 
     def authenticate(self, call: Call, *, public: bool) -> None:
-        """A Prometheus on this machine needs no credentials."""
+        """Accept requests from this machine without credentials, for a local Prometheus."""
         if call.http.environ["PATH_INFO"] == METRICS and forwarding.is_from_this_machine(call.http.environ):
             call.caller = _THIS_MACHINE
         else:
@@ -77,14 +77,14 @@ class RootApi(Api):
         return json_response({"error": {"status": status, "message": message_of(error)}}, status)
 
     def _index(self, call: Call, session: None) -> Response:
-        """The APIs that are served here, and where."""
+        """List the APIs and their paths."""
         apis = {name: {"href": f"{call.base_url}/{name}"} for name in (*self._apis, "healthcheck", "metrics")}
         return json_response({"name": "baremetal-sched", "version": __version__, "links": apis})
 
     def _ready(self, call: Call, session: None) -> Response:
-        """200 if requests can be served now, else 503; the body says which part is missing."""
+        """Return 200 if requests can be served, else 503; the body says which part is unavailable."""
         checks = {"database": "ok", "schema": "unknown"}
-        # Probes come every few seconds, and must not take all threads while the database is silent.
+        # Probes come every few seconds, and must not occupy all threads while the database hangs.
         deadline = min(time.monotonic() + _LONGEST_PROBE, call.deadline or math.inf)
         try:
             self._database.schema.check(deadline=deadline)
@@ -100,11 +100,11 @@ class RootApi(Api):
         return json_response({"live": True, "ready": ready, "checks": checks}, 200 if ready else 503, headers)
 
     def _metrics(self, call: Call, session: None) -> Response:
-        """Metrics in Prometheus' text format."""
+        """Return metrics in Prometheus' text format."""
         text = metrics.expose(self._database, self._figures, deadline=call.deadline)
         return Response(text, content_type=metrics.CONTENT_TYPE)
 
 
 def live(call: Call, session: None) -> Response:
-    """200 as long as the process answers at all."""
+    """Return 200 as long as the process answers at all."""
     return json_response({"live": True})

@@ -1,4 +1,5 @@
-"""Where a request arrived. Without authentication only loopback is served, unless the settings say otherwise."""
+"""The listener at which a request arrived. Without authentication only loopback is served, unless the settings allow
+more."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -14,14 +15,14 @@ from baremetal_sched.web.problems import RefusedRequest
 log = structlog.get_logger(__name__)
 
 REMEDY = (
-    "Nobody is authenticated here ([api] auth_strategy = none), so only listeners on loopback are served. Set "
+    "Callers are not authenticated ([api] auth_strategy = none), so only listeners on loopback are served. Set "
     "[api] auth_strategy, or, if only those who may do everything can reach this address, [api] insecure = true."
 )
 
 
 @lru_cache(maxsize=128)
 def is_loopback(host: str) -> bool:
-    """Return whether ``host``, a name or an address, is this machine as only itself can reach it."""
+    """Return whether ``host``, a name or an address, can be reached only from this machine."""
     try:
         address = ip_address(host)
     except ValueError:
@@ -32,14 +33,14 @@ def is_loopback(host: str) -> bool:
 
 
 def arrived_on_loopback(environ: dict[str, Any]) -> bool:
-    """Return whether the request arrived at a listener on loopback, or on a Unix socket, which has no port."""
+    """Return whether the request arrived at a loopback address, or on a Unix socket, which has no port."""
     return not environ.get("SERVER_PORT") or is_loopback(environ["SERVER_NAME"])
 
 
 def on_loopback_only(wsgi: WSGI) -> WSGI:
-    """Return ``wsgi`` for listeners on loopback, and on Unix sockets; other listeners get 403.
+    """Return ``wsgi`` restricted to listeners on loopback and Unix sockets; others answer 403.
 
-    It is the listener that counts, not what the client says: behind a proxy on this machine everything is loopback.
+    The listener counts, not what the client says: behind a proxy on this machine everything is loopback.
     """
     warned: set[str] = set()
 

@@ -1,4 +1,4 @@
-"""Lists: which fields, which part, in which order; and where the list goes on."""
+"""Lists: fields, filters, sorting and paging."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ from baremetal_sched.web.view import Listing, Resource, View
 
 @dataclass(frozen=True)
 class Filter:
-    """A parameter that narrows a list: since which minor version, how it is read, and what it means.
+    """A filter parameter of a list: its first minor version, how it is parsed, and its condition.
 
-    ``read`` is a method of Query; ``condition`` is called with what it returns, if the parameter is given.
+    ``read`` is a method of Query; ``condition`` is called with its result if the parameter is given.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Filter:
 
 @dataclass
 class Selection:
-    """The fields that a request asks for; ``named`` are those that its ``next`` has to name."""
+    """The requested fields; ``named`` are those that the link to the next page has to name."""
 
     shown: Sequence[str]
     named: Sequence[str] | None = None
@@ -44,7 +44,7 @@ class Selection:
 
 @dataclass
 class Listed:
-    """A page of a list: its documents, and the marker of the next page; None if there is none."""
+    """A page of a list: its documents, and the marker of the next page, or None."""
 
     documents: list[orjson.Fragment]
     marker: str | None
@@ -60,12 +60,11 @@ def list_all(
     conditions: Sequence[ColumnElement[bool]] = (),
     sort: Sequence[SortKey] = (),
 ) -> Response:
-    """A page of a collection: ``{"<plural>": […], "<plural>_links": [{"rel": "next", "href": …}]}``.
+    """Return a page of a collection: ``{"<plural>": […], "<plural>_links": [{"rel": "next", "href": …}]}``.
 
-    ``detailed``: all fields that the client knows, and not those of ``list_default`` only. ``sort``: the order of a
-    request that does not ask for one; otherwise the oldest come first. Raises InvalidValue for parameters that the list
-    does not take and for values that cannot be, TooNew, and what ``missing`` of the resource makes for a marker that is
-    not there.
+    ``detailed``: all fields that the client knows, instead of only ``list_default``. ``sort``: the default order;
+    otherwise the oldest come first. Raises InvalidValue for unknown parameters and invalid values, TooNew, and the
+    resource's ``missing`` for an unknown marker.
     """
     query = Query(call, (*PAGING, *(each.name for each in filters)))
     known = resource.fields.visible(call.version)
@@ -79,7 +78,7 @@ def list_all(
 
 
 def narrowed(query: Query, filters: Iterable[Filter]) -> list[ColumnElement[bool]]:
-    """The conditions of the filters that are given. Raises TooNew, InvalidValue."""
+    """Return the conditions of the given filters. Raises TooNew, InvalidValue."""
     conditions = []
     for each in filters:
         query.require(each.since, each.name)
@@ -89,7 +88,7 @@ def narrowed(query: Query, filters: Iterable[Filter]) -> list[ColumnElement[bool
 
 
 def parse_page(query: Query, resource: Resource, sort: Sequence[SortKey] = ()) -> Page:
-    """The page that the request asks for; ``sort`` is the order if it does not say. Raises TooNew, InvalidValue."""
+    """Return the requested page; ``sort`` is the default order. Raises TooNew, InvalidValue."""
     keys = query.sort(sort)
     for name, _ in keys:
         require_field(query.call, resource.fields, [name])
@@ -97,20 +96,20 @@ def parse_page(query: Query, resource: Resource, sort: Sequence[SortKey] = ()) -
 
 
 def read(session: Session, view: View, page: Page, *conditions: ColumnElement[bool]) -> Listed:
-    """The documents on the page. Raises what ``missing`` of the resource makes for an unknown marker."""
+    """Return the documents on the page. Raises the resource's ``missing`` for an unknown marker."""
     resource = view.resource
     statement = view.query.where(*conditions)
     return listed(view, paging.select_page(session, statement, resource.model, page, resource.missing), page)
 
 
 def listed(view: View, rows: Rows, page: Page) -> Listed:
-    """Rows, which the query of ``view`` selected, as documents. A list may go on if its page is full."""
+    """Return rows selected by the query of ``view`` as documents. A full page may have a next page."""
     documents = [view.render(record) for (record,) in rows]
     return Listed(documents, view.key_of(rows[-1][0]) if rows and len(rows) == page.limit else None)
 
 
 def select_fields(call: Call, query: Query, listing: Listing) -> Selection:
-    """The fields that ``fields`` and ``detail`` of a list ask for. Raises TooNew, InvalidValue."""
+    """Return the fields selected by ``fields`` and ``detail``. Raises TooNew, InvalidValue."""
     names = query.names("fields")
     detail = query.flag("detail")
     if query.has("detail") and call.version < listing.detail_since:
@@ -126,12 +125,12 @@ def select_fields(call: Call, query: Query, listing: Listing) -> Selection:
 
 
 def known_defaults(call: Call, listing: Listing) -> list[str]:
-    """The fields that a list shows, as far as the client knows them."""
+    """Return the default fields of a list that the client knows."""
     return [name for name in listing.list_default if listing.fields[name].since <= call.version]
 
 
 def check_fields(call: Call, names: Iterable[str], listing: Listing) -> None:
-    """Raise InvalidValue for a name that cannot be selected, TooNew for one that the client cannot know."""
+    """Raise InvalidValue for a name that cannot be selected, TooNew for one that is newer than the client."""
     call.require_version(listing.fields_since)
     for name in names:
         newer = name in listing.fields and listing.fields[name].since > call.version
@@ -143,7 +142,7 @@ def check_fields(call: Call, names: Iterable[str], listing: Listing) -> None:
 
 
 def selected_fields(call: Call, resource: Resource) -> Sequence[str]:
-    """The fields that a request for one thing, which may have ``fields`` and nothing else, asks for."""
+    """Return the fields selected in a request for one resource, which accepts only ``fields``."""
     if not call.query:
         return resource.fields.visible(call.version)
     query = Query(call, ("fields",))
@@ -154,16 +153,16 @@ def selected_fields(call: Call, resource: Resource) -> Sequence[str]:
 
 
 def show(call: Call, session: Session, resource: Resource, key: str) -> Response:
-    """One thing, or the ``fields`` of it that are asked for. Raises what ``missing`` makes if it is not there."""
+    """Return one resource, or the requested ``fields`` of it. Raises ``missing`` if it does not exist."""
     view = resource.view(resource, selected_fields(call, resource), call.version, call.base_url)
     return json_response(view.fetch(session, key))
 
 
 def whole(call: Call, resource: Resource) -> View:
-    """The view with all fields that the client knows."""
+    """Return the view with all fields that the client knows."""
     return resource.view(resource, resource.fields.visible(call.version), call.version, call.base_url)
 
 
 def require_field(call: Call, fields: Fields, names: Iterable[str]) -> None:
-    """Raise TooNew, with the microversion that has them all, if one of ``names`` is a field that is newer."""
+    """Raise TooNew, with the microversion that has them all, if one of ``names`` is a newer field."""
     call.require_version(max((fields[name].since for name in names if name in fields), default=0))

@@ -1,4 +1,4 @@
-"""What is logged of a request."""
+"""The path of a request in log lines."""
 
 from urllib.parse import unquote_plus
 
@@ -9,7 +9,7 @@ _MOST = 1000
 
 
 def loggable(path: str) -> str:
-    """Return a path with its query string as it may be logged: without secrets, and not too long."""
+    """Return a path with its query string for logging: without secrets, and cut if it is long."""
     path, mark, query = path.partition("?")
     if query:
         query = "&".join(map(_masked, query.split("&")))
@@ -18,7 +18,7 @@ def loggable(path: str) -> str:
 
 
 def _masked(parameter: str) -> str:
-    """One parameter. Names and values may be encoded, which hides them from what masks the whole line."""
+    """Mask one parameter. Names and values may be encoded, which hides them from the masking of the whole line."""
     name, _, value = parameter.partition("=")
     if not value:
         return parameter

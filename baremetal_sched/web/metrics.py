@@ -1,7 +1,7 @@
-"""What Prometheus reads: requests, counted by this process, and figures that are read from the database when asked for.
+"""Metrics for Prometheus: requests counted by this process, and values read from the database on demand.
 
-Several processes that serve the same address share their counts in files: set PROMETHEUS_MULTIPROC_DIR to an empty
-directory before they start (prometheus_client's own variable). Figures from the database are the same in all of them.
+Several processes at one address share their counts in files: set PROMETHEUS_MULTIPROC_DIR to an empty directory before
+they start (prometheus_client's own variable). Values from the database are the same in all of them.
 """
 
 import os
@@ -17,12 +17,12 @@ from sqlalchemy.orm import Session
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import UnavailableError
 
-#: Reads figures from the database.
+#: Reads metrics from the database.
 Figures = Callable[[Session], list[Metric]]
 
 
 def together(*sources: Figures) -> Figures:
-    """Return what reads the figures of all sources, one after the other."""
+    """Return a reader that combines all sources, one after the other."""
     return lambda session: [metric for source in sources for metric in source(session)]
 
 
@@ -33,15 +33,15 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 _requests_registry = CollectorRegistry()
 _requests = Histogram(
     "baremetal_sched_request_duration_seconds",
-    "Requests that were answered, and how long that took.",
+    "Answered requests and their duration.",
     ["api", "method", "status"],
     registry=_requests_registry,
 )
 
 
 def count_request(api: str, method: str, status: int, seconds: float) -> None:
-    """Note that a request was answered."""
-    # Whatever a client calls a method must not become a series.
+    """Count a request that was answered."""
+    # Clients can send any method; unknown ones must not create new series.
     _series(api, method if method in _METHODS else "other", status).observe(seconds)
 
 
@@ -59,7 +59,7 @@ class _Given(Collector):
 
 
 def expose(database: Database, figures: Figures, *, deadline: float | None = None) -> bytes:
-    """All metrics in Prometheus' text format. While the database is away its figures are left out."""
+    """Return all metrics in Prometheus' text format. While the database is unavailable its metrics are left out."""
     try:
         found = database.read(figures, deadline=deadline)
         is_up = 1

@@ -1,6 +1,6 @@
-"""Microversions: which ones an API has, how a client asks for one, and what the answer says.
+"""Microversions: the range of an API, negotiation, and response headers.
 
-Only the minor part is negotiated: an API has one major version, which is a part of what it is.
+Only the minor part is negotiated: an API has one fixed major version.
 """
 
 import re
@@ -14,10 +14,10 @@ from baremetal_sched.web.problems import MicroversionMalformed, MicroversionNotS
 
 STANDARD_HEADER = "OpenStack-API-Version"
 
-#: Longer numbers are no versions, and Python takes a price for converting thousands of digits.
+#: Longer numbers are not versions; Python is slow at converting thousands of digits.
 _VERSION = re.compile(r"([1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})")
 
-#: Makes (major, minor) of a text. Raises ValueError or TypeError if it is not a version.
+#: Parses a text into (major, minor). Raises ValueError or TypeError if it is not a version.
 Parse = Callable[[str], tuple[int, int]]
 
 
@@ -59,11 +59,11 @@ class Microversions:
         self._minor = lru_cache(maxsize=200)(self._negotiated)
 
     def text(self, minor: int) -> str:
-        """A version as clients write it."""
+        """Return the version in text form."""
         return f"{self.major}.{minor}"
 
     def negotiate(self, headers: Headers) -> int:
-        """The minor version that the request asks for.
+        """Return the minor version that the request asks for.
 
         Raises MicroversionMalformed, and MicroversionNotServed for one that is not offered.
         """
@@ -95,7 +95,7 @@ class Microversions:
         return minor
 
     def describe(self, headers: Headers, minor: int) -> None:
-        """Say in the headers of an answer which version it is of, and that other versions may differ."""
+        """Add headers with the version of an answer, and Vary."""
         headers[STANDARD_HEADER] = f"{self.service_type} {self.text(minor)}"
         headers.add("Vary", STANDARD_HEADER)
         if self.legacy_header:

@@ -1,4 +1,4 @@
-"""Who may do what: oslo.policy, with the rules of an API and the operator's ``policy.yaml``."""
+"""Access control: oslo.policy, with the rules of an API and the operator's ``policy.yaml``."""
 
 import re
 import time
@@ -16,7 +16,7 @@ from baremetal_sched.web.caller import Caller
 #: What rules compare the caller with: ``project_id``, ``node.owner`` and so on.
 Target = Mapping[str, Any]
 
-#: Rules that count for callers who may do everything, too: whether secrets are shown.
+#: Rules that also apply to callers who may do everything: whether secrets are shown.
 ALWAYS_EVALUATED = frozenset({"show_password", "show_instance_secrets"})
 
 #: How many seconds a decision is remembered, and how many decisions. The files of the operator, whose changes count
@@ -27,9 +27,9 @@ _MOST = 10_000
 
 @dataclass(frozen=True)
 class OptionalRules:
-    """Rules without defaults: there are those that the operator's file has.
+    """Rules without defaults, which exist only if the operator's file has them.
 
-    ``pattern``: what their names are like; ``form``: the same for readers. ``description``: what they allow.
+    ``pattern``: the form of their names; ``form``: the same for readers. ``description``: what they allow.
     """
 
     pattern: re.Pattern[str]
@@ -42,7 +42,7 @@ class Policy:
 
     def __init__(self, settings: Settings, defaults: Iterable[policy.RuleDefault]) -> None:
         self._enforcer = policy.Enforcer(settings)
-        # An operator who has not moved to the new defaults yet knows; once a rule would be too often.
+        # Operators still on the old defaults know it; a warning for each rule would be too much.
         self._enforcer.suppress_deprecation_warnings = True
         self._enforcer.suppress_default_change_warnings = True
         self._register(defaults)
@@ -50,9 +50,9 @@ class Policy:
         self._remembered_until = 0.0
 
     def _register(self, defaults: Iterable[policy.RuleDefault]) -> None:
-        """Do what ``register_defaults`` does, without its deep copies: they took most of the time of a start.
+        """Do what ``register_defaults`` does, without its deep copies, which took most of the start-up time.
 
-        What oslo.policy changes of a rule, it replaces.
+        oslo.policy replaces the parts of a rule that it changes.
         """
         for rule in defaults:
             if rule.name in self._enforcer.registered_rules:
@@ -60,17 +60,17 @@ class Policy:
             self._enforcer.registered_rules[rule.name] = copy(rule)
 
     def require(self, caller: Caller, rule: str, target: Target) -> None:
-        """Raise NotAllowed (WrongScope: request of another scope) unless ``rule`` lets the caller at ``target``."""
+        """Raise NotAllowed unless ``rule`` allows the caller to access ``target`` (WrongScope: in another scope)."""
         refusal = self._refusal(caller, rule, target)
         if refusal is not None:
             raise refusal(policy=rule)
 
     def allows(self, caller: Caller, rule: str, target: Target) -> bool:
-        """Return whether ``rule`` lets the caller at ``target``."""
+        """Return whether ``rule`` allows the caller to access ``target``."""
         return self._refusal(caller, rule, target) is None
 
     def allows_optional(self, caller: Caller, rule: str, target: Target) -> bool:
-        """Return whether ``rule`` lets the caller at ``target``. Without a rule of this name, everyone is let."""
+        """Return whether ``rule`` allows the caller to access ``target``; True if the rule is undefined."""
         if caller.unrestricted:
             return True
         self._enforcer.load_rules()
@@ -79,13 +79,13 @@ class Policy:
         return bool(self._enforcer.enforce(rule, dict(target), caller.credentials()))
 
     def _refusal(self, caller: Caller, rule: str, target: Target) -> type[SchedulerError] | None:
-        """Return the error that ``rule`` answers with; None if it lets the caller at ``target``."""
+        """Return the error for a refusal by ``rule``; None if it allows the caller to access ``target``."""
         if caller.unrestricted and rule not in ALWAYS_EVALUATED:
             return None
         asked = (rule, caller, frozenset(target.items()))
         now = time.monotonic()
         if now >= self._remembered_until or len(self._decisions) >= _MOST:
-            # Another thread may be reading: it keeps the one that it has.
+            # Another thread may be reading the old one, so it is replaced, not changed.
             self._decisions = {}
             self._remembered_until = now + _SECONDS
         decisions = self._decisions

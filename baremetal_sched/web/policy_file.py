@@ -1,4 +1,4 @@
-"""What is wrong with an operator's file of policies, before anyone is refused because of it."""
+"""Checks of an operator's policy file, so that errors are found before requests are refused."""
 
 import logging
 import re
@@ -20,20 +20,20 @@ Checks = Mapping[str, str]
 def problems(
     text: str, apis: Mapping[str, Checks], optional: Mapping[str, Sequence[OptionalRules]] | None = None
 ) -> list[str]:
-    """Return what is wrong with a file that reads ``text``, a sentence each. ``apis``: the rules of each API;
-    ``optional``: those that it asks for if the file has them."""
+    """Return the errors in a policy file with this ``text``, one sentence each. ``apis``: the rules of each API;
+    ``optional``: rules without defaults."""
     try:
         document: Any = policy.parse_file_contents(text)
     except ValueError as error:
         return [f"The file is not YAML: {' '.join(str(error).split())}."]
     if not isinstance(document, dict):
-        return ["The file has to map names of rules to checks."]
+        return ["The file must map rule names to checks."]
     with _quiet():
         unreadable = [name for name, check in document.items() if not _is_readable(check)]
     texts = {str(name): str(check) for name, check in document.items()}
     apis = {api: {**rules, **_defined(texts, (optional or {}).get(api, ()))} for api, rules in apis.items()}
     return [
-        *(f"The check of {name} cannot be understood, so it refuses everyone: {document[name]}" for name in unreadable),
+        *(f"The check of {name} cannot be parsed, so it refuses everyone: {document[name]}" for name in unreadable),
         *_unknown(texts, apis),
         *_undefined(texts, apis),
         *_circular(texts, apis),
@@ -41,13 +41,13 @@ def problems(
 
 
 def _defined(texts: Checks, optional: Iterable[OptionalRules]) -> Checks:
-    """The rules of the file that need no default."""
+    """Return the file's rules that need no default."""
     return {name: check for name, check in texts.items() if any(each.pattern.fullmatch(name) for each in optional)}
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """oslo.policy logs what it does not understand, with a traceback; here it is said in one line."""
+    """Silence oslo.policy, which logs what it cannot parse with a traceback; here it becomes one line."""
     parser = logging.getLogger("oslo_policy")
     level = parser.level
     parser.setLevel(logging.CRITICAL)
@@ -58,7 +58,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _is_readable(check: Any) -> bool:
-    """Return whether oslo.policy understands the check. Each part that it does not becomes "!"."""
+    """Return whether oslo.policy can parse the check. Parts that it cannot parse become "!"."""
     if not isinstance(check, str):
         return isinstance(check, list)
     parsed = policy.Rules.from_dict({"rule": check})["rule"]
@@ -82,11 +82,11 @@ def _undefined(texts: Checks, apis: Mapping[str, Checks]) -> Iterator[str]:
         for name in _reachable(texts, rules):
             for missing in _references(texts.get(name, rules.get(name, ""))):
                 if missing not in rules and missing not in texts:
-                    yield f"{name} of the {api} API names the rule {missing}, which there is not: it refuses everyone."
+                    yield f"{name} of the {api} API uses the rule {missing}, which does not exist: everyone is refused."
 
 
 def _reachable(texts: Checks, rules: Checks) -> Iterable[str]:
-    """The rules of the file that an API can come to: its own, and those that they name."""
+    """Yield the file's rules that an API can reach: its own, and those that they reference."""
     found = [name for name in texts if name in rules]
     for name in found:
         found += [each for each in _references(texts[name]) if each in texts and each not in found]
@@ -101,11 +101,11 @@ def _circular(texts: Checks, apis: Mapping[str, Checks]) -> Iterator[str]:
             circle = _circle(name, checks)
             if circle and frozenset(circle) not in told:
                 told.add(frozenset(circle))
-                yield f"Rules name one another in a circle: {' -> '.join([*circle, circle[0]])}."
+                yield f"Rules reference each other in a circle: {' -> '.join([*circle, circle[0]])}."
 
 
 def _circle(start: str, checks: Checks) -> list[str] | None:
-    """The rules on a way from ``start`` back to it; None if there is none."""
+    """Return the rules on a path from ``start`` back to it; None if there is no circle."""
     ways = [[start]]
     seen: set[str] = set()
     while ways:

@@ -1,4 +1,4 @@
-"""What can be wrong with a request before any domain function sees it. Each API renders these in its own format."""
+"""Errors of a request found before it reaches the domain. Each API renders them in its own format."""
 
 from collections.abc import Mapping
 
@@ -31,14 +31,14 @@ class BadRequest(Problem):
 
 
 class PathNotFound(Problem):
-    """No such path, or not in the microversion of the request."""
+    """The path does not exist, or not in the microversion of the request."""
 
     status = 404
     template = "The resource could not be found."
 
 
 class MethodNotAllowed(Problem):
-    """The path does not take this method; ``details['allowed']`` lists those that it takes."""
+    """The path does not support this method; ``details['allowed']`` lists the supported ones."""
 
     status = 405
     template = "The method {method} is not allowed for this resource."
@@ -51,21 +51,21 @@ class NotAcceptable(Problem):
 
 
 class MicroversionMalformed(Problem):
-    """The client asks for something that is not a version."""
+    """The client asks for a malformed version."""
 
     status = 400
     template = "API version {given!r} is malformed: two numbers with a dot between them, or latest, are expected."
 
 
 class MicroversionNotServed(Problem):
-    """The client asks for a version that is not offered. ``details`` has it, and the range that is."""
+    """The client asks for a version that is not offered. ``details`` has it, and the offered range."""
 
     status = 406
     template = "API version {given} is not offered: the oldest is {minimum}, the newest {maximum}."
 
 
 class TooNew(Problem):
-    """A field, parameter or verb that the microversion of the request does not have yet."""
+    """A field, parameter or verb is newer than the microversion of the request."""
 
     status = 406
     template = "Request not acceptable. The minimal required API version should be {since}"
@@ -86,14 +86,14 @@ class UnsupportedMediaType(Problem):
 
 
 class TooManyFailedLogins(Problem):
-    """``details['retry_after']``: seconds until another may be tried."""
+    """``details['retry_after']``: seconds until the next attempt is allowed."""
 
     status = 429
     template = "Too many failed log-ins from {address}. Try again in {retry_after} seconds."
 
 
 class RefusedRequest(Problem):
-    """Refused by the server or by a middleware, before any API saw it."""
+    """The server or a middleware refused the request before it reached an API."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message=message)
@@ -117,7 +117,7 @@ _STATUSES: Statuses = {
 
 
 def status_of(error: Exception, exceptions: Statuses = {}) -> int:  # noqa: B006 - it is only read
-    """The HTTP status that the error is answered with. ``exceptions``: those of an API that differ from the others'."""
+    """Return the HTTP status of the error. ``exceptions``: statuses that differ in an API."""
     for kind in type(error).__mro__:
         if kind in exceptions:
             return exceptions[kind]
@@ -127,7 +127,6 @@ def status_of(error: Exception, exceptions: Statuses = {}) -> int:  # noqa: B006
 
 
 def message_of(error: Exception) -> str:
-    """What a client is told of the error, without secrets: of one that is not ours nothing, as it may hold anything."""
-    return (
-        mask_text(str(error)) if isinstance(error, SchedulerError) else "An internal error occurred; the log says more."
-    )
+    """Return the message for clients, without secrets; for unexpected errors a general one, as theirs may hold
+    anything."""
+    return mask_text(str(error)) if isinstance(error, SchedulerError) else "An internal error occurred; see the log."

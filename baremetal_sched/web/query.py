@@ -1,4 +1,4 @@
-"""Query parameters: texts, flags, comma lists, pages, and microversions that they need."""
+"""Query parameters: strings, flags, comma-separated lists, paging, and the microversions that they need."""
 
 from collections.abc import Collection, Sequence
 from urllib.parse import quote
@@ -11,15 +11,14 @@ from baremetal_sched.web.call import Call
 
 PAGING = ("limit", "marker", "sort_key", "sort_dir")
 
-#: More digits than any number has that a parameter means; Python takes a price for converting thousands of them.
+#: Maximum number of digits of a meaningful number; Python is slow at converting thousands of them.
 _MOST_DIGITS = 18
 
 
 class Query:
     """The query string of a request, of which only the parameters in ``known`` are allowed.
 
-    All methods raise InvalidValue for a value that cannot be, and for a parameter that is given with several values
-    where it takes one.
+    All methods raise InvalidValue for an invalid value, and for several values of a parameter that takes one.
     """
 
     def __init__(self, call: Call, known: Collection[str]) -> None:
@@ -40,7 +39,7 @@ class Query:
             self.call.require_version(since)
 
     def text(self, name: str) -> str | None:
-        """The value of a parameter that may be given once (or repeated with the same value)."""
+        """Return the value of a parameter that may be given once (or repeated with the same value)."""
         values = self._values.get(name)
         if values is None:
             return None
@@ -49,16 +48,16 @@ class Query:
         return values[0]
 
     def texts(self, name: str) -> Sequence[str]:
-        """All values of a parameter that may be repeated."""
+        """Return all values of a parameter that may be repeated."""
         return self._values.get(name, ())
 
     def flag(self, name: str) -> bool | None:
-        """A boolean parameter. The error says which words are accepted."""
+        """Return the value of a boolean parameter. The error message lists the accepted words."""
         value = self.text(name)
         return None if value is None else parse_flag(name, value)
 
     def integer(self, name: str, *, least: int = 0) -> int | None:
-        """A decimal number of ``least`` at least."""
+        """Return the value of a decimal number that is at least ``least``."""
         value = self.text(name)
         if value is None:
             return None
@@ -67,7 +66,7 @@ class Query:
         return int(value)
 
     def uuid(self, name: str) -> str | None:
-        """A parameter that has to be a UUID."""
+        """Return the value of a parameter that must be a UUID."""
         value = self.text(name)
         if value is None:
             return None
@@ -77,24 +76,26 @@ class Query:
         return canonical
 
     def items(self, name: str) -> list[str] | None:
-        """A comma list, which may also be repeated; blanks around the items are dropped. None if it is not given."""
+        """Return a comma-separated list, which may also be repeated; blanks around items are removed. None if it is not
+        given."""
         if name not in self._values:
             return None
         return [item.strip() for value in self._values[name] for item in value.split(",")]
 
     def names(self, name: str) -> list[str]:
-        """A comma list of field names: in lower case, without repeats and empty ones; empty if it is not given."""
+        """Return a comma-separated list of field names, in lower case, without duplicates and empty names; empty if not
+        given."""
         return list(dict.fromkeys(item.lower() for item in self.items(name) or () if item))
 
     def limit(self, *, least: int = 1) -> int:
-        """How many items a page may have, at most ``[api] max_limit``."""
+        """Return the page size, at most ``[api] max_limit``."""
         limit = self.integer("limit", least=least)
         return self._max_limit if limit is None else min(limit, self._max_limit)
 
     def sort(self, default: Sequence[SortKey] = ()) -> Sequence[SortKey]:
-        """``sort_key`` and ``sort_dir``, both of which may be repeated: the keys and the direction of each.
+        """Return the keys and directions of ``sort_key`` and ``sort_dir``, both of which may be repeated.
 
-        The first direction is that of keys without one of their own; without any it is that of ``default``.
+        The first direction applies to keys without one of their own; without any, that of ``default`` does.
         """
         keys, directions = self.texts("sort_key"), self.texts("sort_dir")
         for direction in directions:
@@ -111,7 +112,7 @@ class Query:
         return [SortKey(key, direction) for key, direction in zip(keys, descending, strict=True)]
 
     def others(self, without: Collection[str]) -> list[tuple[str, str]]:
-        """Names and values of the parameters that are not in ``without``, each value once."""
+        """Return names and values of the parameters that are not in ``without``, each value once."""
         return [
             (name, value)
             for name, values in self._values.items()
@@ -120,10 +121,10 @@ class Query:
         ]
 
     def next_url(self, url: str, marker: str) -> str:
-        """The address of the page after ``marker``: ``url`` with this request's parameters, and that marker."""
+        """Return the URL of the page after ``marker``: ``url`` with this request's parameters and that marker."""
         return address(url, [*self.others(("marker",)), ("marker", marker)])
 
 
 def address(url: str, parameters: Sequence[tuple[str, str]]) -> str:
-    """``url`` with these parameters."""
+    """Return ``url`` with these parameters."""
     return f"{url}?" + "&".join(f"{name}={quote(value, safe=',')}" for name, value in parameters)

@@ -1,4 +1,4 @@
-"""Responses: JSON, or nothing."""
+"""Responses with JSON or without a body."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ _SMALLEST, _LARGEST = -(2**63), 2**64 - 1
 
 
 def json_response(document: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """``document`` as JSON. It may contain ``orjson.Fragment`` for what is JSON already."""
+    """Return ``document`` as JSON. It may contain ``orjson.Fragment`` for what is JSON already."""
     try:
         text = orjson.dumps(document, option=_OPTIONS)
     except TypeError:
@@ -35,7 +35,7 @@ def _with_written_integers(document: Any) -> Any:
 
 
 def empty_response(status: int = 204, headers: dict[str, str] | None = None) -> Response:
-    """No body, and hence no content type."""
+    """Return a response without a body, and hence without a content type."""
     response = Response(b"", status, headers)
     del response.headers["Content-Type"]
     return response

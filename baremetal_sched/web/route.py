@@ -1,4 +1,4 @@
-"""One line of a route table: all that an API says of a request before its view sees it."""
+"""Route tables: the properties of a request that are known before its view runs."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,17 +11,17 @@ from baremetal_sched.web.problems import MethodNotAllowed, PathNotFound, Statuse
 #: Called as ``view(call, session, **path parameters)``.
 View = Callable[..., Response]
 
-#: Makes the error for a method and a microversion (its minor part) that lacks the route.
+#: Creates the error for a method and a microversion (its minor part) without the route.
 Absence = Callable[[str, int], Exception]
 
 
 def path_not_found(method: str, version: int) -> Exception:
-    """To this microversion there is no such path."""
+    """Return the error for a path that this microversion does not have."""
     return PathNotFound()
 
 
 def method_not_allowed(method: str, version: int) -> Exception:
-    """To this microversion the path does not take the method."""
+    """Return the error for a method that the path does not support in this microversion."""
     return MethodNotAllowed(method=method, allowed=[])
 
 
@@ -79,7 +79,7 @@ Methods = Mapping[str, tuple[Route, ...]]
 
 
 def by_path(routes: Iterable[Route]) -> dict[str, Methods]:
-    """The routes by path and method; methods in the order of the table."""
+    """Return the routes by path and method; methods in the order of the table."""
     table: dict[str, dict[str, tuple[Route, ...]]] = {}
     for route in routes:
         methods = table.setdefault(route.path, {})
@@ -89,7 +89,7 @@ def by_path(routes: Iterable[Route]) -> dict[str, Methods]:
 
 
 def choose(routes: tuple[Route, ...], version: int) -> Route:
-    """The one of ``routes``, of one path and method, that the microversion has. Raises what ``absent`` makes."""
+    """Return the route, of one path and method, for the microversion. Raises what ``absent`` creates."""
     for route in routes:
         if route.serves(version):
             return route
@@ -98,13 +98,13 @@ def choose(routes: tuple[Route, ...], version: int) -> Route:
 
 
 def is_public(methods: Methods, method: str) -> bool:
-    """Return whether a request needs no authentication: its routes are public or, if the path does not have the
-    method, all routes of the path. ``methods``: those of the path; an unknown path, which has none, is not public."""
+    """Return whether a request needs no authentication: its routes are public or, if the path does not have the method,
+    all routes of the path are. ``methods``: those of the path; an unknown path has none, and is not public."""
     found = methods.get(method)
     routes = found or [route for each in methods.values() for route in each]
     return bool(routes) and all(route.public for route in routes)
 
 
 def largest_body(routes: Iterable[Route]) -> int:
-    """Bytes of the largest body that one of the routes takes; 0 if the settings decide for all of them."""
+    """Return the size in bytes of the largest body that a route accepts; 0 if the settings determine it for all."""
     return max((route.largest_body for route in routes), default=0)

@@ -1,8 +1,8 @@
-"""Slots: how many requests of a process are at work at one time, and how many may wait, whatever starts its threads.
+"""Slots: limit the requests of a process that are handled concurrently, and those that may wait, with any server.
 
-A server has many threads, so that requests which wait for something outside, such as a machine or a locked node, keep
-no others from being served. But there are connections to the database, memory and processors for a few only. So a
-request has a slot while it is at work, and gives it back while it waits.
+A server has many threads, so that requests waiting for something external, such as a machine or a locked node, do not
+keep others from being served. But database connections, memory and processors suffice only for a few. So a request
+holds a slot while it is handled, and returns it while it waits.
 """
 
 import threading
@@ -21,14 +21,11 @@ from baremetal_sched.web.problems import RefusedRequest
 WSGI = Callable[[dict[str, Any], Any], Iterable[bytes]]
 Idle = Callable[[], AbstractContextManager[None]]
 
-_BUSY = (
-    "The service was busy with other requests for as long as this one may take; nothing of it was done. Try again in a "
-    "moment."
-)
+_BUSY = "The service was busy until the time limit of this request; nothing was done. Try again in a moment."
 
 
 class Slots:
-    """``at_work`` slots, which are taken in the order of arrival, and places for ``waiting`` requests."""
+    """``at_work`` slots, taken in the order of arrival, and places for ``waiting`` requests."""
 
     def __init__(self, at_work: int, waiting: int) -> None:
         self._lock = threading.Lock()
@@ -38,7 +35,7 @@ class Slots:
         self._waiting = 0
 
     def take(self, deadline: float) -> bool:
-        """Take a slot, and return whether there was one before ``deadline`` (``time.monotonic()``)."""
+        """Take a slot; return whether one was free before ``deadline`` (``time.monotonic()``)."""
         with self._lock:
             if self._free:
                 self._free -= 1
@@ -53,7 +50,7 @@ class Slots:
             return turn.is_set()
 
     def give_back(self) -> None:
-        """Give a slot back, to the request that has been in the queue for longest."""
+        """Return a slot, to the request that has been queued for longest."""
         with self._lock:
             if self._queue:
                 self._queue.popleft().set()
@@ -61,23 +58,23 @@ class Slots:
                 self._free += 1
 
     def reserve(self) -> None:
-        """Take a place among those that wait. Raises TooManyWaiting if there is none."""
+        """Take a waiting place. Raises TooManyWaiting if none is free."""
         with self._lock:
             if self._waiting >= self._most_waiting:
                 raise TooManyWaiting(limit=self._most_waiting)
             self._waiting += 1
 
     def leave(self) -> None:
-        """Give a place back."""
+        """Return a waiting place."""
         with self._lock:
             self._waiting -= 1
 
 
 class _Request:
-    """A request, which has a slot at first."""
+    """A request, which begins with a slot."""
 
     def __init__(self, slots: Slots, deadline: float, idle: Idle) -> None:
-        #: As the server has it in the environment.
+        #: As the server put it into the environment.
         self.idle = idle
         self._slots = slots
         self._deadline = deadline
@@ -107,9 +104,8 @@ _current: ContextVar[_Request | None] = ContextVar("request_with_slot", default=
 
 
 def reserve() -> None:
-    """Make sure that the current request may wait, from now on until its end: call before anything is written that has
-    to be waited for. Raises TooManyWaiting.
-    """
+    """Ensure that the current request may wait from now on: call before writing anything whose result it has to wait
+    for. Raises TooManyWaiting."""
     request = _current.get()
     if request is not None:
         request.reserve()
@@ -117,11 +113,11 @@ def reserve() -> None:
 
 @contextmanager
 def waiting() -> Iterator[None]:
-    """Within this the current request waits, without a slot. It must have no transaction open.
+    """Return the current request's slot while it waits in this context. It must have no open transaction.
 
-    Raises TooManyWaiting, and then nothing has been waited for, unless the request has reserved its place. The request
-    has a slot when it goes on; but if its deadline has passed it goes on without, to say what came of it: no
-    transaction begins after that. Outside any request nothing happens.
+    Raises TooManyWaiting before anything was waited for, unless the request has reserved its place. The request gets a
+    slot again when it continues; but if its deadline has passed it continues without one, to report the result: no
+    transaction begins after that. Does nothing outside a request.
     """
     request = _current.get()
     if request is None:

@@ -1,4 +1,4 @@
-"""Rows as JSON: which columns a view needs, and how a row becomes a document. No entity, no schema per row."""
+"""Rows as JSON: the columns of a view, and how a row becomes a document, without entities or schemas."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -20,26 +20,26 @@ from baremetal_sched.db.types import Json, Query, as_text
 from baremetal_sched.documents.fields import Fields, Kind
 
 Render = Callable[[Any], Any]
-#: What to select for a field, and what makes JSON of its value; None: the database does, by the type of the column. The
-#: value is a text without line breaks (of a record, see View), and empty for NULL.
+#: What to select for a field, and how to convert its value to JSON; None: the database does so, by the column's type.
+#: The value is a text without line breaks (of a record, see View), and empty for NULL.
 Column = tuple[ColumnElement[Any], Render | None]
 
 EMPTY_OBJECT = orjson.Fragment(b"{}")
 
-#: Of the parameters of a query that has none.
+#: Parameters of a query without any.
 NO_VALUES: Mapping[str, Any] = {}
 
-#: Stands for the key in links.
+#: Placeholder of the key in links.
 ANY = "{key}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Listing:
-    """What lists of one kind of things can show.
+    """What lists of one resource can show.
 
-    ``list_default``: the fields that a list shows. ``invalid_field`` is the complaint about a name that is no field.
-    ``detail``: does the list have that parameter? ``fields_since`` and ``detail_since``: since when there are these
-    parameters. ``newer_is_unknown``: is a field that the client cannot know just no field to it, when it is asked for?
+    ``list_default``: the default fields of a list. ``invalid_field`` is the message for unknown fields. ``detail``:
+    whether the list has that parameter. ``fields_since`` and ``detail_since``: the first versions with these
+    parameters. ``newer_is_unknown``: whether newer fields are reported as unknown.
     """
 
     fields: Fields
@@ -55,10 +55,10 @@ class Listing:
 class Resource(Listing):
     """What the views of one collection have in common.
 
-    ``path``: that of the collection, also in links; ``plural``: what a list is called in bodies. ``key``: the column of
-    ``model`` that names a thing in paths and markers, by characters that neither JSON nor a URL escapes.
-    ``sort_columns``: what lists can be sorted by, by the names that clients know; None: any column. ``any_marker``: a
-    marker that is not a UUID is just not found.
+    ``path``: that of the collection, also in links; ``plural``: the name of a list in bodies. ``key``: the column of
+    ``model`` that identifies a resource in paths and markers, with characters that neither JSON nor a URL escapes.
+    ``sort_columns``: columns for sorting, by the names that clients know; None: any column. ``any_marker``: a marker
+    that is not a UUID is reported as not found.
     """
 
     path: str
@@ -101,17 +101,17 @@ class View:
         self.set_links(self.links(resource, names, base))
 
     def set_links(self, members: str) -> None:
-        """Set what ``links`` says, for this view."""
+        """Set the members that ``links`` returns, for this view."""
         self._around_key = members.split(ANY)
 
     @classmethod
     def links(cls, resource: Resource, names: tuple[str, ...], base: str) -> str:
-        """The text of the members that only depend on what names the thing, for the thing named ``ANY``: its links."""
+        """Return the JSON text of the members that depend only on the key, for the key ``ANY``: the links."""
         return ""
 
     @classmethod
     def column(cls, name: str, resource: Resource, version: int) -> Column | None:
-        """What to select for a field; None for what comes in another way."""
+        """Return what to select for a field; None if it is added otherwise."""
         kind = resource.fields[name].kind
         if kind in (Kind.LINKS, Kind.NESTED_LINKS):
             return None
@@ -124,15 +124,15 @@ class View:
 
     @staticmethod
     def key_of(record: str) -> str:
-        """What names the thing that a record tells about."""
+        """Return the key of a record."""
         return record[: record.index("\n")]
 
     def computed(self, values: list[str]) -> dict[str, Any]:
-        """The fields that are not JSON yet, of the lines of a record: the key, the text of JSON, others."""
+        """Return the fields that are not JSON yet, from the lines of a record: the key, the JSON text, others."""
         return {name: render(values[index]) for name, index, render in self._layout.renders}
 
     def text(self, record: str) -> str:
-        """The document of one record, as the text of its JSON."""
+        """Return the document of one record as JSON text."""
         values = record.split("\n", self._breaks)
         key, plain = values[:2]
         computed = orjson.dumps(self.computed(values))[1:-1].decode()
@@ -142,14 +142,14 @@ class View:
         return f"{{{','.join(filter(None, (plain, computed, links)))}}}"
 
     def render(self, record: str) -> orjson.Fragment:
-        """The document of one record, to be put into another."""
+        """Return the document of one record, for inclusion in another."""
         return orjson.Fragment(self.text(record))
 
     def fetch_text(
         self, reader: Reader, key: str, *conditions: ColumnElement[bool], values: Mapping[str, Any] = NO_VALUES
     ) -> str:
-        """``text`` of the thing with this key, if the conditions hold; ``values`` are those of other parameters
-        of the query. Raises what ``missing`` makes."""
+        """Return ``text`` of the resource with this key, if the conditions hold; ``values`` are other parameters of the
+        query. Raises ``missing``."""
         query = _with_key(self.resource, self.query)
         connection, values = connection_of(reader), {**values, "key": key}
         if conditions:
@@ -163,18 +163,18 @@ class View:
     def fetch(
         self, reader: Reader, key: str, *conditions: ColumnElement[bool], values: Mapping[str, Any] = NO_VALUES
     ) -> orjson.Fragment:
-        """``render`` of the thing with this key. Raises like ``fetch_text``."""
+        """Return ``render`` of the resource with this key. Raises like ``fetch_text``."""
         return orjson.Fragment(self.fetch_text(reader, key, *conditions, values=values))
 
 
 @lru_cache(maxsize=512)
 def _with_key(resource: Resource, query: Query) -> Query:
-    """SELECT … FROM … WHERE uuid = :key. Kept, because making it takes longer than running it."""
+    """SELECT … FROM … WHERE uuid = :key. Cached, because creating it takes longer than running it."""
     return query.where(getattr(resource.model, resource.key) == bindparam("key"))
 
 
 class _Layout(NamedTuple):
-    """The columns of a view (the key, the text of JSON, others), and where each of the others goes."""
+    """The columns of a view (the key, the JSON text, others), and where each of the others goes."""
 
     columns: list[ColumnElement[Any]]
     renders: list[tuple[str, int, Render]]
@@ -182,7 +182,7 @@ class _Layout(NamedTuple):
 
 @lru_cache(maxsize=512)
 def _layout(view: type[View], resource: Resource, names: tuple[str, ...], version: int) -> _Layout:
-    """Kept, because SQLAlchemy takes longer to make so many expressions than the database to find the row."""
+    """Cached, because SQLAlchemy takes longer to create these expressions than the database to find the row."""
     plain: list[tuple[str, ColumnElement[Any]]] = []
     rest: list[ColumnElement[Any]] = []
     renders: list[tuple[str, int, Render]] = []
@@ -211,11 +211,11 @@ def uuid_of_parent(model: type[Base], own_key: Any) -> ColumnElement[Any]:
 
 
 def document(entity: Any, names: Iterable[str]) -> dict[str, Any]:
-    """Some columns of an entity as JSON, where the things are too few to care."""
+    """Return some columns of an entity as JSON, for resources of which there are few."""
     values = {name: getattr(entity, name) for name in names}
     return {name: timestamp(value) if isinstance(value, datetime) else value for name, value in values.items()}
 
 
 def timestamp(value: datetime | None) -> str | None:
-    """A time stamp as the API shows it, in UTC."""
+    """Return a time stamp in the API's format, in UTC."""
     return None if value is None else value.isoformat() + "+00:00"

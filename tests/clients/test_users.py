@@ -164,7 +164,7 @@ def test_insecure(tmp_path: Path, insecure: tuple[str, ...]) -> None:
     [
         (("--auth-strategy", "none"), "0.0.0.0 is not loopback, and with [api] auth_strategy = none everyone"),
         (("--auth-strategy", "noauth"), "0.0.0.0 is not loopback"),
-        (("--database", "postgresql://nobody@127.0.0.1:1/none"), "[DEFAULT] http_basic_auth_user_file has to name"),
+        (("--database", "postgresql://nobody@127.0.0.1:1/none"), "[DEFAULT] http_basic_auth_user_file must name"),
     ],
 )
 def test_refused(tmp_path: Path, options: tuple[str, ...], words: str) -> None:
@@ -177,7 +177,7 @@ def test_refused(tmp_path: Path, options: tuple[str, ...], words: str) -> None:
 def test_a_file_that_is_not_valid_is_refused(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text("admin:secret\n")
     done = run(tmp_path, "serve", "--port", "0", *ANYWHERE)
-    assert_refused(done, f"{FILE} cannot be used: line 1: the password of 'admin' has to be hashed with bcrypt")
+    assert_refused(done, f"{FILE} cannot be used: line 1: the password of 'admin' must be hashed with bcrypt")
     assert "secret" not in done.stderr
     assert not (tmp_path / DEFAULT_FILE).exists()
 
@@ -242,12 +242,12 @@ def test_commands_with_roles(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         (("add", "a:b", "--generate"), "'a:b' is not a valid user name"),
-        (("add", "ann", "--password-stdin"), "A password has from 1 to 72 bytes"),
+        (("add", "ann", "--password-stdin"), "A password must have from 1 to 72 bytes"),
         (("add", "ann", "--password-stdin", "--generate"), "cannot be combined"),
         (("add", "ann", "--generate", "--role", "reader"), "[DEFAULT] http_basic_auth_roles_file is set"),
         (("add", "ann", "--generate", "--project", "p"), "need a --role"),
         (("add", "ann", "--generate", "--role", "x", "--project", "p", "--system"), "cannot be combined"),
-        (("add", "ann", "--generate", "--database", "postgresql://a@b/c"), "http_basic_auth_user_file has to name"),
+        (("add", "ann", "--generate", "--database", "postgresql://a@b/c"), "http_basic_auth_user_file must name"),
         (("remove", "ann"), "There is no user ann in"),
         (("list",), "There is no file"),
     ],

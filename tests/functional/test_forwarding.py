@@ -60,7 +60,7 @@ BAD_HOSTS = [
 @pytest.mark.parametrize("host", BAD_HOSTS)
 def test_what_is_not_a_host_is_refused(service: Service, host: str) -> None:
     response = service.http.get("/placement/", headers={"Host": host}, status=400)
-    assert "The header Host has to be a host" in response.json["errors"][0]["detail"]
+    assert "The header Host must be a host" in response.json["errors"][0]["detail"]
     assert host not in response.text
 
 
@@ -97,7 +97,7 @@ def test_what_a_proxy_cannot_mean_is_refused(database_url: str, name: str, value
     headers = {f"X-Forwarded-{name}": value}
     with Service(database_url, **PROXIED) as service:
         response = service.http.get("/baremetal", headers=headers, status=400)
-        assert f"The header X-Forwarded-{name} has to be" in response.text
+        assert f"The header X-Forwarded-{name} must be" in response.text
         assert value not in response.text
     with Service(database_url) as service:
         assert link(service, headers) == "http://localhost/baremetal/v1/"

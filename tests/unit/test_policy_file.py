@@ -39,9 +39,9 @@ def test_rules_without_defaults_are_asked_for() -> None:
     ("text", "found"),
     [
         ('"step:power.reset": "@"', "Nothing asks for the rule step:power.reset."),
-        ('"step:bios.reset": "role:admin andd more"', "The check of step:bios.reset cannot be understood"),
-        ('"step:bios.reset": "rule:nowhere"', "step:bios.reset of the baremetal API names the rule nowhere"),
-        ('"step:bios.reset": "rule:step:bios.reset"', "Rules name one another in a circle: step:bios.reset ->"),
+        ('"step:bios.reset": "role:admin andd more"', "The check of step:bios.reset cannot be parsed"),
+        ('"step:bios.reset": "rule:nowhere"', "step:bios.reset of the baremetal API uses the rule nowhere"),
+        ('"step:bios.reset": "rule:step:bios.reset"', "Rules reference each other in a circle: step:bios.reset ->"),
     ],
 )
 def test_rules_without_defaults_are_checked_like_others(text: str, found: str) -> None:
@@ -53,16 +53,16 @@ def test_rules_without_defaults_are_checked_like_others(text: str, found: str) -
     ("text", "found"),
     [
         ("{", "The file is not YAML"),
-        ("[1]", "The file has to map names of rules to checks."),
+        ("[1]", "The file must map rule names to checks."),
         ('"node:gett": "@"', "Nothing asks for the rule node:gett. Did you mean 'node:get'?"),
-        ('"node:get": "role:admin andd more"', "The check of node:get cannot be understood"),
-        ('"node:get": "anything"', "The check of node:get cannot be understood"),
-        ('"node:get": 7', "The check of node:get cannot be understood"),
-        ('"node:get": "rule:nowhere"', "node:get of the baremetal API names the rule nowhere"),
-        ('"get_image": "rule:admin"', "get_image of the image API names the rule admin"),
-        ('"get_image": "rule:mine"\n"mine": "rule:admin"', "mine of the image API names the rule admin"),
-        ('"node:get": "rule:node:get"', "Rules name one another in a circle: node:get -> node:get."),
-        ('"admin": "rule:node:get"', "Rules name one another in a circle: admin -> node:get -> admin."),
+        ('"node:get": "role:admin andd more"', "The check of node:get cannot be parsed"),
+        ('"node:get": "anything"', "The check of node:get cannot be parsed"),
+        ('"node:get": 7', "The check of node:get cannot be parsed"),
+        ('"node:get": "rule:nowhere"', "node:get of the baremetal API uses the rule nowhere"),
+        ('"get_image": "rule:admin"', "get_image of the image API uses the rule admin"),
+        ('"get_image": "rule:mine"\n"mine": "rule:admin"', "mine of the image API uses the rule admin"),
+        ('"node:get": "rule:node:get"', "Rules reference each other in a circle: node:get -> node:get."),
+        ('"admin": "rule:node:get"', "Rules reference each other in a circle: admin -> node:get -> admin."),
     ],
 )
 def test_one_thing_is_wrong(text: str, found: str) -> None:

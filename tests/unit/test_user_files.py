@@ -39,14 +39,14 @@ def test_what_apache_writes_is_understood() -> None:
         ("bob", "line 1 is not NAME:HASH"),
         (f":{HASH}", "line 1 is not NAME:HASH"),
         (f"# x\nbob :{HASH}", "line 2 is not NAME:HASH"),
-        ("bob:plain", "line 1: the password of 'bob' has to be hashed with bcrypt"),
-        ("bob:", "line 1: the password of 'bob' has to be hashed with bcrypt"),
-        ("bob:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M=", "has to be hashed with bcrypt"),
-        ("bob:$apr1$r31.....$HqJZimcKQFAMYayBlzkrA/", "has to be hashed with bcrypt"),
-        (f"bob:{HASH}x", "has to be hashed with bcrypt"),
-        (f"bob:{HASH}:x", "has to be hashed with bcrypt"),
-        (f"bob:{HASH.replace('04', '31')}", "the cost of the hash of 'bob' has to be from 4 to 15"),
-        (f"bob:{HASH.replace('04', '03')}", "the cost of the hash of 'bob' has to be from 4 to 15"),
+        ("bob:plain", "line 1: the password of 'bob' must be hashed with bcrypt"),
+        ("bob:", "line 1: the password of 'bob' must be hashed with bcrypt"),
+        ("bob:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M=", "must be hashed with bcrypt"),
+        ("bob:$apr1$r31.....$HqJZimcKQFAMYayBlzkrA/", "must be hashed with bcrypt"),
+        (f"bob:{HASH}x", "must be hashed with bcrypt"),
+        (f"bob:{HASH}:x", "must be hashed with bcrypt"),
+        (f"bob:{HASH.replace('04', '31')}", "the cost of the hash of 'bob' must be from 4 to 15"),
+        (f"bob:{HASH.replace('04', '03')}", "the cost of the hash of 'bob' must be from 4 to 15"),
         (f"bob:{HASH}\nann:{HASH}\nbob:{HASH}", "line 3: there is another line of 'bob' above"),
     ],
 )
@@ -82,7 +82,7 @@ def test_where_the_file_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert roles_path(load(overrides={"DEFAULT": named})) == Path("/etc/roles")
     assert roles_path(load()) is None
     for url in ("postgresql://a@b/c", "sqlite:///file:x?uri=true"):
-        with pytest.raises(cfg.Error, match=r"\[DEFAULT\] http_basic_auth_user_file has to name"):
+        with pytest.raises(cfg.Error, match=r"\[DEFAULT\] http_basic_auth_user_file must name"):
             users_path(load(overrides={"database": {"connection": url}}))
 
 
@@ -104,16 +104,16 @@ def test_roles() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("- a", "has to map names of users"),
+        ("- a", "must map user names"),
         ("a: [", "is not YAML"),
         ("a: !!python/object:os.system x", "is not YAML"),
         ("a: admin", "a: a user has project_id, roles, system_scope, and nothing else"),
         ("a: {role: [admin]}", "and nothing else"),
         ("a: {roles: admin}", "a: roles has to be a list"),
         ("a: {roles: [1]}", "a: a role has to be text"),
-        ("a: {project_id: 123}", "a: project_id has to be text, in quotation marks if it looks like a number: 123"),
+        ("a: {project_id: 123}", "a: project_id must be a string, in quotation marks if it looks like a number: 123"),
         ("a: {system_scope: some}", "a: system_scope can only be all"),
-        ("a: {project_id: p, system_scope: all}", "a: project_id and system_scope exclude each other"),
+        ("a: {project_id: p, system_scope: all}", "a: project_id and system_scope cannot be combined"),
         ("1: {}", "the name of a user has to be text"),
     ],
 )

@@ -17,7 +17,7 @@ def _keystone(settings: Settings) -> Strategy:
     return Keystone(settings)
 
 
-#: What makes each strategy, by its name in the settings. ``noauth`` is Ironic's name for ``none``.
+#: Factories of the strategies, by name. ``noauth`` is Ironic's name for ``none``.
 _STRATEGIES: dict[str, Callable[[Settings], Strategy]] = {
     "none": NoAuthentication,
     "noauth": NoAuthentication,

@@ -1,4 +1,4 @@
-"""Strategy ``http_basic``: users and passwords of a file, as Ironic's strategy of this name has them."""
+"""Strategy ``http_basic``: users and passwords of a file, like Ironic's strategy of this name."""
 
 import base64
 import binascii
@@ -23,13 +23,13 @@ _NO_ROLES = Assignment()
 
 
 class WrongPassword(NotAuthenticated):
-    """There is no such user, or the password is another."""
+    """The user does not exist, or the password is wrong."""
 
     template = "Incorrect username or password"
 
 
 class HttpBasic(Strategy):
-    """Without a file of roles, every user may do everything. With one, users have the roles that it gives them."""
+    """Without a file of roles, every user can do everything. With one, users have the roles assigned there."""
 
     challenge = 'Basic realm="baremetal-sched", charset="UTF-8"'
 
@@ -49,7 +49,7 @@ class HttpBasic(Strategy):
         users = self._users.contents()
         address = http.remote_addr or ""
         if not self._checks.is_right(users, name, password, address):
-            # Of a name that is not one of ours nothing is logged: it may be a password.
+            # Unknown names are not logged: a user may have entered a password there.
             log.warning("a log-in failed", address=address, user=name if name in users.hashes else None)
             raise WrongPassword
         if self._roles is None:

@@ -1,4 +1,4 @@
-"""Keystone, as keystonemiddleware asks it about tokens, but never for longer than it may take."""
+"""Keystone as keystonemiddleware uses it to validate tokens, with a time limit."""
 
 import threading
 from collections.abc import Mapping
@@ -18,12 +18,11 @@ Said = Mapping[str, Any]
 
 
 class BoundedIdentity:
-    """``server`` is keystonemiddleware's own object for Keystone, whose place this takes.
+    """A replacement of keystonemiddleware's object for Keystone, which it wraps as ``server``.
 
-    Keystone may hang, and no timeout of a connection ends what trickles. So it is asked in a thread of its own, which
-    is left behind when the time is over. After Keystone did not answer, one request at a time tries whether it does
-    again, and all others that would need it are refused at once: they would only keep threads from requests that can
-    be served without.
+    Keystone may hang, and connection time-outs do not end a trickling answer. So it is called in a separate thread,
+    which is abandoned after the time limit. After that, one request at a time tries Keystone again, and all others that
+    need it are refused at once: they would only take threads from requests that can be served without it.
     """
 
     def __init__(self, server: Any, seconds: float) -> None:
@@ -33,7 +32,7 @@ class BoundedIdentity:
         self._trial = threading.Lock()
 
     def verify_token(self, token: str, **options: Any) -> Said:
-        """Return what Keystone says of the token. Raises InvalidToken, AuthenticationUnavailable."""
+        """Return Keystone's description of the token. Raises InvalidToken, AuthenticationUnavailable."""
         if not self._is_suspect:
             return self._ask(token, options)
         if not self._trial.acquire(blocking=False):
@@ -44,7 +43,7 @@ class BoundedIdentity:
             self._trial.release()
 
     def invalidate(self) -> None:
-        """Forget where Keystone is, and log in again."""
+        """Forget Keystone's endpoint, and log in again."""
         self._server.invalidate()
 
     def _ask(self, token: str, options: dict[str, Any]) -> Said:
@@ -78,7 +77,7 @@ class BoundedIdentity:
 
 
 def _worth_remembering(said: Said) -> Said:
-    """Drop the token itself, and the catalogue, which is the largest part by far, unless rules of an application
+    """Remove the token itself, and the catalogue, which is by far the largest part, unless rules of an application
     credential need it."""
     token = said["token"]
     dropped = {"auth_token"}

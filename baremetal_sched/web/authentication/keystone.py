@@ -1,4 +1,4 @@
-"""Strategy ``keystone``: callers have tokens of Keystone, which keystonemiddleware checks.
+"""Strategy ``keystone``: callers have Keystone tokens, which keystonemiddleware validates.
 
 Only its checks are used. What it would write into headers for an application is read from its objects, so that no
 header matters but those with the tokens.
@@ -19,14 +19,15 @@ from baremetal_sched.web.authentication.strategy import Strategy
 from baremetal_sched.web.authentication.token_cache import TokenCache
 from baremetal_sched.web.caller import Caller
 
-#: No token is longer. What is longer, Keystone would refuse in its own ways.
+#: Maximum length of a token. Keystone would refuse longer ones in various ways.
 LONGEST_TOKEN = 4096
-#: Characters of a path that stay as they are where rules of application credentials are compared with it.
+#: Characters of a path that are not escaped when compared with rules of application credentials.
 _SAFE = "/~!$&'()*+,;=:@"
 
 
 class Keystone(Strategy):
-    """The token is in ``X-Auth-Token``; that of a service that calls for its user is in ``X-Service-Token``."""
+    """The token is in ``X-Auth-Token``; that of a service that calls on behalf of its user is in
+    ``X-Service-Token``."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -45,14 +46,14 @@ class Keystone(Strategy):
 
 
 class _TokenRequest:
-    """As much of a request as keystonemiddleware looks at, and what it finds."""
+    """The parts of a request that keystonemiddleware reads, and its results."""
 
     def __init__(self, http: Request) -> None:
         environ = http.environ
         self.user_token: str | None = environ.get("HTTP_X_AUTH_TOKEN")
         self.service_token: str | None = environ.get("HTTP_X_SERVICE_TOKEN")
         self.user_token_valid = False
-        self.service_token_valid = True  # as long as there is none
+        self.service_token_valid = True  # unless a service token is sent
         self.token_auth: Any = None
         self.token_info: Any = None
         self.method = http.method
@@ -63,36 +64,36 @@ class _TokenRequest:
 
     @property
     def is_worth_asking(self) -> bool:
-        """Return whether Keystone could know the tokens."""
+        """Return whether the tokens have a form that Keystone could accept."""
         given = (self.user_token or "", *((self.service_token,) if self.service_token else ()))
         return all(_is_token(token.strip()) for token in given)
 
     @property
     def path(self) -> str:
-        """The path with that of the API, as rules of application credentials are written."""
+        """Return the path including the API's mount, as rules of application credentials are written."""
         return quote((self._mount + self._path).encode("latin-1"), _SAFE)
 
     @property
     def service_type(self) -> str:
-        """The type of the service in Keystone's catalogue, which is where the API is mounted."""
+        """Return the service's type in Keystone's catalogue, which is the API's mount."""
         return self._mount.rstrip("/").rpartition("/")[2]
 
 
 class _Checks(AuthProtocol):  # type: ignore[misc]
-    """keystonemiddleware's checks of tokens, with a cache and a way to Keystone of our own."""
+    """keystonemiddleware's token checks, with our own cache and connection to Keystone."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(None, {"oslo_config_config": settings})
-        # Now, and not in the first request: what memcached needs may be missing.
+        # Checked at the start instead of in the first request: memcached's packages may be missing.
         self._token_cache.initialize({})
 
     def process_request(self, request: _TokenRequest) -> None:
-        """Check the tokens, and write into ``request`` what they are. Raises AuthenticationUnavailable."""
-        # Its own would go on to make headers.
+        """Validate the tokens, and store the results in ``request``. Raises AuthenticationUnavailable."""
+        # The base method would also create headers.
         BaseAuthProtocol.process_request(self, request)
 
     def validate_allowed_request(self, request: _TokenRequest, token: dict[str, Any]) -> None:
-        """Raise InvalidToken if the application credential of the token is not for this request."""
+        """Raise InvalidToken if the application credential of the token does not allow this request."""
         if (token.get("application_credential") or {}).get("access_rules") is not None:
             _rules_of(request.service_type).validate_allowed_request(request, {"catalog": [], **token})
 
@@ -108,8 +109,8 @@ class _Checks(AuthProtocol):  # type: ignore[misc]
 
 @lru_cache(maxsize=32)
 def _rules_of(service_type: str) -> Any:
-    """What compares requests to the service with rules of application credentials. One configured type would not do:
-    there are several APIs."""
+    """Return the matcher of requests to the service against rules of application credentials. As there are several
+    APIs, one configured type would not do."""
     return BaseAuthProtocol(None, service_type=service_type or None)
 
 

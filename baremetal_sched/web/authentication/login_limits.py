@@ -1,4 +1,4 @@
-"""How many failed log-ins an address may have."""
+"""Limits of failed log-ins by address."""
 
 import math
 import threading
@@ -9,11 +9,11 @@ from ipaddress import IPv6Address, ip_address, ip_network
 
 from baremetal_sched.web.problems import TooManyFailedLogins
 
-#: So many failed log-ins may follow each other; then one more each time that these seconds are over.
+#: Number of failed log-ins allowed in succession; then one more after each interval, in seconds.
 FAILURES = 10
 SECONDS_EACH = 6.0
 
-#: Addresses that are remembered.
+#: Maximum number of addresses that are remembered.
 _ADDRESSES = 10_000
 
 
@@ -24,9 +24,10 @@ class _Budget:
 
 
 class LoginLimits:
-    """Counts failed log-ins by the address from which they come. Addresses of one IPv6 network (/64) are one.
+    """Counts failed log-ins by client address. Addresses of one IPv6 network (/64) count as one.
 
-    A log-in is counted when its check begins, so that many at once are counted too, and given back if it succeeds.
+    A log-in is counted when its check begins, so that concurrent ones are counted, too, and uncounted if it
+    succeeds.
     """
 
     def __init__(self) -> None:
@@ -43,7 +44,7 @@ class LoginLimits:
             budget.left -= 1
 
     def give_back(self, address: str) -> None:
-        """The log-in that was counted has succeeded."""
+        """Uncount a log-in that has succeeded."""
         with self._lock:
             self._budget(address).left += 1
 

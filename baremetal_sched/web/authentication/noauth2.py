@@ -1,4 +1,4 @@
-"""Strategy ``noauth2``, for tests only: callers are who they say they are, as in Placement's own tests."""
+"""Strategy ``noauth2``, for tests only: callers are trusted to be who they claim, as in Placement's own tests."""
 
 from flask import Request
 

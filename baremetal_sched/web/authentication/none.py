@@ -1,4 +1,4 @@
-"""Strategy ``none``: everyone who reaches the service may do everything."""
+"""Strategy ``none``: everyone who reaches the service can do everything."""
 
 from flask import Request
 
@@ -7,7 +7,7 @@ from baremetal_sched.web.caller import Caller
 
 
 class NoAuthentication(Strategy):
-    """Nothing is looked at, whatever the request says."""
+    """Ignores all credentials."""
 
     anyone = Caller(unrestricted=True)
 

@@ -1,4 +1,4 @@
-"""Checks of passwords, which take long on purpose: each is done once, and few at a time."""
+"""Checks of passwords, which are slow by design: each is done once, and few concurrently."""
 
 import hmac
 import os
@@ -11,18 +11,18 @@ from baremetal_sched.errors import AuthenticationUnavailable
 from baremetal_sched.web.authentication.login_limits import LoginLimits
 from baremetal_sched.web.authentication.password_file import LONGEST_PASSWORD, Users
 
-#: Checks that run at one time: half of the requests that are at work by default.
+#: Maximum number of concurrent checks: half of the default of concurrent requests.
 AT_ONCE = 4
 
-#: Outcomes that are remembered, of each kind.
+#: Maximum number of cached results, of each kind.
 _REMEMBERED = 1024
 
-#: Nothing takes this long; a thread that waits for the check of another does not wait for ever.
+#: Seconds that a thread waits for a check in another thread; no check takes this long.
 _LONGEST_WAIT_SECONDS = 60
 
 
 class _Check:
-    """A check, for all that want to know how it ends; ``is_right`` is None until then."""
+    """A check and its waiting threads; ``is_right`` is None until it ends."""
 
     def __init__(self) -> None:
         self.done = threading.Event()
@@ -30,26 +30,26 @@ class _Check:
 
 
 class PasswordChecks:
-    """Remembers which passwords were right and which were wrong, by a digest with a key that only this process has.
+    """Caches which passwords were right and wrong, by a digest with a key that only this process has.
 
-    A digest is of user, hash and password, so nothing that is remembered outlives a change of the password. What is
-    remembered costs nothing and is not limited: clients that have logged in are not kept out by others that guess.
+    A digest covers user, hash and password, so a changed password is never answered from the cache. Cached results cost
+    nothing and are not limited: clients that have logged in are not locked out by others that guess.
     """
 
     def __init__(self) -> None:
         self._key: bytes | None = None
         self._lock = threading.Lock()
-        #: Those that are done: of passwords that are right, and of others.
+        #: Finished checks: of right passwords, and of wrong ones.
         self._right: OrderedDict[bytes, _Check] = OrderedDict()
         self._wrong: OrderedDict[bytes, _Check] = OrderedDict()
         self._running: dict[bytes, _Check] = {}
         self._limits = LoginLimits()
 
     def is_right(self, users: Users, name: str, password: bytes, address: str) -> bool:
-        """Return whether ``password`` is that of the user ``name``; it takes as long if there is no such user.
+        """Return whether ``password`` is that of the user ``name``; it takes the same time for unknown users.
 
         ``address`` is where the request comes from. Raises TooManyFailedLogins, and AuthenticationUnavailable if too
-        many other checks are under way.
+        many other checks are in progress.
         """
         if len(password) > LONGEST_PASSWORD or b"\0" in password:
             return False
@@ -70,7 +70,7 @@ class PasswordChecks:
         return check.is_right
 
     def _begin(self, digest: bytes, address: str) -> tuple[_Check, bool]:
-        """Return the check of ``digest``, and whether the caller has to do it."""
+        """Return the check of ``digest``, and whether the caller has to perform it."""
         with self._lock:
             for remembered in (self._right, self._wrong):
                 if digest in remembered:
@@ -97,7 +97,7 @@ class PasswordChecks:
 
     def _digest(self, name: str, hashed: bytes, password: bytes) -> bytes:
         if self._key is None:
-            # Made by the first request, so processes that were forked from one have each its own.
+            # Created by the first request, so that forked processes have different ones.
             with self._lock:
                 self._key = self._key or os.urandom(32)
         encoded = name.encode()

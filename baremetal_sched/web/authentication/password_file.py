@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import bcrypt
 
-#: bcrypt looks at no more than this many bytes of a password.
+#: Maximum number of bytes of a password that bcrypt uses.
 LONGEST_PASSWORD = 72
 
-#: Work of a new hash: its cost doubles with each step. 12 is about a quarter of a second.
+#: Cost of a new hash; each step doubles the time. 12 takes about a quarter of a second.
 COST = 12
-#: A check of more than this would keep a thread busy for several seconds.
+#: Maximum cost of a hash: higher ones would block a thread for several seconds.
 _HIGHEST_COST = 15
 
 _HASH = re.compile(r"\$2[aby]\$(?P<cost>[0-9]{2})\$[./A-Za-z0-9]{53}")
@@ -23,15 +23,15 @@ class Users:
     """Users and the hashes of their passwords."""
 
     hashes: dict[str, bytes]
-    #: A hash that no password has, and whose check takes as long as those of most users.
+    #: A hash that no password matches, and whose check takes as long as those of most users.
     decoy: bytes
 
 
 def parse(text: str) -> Users:
-    """Return the users in ``text``. Empty lines, and those that begin with ``#``, say nothing.
+    """Return the users in ``text``. Empty lines, and lines that begin with ``#``, are ignored.
 
-    Raises ValueError for any other line that is not ``NAME:HASH`` with a hash of bcrypt, and for a second line of one
-    user. The message has the number of the line and no hash.
+    Raises ValueError for any other line that is not ``NAME:HASH`` with a bcrypt hash, and for a duplicate user. The
+    message has the number of the line and no hash.
     """
     hashes: dict[str, bytes] = {}
     costs: Counter[int] = Counter()
@@ -45,12 +45,12 @@ def parse(text: str) -> Users:
         match = _HASH.fullmatch(hashed)
         if match is None:
             raise ValueError(
-                f"line {number}: the password of {name!r} has to be hashed with bcrypt, as htpasswd -B and "
+                f"line {number}: the password of {name!r} must be hashed with bcrypt, as htpasswd -B and "
                 "baremetal-sched user add do it"
             )
         cost = int(match["cost"])
         if not 4 <= cost <= _HIGHEST_COST:
-            raise ValueError(f"line {number}: the cost of the hash of {name!r} has to be from 4 to {_HIGHEST_COST}")
+            raise ValueError(f"line {number}: the cost of the hash of {name!r} must be from 4 to {_HIGHEST_COST}")
         if name in hashes:
             raise ValueError(f"line {number}: there is another line of {name!r} above")
         hashes[name] = hashed.encode()
@@ -60,13 +60,13 @@ def parse(text: str) -> Users:
 
 
 def is_name(text: str) -> bool:
-    """Return whether a user may be called so."""
+    """Return whether ``text`` is a valid user name."""
     return _NAME.fullmatch(text) is not None
 
 
 def hash_password(password: str) -> str:
-    """Return the hash to write into the file. Raises ValueError for a password that bcrypt cannot hash as a whole."""
+    """Return the hash to write into the file. Raises ValueError for a password that bcrypt would truncate or refuse."""
     encoded = password.encode()
     if not encoded or b"\0" in encoded or len(encoded) > LONGEST_PASSWORD:
-        raise ValueError(f"A password has from 1 to {LONGEST_PASSWORD} bytes of UTF-8, and no NUL.")
+        raise ValueError(f"A password must have from 1 to {LONGEST_PASSWORD} bytes of UTF-8, and no NUL.")
     return bcrypt.hashpw(encoded, bcrypt.gensalt(COST)).decode()

@@ -1,11 +1,11 @@
-"""The file of roles: what each user of the file of users may do, and in which project."""
+"""The file of roles: the roles of each user, and in which project."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
-#: Roles that come with a role, as Keystone's bootstrap makes them.
+#: Implied roles, as Keystone's bootstrap defines them.
 _IMPLIED = {"admin": ("manager", "member", "reader"), "manager": ("member", "reader"), "member": ("reader",)}
 
 _KEYS = frozenset({"roles", "project_id", "system_scope"})
@@ -13,7 +13,7 @@ _KEYS = frozenset({"roles", "project_id", "system_scope"})
 
 @dataclass(frozen=True)
 class Assignment:
-    """What one user has. Without any, a user has no role."""
+    """The roles of one user. A user without an assignment has no role."""
 
     roles: tuple[str, ...] = ()
     project_id: str | None = None
@@ -21,7 +21,7 @@ class Assignment:
 
 
 def parse(text: str) -> dict[str, Assignment]:
-    """Return what each user has, by the user's name. Implied roles are added: a member is a reader.
+    """Return the assignments by user name. Implied roles are added: a member is a reader.
 
     Raises ValueError for anything but a mapping ``NAME: {roles: [ROLE, …], project_id: ID, system_scope: all}``.
     """
@@ -33,7 +33,7 @@ def parse(text: str) -> dict[str, Assignment]:
     if document is None:
         return {}
     if not isinstance(document, dict):
-        raise ValueError("it has to map names of users to their roles")
+        raise ValueError("it must map user names to their roles")
     return {_text(name, "the name of a user"): _assignment(name, given) for name, given in document.items()}
 
 
@@ -49,7 +49,7 @@ def _assignment(name: str, given: Any) -> Assignment:
     if system_scope not in (None, "all"):
         raise ValueError(f"{name}: system_scope can only be all")
     if project_id is not None and system_scope is not None:
-        raise ValueError(f"{name}: project_id and system_scope exclude each other")
+        raise ValueError(f"{name}: project_id and system_scope cannot be combined")
     named = [_text(role, f"{name}: a role").lower() for role in roles]
     implied = [role for each in named for role in _IMPLIED.get(each, ())]
     return Assignment(tuple(dict.fromkeys([*named, *implied])), project_id, system_scope)
@@ -57,5 +57,5 @@ def _assignment(name: str, given: Any) -> Assignment:
 
 def _text(value: Any, what: str) -> str:
     if not isinstance(value, str) or not value:
-        raise ValueError(f"{what} has to be text, in quotation marks if it looks like a number: {value!r}")
+        raise ValueError(f"{what} must be a string, in quotation marks if it looks like a number: {value!r}")
     return value

@@ -1,4 +1,4 @@
-"""What a way to authenticate callers has to do."""
+"""The interface of authentication strategies."""
 
 from abc import ABC, abstractmethod
 
@@ -9,16 +9,16 @@ from baremetal_sched.web.caller import Caller
 
 
 class Strategy(ABC):
-    """Tells from a request who its caller is.
+    """Determines the caller of a request.
 
-    It is made once for an application, whose threads all use it. Nothing that a client sends counts but what the
-    strategy itself looks at.
+    One instance is shared by all threads of an application. Strategies rely on nothing that a client sends except what
+    they check themselves.
     """
 
-    #: The value of ``WWW-Authenticate`` in a 401; None: there is no such header.
+    #: The value of ``WWW-Authenticate`` in a 401; None: the header is omitted.
     challenge: str | None = None
 
-    #: Who calls a public route. A token that comes with the request is not looked at.
+    #: The caller of public routes. A token that comes with the request is ignored.
     anyone: Caller = Caller(is_public_api=True)
 
     def __init__(self, settings: Settings) -> None:
@@ -26,8 +26,8 @@ class Strategy(ABC):
 
     @abstractmethod
     def authenticate(self, http: Request) -> Caller:
-        """Return who is calling.
+        """Return the caller.
 
-        Raises NotAuthenticated for missing or wrong credentials (401), and AuthenticationUnavailable if they cannot
-        be checked now (503).
+        Raises NotAuthenticated for missing or wrong credentials (401), and AuthenticationUnavailable if they cannot be
+        checked at present (503).
         """

@@ -1,4 +1,4 @@
-"""What Keystone said of tokens, kept for a while in this process."""
+"""A cache of validated tokens in this process."""
 
 import threading
 import time
@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any
 
-#: Tokens that are kept; of more, the oldest ones go.
+#: Maximum number of cached tokens; beyond it, the oldest are removed.
 MOST = 4096
 
 
 class TokenCache:
-    """Stands in for the cache of keystonemiddleware, which looks at every token that it has whenever it is asked for
-    one. Threads may share it. A token is not in it, only a digest of it."""
+    """Replaces keystonemiddleware's own cache, which scans all its tokens at every access. Thread-safe. It holds
+    digests instead of tokens."""
 
     def __init__(self, seconds: float, most: int = MOST, clock: Callable[[], float] = time.monotonic) -> None:
         """Keep what is set for ``seconds``; if these are not positive, keep nothing."""
@@ -21,21 +21,21 @@ class TokenCache:
         self._most = most
         self._clock = clock
         self._lock = threading.Lock()
-        #: Until when, and what; the oldest first.
+        #: Expiry and value; the oldest first.
         self._entries: OrderedDict[bytes, tuple[float, Mapping[str, Any]]] = OrderedDict()
 
     def initialize(self, environ: Mapping[str, Any]) -> None:
-        """Do nothing: keystonemiddleware calls it before it uses a cache."""
+        """Do nothing. keystonemiddleware calls it before it uses a cache."""
 
     def get(self, token: str) -> Mapping[str, Any] | None:
-        """Return what was said of the token; None if it is too long ago, or nothing was said."""
+        """Return the cached description of the token; None if it is missing or expired."""
         entry = self._entries.get(_digest(token))
         if entry is None or entry[0] <= self._clock():
             return None
         return entry[1]
 
     def set(self, token: str, said: Mapping[str, Any]) -> None:
-        """Keep what was said of the token."""
+        """Cache the description of the token."""
         if self._seconds <= 0:
             return
         now, key = self._clock(), _digest(token)

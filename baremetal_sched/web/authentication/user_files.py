@@ -20,7 +20,7 @@ def users_path(settings: Settings) -> Path:
         return Path(settings.http_basic_auth_user_file)
     url = database_url(settings.database.connection)
     if url.get_backend_name() != "sqlite" or not url.database or "uri" in url.query:
-        raise cfg.Error("[DEFAULT] http_basic_auth_user_file has to name the file of users")
+        raise cfg.Error("[DEFAULT] http_basic_auth_user_file must name the file of users")
     return Path(url.database).absolute().with_name(BESIDE_DATABASE)
 
 

@@ -17,17 +17,17 @@ log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 
-#: A file that was changed this recently may change again without getting another stamp.
+#: A file changed more recently than this may change again without a new time stamp.
 _SETTLED_AFTER_NANOSECONDS = 1_000_000_000
 
 _Stamp = tuple[int, int, int, int]
 
 
 class WatchedFile(Generic[T]):
-    """What ``parse`` makes of the text of the file at ``path``; ``what`` is what messages call it.
+    """The parsed contents of the file at ``path``; ``what`` is its name in messages.
 
-    ``parse`` raises ValueError for a text that it refuses. If that happens to a changed file, what it held before
-    stays, and the log says so. A file that cannot be read any more holds nothing.
+    ``parse`` raises ValueError for invalid text. If a changed file is invalid, its previous contents stay in use, which
+    is logged. A file that can no longer be read has no contents.
     """
 
     def __init__(self, path: Path, parse: Callable[[str], T], what: str) -> None:
@@ -36,7 +36,7 @@ class WatchedFile(Generic[T]):
         self._parse = parse
         self._what = what
         self._lock = threading.Lock()
-        self._stamp: _Stamp | None = None  # None: has to be read
+        self._stamp: _Stamp | None = None  # None: must be read
         self._refused: _Stamp | None = None
         self._is_lost = False
         try:
@@ -51,7 +51,7 @@ class WatchedFile(Generic[T]):
             )
 
     def contents(self) -> T:
-        """Return what the file holds now. Raises AuthenticationUnavailable if it cannot be read."""
+        """Return the current contents. Raises AuthenticationUnavailable if the file cannot be read."""
         try:
             if self._stamp != _stamp(self.path.stat()):
                 with self._lock:
@@ -70,7 +70,7 @@ class WatchedFile(Generic[T]):
         except ValueError as error:
             if stamp != self._refused:
                 log.error(
-                    f"{self._what} is not valid any more; what it held before stays",
+                    f"{self._what} is no longer valid; its previous contents stay in use",
                     file=str(self.path),
                     reason=_reason(error),
                 )
@@ -78,7 +78,7 @@ class WatchedFile(Generic[T]):
         self._is_lost, self._stamp = False, stamp if is_settled else None
 
     def _read(self) -> tuple[_Stamp, bool, bytes]:
-        """Return the stamp of the file, whether another change of it would change the stamp, and what it holds."""
+        """Return the file's stamp, whether another change would change the stamp, and the data."""
         with self.path.open("rb") as file:
             status = os.fstat(file.fileno())
             age = time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns)
