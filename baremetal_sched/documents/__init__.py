@@ -1,1 +1,1 @@
-"""JSON documents that clients send and see, without HTTP: strict schemas, tables of fields, patches."""
+"""JSON documents of requests and responses, without HTTP: strict schemas, tables of fields, patches."""

@@ -1,6 +1,6 @@
-"""Tables of fields: since which microversion each field of a resource is shown, and who may set it.
+"""Tables of fields: the first microversion of each field of a resource, and who may set it.
 
-A resource has one such table. Its schema, its views, the rules of PATCH and the API reference go by it.
+Each resource has one table, from which its schema, its views, the rules of PATCH and the API reference are derived.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from baremetal_sched.documents.schema import load
 
 
 class Kind(Enum):
-    """How a field is kept and shown."""
+    """How a field is stored and shown."""
 
     TEXT = "a column, shown as it is"
     JSON = "a column with a JSON object, passed through"
@@ -34,10 +34,10 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Field:
-    """One field. ``since`` is the minor part of the first microversion that shows it.
+    """A field. ``since`` is the minor part of the first microversion that shows it.
 
-    ``post`` and ``patch``: may a client set it on creation, or change it. ``default`` is what removing it sets.
-    ``selectable``: may ``?fields=`` name it.
+    ``post`` and ``patch``: whether a client may set it on creation, and change it. ``default`` is its value after
+    removal. ``selectable``: whether ``?fields=`` may name it.
     """
 
     name: str
@@ -54,14 +54,14 @@ class Fields(dict[str, Field]):
 
     def __init__(self, *fields: Field) -> None:
         super().__init__((field.name, field) for field in fields)
-        #: Names of the fields that a PATCH may touch.
+        #: Names of the fields that a PATCH may change.
         self.patchable = tuple(sorted(field.name for field in fields if field.patch))
-        #: What removing one of these sets.
+        #: Values of these fields after their removal.
         self.defaults = {name: self[name].default for name in self.patchable}
         self._visible: dict[int, tuple[str, ...]] = {}
 
     def visible(self, version: int) -> tuple[str, ...]:
-        """Names of the fields that microversion 1.``version`` shows."""
+        """Return the names of the fields that microversion 1.``version`` shows."""
         known = self._visible.get(version)
         if known is None:
             shown = (field for field in self.values() if field.since <= version and field.kind is not Kind.HIDDEN)
@@ -69,20 +69,20 @@ class Fields(dict[str, Field]):
         return known
 
     def values_of(self, entity: Any, **computed: Any) -> dict[str, Any]:
-        """The patchable fields of ``entity`` as a document to patch; ``computed`` has those that are no columns."""
+        """Return the patchable fields of ``entity`` as a document to patch; ``computed`` has those without a column."""
         return self.defaulted(
             {name: computed[name] if name in computed else getattr(entity, name) for name in self.patchable}
         )
 
     def defaulted(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Values of patchable fields, with the default for null."""
+        """Return values of patchable fields, with the default for null."""
         return {name: deepcopy(self.defaults[name]) if value is None else value for name, value in values.items()}
 
     def patched(self, before: Mapping[str, Any], operations: patch.Patch, schema: Schema) -> dict[str, Any]:
-        """The document ``before`` with the patch applied, as ``schema`` loads it; null means the default.
+        """Return the document ``before`` with the patch applied, as ``schema`` loads it; null means the default.
 
-        Raises InvalidValue; EvaluatedAhead if this is all that was wanted, and the result is remembered;
-        SecretsUnreadable, unless the patch has another document for one that cannot be decrypted.
+        Raises InvalidValue; EvaluatedAhead if only the result was wanted, which is then cached; SecretsUnreadable,
+        unless the patch replaces the document that cannot be decrypted.
         """
         replaced = {operation["path"] for operation in operations if operation["op"] != "test"}
         known = {
@@ -95,7 +95,7 @@ class Fields(dict[str, Field]):
         )
 
     def loaded(self, document: Mapping[str, Any], schema: Schema, argument: str) -> dict[str, Any]:
-        """The document as ``schema`` loads it; null means the default.
+        """Return the document as ``schema`` loads it; null means the default.
 
         Raises InvalidValue, naming ``argument``; SecretsUnreadable.
         """
@@ -107,7 +107,7 @@ class Fields(dict[str, Field]):
         return {
             name: after[name]
             for name in self.patchable
-            # What a patch does not touch is not copied, and need not be compared.
+            # Parts that a patch does not change are shared, and need no comparison.
             if name in after and after[name] is not before[name] and _differs(before[name], after[name])
         }
 
@@ -122,7 +122,7 @@ def _require_readable(document: Mapping[str, Any]) -> None:
             value.refuse()
 
 
-#: What every resource has.
+#: Fields of every resource.
 COMMON = (
     Field("created_at", kind=Kind.TIME),
     Field("updated_at", kind=Kind.TIME),

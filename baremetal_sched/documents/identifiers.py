@@ -1,10 +1,10 @@
-"""Identifiers that every API has."""
+"""Identifiers of all APIs."""
 
 import uuid
 
 
 def canonical_uuid(text: str) -> str | None:
-    """``text`` as a UUID in lower case with dashes; None if it is not one. Dashes may be missing, and letters
+    """Return ``text`` as a UUID in lower case with dashes; None if it is not one. Dashes may be missing, and letters
     may be of any case."""
     try:
         canonical = str(uuid.UUID(text))

@@ -1,8 +1,8 @@
-"""JSON PATCH (RFC 6902, the part of it that this API takes): add, replace, remove.
+"""JSON PATCH (RFC 6902), the operations add, replace and remove.
 
-A patch is applied to a copy that shares with the original whatever does not change, so its cost is that of its
-operations and of the containers on their paths. No message shows a value, of the request or of what is stored: either
-may be secret.
+A patch is applied to a copy that shares unchanged parts with the original, so its cost is that of its operations and of
+the containers on their paths. No message shows a value of the request or of the stored document: either may be
+secret.
 """
 
 import re
@@ -19,24 +19,24 @@ _PATH_WITH_ESCAPES = re.compile(r"(/([\w-]|~[01])+)+")
 _OPERATIONS = ("add", "replace", "remove")
 _KEYS = {"op", "path", "value"}
 _TYPES = {dict: "an object", list: "an array", str: "a string", type(None): "null", bool: "a boolean"}
-#: Most characters of a path or a name that a message shows.
+#: Maximum number of characters of a path or a name in messages.
 _SHOWN = 200
-#: Most digits of an index: no array is longer, and Python converts a number of any length for a price.
+#: Maximum number of digits of an index: no array is longer, and Python is slow at converting very long numbers.
 _INDEX_DIGITS = 9
 
-#: One operation, with "op", "path" and mostly "value".
+#: An operation, with "op", "path" and usually "value".
 Operation = Mapping[str, Any]
 
 
 class EvaluatedAhead(Exception):
-    """The result of a patch is known, which is all that was wanted. See ``Patch.ahead``."""
+    """The result of a patch is known, and only that was wanted. See ``Patch.ahead``."""
 
 
 class Patch(list[Operation]):
-    """Operations, and the result of the last time that they were applied.
+    """Operations, and the cached result of their last application.
 
-    ``ahead``: they are applied only to know their result, in a transaction that writes nothing; ``result_of`` then
-    raises EvaluatedAhead. The next call of ``result_of`` for an equal document does not apply them again.
+    ``ahead``: they are applied only to get the result, in a transaction that writes nothing; ``result_of`` then raises
+    EvaluatedAhead. The next call of ``result_of`` for an equal document uses the cache.
     """
 
     ahead = False
@@ -44,7 +44,7 @@ class Patch(list[Operation]):
     _result: dict[str, Any] | None = None
 
     def result_of(self, document: Mapping[str, Any], evaluate: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """What ``evaluate`` makes of ``document``, or made of an equal one before."""
+        """Return the result of ``evaluate`` for ``document``, cached for an equal document."""
         if not self.ahead and self._document is None:
             return evaluate()
         text = dump_json(document)
@@ -57,10 +57,10 @@ class Patch(list[Operation]):
 
 
 def parse(body: Any, *, escapes: bool, most_operations: int, max_depth: int) -> Patch:
-    """``body`` as a list of operations. ``escapes``: may paths have ``~0`` and ``~1``.
+    """Return ``body`` as a list of operations. ``escapes``: whether paths may have ``~0`` and ``~1``.
 
-    ``max_depth`` is how many levels the document may have that a value becomes part of.
-    Raises InvalidValue for whatever is not well formed; that of missing values is left to ``require_values``.
+    ``max_depth`` is the maximum nesting depth of a document that a value becomes part of. Raises InvalidValue for
+    anything malformed, except missing values, which ``require_values`` checks.
     """
     if not isinstance(body, list):
         raise _refused(f"{_described(body)} is not of type 'array'")
@@ -96,7 +96,7 @@ def _check_operation(operation: Any, pattern: re.Pattern[str]) -> None:
 
 
 def _check_depth(operation: Operation, max_depth: int) -> None:
-    # What is on the path is there already: only the value, at the end of it, adds to the levels.
+    # The containers on the path exist already: only the value at its end adds levels.
     if "value" in operation and operation["path"].count("/") + depth(operation["value"]) > max_depth:
         raise _refused(
             f"the value at {_shown_path(operation)!r} would be nested too deeply: at most {max_depth} levels are "
@@ -113,17 +113,17 @@ def _refused(reason: str) -> InvalidValue:
 
 
 def root(operation: Operation) -> str:
-    """The field that an operation touches."""
+    """Return the field that an operation changes."""
     return str(operation["path"]).split("/", 2)[1]
 
 
 def is_whole(operation: Operation) -> bool:
-    """Return whether the operation sets or removes the field itself, and not something within it."""
+    """Return whether the operation sets or removes the whole field, and not a part of it."""
     return str(operation["path"]).count("/") == 1
 
 
 def require_roots(patch: Patch, allowed: Collection[str]) -> None:
-    """Raise InvalidValue if an operation touches a field that is not ``allowed``."""
+    """Raise InvalidValue if an operation changes a field that is not ``allowed``."""
     for operation in patch:
         if root(operation) not in allowed:
             raise InvalidValue(
@@ -133,17 +133,18 @@ def require_roots(patch: Patch, allowed: Collection[str]) -> None:
 
 
 def require_values(patch: Patch) -> None:
-    """Raise InvalidValue if an operation that sets something does not say to what."""
+    """Raise InvalidValue if an operation that sets something has no value."""
     for operation in patch:
         if operation["op"] != "remove" and "value" not in operation:
             raise _inapplicable(operation, "The operation does not contain a 'value' member")
 
 
 def apply(document: Mapping[str, Any], patch: Collection[Operation], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """``document`` with the patch applied; the original stays as it is. Removing a whole field sets it to its default.
+    """Return ``document`` with the patch applied; the original stays unchanged. Removing a whole field sets its
+    default.
 
-    The result shares objects and arrays with the document, the patch and the defaults: replace, do not change them.
-    Raises InvalidValue, naming the operation, if one does not apply.
+    The result shares objects and arrays with the document, the patch and the defaults: replace them instead of changing
+    them. Raises InvalidValue, naming the operation, if one does not apply.
     """
     result = _Copy(document)
     for operation in patch:
@@ -167,15 +168,15 @@ def _shown_path(operation: Operation) -> str:
 
 
 class _Inapplicable(Exception):
-    """An operation does not fit the document; the words are about the path alone."""
+    """An operation does not fit the document; the message only concerns the path."""
 
 
 class _Copy:
-    """A copy of a document to be changed: each object and each array is copied when it changes first, and only once."""
+    """A copy-on-write document: each object and each array is copied once, at its first change."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self.document = dict(document)
-        #: The copies by their identity, which nothing else can get while they are here.
+        #: The copies by identity, which stays unique while they exist.
         self._copies: dict[int, Any] = {id(self.document): self.document}
 
     def apply(self, operation: Operation) -> None:
@@ -190,7 +191,7 @@ class _Copy:
                 self._remove(parts)
 
     def add(self, parts: list[str], value: Any) -> None:
-        """Set the member, or insert an element into an array; ``-`` is behind its end."""
+        """Set the member, or insert an element into an array; ``-`` means its end."""
         holder, last = self._holder(parts), parts[-1]
         if isinstance(holder, dict):
             holder[last] = value
@@ -224,7 +225,7 @@ class _Copy:
             raise _Inapplicable(f"can't remove a non-existent object '{last[:_SHOWN]}'") from None
 
     def _holder(self, parts: list[str]) -> Any:
-        """The object or array in which the last part is, ours to change."""
+        """Return the object or array with the last part, as a copy that may be changed."""
         holder: Any = self.document
         for part in parts[:-1]:
             key: Any = _index(part) if isinstance(holder, list) else part

@@ -1,4 +1,4 @@
-"""What all marshmallow schemas share: strict types, unknown input refused, and errors that name the first mistake."""
+"""The base of all marshmallow schemas: strict types, no unknown input, and messages that name the first error."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,13 +10,13 @@ from baremetal_sched.errors import InvalidValue
 
 _TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
 _FALSE = frozenset({"0", "f", "false", "off", "n", "no"})
-#: Most characters of a value that a message shows.
+#: Maximum number of characters of a value in messages.
 _MOST_SHOWN = 200
 _ACCEPTABLE = ", ".join(repr(word) for word in sorted(_TRUE | _FALSE))
 
 
 class StrictSchema(Schema):
-    """A schema that refuses what it does not know."""
+    """A schema that refuses unknown members."""
 
     class Meta:
         unknown = RAISE
@@ -28,7 +28,7 @@ class StrictSchema(Schema):
 
 
 def load(schema: Schema, body: Any, argument: str) -> dict[str, Any]:
-    """``body`` checked and converted. Raises InvalidValue ("Schema error for <argument>: …")."""
+    """Return ``body`` validated and converted. Raises InvalidValue ("Schema error for <argument>: …")."""
     try:
         loaded: dict[str, Any] = schema.load(body)
     except ValidationError as error:
@@ -37,7 +37,8 @@ def load(schema: Schema, body: Any, argument: str) -> dict[str, Any]:
 
 
 def shown(value: Any) -> str:
-    """``value`` for a message: without what is in an object or an array, which may be secret, and not too long."""
+    """Return ``value`` for a message: shortened, and without the contents of objects and arrays, which may be
+    secret."""
     if value and isinstance(value, dict | list):
         return "{...}" if isinstance(value, dict) else "[...]"
     text = value if isinstance(value, str) and len(value) <= _MOST_SHOWN else str(value)[:_MOST_SHOWN]
@@ -45,7 +46,7 @@ def shown(value: Any) -> str:
 
 
 def describe(messages: Any, path: str = "") -> str:
-    """marshmallow's errors as one sentence: the first field, with the path to it."""
+    """Return marshmallow's errors as one sentence: the first field, with its path."""
     if isinstance(messages, Mapping):
         key, value = next(iter(messages.items()))
         return describe(value, path if key == "_schema" else f"{path}.{key}" if path else str(key))
@@ -54,7 +55,7 @@ def describe(messages: Any, path: str = "") -> str:
 
 
 def parse_flag(name: str, value: Any) -> bool:
-    """A boolean, or a word for one. Raises InvalidValue with the words that are accepted."""
+    """Return a boolean from a boolean or a word for one. Raises InvalidValue with the accepted words."""
     if isinstance(value, bool):
         return value
     word = str(value).strip().lower()
@@ -66,7 +67,7 @@ def parse_flag(name: str, value: Any) -> bool:
 
 
 class Text(fields.Field[str]):
-    """A string, of ``shortest`` to ``longest`` characters."""
+    """A string of ``shortest`` to ``longest`` characters."""
 
     def __init__(self, *, longest: int | None = None, shortest: int | None = None, **options: Any) -> None:
         def check(text: str) -> None:
@@ -84,7 +85,7 @@ class Text(fields.Field[str]):
 
 
 class Choice(Text):
-    """One of some words."""
+    """One of several words."""
 
     def __init__(self, words: Sequence[str], **options: Any) -> None:
         super().__init__(**options)
@@ -98,7 +99,7 @@ class Choice(Text):
 
 
 class JsonObject(fields.Field[dict[str, Any]]):
-    """A JSON object, whatever is in it. null means an empty one."""
+    """Any JSON object. null means an empty one."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_none=True, **options)
@@ -148,7 +149,7 @@ class Whole(fields.Field[int]):
 
 
 def one_of(*words: str) -> Any:
-    """A validator: the value is one of ``words``."""
+    """Return a validator that accepts only ``words``."""
 
     def check(value: str) -> None:
         if value not in words:
