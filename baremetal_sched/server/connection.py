@@ -1,4 +1,4 @@
-"""One connection of a client."""
+"""A client connection."""
 
 import socket
 import time
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Connection(HTTPChannel):  # type: ignore[misc]
-    """Reads and parses in the thread of the loop; sends in whichever thread has something to send."""
+    """Reads and parses in the thread of the loop; sends in any thread that has something to send."""
 
     parser_class = RequestParser
     task_class = Response
@@ -31,7 +31,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         address: tuple[Any, ...],
         local_address: tuple[str, int | str],
     ) -> None:
-        #: Where it was accepted: SERVER_NAME and SERVER_PORT.
+        #: The listener's address: SERVER_NAME and SERVER_PORT.
         self.local_address = local_address
         self._refused = False
         self._lingers_until: float | None = None
@@ -42,7 +42,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
 
     @property
     def is_idle(self) -> bool:
-        """Whether no complete request of it is being served, and nothing is left to send."""
+        """Return whether no complete request is being served, and nothing is left to send."""
         return not self.requests and not self.total_outbufs_len
 
     def del_channel(self, map: Any = None) -> None:
@@ -52,11 +52,11 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         super().del_channel(map)
 
     def readable(self) -> bool:
-        """Whether there is something to read for."""
+        """Return whether to wait for more data."""
         return self._lingers_until is not None or bool(super().readable())
 
     def handle_read(self) -> None:
-        """Take what the client sent."""
+        """Read what the client sent."""
         if self._lingers_until is None:
             super().handle_read()
             return
@@ -68,7 +68,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
             self.handle_close()
 
     def handle_write(self) -> None:
-        """Send what is left, and close if that was all."""
+        """Send what is left, and close the connection if that was all."""
         if self._refused and self.close_when_flushed and not self.will_close:
             self._flush_exception(self._flush_some)
             if self.total_outbufs_len == 0 and self.connected and not self.will_close:
@@ -77,7 +77,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         super().handle_write()
 
     def _linger(self) -> None:
-        """Close our side only. Closing both, with something unread, could take the response from the client."""
+        """Close only our side. Closing both with unread data could destroy the response on its way to the client."""
         self.close_when_flushed = False
         self._lingers_until = time.monotonic() + self.adj.linger_seconds
         try:
@@ -86,7 +86,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
             self.will_close = True
 
     def is_overdue(self) -> bool:
-        """Whether its time is over; asked every second."""
+        """Return whether a time limit has passed; checked every second."""
         now = time.monotonic()
         silent: float = time.time() - self.last_activity
         limits = self.adj
@@ -116,7 +116,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
             self.server.touch(self)
 
     def write_soon(self, data: Any) -> int:
-        """Send ``data``, or what of it cannot be sent now as soon as it can. Raises ClientDisconnected."""
+        """Send ``data``; what cannot be sent now is sent later. Raises ClientDisconnected."""
         with self.outbuf_lock:
             if not self.connected:
                 raise ClientDisconnected

@@ -1,4 +1,4 @@
-"""gunicorn's log, in the form of ours."""
+"""gunicorn's log in the format of this service."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from baremetal_sched import logs
 
 
 class Logger(glogging.Logger):  # type: ignore[misc]
-    """For ``logger_class``: each line as ``[DEFAULT] log_format`` has it, wherever gunicorn writes it."""
+    """For ``logger_class``: formats each line by ``[DEFAULT] log_format``, at gunicorn's destination."""
 
     def _set_handler(self, log: Any, output: str | None, fmt: Any, stream: Any = None) -> None:
         super()._set_handler(log, output, logs.formatter(), stream)

@@ -1,4 +1,4 @@
-"""The loop that waits for connections, for their requests, and for clients that are ready to read."""
+"""The event loop for connections, incoming requests, and clients that are ready to receive."""
 
 import errno
 import os
@@ -28,11 +28,10 @@ _OUT_OF_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class Server:
-    """Connections of one process. ``poll`` is called again and again by one thread; ``touch`` and ``add_task`` may be
+    """The connections of one process. ``poll`` is called repeatedly by one thread; ``touch`` and ``add_task`` may be
     called by any.
 
-    Only connections of which something changed are looked at, so idle ones cost nothing. With ``tls`` all of them are
-    encrypted.
+    Only changed connections are processed, so idle ones cost nothing. With ``tls`` all of them are encrypted.
     """
 
     def __init__(
@@ -49,11 +48,11 @@ class Server:
         self.is_one_of_many = is_one_of_many
         #: Whether connections are closed after their next response.
         self.is_stopping = False
-        #: Requests that were received.
+        #: Number of requests received.
         self.received = 0
         self.connections: dict[int, Connection] = {}
         self.threads = threads
-        # What waitress's channels expect of a server.
+        # Attributes that waitress's channels expect of a server.
         self.active_channels: dict[int, Connection] = {}
         self.server_name, self.effective_port = "localhost", 0
         self._listeners = list(listeners)
@@ -73,7 +72,7 @@ class Server:
     # -- what waitress's channels call --------------------------------------------------------------------------------
 
     def add_task(self, connection: Connection) -> None:
-        """``connection`` has a complete request."""
+        """Queue the complete request of ``connection``."""
         self.received += 1
         if connection.requests[0].path in IMMEDIATE:  # in the thread of the loop
             self._immediate.append(connection)
@@ -82,34 +81,34 @@ class Server:
             self.threads.add(connection)
 
     def pull_trigger(self) -> None:
-        """Do nothing: a connection touches the loop if it has to."""
+        """Do nothing: connections call ``touch`` when necessary."""
 
     # -- any thread ---------------------------------------------------------------------------------------------------
 
     def touch(self, connection: Connection) -> None:
-        """Have the loop look at it."""
+        """Have the loop process the connection."""
         self._touched.append(connection)
         self._wake()
 
     def is_outdated(self, connection: Connection) -> bool:
-        """Whether the loop waits for something else than the connection needs."""
-        sock = connection.socket  # None from the moment that the loop closes it
+        """Return whether the loop waits for other events than the connection needs."""
+        sock = connection.socket  # None once the loop closes it
         return sock is not None and self._interest.get(sock.fileno(), 0) != _interest(connection)
 
     def _wake(self) -> None:
         if not self._is_woken:
             self._is_woken = True
-            with suppress(BlockingIOError):  # then it has enough to read
+            with suppress(BlockingIOError):  # then there is already something to read
                 os.write(self._wake_write, b"x")
 
     # -- the thread of the loop ---------------------------------------------------------------------------------------
 
     def watch(self, descriptor: int) -> None:
-        """Let ``poll`` return when there is something to read from a pipe. What is read is dropped."""
+        """Make ``poll`` return when a pipe becomes readable. The data is discarded."""
         self._selector.register(descriptor, _READ, self._drain)
 
     def accept_connections(self, accepting: bool) -> None:
-        """Accept new connections from now on, or no more."""
+        """Begin or stop accepting new connections."""
         if accepting == self._is_accepting:
             return
         self._is_accepting = accepting
@@ -121,7 +120,7 @@ class Server:
                 self._selector.unregister(listener)
 
     def poll(self, seconds: float) -> None:
-        """Wait for events and handle them; no longer than ``seconds``."""
+        """Wait for events, at most for ``seconds``, and handle them."""
         if self._touched or self._immediate:
             seconds = 0
         for key, events in self._selector.select(seconds):
@@ -143,7 +142,7 @@ class Server:
             self._expire()
 
     def close_idle(self) -> None:
-        """Close connections on which nothing is under way."""
+        """Close connections without a request in progress."""
         for connection in [one for one in self.connections.values() if one.is_idle]:
             connection.handle_close()
 
@@ -155,7 +154,7 @@ class Server:
         self._selector.close()
 
     def forget(self, descriptor: int) -> None:
-        """A connection is about to be closed."""
+        """Remove a connection that is about to be closed."""
         if self._interest.pop(descriptor, 0):
             self._selector.unregister(descriptor)
 
@@ -167,8 +166,8 @@ class Server:
         self._update(connection)
 
     def _update(self, connection: Connection) -> None:
-        """Wait for what the connection needs now."""
-        # Again if a thread has changed that meanwhile: it has looked at what was waited for before.
+        """Wait for the events that the connection needs now."""
+        # Repeat if a thread has changed that meanwhile, as it compared with the previous events.
         while connection.socket is not None:
             descriptor = connection.socket.fileno()
             waited_for, needed = self._interest.get(descriptor, 0), _interest(connection)
@@ -202,7 +201,7 @@ class Server:
                 accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._update(self._connection(accepted, address, local[:2]))
         except OSError:
-            accepted.close()  # the client has gone already
+            accepted.close()  # the client has disconnected
 
     def _connection(
         self, accepted: socket.socket, address: tuple[Any, ...], local: tuple[str, int | str]
@@ -212,7 +211,8 @@ class Server:
         return SecureConnection(self, accepted, address, local, self._tls)
 
     def _evict(self, count: int) -> int:
-        """Close the connections that have been silent for longest, and serve nothing; returns how many."""
+        """Close the connections that have been silent for longest, without a request in progress; return their
+        number."""
         idle = sorted((one for one in self.connections.values() if one.is_idle), key=lambda one: one.last_activity)
         for connection in idle[:count]:
             connection.handle_close()

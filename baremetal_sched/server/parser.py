@@ -1,4 +1,4 @@
-"""A request that is being received."""
+"""A request being received."""
 
 import re
 import time
@@ -8,7 +8,7 @@ from waitress.utilities import BadRequest
 
 from baremetal_sched.server.limits import Limits
 
-#: Longest line between two chunks of a body, and longest trailer.
+#: Maximum length of a line between two chunks of a body, and of trailers.
 _CHUNK_LINE = 4096
 _TRAILER = 16 * 1024
 
@@ -16,15 +16,15 @@ _METHOD = re.compile(r"[A-Z]{1,20}")
 
 
 class UriTooLong(BadRequest):  # type: ignore[misc]
-    """The first line of a request is too long."""
+    """The request line is too long."""
 
     code = 414
     reason = "URI Too Long"
 
 
 class RequestParser(HTTPRequestParser):  # type: ignore[misc]
-    """Collects a request. With ``error`` set it cannot be served; ``command`` and ``path`` are then what could be read
-    of them."""
+    """Collects a request. If ``error`` is set it cannot be served; ``command`` and ``path`` are then what could be
+    parsed."""
 
     command = "GET"
     path = "/"
@@ -36,11 +36,11 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
         super().__init__(limits)
         self.url_scheme = limits.url_scheme
         self.began_at = time.monotonic()
-        #: When the last byte was received.
+        #: Time of arrival of the last byte.
         self.accepted_at = 0.0
 
     def received(self, data: bytes) -> int:
-        """Take more bytes; returns how many of them belong to this request."""
+        """Process more bytes; return how many of them belong to this request."""
         head = self.header_plus + data if self.body_rcv is None else None
         consumed: int = super().received(data)
         if head is not None:
@@ -48,19 +48,19 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
         elif self.chunked and not self.completed:
             self._check_chunks()
         if self.completed:
-            # There is nothing to wait for: no body, or one that will not be read.
+            # Nothing more to wait for: there is no body, or it will not be read.
             self.expect_continue = False
             self.accepted_at = time.monotonic()
         return consumed
 
     def parse_header(self, header_plus: bytes) -> None:
-        """Raises ParsingError, also where a proxy may have read the headers otherwise."""
+        """Raise ParsingError for invalid headers, and for headers that a proxy may have interpreted differently."""
         try:
             super().parse_header(header_plus)
-        except ValueError:  # of more digits than Python reads
+        except ValueError:  # more digits than Python converts
             raise ParsingError("Content-Length is not a number of bytes") from None
         if self.chunked and "CONTENT_LENGTH" in self.headers:
-            raise ParsingError("Content-Length and Transfer-Encoding exclude each other")
+            raise ParsingError("Content-Length and Transfer-Encoding cannot be combined")
         if self.version != "1.1" and "TRANSFER_ENCODING" in self.headers:
             raise ParsingError("Transfer-Encoding needs HTTP/1.1")
 
@@ -73,7 +73,7 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
             self._guess(line[: self.adj.request_line])
 
     def _guess(self, line: bytes) -> None:
-        """What the request was for, so that the API that it was for can answer."""
+        """Parse the request line provisionally, so that the API that was addressed can answer."""
         command, _, target = line.decode("latin-1").partition(" ")
         if _METHOD.fullmatch(command):
             self.command = command

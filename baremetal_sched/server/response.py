@@ -1,4 +1,4 @@
-"""What is sent back."""
+"""Responses."""
 
 import json
 from http import HTTPStatus
@@ -23,7 +23,7 @@ class Response(WSGITask):  # type: ignore[misc]
 
     @property
     def has_body(self) -> bool:
-        """Whether a body is sent: not with these statuses, and never after HEAD."""
+        """Return whether a body is sent: not with these statuses, and never after HEAD."""
         return self.request.command != "HEAD" and not self.status.startswith(("1", "204", "304"))
 
     def get_environment(self) -> dict[str, Any]:
@@ -57,7 +57,8 @@ class Response(WSGITask):  # type: ignore[misc]
         self.channel.write_soon(head + body if head else body)
 
     def build_response_header(self) -> bytes:
-        """Return the status line and all headers, having decided how the body ends and whether the connection stays."""
+        """Return the status line and all headers; this determines how the body ends and whether the connection is
+        kept."""
         headers = [(name, value) for name, value in self.response_headers if name.lower() not in _OURS]
         known = any(name.lower() == "content-length" for name, _ in headers)
         wishes = self.request.headers.get("CONNECTION", "").lower()
@@ -69,7 +70,7 @@ class Response(WSGITask):  # type: ignore[misc]
                 headers.append(("Transfer-Encoding", "chunked"))
                 self.chunked_response = True
             else:
-                keep = False  # the body ends with the connection
+                keep = False  # the connection's end marks the end of the body
         elif known and self.status.startswith(("1", "204")):
             headers = [(name, value) for name, value in headers if name.lower() != "content-length"]
         if self.close_on_finish or not keep or self.channel.server.is_stopping:
@@ -83,15 +84,15 @@ class Response(WSGITask):  # type: ignore[misc]
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
 
-#: Headers that are decided here.
+#: Headers that are determined here.
 _OURS = frozenset({"connection", "date", "server"})
 
 
 class Refusal(Response):
-    """The response to a request that cannot be served; the application gives it its API's shape."""
+    """The response to a request that cannot be served, in the format of the API that was addressed."""
 
     def execute(self) -> None:
-        """Send it, and no more on this connection: what comes after it cannot be told from its body."""
+        """Send the response, and close the connection: the end of the request's body is unknown."""
         self.set_close_on_finish()
         error = self.request.error
         if error.code != 500:
@@ -105,7 +106,7 @@ class Refusal(Response):
         self._send_plainly(error.code)
 
     def get_environment(self) -> dict[str, Any]:
-        """Return an environment that says what is wrong; there is nothing to read in it."""
+        """Return an environment with the error and an empty body."""
         environ = super().get_environment()
         error = self.request.error
         environ[REFUSAL] = RefusedRequest(error.code, self._message(error))

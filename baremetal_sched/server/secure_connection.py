@@ -1,4 +1,4 @@
-"""One connection of a client, with TLS."""
+"""A client connection with TLS."""
 
 import socket
 import ssl
@@ -23,7 +23,7 @@ _PLAIN_ANSWER = (
 
 
 class SecureConnection(Connection):
-    """Handshakes, decrypts and parses in the thread of the loop; encrypts in whichever thread has something to send."""
+    """Handshakes, decrypts and parses in the thread of the loop; encrypts in any thread that has something to send."""
 
     def __init__(
         self,
@@ -39,26 +39,26 @@ class SecureConnection(Connection):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no complete request of it is being served, and nothing is left to send but for a handshake."""
+        """Return whether no complete request is being served, and nothing is left to send except for a handshake."""
         return super().is_idle and not (self._tls.is_established and self._tls.has_unsent)
 
     def readable(self) -> bool:
-        """Whether there is something to read for. What the client does not read is not answered on and on."""
+        """Return whether to wait for more data. If the client does not read, no further data is processed."""
         return super().readable() and not (self._tls.has_unsent and self._lingers_until is None)
 
     def writable(self) -> bool:
-        """Whether there is something to send."""
+        """Return whether there is something to send."""
         return bool(super().writable()) or self._tls.has_unsent
 
     def send(self, data: Any, do_close: bool = True) -> int:
-        """Send from the beginning of ``data``; returns how much of it is on its way."""
+        """Send from the beginning of ``data``; return how many bytes were accepted."""
         sent: int = super().send(data, do_close)
         if self._tls.has_unsent:
             self.server.touch(self)
         return sent
 
     def handle_read(self) -> None:
-        """Take what the client sent."""
+        """Read what the client sent."""
         if self._lingers_until is not None:
             super().handle_read()
             return
@@ -74,7 +74,7 @@ class SecureConnection(Connection):
             self.received(data)
 
     def handle_write(self) -> None:
-        """Send what is left, and close if that was all."""
+        """Send what is left, and close the connection if that was all."""
         # In this order: it is set after the last byte was written.
         was_all = self.close_when_flushed
         if not self.will_close:
@@ -92,7 +92,7 @@ class SecureConnection(Connection):
             self.handle_close()
 
     def handle_close(self) -> None:
-        """Close it; if nothing was left to send, the client is told that this is the end."""
+        """Close the connection; if nothing is left to send, notify the client of the end."""
         if self.socket is not None and not self._has_unsent():
             self._tls.finish()
             try:
@@ -102,7 +102,7 @@ class SecureConnection(Connection):
         super().handle_close()
 
     def is_overdue(self) -> bool:
-        """Whether its time is over; asked every second."""
+        """Return whether a time limit has passed; checked every second."""
         is_overdue = super().is_overdue()
         if self._lingers_until is not None:
             return is_overdue
@@ -116,12 +116,12 @@ class SecureConnection(Connection):
         return bool(self.total_outbufs_len) or self._tls.has_unsent
 
     def _send_waiting(self, do_close: bool = True) -> bool:
-        """Send what is encrypted already, and then the rest unless a thread is adding to it."""
+        """Send the encrypted data, and then the rest unless a thread is adding to it."""
         try:
             if not self._tls.has_unsent or self._tls.flush():
                 self._flush_some_if_lockable(do_close=do_close)
         except ConnectionError:
-            self.will_close = True  # the client has gone
+            self.will_close = True  # the client has disconnected
         return True
 
     def _give_up(self, failure: HandshakeFailed) -> None:

@@ -1,4 +1,4 @@
-"""The threads in which requests are served."""
+"""The threads that serve requests."""
 
 import threading
 from collections import deque
@@ -19,12 +19,11 @@ class Task(Protocol):
 
 
 class RequestThreads:
-    """At most ``count`` threads, which serve in the order of arrival. They do not keep the process from ending.
+    """At most ``count`` threads, which serve in the order of arrival. They do not keep the process alive.
 
-    ``at_work`` of them serve at one time; the others are for requests that are ``idle`` meanwhile. A thread that is
-    done takes what has come next, so that none has to be woken for it. Threads are started when they are needed, and
-    of those with nothing to do the one is woken that was at work last: what it needs is still in the processor's
-    caches.
+    ``at_work`` of them serve at one time; the others are for requests that are ``idle`` meanwhile. A thread that has
+    finished takes the next task, so that none has to be woken for it. Threads are started on demand; of the waiting
+    ones, the most recently active is woken, as its data is still in the processor's caches.
     """
 
     def __init__(self, count: int, at_work: int | None = None) -> None:
@@ -33,20 +32,20 @@ class RequestThreads:
         self._lock = threading.Lock()
         self._tasks: deque[Task] = deque()
         self._started = 0
-        #: Threads that serve, or were woken to do so.
+        #: Number of threads that serve, or were woken to do so.
         self._at_work = 0
-        #: Of each thread with nothing to do, what wakes it by being released.
+        #: The locks of waiting threads; releasing one wakes its thread.
         self._sleeping: list[threading.Lock] = []
 
     def add(self, task: Task) -> None:
-        """Have it served as soon as a thread is free."""
+        """Queue a task for the next free thread."""
         with self._lock:
             self._tasks.append(task)
             self._wake()
 
     @contextmanager
     def idle(self) -> Iterator[None]:
-        """Within this the request of the current thread waits for something, and another thread may serve."""
+        """While in this context, the request of the current thread waits, and another thread may serve."""
         with self._lock:
             self._at_work -= 1
             if self._tasks:
@@ -58,7 +57,7 @@ class RequestThreads:
                 self._at_work += 1
 
     def _wake(self) -> None:
-        """Have another thread look for a task, if there may be another one at work."""
+        """Wake another thread to look for a task, if the limit allows one more."""
         if self._at_work >= self._most_at_work:
             return
         if self._sleeping:
@@ -74,7 +73,7 @@ class RequestThreads:
         alarm.acquire()
         while True:
             with self._lock:
-                # More are at work than may be when requests that were idle go on.
+                # The limit is exceeded for a while when idle requests continue.
                 task = self._tasks.popleft() if self._tasks and self._at_work <= self._most_at_work else None
                 if task is None:
                     self._at_work -= 1

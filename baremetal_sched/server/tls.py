@@ -1,4 +1,4 @@
-"""TLS: what certificates are served with, and a socket that encrypts without ever waiting."""
+"""TLS: loading of certificates, and a non-blocking encrypted socket."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ from cryptography import x509
 
 from baremetal_sched.errors import InvalidError
 
-#: How much is encrypted before it is sent. Of an answer that the client does not read, no more than this is held twice.
+#: Size of the portions that are encrypted and sent. If the client does not read, at most this much is held twice.
 _PORTION = 64 * 1024
 _RECORD = 16 * 1024
 
@@ -26,10 +26,10 @@ class UnusableCertificate(InvalidError):
 
 
 def make_context(certificate: str, key: str) -> ssl.SSLContext:
-    """Return what connections are served with: TLS 1.2 and newer, HTTP/1.1, no renegotiation.
+    """Return the context of connections: TLS 1.2 and newer, HTTP/1.1, no renegotiation.
 
-    ``certificate`` is a PEM file of the server's certificate, followed by those that lead to its authority.
-    Raises UnusableCertificate.
+    ``certificate`` is a PEM file of the server's certificate, followed by the chain up to its authority. Raises
+    UnusableCertificate.
     """
     load_first(certificate)
     _require_readable(key)
@@ -64,7 +64,7 @@ def load_first(path: str) -> x509.Certificate:
 
 
 def doubts_about(certificate: x509.Certificate, now: datetime | None = None) -> str | None:
-    """Return why clients will not accept it, if its dates say so; None otherwise."""
+    """Return the reason why clients will refuse the certificate because of its dates; None if they will not."""
     now = now or datetime.now(UTC)
     if now < certificate.not_valid_before_utc:
         return f"it is valid from {certificate.not_valid_before_utc:%Y-%m-%d %H:%M} UTC"
@@ -74,7 +74,7 @@ def doubts_about(certificate: x509.Certificate, now: datetime | None = None) -> 
 
 
 def is_self_signed(certificate: x509.Certificate) -> bool:
-    """Return whether clients have to be given the certificate itself, as no authority has signed it."""
+    """Return whether clients need the certificate itself, as no authority has signed it."""
     return certificate.issuer == certificate.subject
 
 
@@ -87,7 +87,7 @@ def _require_readable(path: str) -> None:
 
 
 class HandshakeFailed(ConnectionError):
-    """The client does not speak TLS, or not in a way that both sides can."""
+    """The client does not speak TLS, or no common version and cipher exists."""
 
     def __init__(self, reason: str, is_plain_http: bool = False) -> None:
         super().__init__(reason)
@@ -97,19 +97,19 @@ class HandshakeFailed(ConnectionError):
 
 
 class TlsSocket:
-    """A non-blocking socket with TLS, as far as a connection uses sockets. Threads may send while the loop receives.
+    """A non-blocking socket with TLS, with the methods that connections use. Threads may send while the loop receives.
 
-    What is encrypted and could not be sent yet is kept here: ``has_unsent``. ``send`` takes nothing until that is gone,
-    so it is never more than one portion, and answers to what the client sends (handshakes, new keys).
+    Encrypted data that could not be sent yet is kept here: ``has_unsent``. ``send`` accepts nothing until it is sent,
+    so it is at most one portion, and replies to what the client sends (handshakes, new keys).
     """
 
     def __init__(self, sock: socket.socket, context: ssl.SSLContext) -> None:
         self._socket = sock
         self._context = context
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        # OpenSSL's objects are not made for two threads at once.
+        # OpenSSL's objects are not thread-safe.
         self._lock = threading.Lock()
-        self._tls: ssl.SSLObject | None = None  # made when there is something to read: silent clients cost nothing
+        self._tls: ssl.SSLObject | None = None  # created at the first data: silent clients cost nothing
         self._unsent = b""
         self._is_finished = False
         #: Whether the handshake is complete.
@@ -117,7 +117,7 @@ class TlsSocket:
 
     @property
     def has_unsent(self) -> bool:
-        """Whether something encrypted waits until the client reads."""
+        """Return whether encrypted data waits until the client reads."""
         return bool(self._unsent or self._outgoing.pending)
 
     # -- what connections call on any socket --------------------------------------------------------------------------
@@ -139,7 +139,7 @@ class TlsSocket:
         self._socket.close()
 
     def recv(self, size: int) -> bytes:
-        """Return what the client sent; empty at its end. After ``finish`` that is not decrypted, only to be dropped.
+        """Return what the client sent; empty at its end. After ``finish`` it is not decrypted, only to be discarded.
 
         Raises BlockingIOError if there is nothing yet, HandshakeFailed, or another ConnectionError.
         """
@@ -162,9 +162,9 @@ class TlsSocket:
         return data
 
     def send(self, data: bytes) -> int:
-        """Send from the beginning of ``data``; returns how much of it is on its way.
+        """Send from the beginning of ``data``; return how many bytes were accepted.
 
-        Raises BlockingIOError if that is nothing, or a ConnectionError.
+        Raises BlockingIOError if there were none, or a ConnectionError.
         """
         taken = 0
         with memoryview(data) as view:
@@ -177,18 +177,18 @@ class TlsSocket:
     # -- TLS ----------------------------------------------------------------------------------------------------------
 
     def flush(self) -> bool:
-        """Send what waits; returns whether all is sent. Raises ConnectionError."""
+        """Send the waiting data; return whether all is sent. Raises ConnectionError."""
         with self._lock:
             return self._flush()
 
     def finish(self) -> None:
-        """Tell the client that this was all; to be flushed. Nothing can be sent after it."""
+        """Announce the end to the client; to be flushed. Nothing can be sent after it."""
         with self._lock:
             if self._is_finished:
                 return
             self._is_finished = True
             if self._tls is not None and self.is_established:
-                with suppress(ssl.SSLError):  # it would wait for the client to say the same
+                with suppress(ssl.SSLError):  # it would wait for the client's announcement
                     self._tls.unwrap()
 
     def shutdown(self, how: int) -> None:
@@ -204,7 +204,7 @@ class TlsSocket:
             self._flush()
 
     def _decrypt(self) -> bytes | None:
-        """What the client sent; None if no record is complete."""
+        """Return what the client sent; None if no record is complete."""
         if self._tls is None:
             if not self._incoming.pending:
                 return None
@@ -230,7 +230,7 @@ class TlsSocket:
                 parts.append(part)
         except ssl.SSLWantReadError:
             return b"".join(parts) or None
-        return b"".join(parts)  # the client has said that this was all
+        return b"".join(parts)  # the client has announced the end
 
     def _send_portion(self, data: memoryview) -> bool:
         with self._lock:

@@ -1,7 +1,7 @@
-"""A worker of gunicorn, for ``worker_class``.
+"""A gunicorn worker, for ``worker_class``.
 
-Of gunicorn's settings it follows ``threads``, ``worker_connections``, ``keepalive``, ``graceful_timeout``, ``timeout``,
-``max_requests`` (with its jitter), ``limit_request_line``, ``certfile`` and ``keyfile``, and all that concern processes
+It supports gunicorn's settings ``threads``, ``worker_connections``, ``keepalive``, ``graceful_timeout``, ``timeout``,
+``max_requests`` (with its jitter), ``limit_request_line``, ``certfile`` and ``keyfile``, and all settings of processes
 and listeners. There is no access log (the application logs requests), and no hook for single requests.
 """
 
@@ -22,16 +22,16 @@ from baremetal_sched.server.loop import Server
 from baremetal_sched.server.threads import RequestThreads
 from baremetal_sched.server.tls import UnusableCertificate, make_context
 
-#: Files beside connections: of databases, logs, modules, temporary ones.
+#: File descriptors besides connections: of databases, logs, modules, temporary files.
 _OTHER_FILES = 256
 
-#: Seconds in which a worker that stops still takes a request of a connection that it has kept.
+#: Seconds during which a stopping worker still accepts a request on a kept connection.
 _STOP_LINGER = 2.0
 
-#: What the master sends to make a worker end.
+#: Signals with which the master stops a worker.
 _END_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 
-#: Settings of gunicorn for TLS that have no effect here, and so are refused.
+#: gunicorn's TLS settings that are not supported, and so are refused.
 _NOT_FOLLOWED = ("ssl_version", "cert_reqs", "ca_certs", "ciphers")
 
 
@@ -40,7 +40,7 @@ class Worker(BaseWorker):  # type: ignore[misc]
 
     @classmethod
     def check_config(cls, cfg: Any, log: Any) -> None:
-        """Called by gunicorn at its start. Raises SystemExit if the worker cannot do what is asked for."""
+        """Called by gunicorn at its start. Raises SystemExit for settings that the worker does not support."""
         for name in _NOT_FOLLOWED:
             if cfg.is_ssl and cfg.settings[name].get() != cfg.settings[name].default:
                 log.error("This worker does not follow %s: put a proxy in front of it if TLS needs that.", name)
@@ -54,8 +54,8 @@ class Worker(BaseWorker):  # type: ignore[misc]
     def __init__(self, *args: Any, **options: Any) -> None:
         """Called by the master right before it forks.
 
-        Until the new process has handlers of its own it has the master's, which would only note a signal for a master
-        that is not there. So a signal that comes so early waits.
+        Until the new process has its own handlers it has the master's, which would only record a signal for a master
+        that is not there. So early signals are blocked.
         """
         super().__init__(*args, **options)
         signal.pthread_sigmask(signal.SIG_BLOCK, _END_SIGNALS)
@@ -72,7 +72,7 @@ class Worker(BaseWorker):  # type: ignore[misc]
         super().init_process()
 
     def run(self) -> None:
-        """Serve until told to stop; then finish what is under way."""
+        """Serve until told to stop; then finish the requests in progress."""
         server = self._make_server()
         server.watch(self.PIPE[0])  # written to by signals
         server.accept_connections(True)
@@ -100,7 +100,8 @@ class Worker(BaseWorker):  # type: ignore[misc]
         return Server(self.wsgi, listeners, threads, limits, self.cfg.workers > 1, tls=_make_context(self.cfg))
 
     def _stop(self, server: Server) -> None:
-        """Accept no more; let requests finish, and idle connections wait a moment for one that is on its way."""
+        """Stop accepting connections; let requests finish, and idle connections wait a moment for a request on its
+        way."""
         server.accept_connections(False)
         server.is_stopping = True
         now = time.monotonic()
@@ -117,20 +118,20 @@ def _accept_end_signals() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _END_SIGNALS)
 
 
-# The master has no hook after it has forked.
+# The master has no hook after the fork.
 os.register_at_fork(after_in_parent=_accept_end_signals)
 
 
 def _make_context(cfg: Any) -> ssl.SSLContext | None:
-    """Return what TLS needs, read from its files; None without TLS. Raises UnusableCertificate."""
+    """Return the TLS context from its files; None without TLS. Raises UnusableCertificate."""
     if not cfg.is_ssl:
         return None
-    # One file may have both.
+    # One file may contain both.
     return make_context(cfg.certfile or cfg.keyfile, cfg.keyfile or cfg.certfile)
 
 
 def _connections(wanted: int) -> int:
-    """Return how many connections there may be, having raised the limit of open files if that is needed."""
+    """Return the maximum number of connections; raises the limit of open files if necessary."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < wanted + _OTHER_FILES:
         soft = wanted + _OTHER_FILES if hard == resource.RLIM_INFINITY else min(hard, wanted + _OTHER_FILES)
