@@ -82,7 +82,7 @@ def test_check_counts_what_belongs_to_no_project(service: Service, configuration
     result = _run("check", "--config-file", str(configuration))
     assert result.exit_code == 0
     assert result.output.splitlines() == [
-        "Nodes without an owner, which only the system's callers see: 1",
+        "Nodes without an owner, visible only to system-scoped callers: 1",
         "Allocations without an owner, visible only to system-scoped callers: 1",
         "ok",
     ]

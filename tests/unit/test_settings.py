@@ -92,7 +92,7 @@ def test_every_slip_is_named_at_once(tmp_path: Path) -> None:
         ("OS_DATABSE__CONNECTION", "no group [databse]. Did you mean [database]?"),
         ("OS_DATABASE__CONECTION", "no option conection in [database]. Did you mean connection?"),
         ("OS_DATABASE___CONNECTION", "no option _connection in [database]. Did you mean connection?"),
-        ("OS_database__CONNECTION", "is not read: OS_DATABASE__CONNECTION has to be in capitals."),
+        ("OS_database__CONNECTION", "is not read: OS_DATABASE__CONNECTION must be in capitals."),
         ("os_api__max_limit", "is not read: OS_API__MAX_LIMIT must be in capitals."),
     ],
 )

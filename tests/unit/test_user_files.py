@@ -110,11 +110,11 @@ def test_roles() -> None:
         ("a: admin", "a: a user has project_id, roles, system_scope, and nothing else"),
         ("a: {role: [admin]}", "and nothing else"),
         ("a: {roles: admin}", "a: roles has to be a list"),
-        ("a: {roles: [1]}", "a: a role has to be text"),
+        ("a: {roles: [1]}", "a: a role must be a string"),
         ("a: {project_id: 123}", "a: project_id must be a string, in quotation marks if it looks like a number: 123"),
         ("a: {system_scope: some}", "a: system_scope can only be all"),
         ("a: {project_id: p, system_scope: all}", "a: project_id and system_scope cannot be combined"),
-        ("1: {}", "the name of a user has to be text"),
+        ("1: {}", "the name of a user must be a string"),
     ],
 )
 def test_roles_that_are_refused(text: str, reason: str) -> None:

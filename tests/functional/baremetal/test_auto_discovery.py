@@ -160,5 +160,5 @@ def test_nobody_is_told_why_a_machine_is_not_enrolled(database_url: str) -> None
 
 
 def test_a_driver_is_needed() -> None:
-    with pytest.raises(cfg.Error, match="driver has to be set"):
+    with pytest.raises(cfg.Error, match="driver must be set"):
         load(overrides={"auto_discovery": {"enabled": True}})
