@@ -6,6 +6,7 @@ from typing import TypeVar
 import orjson
 from sqlalchemy import Column, Connection
 
+from baremetal_sched.db.models import ResourceClass
 from baremetal_sched.placement import name_memory, trait_ids
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.candidates.request.resolve import TREES_SINCE
@@ -90,7 +91,7 @@ class _Parts:
     def __init__(self, connection: Connection, requested: set[str], version: int) -> None:
         self._requested = requested
         self._version = version
-        self._classes = names_of_classes(connection, ())
+        self._classes: Mapping[int, str] = name_memory.of(connection).names[ResourceClass]
         # Traits by the text of their ids, which saves making numbers of thousands of them.
         self._quoted = name_memory.of(connection).quoted_traits
         self._looked_up = False
