@@ -125,6 +125,12 @@ def _json(document: dict[str, Any]) -> str:
 def seed(store: Store, fleet: Fleet) -> None:
     """Write the nodes, their providers as ``projection`` makes them, and a conductor a group that does not die."""
     class_ids, trait_ids = _names(store)
+    with store.without_indexes("nodes", "node_traits", "resource_providers", "provider_traits", "inventories"):
+        _load(store, fleet, class_ids, trait_ids)
+    store.analyze()
+
+
+def _load(store: Store, fleet: Fleet, class_ids: dict[str, int], trait_ids: list[int]) -> None:
     nodes = (_node(machine) for machine in fleet.machines())
     first = next(nodes)
     store.load("nodes", ", ".join(first), (tuple(row.values()) for row in chain([first], nodes)))
@@ -159,7 +165,6 @@ def seed(store: Store, fleet: Fleet) -> None:
             for held, used in [(int(_is_withheld(machine)), int(machine.condition.claimed))]
         ),
     )
-    store.analyze()
 
 
 def _is_withheld(machine: Machine) -> bool:

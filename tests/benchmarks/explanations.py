@@ -2,10 +2,12 @@
 
 A fleet in a database of its own (``bench_explanations``, dropped afterwards), and one worker of gunicorn for candidates
 beside two for explanations. Times are those of the client, in milliseconds; on a busy machine the best says most.
+Limits are those for a million nodes.
 """
 
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -63,15 +65,33 @@ CASES: dict[str, Request] = {
 }
 
 
+#: Milliseconds that some of these may take with a million nodes, at best.
+LIMITS = {
+    "explain a class, 2 traits": 1000,
+    "explain a class, 10 traits": 1000,
+    "explain two classes (all nodes), 2 traits": 3000,
+    "explain an allocation, 2 traits": 1000,
+    "explain a server": 3000,
+    "capacity by class and group": 1000,
+    "capacity by class": 1000,
+}
+
+
 def measure(ask: Callable[[], float], times: int) -> list[float]:
     """Return the milliseconds of each of so many requests, sorted."""
     return sorted(ask() * 1000 for _ in range(times))
 
 
-def line(title: str, taken: list[float]) -> str:
+def p95_of(taken: list[float]) -> float:
+    """Return the 95th percentile of times that are sorted."""
+    return taken[-(-95 * len(taken) // 100) - 1]
+
+
+def line(title: str, taken: list[float], limit: float | None = None) -> str:
     """Return a line of the table."""
-    p95 = taken[-(-95 * len(taken) // 100) - 1]
-    return f"  {title:48} best {taken[0]:9.1f}  p50 {median(taken):9.1f}  p95 {p95:9.1f}  ({len(taken)})"
+    figures = f"best {taken[0]:9.1f}  p50 {median(taken):9.1f}  p95 {p95_of(taken):9.1f}  ({len(taken)})"
+    verdict = "" if limit is None else f"  limit {limit:g}: {'met' if taken[0] <= limit else 'missed'}"
+    return f"  {title:48} {figures}{verdict}"
 
 
 def asking(client: Client, request: Request) -> Callable[[], float]:
@@ -101,33 +121,53 @@ def explaining(client: Client, at_once: int) -> Iterator[list[int]]:
             thread.join()
 
 
-def run(store: Store, nodes: int, traits: int, times: int, folder: Path) -> None:
-    """Fill the database, measure, and print what was measured."""
+def fill(store: Store, nodes: int, traits: int) -> None:
+    """Make the database, and write the fleet into it."""
+    started = time.monotonic()
     store.create()
     servers.make_schema_of_ours(store)
     seed(store, Fleet(nodes, traits))
-    print(f"{store.version()}: {nodes} nodes, {traits} traits each, {len(CLASSES)} classes, {len(GROUPS)} groups")
+    print(f"{store.version()}: filled in {time.monotonic() - started:.0f} s", flush=True)
+
+
+def run(store: Store, times: int, only: str, folder: Path) -> None:
+    """Measure, and print what was measured."""
+    ((nodes,),) = store.rows("SELECT count(*) FROM nodes")
+    print(f"{store.version()}: {nodes} nodes, {len(CLASSES)} classes, {len(GROUPS)} groups")
     with ExitStack() as stack:
         explained, searched = (stack.enter_context(_served(store, folder, name)) for name in ("explain", "search"))
         for title, request in CASES.items():
+            if only not in title:
+                continue
             try:
                 measure(asking(explained, request), 1)
-                print(line(title, measure(asking(explained, request), times)), flush=True)
+                taken = measure(asking(explained, request), times)
+                print(line(title, taken, LIMITS.get(title)), flush=True)
             except Failed as error:
                 print(f"  {title:48} {error}", flush=True)
-        ask = asking(searched, CANDIDATES)
-        measure(ask, 50)
-        for at_once in (0, 1, 2, 0):
-            with explaining(explained, at_once) as statuses:
-                print(line(f"candidates, {at_once} explanations at once", measure(ask, 300)), flush=True)
-            if statuses:
-                print(f"    {len(statuses)} explanations, of which {statuses.count(200)} were answered")
+        if only in "candidates":
+            _beside(explained, searched)
+
+
+def _beside(explained: Client, searched: Client) -> None:
+    """Candidates alone, beside one explanation after the other, beside two at once, and alone again."""
+    ask = asking(searched, CANDIDATES)
+    measure(ask, 50)
+    alone = 0.0
+    for at_once in (0, 1, 2, 0):
+        with explaining(explained, at_once) as statuses:
+            taken = measure(ask, 300)
+        alone = alone or p95_of(taken)
+        print(line(f"candidates, {at_once} explanations at once", taken), flush=True)
+        if statuses:
+            print(f"    {len(statuses)} explanations, of which {statuses.count(200)} were answered;", end=" ")
+            print(f"p95 {p95_of(taken) / alone - 1:+.0%}, limit +10%", flush=True)
 
 
 @contextmanager
 def _served(store: Store, folder: Path, name: str) -> Iterator[Client]:
     own = folder / name
-    own.mkdir()
+    own.mkdir(exist_ok=True)
     server = servers.ours(store, own, "", {"OpenStack-API-Version": "placement 1.36"})
     server.workers = 2 if name == "explain" else 1
     with server:
@@ -136,18 +176,38 @@ def _served(store: Store, folder: Path, name: str) -> Iterator[Client]:
 
 @click.command(help=__doc__)
 @click.option("--database", "kinds", multiple=True, default=tuple(DEFAULT_URLS), show_default=True)
+@click.option("--url", help="Of the server, with one --database only.")
 @click.option("--nodes", default=20_000, show_default=True)
 @click.option("--traits", default=20, show_default=True, help="Of each node; 5 are enough for a million.")
 @click.option("--times", default=10, show_default=True, help="How often each request is sent.")
-@click.option("--keep", is_flag=True, help="Leave the databases behind.")
-def main(kinds: tuple[str, ...], nodes: int, traits: int, times: int, keep: bool) -> None:
+@click.option("--only", default="", help="Only cases with this in their title.")
+@click.option("--folder", type=click.Path(file_okay=False, path_type=Path), help="For logs, and the file of SQLite.")
+@click.option("--keep", is_flag=True, help="Leave the databases behind; SQLite's only if there is a --folder.")
+@click.option("--kept", is_flag=True, help="Measure the databases that --keep left behind, and leave them.")
+def main(
+    kinds: tuple[str, ...],
+    url: str | None,
+    nodes: int,
+    traits: int,
+    times: int,
+    only: str,
+    folder: Path | None,
+    keep: bool,
+    kept: bool,
+) -> None:
+    if url and len(kinds) != 1:
+        raise click.UsageError("--url goes with one --database.")
     for kind in kinds:
         with tempfile.TemporaryDirectory() as name:
-            store = Store(kind, DEFAULT_URLS[kind], "bench_explanations", Path(name))
+            own = folder or Path(name)
+            own.mkdir(parents=True, exist_ok=True)
+            store = Store(kind, url or DEFAULT_URLS[kind], "bench_explanations", own)
             try:
-                run(store, nodes, traits, times, Path(name))
+                if not kept:
+                    fill(store, nodes, traits)
+                run(store, times, only, own)
             finally:
-                if not keep:
+                if not keep and not kept:
                     store.drop()
 
 
