@@ -54,6 +54,17 @@ def test_what_fails_for_another_reason_is_not_said_to_be_slow(database: Database
         database.read(work)
 
 
+def test_a_connection_that_was_cut_is_left_alone(database: Database) -> None:
+    def work(session: Session) -> None:
+        with limited(session, 5):
+            session.connection().invalidate()
+            raise ExplanationTookTooLong(seconds="5")
+
+    with pytest.raises(ExplanationTookTooLong):
+        database.read(work)
+    assert database.read(lambda session: session.scalar(text("SELECT 1"))) == 1
+
+
 def test_no_limit(database: Database) -> None:
     def work(session: Session) -> int:
         with limited(session, 0):

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, PendingRollbackError
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db import deadline
@@ -67,7 +67,7 @@ def limited(session: Session, seconds: float, *, cuts: bool = True) -> Iterator[
         raise ExplanationTookTooLong(seconds=f"{seconds:.3g}") from error
     finally:
         # A connection that was cut is not used again.
-        with suppress(DBAPIError):
+        with suppress(DBAPIError, PendingRollbackError):
             _reset(connection, before)
 
 
