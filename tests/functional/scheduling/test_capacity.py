@@ -1,7 +1,14 @@
 """Capacity: how many machines are free, and why the others are not."""
 
+from collections import Counter
 from typing import Any
 
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.matching.reasons import reason, with_provider
+from baremetal_sched.db.models import Inventory, Node, ResourceProvider, table_of
+from baremetal_sched.scheduling.capacity import COLUMNS
 from tests.service import Service
 
 CONSUMER = "cccccccc-0000-4000-8000-000000000001"
@@ -101,6 +108,64 @@ def one_statement(service: Service) -> None:
     with service.statements() as statements:
         capacity(service, "group_by=resource_class,trait:CUSTOM_A&at_least=2&traits-any=CUSTOM_A,CUSTOM_B")
     assert len(statements) == 1
+
+
+HELD: dict[str, dict[str, Any]] = {
+    "fit": {},
+    "cleaning": {"provision_state": "clean wait"},
+    "broken": {"maintenance": True},
+    "dark": {"power_state": None},
+    "part": {"parent_node": CONSUMER},
+    "plain": {"resource_class": None},
+    "worst": {"provision_state": "active", "maintenance": True, "power_state": "error", "parent_node": CONSUMER},
+}
+
+
+#: What is changed behind the back of the node, by the row of its provider.
+CHANGES: dict[str, Any] = {
+    "claimed": lambda row_id: update(Inventory).where(Inventory.provider_id == row_id).values(used=1),
+    "changed": lambda row_id: update(Inventory).where(Inventory.provider_id == row_id).values(reserved=1, capacity=0),
+    "held": lambda row_id: update(ResourceProvider).where(ResourceProvider.id == row_id).values(holder=CONSUMER),
+    "alone": lambda row_id: update(ResourceProvider).where(ResourceProvider.id == row_id).values(mirrored_class_id=0),
+}
+
+
+def of_all_sorts(service: Service) -> None:
+    """Machines held back for each reason: as such, with an instance, claimed, held by a tree, and changed directly."""
+    for place, (name, columns) in enumerate(HELD.items()):
+        owner = f"owner-{place % 2}"
+        service.set_columns(service.add_node(name), owner=owner, **columns)
+        used = service.add_node(f"{name}-used")
+        service.set_columns(used, owner=owner, instance_uuid=used, **columns)
+        for more, change in CHANGES.items():
+            uuid = service.add_node(f"{name}-{more}")
+            service.set_columns(uuid, owner=owner, **columns)
+            service.database.write(lambda session, uuid=uuid, change=change: change_provider(session, uuid, change))
+
+
+def change_provider(session: Session, uuid: str, change: Any) -> None:
+    row_id = session.scalar(select(ResourceProvider.id).where(ResourceProvider.uuid == uuid))
+    session.execute(change(row_id))
+
+
+def test_each_node_is_counted_for_its_reason(service: Service) -> None:
+    service.add_conductor("c1")
+    of_all_sorts(service)
+    for keys in [], ["resource_class", "conductor_group"], ["owner"], ["owner", "resource_class"]:
+        rows = reasons(service, keys)
+        assert {"resource provider", "allocated", "clean wait", "maintenance", None} < {row[0] for row in rows}
+        found: Counter[Any] = Counter()
+        for each in capacity(service, f"group_by={','.join(keys)}" if keys else ""):
+            values = [each[key] for key in keys]
+            for why, number in (each["unavailable"] | {"allocated": each["allocated"], None: each["free"]}).items():
+                found[(why, *values)] += number
+        assert +found == Counter(rows), keys
+
+
+def reasons(service: Service, keys: list[str]) -> list[Any]:
+    """Why each node is not free, as pages and explanations tell it, with its keys."""
+    query = select(reason(), *(COLUMNS[key] for key in keys)).select_from(with_provider(table_of(Node)))
+    return service.database.read(lambda session: [tuple(row) for row in session.execute(query)])
 
 
 REFUSED = [
