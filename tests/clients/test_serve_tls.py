@@ -25,7 +25,9 @@ def test_the_openstack_client(tmp_path: Path) -> None:
         assert url.startswith("https://127.0.0.1:")
         variables = variables_in(running.output)
         assert variables["OS_CACERT"] == str(files.certificate)
-        assert all(value.startswith(url) for name, value in variables.items() if "ENDPOINT" in name)
+        endpoints = [value for name, value in variables.items() if "ENDPOINT" in name]
+        assert endpoints
+        assert all(value.startswith(url) for value in endpoints)
         openstack = OpenStack(home, variables)
         openstack("baremetal node create --driver fake-hardware --name n1 -f json")
         assert openstack("baremetal node show n1 -f json")["driver"] == "fake-hardware"

@@ -72,6 +72,7 @@ def test_a_field_is_hidden_in_sql_where_python_says_so(
     restriction = Restriction("last_error", as_owner, as_lessee)
     shown = restriction.expression(Node.last_error.expression)
     rows = session.execute(select(Node.owner, Node.lessee, shown), {PROJECT: project}).all()
+    assert len(rows) == len(PROJECTS) ** 2
     for owner, lessee, text in rows:
         hidden = restriction.hides(owner, lessee, project)
         assert text == (REPLACEMENTS["last_error"] if hidden else "!"), (owner, lessee)

@@ -107,7 +107,9 @@ def test_commands_are_in_the_readme(command: str) -> None:
 
 
 def test_variables_of_the_environment_name_options() -> None:
-    for group, option in re.findall(r"OS_([A-Z_]+?)__([A-Z_]+)", README + CONTRIBUTING + CONFIGURATION):
+    named = re.findall(r"OS_([A-Z_]+?)__([A-Z_]+)", README + CONTRIBUTING + CONFIGURATION)
+    assert named
+    for group, option in named:
         assert option.lower() in {known.dest for known in OPTIONS[group if group == "DEFAULT" else group.lower()]}
 
 
@@ -121,7 +123,9 @@ def test_links_lead_to_files(page: str) -> None:
 
 @pytest.mark.parametrize("page", sorted(_PAGES))
 def test_folders_exist(page: str) -> None:
-    for path in re.findall(r"`((?:baremetal_sched|tests|migrations|api-ref|\.ci)/[\w./-]*)`", _PAGES[page]):
+    paths = re.findall(r"`((?:baremetal_sched|tests|migrations|api-ref|\.ci)/[\w./-]*)`", _PAGES[page])
+    assert paths
+    for path in paths:
         assert (ROOT / path).exists(), path
 
 

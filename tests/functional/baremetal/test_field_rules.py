@@ -53,6 +53,8 @@ def test_lessee_may_not_change_what_is_the_owners(secured: Service, field: str, 
 @pytest.mark.parametrize(("field", "value"), [("extra/rack", "7"), ("description", "mine"), ("instance_info/a", "b")])
 def test_lessee_changes_what_needs_no_owner(secured: Service, field: str, value: str) -> None:
     as_project(secured, "tenants", MANAGERS, "PATCH", "/nodes/owned", change(field, value))
+    document, _, member = field.partition("/")
+    assert secured.node("owned")[document] == ({member: value} if member else value)
 
 
 def test_every_field_that_can_be_changed_is_refused_to_readers(secured: Service) -> None:

@@ -103,6 +103,7 @@ def test_a_prefix_of_a_proxy_is_in_every_link(database_url: str) -> None:
     trusted = {"enable_proxy_headers_parsing": True}
     with Service(database_url, oslo_middleware=trusted, api={"auth_strategy": "noauth2"}) as service:
         document = look(service, **{"X-Forwarded-Prefix": "/metal"}, **ADMIN)
+        assert "/metal/ui/nodes" in document.links()
         assert all(link.startswith(("/metal/ui/", "#")) for link in document.links())
 
 

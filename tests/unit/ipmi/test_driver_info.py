@@ -6,6 +6,7 @@ import pytest
 
 from baremetal_sched.drivers.ipmi.driver_info import PROPERTIES, Target
 from baremetal_sched.errors import InvalidValue
+from tests.recorder import Recorder
 from tests.unit.ipmi.machines import machine
 
 ADDRESS = {"ipmi_address": "10.0.0.1"}
@@ -96,5 +97,10 @@ def test_what_is_refused_and_by_which_name(info: dict[str, Any], said: str) -> N
     assert "Secret" not in str(error.value)
 
 
-def test_all_names_have_a_description() -> None:
-    assert all(text.endswith(".") for text in PROPERTIES.values())
+def test_each_property_that_is_read_is_described_and_no_other() -> None:
+    bridged = {**ADDRESS, **BRIDGE, "ipmi_bridging": "dual", "ipmi_transit_channel": 0, "ipmi_transit_address": 255}
+    info = Recorder(bridged)
+    known = machine(bridged)
+    known.driver_info = info
+    Target.of(known)
+    assert info.read == set(PROPERTIES)
