@@ -1,10 +1,15 @@
 """How the API reference is built: ``sphinx-build -W -b html api-ref OUTPUT`` (extra ``docs``)."""
 
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+
 project = "baremetal-sched"
 author = "the baremetal-sched authors"
 copyright = "the baremetal-sched authors, Apache License 2.0"
 
-extensions = ["os_api_ref"]
+extensions = ["os_api_ref", "operations"]
 exclude_patterns = ["_build"]
 highlight_language = "none"
 
