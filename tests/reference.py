@@ -30,7 +30,7 @@ ROUTES = [
 
 PARAMETERS = re.compile(r"^\.\. rest_parameters:: (\S+)\n\n((?:   - .+\n)+)", re.MULTILINE)
 STATUS_LINE = re.compile(r"^   - (\d{3})(?:: (\w+))?$", re.MULTILINE)
-_METHOD = re.compile(r"^\.\. rest_method:: (\S+) (\S+)(?:\n   min_version: \d\.(\d+))?", re.MULTILINE)
+METHOD = re.compile(r"^\.\. rest_method:: (\S+) (\S+)(?:\n   min_version: \d\.(\d+))?", re.MULTILINE)
 
 Entries = dict[str, Mapping[str, Any]]
 
@@ -53,7 +53,7 @@ class Page:
     def __init__(self, path: Path) -> None:
         self.text = path.read_text()
         self.methods: dict[tuple[str, str], Method] = {}
-        starts = [*_METHOD.finditer(self.text)]
+        starts = [*METHOD.finditer(self.text)]
         for start, following in zip_longest(starts, starts[1:]):
             text = self.text[start.start() : following and following.start()]
             section = Method(int(start[3]) if start[3] else None)
@@ -83,6 +83,12 @@ def entries(file: Path) -> Any:
 def shape(path: str) -> str:
     """A path with ``{}`` for each parameter."""
     return re.sub(r"<\w+>|\{\w+\}", "{}", path)
+
+
+def example_name(method: str, path: str) -> str:
+    """The name of the example of a method: ``put-nodes-ident-traits`` for ``PUT /v1/nodes/{ident}/traits``."""
+    words = re.sub(r"^/v\d[\d.]*/", "/", path).replace("{", "").replace("}", "").strip("/").split("/")
+    return "-".join([method.lower(), *(words if words != [""] else ["root"])])
 
 
 @cache
