@@ -44,7 +44,8 @@ def test_examples_are_what_is_answered(database_url: str, api: str, monkeypatch:
     for name, method in vars(baremetal_hardware.Controller).items():
         if not name.startswith("__"):
             monkeypatch.setattr(FakeManagement, name, method)
-    with Service(database_url) as service:
+    # The conductor says once that it lives.
+    with Service(database_url, conductor={"heartbeat_timeout": 3600}) as service:
         service.add_conductor("conductor-1")
         teller = Storyteller(service, api)
         for tell in STORIES[api]:
