@@ -99,9 +99,14 @@ def require_accepted(node: Node, verb: str | None) -> None:
 
 
 def _refused(node: Node, verb: str | None) -> VerbRefused:
-    verbs = state_machine.verbs_of(node.provision_state)
+    verbs = [_action(each) for each in state_machine.verbs_of(node.provision_state)]
     possible = f"Possible now: {', '.join(verbs)}." if verbs else "Nothing is possible until a conductor has finished."
-    return VerbRefused(verb=verb, node=node.uuid, state=node.provision_state, possible=possible)
+    return VerbRefused(verb=_action(verb), node=node.uuid, state=node.provision_state, possible=possible)
+
+
+def _action(verb: str | None) -> str:
+    """Return what messages call the verb: clients deploy a node with the target ``active``."""
+    return "deploy" if verb == "active" else str(verb)
 
 
 def request(session: Session, node: Node, order: Order, membership: Membership, settings: Settings) -> None:

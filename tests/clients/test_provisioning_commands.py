@@ -184,7 +184,7 @@ def test_maintenance_and_validate(site: Site) -> None:
 
 #: Commands that are refused, and words of the refusal.
 REFUSALS = {
-    "deploy refuses": '"active" can not be performed on node',
+    "deploy refuses": '"deploy" can not be performed on node',
     "clean refuses --clean-steps unknown.json": "cooking",
     "boot device set refuses wanboot": "wanboot",
     "power on nobody": "Node nobody could not be found",

@@ -40,6 +40,8 @@ def test_406_names_the_microversion_that_is_needed(
 def test_a_verb_that_is_refused_is_answered_with_those_that_are_possible(service: Service) -> None:
     uuid = enrol(service)
     assert fault(ask(service, "bogus", status=400)).endswith('state "enroll". Possible now: manage.')
+    put_into(service, uuid, "available")
+    assert "Possible now: deploy, " in fault(ask(service, "provide", status=400))
     put_into(service, uuid, "active")
     assert "Possible now: deleted, rebuild, rescue, service." in fault(ask(service, "provide", status=400))
     put_into(service, uuid, "cleaning")

@@ -20,7 +20,8 @@ def test_every_verb_that_a_state_does_not_take(service: Service, uuid: str) -> N
         put_into(service, uuid, state, reservation=None)
         refused = [verb for verb, known in VERBS.items() if known.event not in events]
         for verb in (*refused, "bogus", "", None):
-            message = f'The requested action "{verb}" can not be performed on node "{uuid}" while it is in state'
+            action = "deploy" if verb == "active" else verb
+            message = f'The requested action "{action}" can not be performed on node "{uuid}" while it is in state'
             assert fault(ask(service, verb, status=400)).startswith(f'{message} "{state}". ')
         put_into(service, uuid, state, reservation="c1")
         assert "locked by host c1" in fault(ask(service, refused[0], status=409))
