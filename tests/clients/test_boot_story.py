@@ -140,7 +140,7 @@ def test_a_flavor_and_an_image_choose_the_machine(openstack: OpenStack, tmp_path
     # Every machine that fits has a server, or what is asked for is known to nobody.
     message = boot_in_vain(openstack, "s3", "bm.gold", "anywhere")
     assert message == (
-        "No valid host was found. No node that matches is free: of 2 nodes, 2 are in use by instances; 1 would match "
+        "No valid host was found. No node that matches is free. Of 2 nodes, 2 are in use by instances; 1 would match "
         "if nodes that lack HW_CPU_X86_VMX were accepted."
     )
     openstack.batch(flavor("bm.silver", resources__CUSTOM_SILVER="1"))
@@ -192,7 +192,7 @@ def test_a_flavor_of_children_boots_once_a_machine(openstack: OpenStack, tmp_pat
         **{card: {"CUSTOM_FPGA_X": 1} for card in cards.values()},
     }
     assert boot_in_vain(openstack, "s3", "bm.fpga", "any") == (
-        "No valid host was found. No node that matches is free: of 2 nodes, 2 are in use by instances."
+        "No valid host was found. No node that matches is free. Of 2 nodes, 2 are in use by instances."
     )
 
 

@@ -63,6 +63,6 @@ def test_the_tour(tmp_path: Path) -> None:
     assert (first["status"], second["status"]) == ("ACTIVE", "ERROR")
     assert first["image"].startswith("debian (")
     assert second["fault"]["message"] == (
-        "No valid host was found. No node that matches is free: of 1 node, 1 is in use by an instance."
+        "No valid host was found. No node that matches is free. Of 1 node, 1 is in use by an instance."
     )
     assert "CUSTOM_TPM" in shown["openstack server rebuild s1"]

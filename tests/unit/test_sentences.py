@@ -32,24 +32,24 @@ IN_USE = INSTANCE.id
         ([], 1, "There are no nodes."),
         ([""], 1, "1 of 1 node matches."),
         (["", "", LACKS], 1, "2 of 3 nodes match."),
-        (["", LACKS], 2, "Only 1 node can be had: of 2 nodes, 1 lacks CUSTOM_NVME; 2 would match if nodes that lack "
+        (["", LACKS], 2, "Only 1 node can be had. Of 2 nodes, 1 lacks CUSTOM_NVME; 2 would match if nodes that lack "
                          "CUSTOM_NVME were accepted."),
         ([""], 2, "Only 1 node can be had."),
         # Each machine counts for the first condition that it fails, and the two strongest are named.
         ([f"{GOLD.id} {LACKS}", GOLD.id, LACKS, LACKS, HAS_OLD], 1,
-         "No node matches: of 5 nodes, 2 are not of resource class gold, 2 lack CUSTOM_NVME and 1 fails other "
+         "No node matches. Of 5 nodes, 2 are not of resource class gold, 2 lack CUSTOM_NVME and 1 fails other "
          "conditions; 2 would match if nodes that lack CUSTOM_NVME were accepted."),
         ([f"{LACKS} {HAS_OLD}"], 1,
-         "No node matches: of 1 node, 1 lacks CUSTOM_NVME; 1 would match if nodes that lack CUSTOM_NVME or have "
+         "No node matches. Of 1 node, 1 lacks CUSTOM_NVME; 1 would match if nodes that lack CUSTOM_NVME or have "
          "CUSTOM_OLD were accepted."),
         ([f"{GOLD.id} {LACKS} {HAS_OLD}"], 1,
-         "No node matches: of 1 node, 1 is not of resource class gold; 1 would match without 3 of the conditions."),
+         "No node matches. Of 1 node, 1 is not of resource class gold; 1 would match without 3 of the conditions."),
         # Of those that match otherwise it counts what holds them back. What does not count is not counted.
         ([IN_USE, f"{IN_USE} {MAINTAINED}", LACKS, f"{LACKS} {IN_USE}", f"{IN_USE} {LOCK}"], 1,
-         "No node that matches is free: of 3 nodes, 1 is in maintenance and 2 are in use by instances; 1 would match "
+         "No node that matches is free. Of 3 nodes, 1 is in maintenance and 2 are in use by instances; 1 would match "
          "if nodes that lack CUSTOM_NVME were accepted."),
         ([SERVED.id, SERVED.id, IN_USE], 1,
-         "No node that matches can be used: of 3 nodes, 1 is in use by an instance and 2 have no live conductor."),
+         "No node that matches can be used. Of 3 nodes, 1 is in use by an instance and 2 have no live conductor."),
     ],
     ids=[str(number) for number in range(10)],
 )  # fmt: skip
@@ -59,14 +59,14 @@ def test_sentences(machines: list[str], wanted: int, said: str) -> None:
 
 def test_what_the_machines_are() -> None:
     found = of(ALL, *[LACKS] * 1200)
-    assert "of 1,200 nodes that the project may use, 1,200 lack" in sentence(found, of_project=True)
-    assert "of 1,200 of 1,000,000 nodes that were looked at, 1,200 lack" in sentence(found, of_all=10**6)
+    assert "Of 1,200 nodes that the project may use, 1,200 lack" in sentence(found, of_project=True)
+    assert "Of 1,200 of 1,000,000 nodes that were looked at, 1,200 lack" in sentence(found, of_all=10**6)
     assert sentence(of(ALL), of_project=True) == "There are no nodes that the project may use."
     assert sentence(found, {"CUSTOM_NVME": "CUSTOM_NVM"}).endswith("; did you mean CUSTOM_NVM instead of CUSTOM_NVME?")
 
 
 def test_several_parts() -> None:
-    assert together(1) == "No node matches: 1 node meets each of the conditions, but not all of them together."
+    assert together(1) == "No node matches. 1 node meets each of the conditions, but not all of them together."
     assert "2,000 nodes meet" in together(2000)
     assert of_parts("short", 3, {}) == "Only 3 can be had."
     assert of_parts("fits", 3, {}) == "3 can be had."

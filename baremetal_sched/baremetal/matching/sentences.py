@@ -45,7 +45,7 @@ def sentence(
 def together(nodes: int) -> str:
     """Return the sentence about machines each of which meets each condition, and not all of them together."""
     count = "1 node meets" if nodes == 1 else f"{nodes:,} nodes meet"
-    return f"No node matches: {count} each of the conditions, but not all of them together."
+    return f"No node matches. {count} each of the conditions, but not all of them together."
 
 
 def of_parts(verdict: str, fitting: int, unmet: Mapping[str, str]) -> str:
@@ -91,12 +91,12 @@ def _verdict(found: Analysis, machines: str) -> str:
             return f"{found.fitting:,} of {machines} {'matches' if found.fitting == 1 else 'match'}"
         case Verdict.SHORT:
             begin = f"Only {_counted(found.fitting)} can be had"
-            return f"{begin}: of {machines}, {_conditions(found)}" if found.decisive else begin
+            return f"{begin}. Of {machines}, {_conditions(found)}" if found.decisive else begin
         case Verdict.BUSY:
-            return f"No node that matches is free: of {_counted(found.among)}, {_conditions(found)}"
+            return f"No node that matches is free. Of {_counted(found.among)}, {_conditions(found)}"
         case Verdict.UNSERVED:
-            return f"No node that matches can be used: of {_counted(found.among)}, {_conditions(found)}"
-    return f"No node matches: of {machines}, {_conditions(found)}"
+            return f"No node that matches can be used. Of {_counted(found.among)}, {_conditions(found)}"
+    return f"No node matches. Of {machines}, {_conditions(found)}"
 
 
 def _conditions(found: Analysis) -> str:

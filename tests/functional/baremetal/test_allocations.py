@@ -129,7 +129,7 @@ def test_only_free_nodes_of_the_class(service: Service, columns: dict[str, Any],
     failed = allocate(service)
     assert failed["state"] == "error"
     verdict = "No node matches" if "resource_class" in columns else "No node that matches is free"
-    assert failed["last_error"] == f"Failed to process allocation {failed['uuid']}: {verdict}: of 1 node, {why}"
+    assert failed["last_error"] == f"Failed to process allocation {failed['uuid']}: {verdict}. Of 1 node, {why}"
 
 
 def test_traits_required_forbidden_and_any_of(service: Service) -> None:
@@ -143,7 +143,7 @@ def test_traits_required_forbidden_and_any_of(service: Service) -> None:
     assert service.node(good)["instance_info"]["traits"] == ["CUSTOM_A", "CUSTOM_B"]
     failed = allocate(service, traits=entries)
     assert failed["last_error"] == (
-        f"Failed to process allocation {failed['uuid']}: No node that matches is free: of 1 node, 1 is in use by an "
+        f"Failed to process allocation {failed['uuid']}: No node that matches is free. Of 1 node, 1 is in use by an "
         "instance; 1 would match if nodes that have CUSTOM_BAD were accepted."
     )
     assert {allocate(service, traits=["!CUSTOM_C"])["node_uuid"] for _ in range(2)} == {plain, bad}
@@ -157,13 +157,13 @@ def test_last_error_counts_what_each_condition_removed(service: Service) -> None
     service.add_node("stranger")
     failed = allocate(service, owner="p1", traits=["CUSTOM_B"])
     assert failed["last_error"].endswith(
-        ": No node matches: of 5 nodes, 1 is not of resource class gold, 3 belong to other projects or to no project "
+        ": No node matches. Of 5 nodes, 1 is not of resource class gold, 3 belong to other projects or to no project "
         "and 1 fails other conditions; 1 would match if nodes that lack CUSTOM_B were accepted."
     )
     assert allocate(service, owner="p1")["state"] == "active"
     failed = allocate(service, candidate_nodes=["broken", "unknown"])
     assert failed["last_error"].endswith(
-        ": No node that matches is free: of 2 nodes, 1 is in maintenance and 1 has an unknown power state; 1 would "
+        ": No node that matches is free. Of 2 nodes, 1 is in maintenance and 1 has an unknown power state; 1 would "
         "match if nodes that are not among the candidate nodes were accepted."
     )
 
@@ -173,7 +173,7 @@ def test_any_number_of_traits(service: Service, count: int) -> None:
     service.add_node("n1", traits=("CUSTOM_0",))
     failed = allocate(service, traits=[f"CUSTOM_{number}" for number in range(count)])
     assert failed["last_error"].endswith(
-        ": No node matches: of 1 node, 1 lacks CUSTOM_1; 1 would match without 59 of the conditions."
+        ": No node matches. Of 1 node, 1 lacks CUSTOM_1; 1 would match without 59 of the conditions."
         if count == 60
         else FALLBACK
     )

@@ -207,7 +207,7 @@ def test_a_fault_says_how_many_nodes_each_condition_removed(service: Service) ->
     service.add_node("n5")
     wanted = flavor(trait__CUSTOM_BAD="forbidden", trait__CUSTOM_A="required")
     assert boot(service, flavor=wanted)["fault"] == (
-        "No valid host was found. No node matches: of 5 nodes that the project may use, 1 does not offer CUSTOM_GOLD, "
+        "No valid host was found. No node matches. Of 5 nodes that the project may use, 1 does not offer CUSTOM_GOLD, "
         "3 lack CUSTOM_A and 1 fails other conditions; 1 would match if nodes that have CUSTOM_BAD were accepted."
     )
 
@@ -217,7 +217,7 @@ def test_the_base_classes_are_not_switched_off_by_a_custom_class(service: Servic
     wanted = flavor()
     wanted["extra_specs"] = {"resources:CUSTOM_GOLD": "1", "resources:DISK_GB": "0"}
     assert boot(service, flavor=wanted)["fault"] == (
-        "No valid host was found. No node matches: of 1 node that the project may use, 1 does not offer VCPU; 1 would "
+        "No valid host was found. No node matches. Of 1 node that the project may use, 1 does not offer VCPU; 1 would "
         "match if nodes that do not offer VCPU or do not offer MEMORY_MB were accepted. A custom resource class does "
         "not switch the base classes off: add resources:VCPU=0, resources:MEMORY_MB=0 to the flavor."
     )

@@ -78,7 +78,7 @@ def test_a_server_gets_no_node_of_another_project(service: Service, image: str) 
     of_nobody = service.add_node("of-nobody")
     assert node_of(service, create(service, image)) == of_nobody
     fault = create(service, image)["fault"]["message"]
-    assert fault == ("No valid host was found. No node that matches is free: of 3 nodes, 3 are in use by instances.")
+    assert fault == ("No valid host was found. No node that matches is free. Of 3 nodes, 3 are in use by instances.")
     for _ in range(2):
         assert create(service, image, BERT)["status"] == "ACTIVE"
 

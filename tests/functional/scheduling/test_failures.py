@@ -19,7 +19,7 @@ from tests.service import Service
 
 SPECS = {"resources:CUSTOM_GOLD": "1", "trait:CUSTOM_NVEM": "required", **ZEROS}
 SAID = (
-    "No node matches: of 2 nodes, 2 lack CUSTOM_NVEM; 2 would match if nodes that lack CUSTOM_NVEM were accepted; did "
+    "No node matches. Of 2 nodes, 2 lack CUSTOM_NVEM; 2 would match if nodes that lack CUSTOM_NVEM were accepted; did "
     "you mean CUSTOM_NVME instead of CUSTOM_NVEM?"
 )
 

@@ -94,7 +94,7 @@ def test_capabilities(service: Service) -> None:
     assert [each["node"] for each in found["candidates"]] == [node]
     reason = dry_run(service, flavor=with_specs(capabilities__boot_mode="efi")).json["reason"]
     assert reason == (
-        "No valid host was found. No node matches: of 2 nodes, 2 lack the capability boot_mode=efi; 2 would match if "
+        "No valid host was found. No node matches. Of 2 nodes, 2 lack the capability boot_mode=efi; 2 would match if "
         "nodes that lack the capability boot_mode=efi were accepted."
     )
 
