@@ -1,1 +1,1 @@
-"""The machines: nodes, their traits and power, conductors and who owns which node."""
+"""The bare metal service: nodes with their traits and power, conductors, and which conductor owns which node."""

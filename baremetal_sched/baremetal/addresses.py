@@ -1,4 +1,4 @@
-"""Which hosts and addresses a service may be sent to by what others write: rules of inspections, and agents."""
+"""Which hosts the service may contact at addresses that clients supply: in inspection rules, and through agents."""
 
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
@@ -8,8 +8,8 @@ from baremetal_sched.settings import Settings
 
 Address = IPv4Address | IPv6Address
 
-_HOW = "to call it all the same, list it in [inspection_rules] allowed_hosts"
-#: IPv4 addresses within IPv6, as translators of networks have them.
+_HOW = "to allow it, list it in [inspection_rules] allowed_hosts"
+#: IPv4 addresses that are embedded in IPv6, as address translators use them.
 _NAT64 = IPv6Network("64:ff9b::/96")
 
 
@@ -18,11 +18,11 @@ class AddressRefused(InvalidValue):
 
 
 class AllowedHosts:
-    """The hosts that may be called.
+    """The hosts that may be contacted.
 
-    ``entries`` are names, names with ``*.`` before them, addresses and networks; without any, every host is
-    allowed. Addresses that lead to this machine, to its own link or to no single machine are refused unless an entry is
-    a network with them, or the address itself; ``loopback`` says whether this machine may be called all the same.
+    ``entries`` are host names, names that begin with ``*.``, addresses and networks; without any, every host is
+    allowed. Loopback, link-local and multicast addresses and the like are refused unless an entry is the address itself
+    or a network that contains it. ``loopback``: loopback is allowed in any case.
     """
 
     def __init__(self, entries: Iterable[str], *, loopback: bool) -> None:
@@ -48,7 +48,7 @@ class AllowedHosts:
                 self._names.add(entry)
 
     def require(self, host: str, address: str) -> None:
-        """Raise AddressRefused unless the host, which is at ``address``, may be called."""
+        """Raise AddressRefused unless the host, which resolves to ``address``, may be contacted."""
         found = _plain(address)
         if any(found.version == network.version and found in network for network in self._networks):
             return
@@ -57,7 +57,7 @@ class AllowedHosts:
             raise AddressRefused(message=f"{host} ({found}) is not in [inspection_rules] allowed_hosts")
 
     def require_literal(self, host: str) -> None:
-        """Raise AddressRefused if ``host`` is an address that leads to this machine, its link or no single machine."""
+        """Raise AddressRefused if ``host`` is a loopback or link-local address, or not that of a single machine."""
         try:
             found = _plain(host)
         except ValueError:
@@ -82,7 +82,7 @@ class AllowedHosts:
 
 
 def _plain(text: str) -> Address:
-    """The address in ``text``, without a zone; that of IPv4 if one of IPv6 stands for it. Raises ValueError."""
+    """Return the address in ``text`` without its zone, as IPv4 if IPv4 is embedded in it. Raises ValueError."""
     address = ip_address(text.partition("%")[0].strip("[]"))
     if isinstance(address, IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour
@@ -93,6 +93,6 @@ def _plain(text: str) -> Address:
 
 
 def allowed_hosts(settings: Settings) -> AllowedHosts:
-    """The hosts that the settings allow. Raises InvalidValue for an entry that names no host."""
+    """Return the hosts that the settings allow. Raises InvalidValue for an entry that names no host."""
     options = settings.inspection_rules
     return AllowedHosts(options.allowed_hosts, loopback=bool(options.allow_loopback))

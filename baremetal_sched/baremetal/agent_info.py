@@ -1,6 +1,6 @@
-"""What is known of the agent: a small system, booted on a machine, that works there for a conductor and reports.
+"""What is known about the agent: a small system that is booted on a machine, works for a conductor and reports to it.
 
-It stands in ``driver_internal_info``, under keys of which all begin with ``agent_``.
+It is stored in ``driver_internal_info``, under keys that all begin with ``agent_``.
 """
 
 from collections.abc import Mapping
@@ -12,33 +12,32 @@ from baremetal_sched.db.sealing import readable
 from baremetal_sched.documents.schema import parse_flag
 from baremetal_sched.settings import Settings
 
-#: What all keys begin with.
+#: The prefix of all keys.
 PREFIX = "agent_"
-#: Where the agent can be reached, when it was heard of last (ISO 8601, UTC), and whether it is on fast track.
+#: The agent's URL, when it was last heard from (ISO 8601, UTC), and whether it is on fast track.
 URL, LAST_HEARTBEAT, FAST = "agent_url", "agent_last_heartbeat", "agent_fast_track"
 
-#: Where an agent that is on fast track may wait for work.
+#: Provision states in which an agent on fast track may wait for work.
 FAST_TRACK = frozenset({states.ENROLL, states.MANAGEABLE, states.AVAILABLE})
-#: Where it is not left behind by what comes next.
+#: Provision states from which the agent is kept for the next operation.
 KEPT = FAST_TRACK | {states.VERIFYING, states.CLEANING, states.INSPECTING}
 
 
 def is_on_fast_track(driver_info: Mapping[str, Any], settings: Settings) -> bool:
-    """May agents wait on such a machine while nothing is to be done? ``fast_track`` in its ``driver_info`` says so, or
-    ``[deploy] fast_track``. Raises InvalidValue."""
+    """Return whether agents may wait on the machine while it has nothing to do. ``fast_track`` in ``driver_info``
+    decides, or else ``[deploy] fast_track``. Raises InvalidValue."""
     own = driver_info.get("fast_track")
     return bool(settings.deploy.fast_track) if own is None else parse_flag("fast_track", own)
 
 
 def leave(node: Node) -> None:
-    """Nobody waits for the agent on the machine any more. It is forgotten, unless it is on fast track and may be needed
-    again."""
+    """Forget the agent on the machine, unless it is on fast track and may be needed again."""
     if not readable(node.driver_internal_info).get(FAST) or node.provision_state not in KEPT:
         forget(node)
 
 
 def forget(node: Node) -> None:
-    """There is no agent on the machine any more."""
+    """Forget the agent on the machine."""
     known = readable(node.driver_internal_info)
     kept = {key: value for key, value in known.items() if not key.startswith(PREFIX)}
     if kept != known:

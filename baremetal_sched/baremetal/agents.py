@@ -1,4 +1,4 @@
-"""What agents on machines say, and what they are told: who they are, that they live, what they found."""
+"""Lookups, heartbeats and inspection reports of the agents on machines."""
 
 import hmac
 import secrets
@@ -21,14 +21,14 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import AgentNotKnown, MachineNotKnown
 from baremetal_sched.settings import Settings
 
-#: Where an agent may be running.
+#: Provision states in which an agent may be running.
 LOOKUP_STATES = frozenset(
     {
         *(states.DEPLOYING, states.DEPLOYWAIT, states.CLEANING, states.CLEANWAIT, states.INSPECTING),
         *(states.INSPECTWAIT, states.RESCUING, states.RESCUEWAIT, states.SERVICEWAIT),
     }
 )
-#: Where it is noted that one lives, and where the work goes on when it says so.
+#: Provision states in which heartbeats are recorded, and those in which a heartbeat resumes the work.
 _HEARTBEAT_STATES = frozenset(
     {
         *(states.DEPLOYING, states.DEPLOYHOLD, states.CLEANING, states.CLEANHOLD, states.RESCUING),
@@ -41,13 +41,13 @@ STATUSES = ("start", "end", "error")
 
 _INVALID_TOKEN = "Invalid or missing agent token received."  # noqa: S105 - what is said of one
 _TOKEN = "agent_secret_token"  # noqa: S105 - its name
-#: What is noted of a heartbeat, besides its time and the address.
+#: Facts of a heartbeat that are stored besides its time and the address.
 _KEPT = ("agent_version", "agent_verify_ca", "agent_status", "agent_status_message")
 
 
 @dataclass(frozen=True)
 class Heartbeat:
-    """What an agent says about itself. ``callback_url`` is where it can be reached; empty if it cannot."""
+    """What an agent reports about itself. ``callback_url`` is its own URL, empty if it has none."""
 
     callback_url: str
     agent_token: str | None = None
@@ -58,9 +58,9 @@ class Heartbeat:
 
 
 def look_up(session: Session, node_uuid: str | None, addresses: Collection[str], settings: Settings) -> Node:
-    """The node on whose machine an agent runs that knows its UUID, or addresses of its ports; its row locked.
+    """Return the node whose UUID or port addresses the agent knows, with its row locked.
 
-    Raises AgentNotKnown if there is none, or none where an agent has to be, and does not say which.
+    Raises AgentNotKnown, without a reason, if no such node exists or if no agent can be running on it.
     """
     ids = _ids(session, Node.uuid == node_uuid) if node_uuid else _ids_by_ports(session, addresses)
     node = _only(session, ids)
@@ -70,7 +70,7 @@ def look_up(session: Session, node_uuid: str | None, addresses: Collection[str],
 
 
 def _more_states(node: Node, settings: Settings) -> frozenset[str]:
-    """Where else an agent may be on the machine of ``node``."""
+    """The other provision states in which an agent may be on the machine of ``node``."""
     return agent_info.FAST_TRACK if agent_info.is_on_fast_track(node.driver_info or {}, settings) else frozenset()
 
 
@@ -90,7 +90,8 @@ def _only(session: Session, ids: Collection[int]) -> Node:
 
 
 def give_token(node: Node, settings: Settings) -> str:
-    """A new token for the agent on the machine of ``node`` (its row locked); stars if one was given away already.
+    """Return a new token for the agent on the machine of ``node`` (its row locked); asterisks if a token was issued
+    before.
 
     Raises NodeLocked.
     """
@@ -108,7 +109,7 @@ def _track(node: Node, settings: Settings) -> dict[str, bool]:
 
 
 def note_report(node: Node, settings: Settings) -> None:
-    """The agent on the machine of ``node`` (its row locked) has reported an inspection, and so it lives."""
+    """Record that the agent on the machine of ``node`` (its row locked) has reported an inspection."""
     set_internal(node, **_heard_of(node, settings))
 
 
@@ -117,16 +118,16 @@ def _heard_of(node: Node, settings: Settings) -> dict[str, Any]:
 
 
 def beat(session: Session, node: Node, heartbeat: Heartbeat, membership: Membership, settings: Settings) -> None:
-    """The agent on the machine of ``node`` (its row locked) lives: note that, and let work that waits for it go on.
+    """Record a heartbeat of the agent on the machine of ``node`` (its row locked), and resume work that waits for it.
 
-    Raises InvalidValue if it is not the agent that it has to be, NodeLocked, NoValidHost, NoConductors.
+    Raises InvalidValue if it is not the expected agent, NodeLocked, NoValidHost, NoConductors.
     """
     _check(node, heartbeat, settings)
     membership.require(node.conductor_group, node.driver)
     known = node.driver_internal_info or {}
     _authenticate(known, heartbeat)
     if not known.get(agent_info.URL):
-        # The first heartbeat is to be tried again soon; later ones come anyway.
+        # After a conflict the first heartbeat is to be repeated soon; later ones are repeated anyway.
         nodes.require_unlocked(node)
     waits = node.provision_state in _RESUMED_STATES
     noted = _HEARTBEAT_STATES | _more_states(node, settings)
@@ -142,7 +143,7 @@ def beat(session: Session, node: Node, heartbeat: Heartbeat, membership: Members
 
 
 def _check(node: Node, heartbeat: Heartbeat, settings: Settings) -> None:
-    """Is this what an agent says?"""
+    """Raise InvalidValue unless the heartbeat is complete and consistent with what is known about the agent."""
     url = heartbeat.callback_url
     if url:
         _check_address(url, settings)
@@ -154,13 +155,13 @@ def _check(node: Node, heartbeat: Heartbeat, settings: Settings) -> None:
     if heartbeat.agent_status is not None and heartbeat.agent_status not in STATUSES:
         raise InvalidValue(message=f"Agent status is invalid. Valid states are {','.join(STATUSES)}.")
     if heartbeat.agent_version is None and heartbeat.agent_status is None:
-        raise InvalidValue(message="The agent has to say its version (agent_version); update the agent.")
+        raise InvalidValue(message="The heartbeat lacks agent_version. Update the agent.")
     if settings.agent.require_tls and url and _scheme(url) != "https":
         raise InvalidValue(message="TLS is required by configuration")
 
 
 def _check_address(url: str, settings: Settings) -> None:
-    """Raise InvalidValue unless an agent may be there: not on this machine, nor at an address of its link."""
+    """Raise InvalidValue if the URL leads to this machine or to a link-local address."""
     try:
         host = urlsplit(url).hostname
     except ValueError:
@@ -187,9 +188,9 @@ def _authenticate(known: dict[str, Any], heartbeat: Heartbeat) -> None:
 
 
 def require_token(node: Node, given: Any) -> None:
-    """Raise InvalidValue unless an agent on the machine of ``node`` sent its token.
+    """Raise InvalidValue unless the agent on the machine of ``node`` sent its token.
 
-    One that reports before it was given any has none: the answer to its report gives it.
+    An agent that reports before a token was issued has none: the answer to its report contains it.
     """
     known = node.driver_internal_info or {}
     if known.get(_TOKEN):
@@ -204,11 +205,11 @@ def _compare(known: dict[str, Any], given: str | None) -> None:
 def find_inspected(
     session: Session, node_uuid: str | None, addresses: Collection[str], bmc_addresses: Collection[str]
 ) -> Node:
-    """The node whose inspection waits for an agent that knows its UUID, addresses of its ports, or that of its BMC; its
-    row locked.
+    """Return the node whose inspection waits for an agent that knows its UUID, the addresses of its ports or that of
+    its BMC, with its row locked.
 
-    What is known has to go together. Raises MachineNotKnown if nothing is known, AgentNotKnown if there is not exactly
-    one, and neither says why.
+    All known facts must lead to the same node. Raises MachineNotKnown if no facts are known, AgentNotKnown unless
+    exactly one node matches; neither says why.
     """
     known = []
     if node_uuid:
@@ -227,14 +228,14 @@ def find_inspected(
 
 
 def _ids_by_bmc(session: Session, addresses: Collection[str]) -> set[int]:
-    """Nodes whose inspection waits, and whose ``driver_info`` names one of these addresses."""
+    """Return the nodes whose inspection waits and whose ``driver_info`` contains one of these addresses."""
     query = select(Node.id, Node.driver_info).where(Node.provision_state == states.INSPECTWAIT)
     wanted = set(addresses)
     return {node_id for node_id, info in session.execute(query) if wanted & _bmc_addresses(info or {})}
 
 
 def _bmc_addresses(driver_info: dict[str, Any]) -> set[str]:
-    """The hosts in all that is called like an address: ``redfish_address``, ``ipmi_address`` …"""
+    """Return the hosts in all values whose keys look like addresses: ``redfish_address``, ``ipmi_address`` …"""
     found = set()
     for name, value in driver_info.items():
         if name.endswith("_address") and isinstance(value, str):

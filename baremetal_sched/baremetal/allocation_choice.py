@@ -1,4 +1,4 @@
-"""Which node an allocation gets: conditions, and the search."""
+"""Which node an allocation gets: its conditions and the search."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -36,52 +36,53 @@ from baremetal_sched.placement.tables import INVENTORIES
 _FORBIDDEN = "!"
 _ANY_OF = "in:"
 
-#: How many nodes that fit are looked for at a time, one of which is then taken.
+#: How many suitable nodes are read at a time; one of them is then taken.
 _BATCH = 20
 
 
 @dataclass(frozen=True)
 class TraitEntry:
-    """An entry of an allocation's traits: ``A`` (has it), ``!A`` (has it not) or ``in:A,B`` (has at least one)."""
+    """An entry of an allocation's traits: ``A`` (required), ``!A`` (forbidden) or ``in:A,B`` (at least one is
+    required)."""
 
     text: str
 
     @property
     def forbidden(self) -> bool:
-        """Must the node lack the trait?"""
+        """Return whether the trait is forbidden."""
         return self.text.startswith(_FORBIDDEN)
 
     @property
     def names(self) -> list[str]:
-        """The traits that it names, whether they are any or not."""
+        """Return the traits that the entry names, whatever its kind."""
         if self.text.startswith(_ANY_OF):
             return [name.strip() for name in self.text.removeprefix(_ANY_OF).split(",")]
         return [self.text.removeprefix(_FORBIDDEN)]
 
     def condition(self) -> ColumnElement[bool]:
-        """The entry as a condition on Node."""
+        """Return the entry as a condition on Node."""
         found = has_any(self.names)
         return not_(found) if self.forbidden else found
 
     def described(self) -> Condition:
-        """The entry as a condition that can be explained."""
+        """Return the entry as a condition that can be explained."""
         if self.forbidden:
             return wording.of_forbidden(self.names[0])
         return wording.of_traits(frozenset(self.names))
 
     def granted(self, traits: Sequence[str]) -> list[str]:
-        """What of ``traits``, the node's, the entry asks for: nothing if it forbids, one trait if any of several do."""
+        """Return the node's ``traits`` that satisfy the entry: none if it forbids, one if any of several is enough."""
         return [] if self.forbidden else [name for name in self.names if name in traits][:1]
 
     def fits(self, traits: Sequence[str]) -> bool:
-        """Is it satisfied by a node that has ``traits``?"""
+        """Return whether a node with ``traits`` satisfies the entry."""
         return any(name in traits for name in self.names) is not self.forbidden
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What an allocation asks for. ``candidates`` are UUIDs of nodes, empty for all; of others than ``eligible`` ones
-    nothing is said."""
+    """The requirements of an allocation. ``candidates`` are UUIDs of nodes, empty for all. Only ``eligible`` nodes are
+    considered and mentioned."""
 
     resource_class: str
     traits: Sequence[TraitEntry] = ()
@@ -92,7 +93,7 @@ class Wanted:
 
 
 def question(wanted: Wanted, membership: Membership | None = None) -> Question:
-    """Return the question which nodes an allocation can get. Locks count; conductors (``membership``) do not."""
+    """Return the question which nodes an allocation can get. It counts locks, but not conductors (``membership``)."""
     served = [] if membership is None else [conductor_check(membership, counts=False)]
     traits = {name for entry in wanted.traits for name in entry.names}
     return Question(
@@ -119,10 +120,10 @@ def _scope(resource_class: str) -> Scope:
 
 
 def choose(session: Session, wanted: Wanted) -> Node | None:
-    """Return a free node that fits, its row and its inventory locked: the one that is called like the allocation, if it
-    fits. None if no node does.
+    """Return a free node that fits, preferably the one with the allocation's name, with its row and its inventory
+    locked; None if no node fits.
 
-    Raises StaleDataError if those that fit are being changed by others at this moment, SuitableNodesLocked if
+    Raises StaleDataError if all nodes that fit are being changed by other transactions, SuitableNodesLocked if
     conductors are working on them.
     """
     class_name = projection.resource_class_of(wanted.resource_class)
@@ -140,7 +141,7 @@ def choose(session: Session, wanted: Wanted) -> Node | None:
 
 
 def _require_none(session: Session, fitting: Query) -> None:
-    """Raise like ``choose`` if nodes fit after all, locked by conductors or not."""
+    """Raise like ``choose`` if nodes do fit, whether conductors have locked them or not."""
     locked = Node.reservation.is_not(None)
     rows = session.execute(fitting.with_only_columns(locked, func.count()).group_by(locked)).all()
     found = {bool(is_locked): count for is_locked, count in rows}
@@ -151,10 +152,10 @@ def _require_none(session: Session, fitting: Query) -> None:
 
 
 def _fitting(class_id: int, wanted: Wanted) -> Query:
-    """SELECT n.id, i.provider_id FROM inventories i JOIN resource_providers p … JOIN nodes n ON n.uuid = p.uuid
-    WHERE i.resource_class_id = :class AND i.free = 1 AND …
+    """SELECT n.id, i.provider_id FROM inventories i JOIN resource_providers p … JOIN nodes n ON n.uuid = p.uuid WHERE
+    i.resource_class_id = :class AND i.free = 1 AND …
 
-    The index over free capacity gives the free machines one by one (the inventory of a node is one of one).
+    The index over free capacity yields the free nodes one by one (the inventory of a node has a total of 1).
     """
     traits = [each.holds for each in _traits(wanted)] if len(wanted.traits) <= FEW else _traits_together(wanted)
     others = [each.holds for each in (*_asked(wanted), *availability_checks())]
@@ -169,9 +170,9 @@ def _fitting(class_id: int, wanted: Wanted) -> Query:
 
 
 def _batches(session: Session, fitting: Query, class_id: int, wanted: Wanted) -> Iterator[list[int]]:
-    """Ids of nodes that fit, a few at a time: the one with the allocation's name; the candidates, or all from a random
-    place on and around the end. So machines wear evenly, and those who choose at the same time on several servers of a
-    cluster, which do not see each other's locks, rarely choose the same."""
+    """Yield ids of nodes that fit, a few at a time: first the one with the allocation's name, then the candidates, or
+    all nodes from a random starting point and around the end. So machines wear evenly, and concurrent searches on
+    different servers of a cluster, which do not see each other's locks, rarely choose the same node."""
     if wanted.name is not None:
         yield list(session.scalars(fitting.where(Node.name == wanted.name)))
     if wanted.candidates:
@@ -200,8 +201,9 @@ def _batches(session: Session, fitting: Query, class_id: int, wanted: Wanted) ->
 def _lock_one(session: Session, fitting: Query, node_ids: Sequence[int]) -> Node | None:
     """SELECT n.* … WHERE n.id IN (…) AND <it still fits> LIMIT 1 FOR UPDATE OF n, i SKIP LOCKED
 
-    One that somebody else is about to take is passed over. (SQLite has no row locks: there a transaction that writes is
-    alone. On several servers the conditional update of the claim finds out, and the whole is run again.)
+    A node that another transaction is about to take is skipped. (SQLite has no row locks: there, a transaction that
+    writes is alone. On several servers of a cluster, the conditional update of the claim detects the conflict, and the
+    transaction is retried.)
     """
     if not node_ids:
         return None
@@ -215,7 +217,7 @@ def _lock_one(session: Session, fitting: Query, node_ids: Sequence[int]) -> Node
 
 
 def _asked(wanted: Wanted) -> list[Check]:
-    """What is asked for besides traits."""
+    """Yield the conditions other than traits."""
     named = wanted.resource_class
     asked = [Check(Condition(f"{CLASS}{named}", f"is of resource class {named}"), Node.resource_class == named)]
     if wanted.candidates:
@@ -236,8 +238,8 @@ def _traits(wanted: Wanted) -> list[Check]:
 
 
 def _traits_together(wanted: Wanted) -> Iterator[ColumnElement[bool]]:
-    """The same as ``_traits`` for more than a few: all that have to be there in one condition, all that must not in
-    another."""
+    """The same as ``_traits`` for more than a few traits: one condition for all required traits, one for all forbidden
+    ones."""
     required = [entry.names[0] for entry in wanted.traits if len(entry.names) == 1 and not entry.forbidden]
     forbidden = [entry.names[0] for entry in wanted.traits if entry.forbidden]
     yield from has_all(required)

@@ -1,4 +1,4 @@
-"""An allocation gets its node: the claim in placement, and the note on both sides of who has whom."""
+"""How an allocation gets its node: the claim in placement, and the references on both sides."""
 
 import structlog
 from sqlalchemy.orm import Session
@@ -22,7 +22,7 @@ ALLOCATING = "allocating"
 ACTIVE = "active"
 ERROR = "error"
 
-#: The type of the consumers that allocations are in placement.
+#: The consumer type of allocations in placement.
 CONSUMER_TYPE = "BAREMETAL_ALLOCATION"
 
 
@@ -31,7 +31,7 @@ def place(
 ) -> Node | None:
     """Give a new allocation one of the ``eligible`` nodes, which is returned, or an error.
 
-    Raises InstanceAssociated or ConsumerHoldsOthers if its UUID is taken, and what ``choose`` raises.
+    Raises InstanceAssociated or ConsumerHoldsOthers if its UUID is taken, and the errors of ``choose``.
     """
     nodes.require_instance_free(session, allocation.uuid, "of the allocation")
     _require_no_claims(session, allocation.uuid)
@@ -58,7 +58,7 @@ def place(
 
 
 def backfill(session: Session, allocation: NodeAllocation, node: Node, settings: Settings) -> None:
-    """Make a new allocation one for ``node``, its row locked, which is active already.
+    """Make a new allocation for ``node`` (its row locked), which is active already.
 
     Raises NodeLocked, NodeAssociated, InstanceAssociated, NodeAllocated, ConsumerHoldsOthers, BackfillRefused.
     """
@@ -74,7 +74,7 @@ def backfill(session: Session, allocation: NodeAllocation, node: Node, settings:
     unit = projection.inventory_of(node)
     if unit is not None and not consumers:
         _require_no_claims(session, allocation.uuid)
-        # An active node is not offered; to be booked it has to be, within this transaction.
+        # An active node is not offered. It is offered within this transaction only, so that it can be claimed.
         projected.offer(session, node.uuid, unit)
         _claim(session, allocation, node, settings)
     _associate(session, allocation, node)
@@ -111,7 +111,7 @@ def _entries(allocation: NodeAllocation) -> list[TraitEntry]:
 
 
 def _claim(session: Session, allocation: NodeAllocation, node: Node, settings: Settings) -> None:
-    """Book the node in placement, which has to offer it now."""
+    """Claim the node in placement, which must offer it now."""
     request = ConsumerWrite(
         uuid=allocation.uuid,
         allocations={node.uuid: {projection.resource_class_of(node.resource_class or ""): 1}},
@@ -124,7 +124,7 @@ def _claim(session: Session, allocation: NodeAllocation, node: Node, settings: S
 
 
 def _associate(session: Session, allocation: NodeAllocation, node: Node) -> None:
-    """Note on both sides who has whom."""
+    """Store the references between node and allocation on both sides."""
     present = traits.list_traits(session, node.id)
     granted = [name for entry in _entries(allocation) for name in entry.granted(present)]
     node.instance_uuid = node.allocation_uuid = allocation.uuid

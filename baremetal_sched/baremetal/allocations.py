@@ -1,7 +1,7 @@
 """Allocations: a request for a node, answered by a claim in placement whose consumer has the allocation's UUID.
 
-Choosing, claiming and noting it on the node are one transaction: an allocation is active, or has failed for good, when
-it can first be seen.
+Choosing a node, claiming it and storing that on the node are one transaction: when an allocation becomes visible, it is
+active or has failed for good.
 """
 
 import uuid as uuid_module
@@ -54,12 +54,12 @@ FIELDS = Fields(
 
 
 def missing(ident: str) -> AllocationNotFound:
-    """The error that says that there is no such allocation."""
+    """Return the error that the allocation does not exist."""
     return AllocationNotFound(allocation=ident)
 
 
 def find(session: Session, ident: str) -> NodeAllocation:
-    """The allocation with UUID or name ``ident``. Raises AllocationNotFound."""
+    """Return the allocation with UUID or name ``ident``. Raises AllocationNotFound."""
     canonical = canonical_uuid(ident)
     column = NodeAllocation.uuid if canonical else NodeAllocation.name
     allocation = session.scalars(select(NodeAllocation).where(column == (canonical or ident))).first()
@@ -69,7 +69,7 @@ def find(session: Session, ident: str) -> NodeAllocation:
 
 
 def of_node(session: Session, node: Node, ident: str) -> NodeAllocation:
-    """The node's allocation. Raises NodeAllocationNotFound, which names the node ``ident``."""
+    """Return the node's allocation. Raises NodeAllocationNotFound, which names the node ``ident``."""
     allocation = _of(session, node)
     if allocation is None:
         raise NodeAllocationNotFound(node=ident)
@@ -81,13 +81,13 @@ def _of(session: Session, node: Node) -> NodeAllocation | None:
 
 
 def require_ownerless(session: Session, node: Node) -> None:
-    """Raise AllocationOwned if the node's allocation has an owner, who chose the node by its own."""
+    """Raise AllocationOwned if the node's allocation has an owner; it is not changed through the node then."""
     allocation = _of(session, node)
     if allocation is not None and allocation.owner is not None:
         raise AllocationOwned(node=node.uuid, uuid=allocation.uuid, owner=allocation.owner)
 
 
-# -- making one --------------------------------------------------------------------------------------------------------
+# -- creating ---------------------------------------------------------------------------------------------------------
 
 
 def create(
@@ -99,14 +99,13 @@ def create(
     visible: Visibility = EVERYTHING,
     eligible: Visibility = EVERYTHING,
 ) -> NodeAllocation:
-    """A new allocation from ``values`` (fields of ``schemas.allocations.ALLOCATION_CREATE``): active, with a node, or
-    failed. With ``node`` it is one for the node, active already, that is named there.
+    """Return a new allocation with ``values`` (fields of ``schemas.allocations.ALLOCATION_CREATE``): active, with a
+    node, or failed. With ``node`` it is an allocation for this node, which is active already.
 
-    ``visible``: the nodes that ``values`` may name. ``eligible``: those that the allocation may get, and that the text
-    about a failure is about.
-    Raises NoConductors; InvalidValue for what cannot be, AllocationAlreadyExists, DuplicateAllocationName,
-    InstanceAssociated or ConsumerHoldsOthers for what is taken; SuitableNodesLocked; and for a given node NodeLocked,
-    NodeAssociated, NodeAllocated or BackfillRefused. Who loses a race raises StaleDataError.
+    ``visible``: the nodes that ``values`` may name. ``eligible``: the nodes that the allocation may get, and that the
+    message of a failure is about. Raises NoConductors; InvalidValue for invalid values; AllocationAlreadyExists,
+    DuplicateAllocationName, InstanceAssociated or ConsumerHoldsOthers for values that are taken; SuitableNodesLocked;
+    with ``node`` NodeLocked, NodeAssociated, NodeAllocated or BackfillRefused; and StaleDataError if it loses a race.
     """
     if values.get("name"):
         check_name(values["name"], "create")
@@ -146,8 +145,8 @@ def _find_named(session: Session, ident: str | None, visible: Visibility) -> Nod
 
 
 def uuids_of(session: Session, idents: Sequence[str], visible: Visibility) -> list[str]:
-    """UUIDs of the visible nodes that are named by UUID or name, in this order. Raises InvalidValue for those that are
-    not there."""
+    """Return the UUIDs of the visible nodes that are named by UUID or name, in this order. Raises InvalidValue for
+    nodes that do not exist."""
     canonical = {ident: canonical_uuid(ident) for ident in idents}
     rows = session.execute(
         select(Node.uuid, Node.name).where(
@@ -176,7 +175,8 @@ def require_name_free(session: Session, name: str | None) -> None:
 
 
 def update(session: Session, ident: str, operations: patch.Patch) -> NodeAllocation:
-    """Apply a PATCH of fields that may be touched. Raises AllocationNotFound, InvalidValue, DuplicateAllocationName."""
+    """Apply a PATCH that touches only fields that may change. Raises AllocationNotFound, InvalidValue,
+    DuplicateAllocationName."""
     allocation = find(session, ident)
     before = FIELDS.values_of(allocation)
     changed = FIELDS.changes(before, FIELDS.patched(before, operations, ALLOCATION_UPDATE))
@@ -191,25 +191,25 @@ def update(session: Session, ident: str, operations: patch.Patch) -> NodeAllocat
 
 
 def check_name(name: str, doing: str) -> None:
-    """Raise InvalidValue unless ``name`` can be that of an allocation; ``doing`` is "create" or "update"."""
+    """Raise InvalidValue unless ``name`` is valid for an allocation; ``doing`` is "create" or "update"."""
     if not is_logical_name(name):
         raise InvalidValue(message=f"Cannot {doing} allocation with invalid name '{name}'")
 
 
-# -- and giving it back ------------------------------------------------------------------------------------------------
+# -- deleting ---------------------------------------------------------------------------------------------------------
 
 
 def destroy(session: Session, ident: str) -> None:
-    """Remove an allocation; its node, if it has one, is free again.
+    """Remove an allocation, and free its node if it has one.
 
-    Raises AllocationNotFound; AllocationInUse if the node is active or in a transition (unless it is in maintenance),
+    Raises AllocationNotFound; AllocationInUse if the node is active or in a transition (unless it is in maintenance);
     NodeLocked if a conductor is working on it; StaleDataError if the node is deleted at the same time.
     """
     allocation = find(session, ident)
     if allocation.node_id is None:
         session.delete(allocation)
         return
-    # The node's row first, as everywhere.
+    # The node's row is always locked first.
     node = session.get(Node, allocation.node_id, with_for_update=True)
     if node is None:
         raise StaleDataError("the node was deleted meanwhile, and the allocation with it")
@@ -227,14 +227,14 @@ def _require_idle(node: Node, allocation: NodeAllocation) -> None:
 
 
 def release(session: Session, node: Node) -> None:
-    """The node, its row locked, has no allocation and no instance any more; the claim in placement is given back.
+    """Remove the node's allocation and instance (its row locked), and release the claim in placement.
 
-    Nothing happens to a node without an allocation. The caller projects the node, whose instance_info stays.
+    Nothing happens to a node without an allocation. The caller projects the node; its instance_info stays.
     """
     allocation = _of(session, node)
     if allocation is None:
         return
-    # Somebody may have given it back through placement already.
+    # The claim may have been released through placement already.
     with suppress(NoAllocations):
         claims.release(session, allocation.uuid)
     session.delete(allocation)

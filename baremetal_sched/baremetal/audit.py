@@ -1,4 +1,4 @@
-"""The audit of the database: does what is kept for speed agree with what it is made from?"""
+"""The audit of the database: compares redundant data, stored for speed, with the data that it is derived from."""
 
 import sys
 from collections.abc import Iterator, Mapping, Set
@@ -27,13 +27,13 @@ _Child = aliased(ResourceProvider)
 
 
 def audit(session: Session) -> list[str]:
-    """What is wrong, a line each; empty if all is well. Writes nothing."""
+    """Return the differences, one line each; empty if there are none. Writes nothing."""
     return [*_usage(session), *_providers(session), *_trees(session), *_traits(session)]
 
 
 def _usage(session: Session) -> Iterator[str]:
-    """inventories.used against the sum of allocations. More than the capacity may well be used: the reserved unit of a
-    node that somebody is on, or an inventory that was made smaller."""
+    """Compare inventories.used with the sum of allocations. More than the capacity may be used: the reserved unit of a
+    node that is in use, or an inventory that was reduced."""
     total = func.coalesce(
         select(func.sum(Allocation.used))
         .where(
@@ -68,7 +68,7 @@ def _usage(session: Session) -> Iterator[str]:
 
 
 def _providers(session: Session) -> Iterator[str]:
-    """The provider of each node, and its inventory, against the node."""
+    """Compare the provider of each node, and its inventory, with the node."""
     found: dict[str, dict[str, tuple[int, int]]] = {}
     for uuid, name, total, reserved in session.execute(
         select(ResourceProvider.uuid, ResourceClass.name, Inventory.total, Inventory.reserved)
@@ -108,7 +108,7 @@ def _providers(session: Session) -> Iterator[str]:
 
 
 def _trees(session: Session) -> Iterator[str]:
-    """What is kept about trees that belong to one consumer at a time, against their members and allocations."""
+    """Compare the marks of trees that belong to one consumer at a time with their members and allocations."""
     root = aliased(ResourceProvider)
     rows = session.execute(
         select(
@@ -139,7 +139,7 @@ def _trees(session: Session) -> Iterator[str]:
 
 
 def _withheld(session: Session, trees: Mapping[str, bool]) -> Iterator[str]:
-    """inventories.withheld; ``trees`` says of the members of indivisible trees whether it is to be set."""
+    """Check inventories.withheld; ``trees`` says of the members of indivisible trees whether it must be set."""
     rows = session.execute(
         select(
             ResourceProvider.uuid,

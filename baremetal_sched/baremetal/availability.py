@@ -1,4 +1,4 @@
-"""When a machine may be given out: the one rule, as a table of conditions that are each in Python and in SQL.
+"""Whether a machine may be offered: a table of conditions, each in Python and in SQL.
 
 The projection, the reconciliation, allocations, the audit and explanations derive from this table. It is the rule of
 Nova's bare metal driver and of Ironic's allocations.
@@ -59,7 +59,7 @@ CONDITIONS = (
         lambda value: bool(value == states.AVAILABLE),
         Node.provision_state == states.AVAILABLE,
         "Its provision state is '{value}', not 'available'.",
-        "Bring it there: 'manage' and then 'provide', or wait until what is under way is done.",
+        "Make it available with 'manage' and then 'provide', or wait until the operation in progress has finished.",
         ("is not in provision state 'available'", "are not in provision state 'available'"),
     ),
     Condition(

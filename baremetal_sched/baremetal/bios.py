@@ -47,9 +47,9 @@ def find(session: Session, node: Node, name: str) -> BiosSetting:
 
 
 def keep(session: Session, node: Node, values: Mapping[str, BiosValue | str | None]) -> None:
-    """The BIOS of ``node`` (its row locked) has these settings now, and no others.
+    """Replace the BIOS settings of ``node`` (its row locked).
 
-    What is known about the values of a setting stays as it is where a value alone is given.
+    What is known about the possible values of a setting is kept if only a value is given.
     """
     known = {setting.name: setting for setting in settings(session, node)}
     for name, value in values.items():

@@ -129,9 +129,9 @@ def claim(session: Session, hostname: str, seen: float | None) -> bool:
 
 
 def forget_gone(session: Session, after: float) -> list[str]:
-    """Delete conductors that have sent no heartbeat for ``after`` seconds; returns their host names.
+    """Delete conductors that have sent no heartbeat for ``after`` seconds; return their host names.
 
-    Those that nodes are still reserved for are kept: by their entries it is known that the nodes can be freed.
+    Conductors for which nodes are still reserved are kept: their entries show that the nodes can be freed.
     """
     holds = select(Node.id).where(Node.reservation == Conductor.hostname).exists()
     rows = session.execute(

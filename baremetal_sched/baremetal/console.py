@@ -10,7 +10,7 @@ from baremetal_sched.db.models import Node
 
 
 def show(session: Session, node: Node, membership: Membership) -> dict[str, Any]:
-    """``console_enabled``, and ``console_info``: how it is reached, null while it is off. Raises Unanswered."""
+    """Return ``console_enabled`` and ``console_info``: how it is reached, null while it is off. Raises Unanswered."""
     info = driver_calls.answer(session, node, membership, "console.get_console") if node.console_enabled else None
     return {"console_enabled": node.console_enabled, "console_info": info}
 
@@ -25,6 +25,6 @@ def switch(session: Session, node: Node, membership: Membership, *, enabled: boo
 
 
 def stop(session: Session, node: Node, membership: Membership) -> None:
-    """Have the console switched off, if it is on: the node is to be deleted. Raises Unanswered until it is."""
+    """Have the console switched off if it is on, before the node is deleted. Raises Unanswered until it is off."""
     if node.console_enabled:
         driver_calls.answer(session, node, membership, "console.stop", reserves=True)

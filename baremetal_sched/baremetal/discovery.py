@@ -1,4 +1,4 @@
-"""Machines that nobody enrolled: an agent on one reports what it found, and that becomes a node."""
+"""Auto-discovery: an agent on a machine that is not enrolled reports what it found, and the machine becomes a node."""
 
 import uuid as uuid_module
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 
 #: The kind of work that is to make ports and properties of what was found.
 KIND = "discovery"
-#: Is set in the plugin data of nodes that were enrolled so.
+#: A flag in the plugin data of nodes that were enrolled by auto-discovery.
 FLAG = "auto_discovered"
 
 
@@ -28,10 +28,11 @@ _MACHINES = uuid_module.UUID("5b6f7a52-6a0f-4c53-9d4e-0f1c8a7d2e31")
 
 
 def enrol(session: Session, addresses: Iterable[str], membership: Membership, settings: Settings) -> Node:
-    """A node for a machine with these addresses that nobody knows, to be managed when somebody has said how.
+    """Return a node, to be managed when its settings are complete, for an unknown machine with these addresses.
 
-    A machine that was enrolled before, and got no ports, as its inspection failed, is the same node again. Raises
-    AgentNotKnown if there are to be none, and NoConductors, upon which agents try again, if there cannot be one.
+    A machine that was enrolled before, but got no ports because its inspection failed, becomes the same node again.
+    Raises AgentNotKnown if auto-discovery is off, and NoConductors, upon which agents try again, if a node cannot be
+    enrolled.
     """
     if not settings.auto_discovery.enabled:
         raise AgentNotKnown
@@ -47,17 +48,17 @@ def _create(session: Session, uuid: str, membership: Membership, settings: Setti
     try:
         node = nodes.create(session, values, initial_state=states.ENROLL, membership=membership, settings=settings)
     except SchedulerError as error:
-        log.error("a machine was discovered and cannot be enrolled", reason=str(error))
+        log.error("discovered a machine that cannot be enrolled", reason=str(error))
         raise NoConductors from None
     # What the database sets by default is not known before.
     session.flush()
     session.refresh(node)
-    log.info("a machine was discovered", node=node.uuid, driver=node.driver)
+    log.info("discovered a machine", node=node.uuid, driver=node.driver)
     return node
 
 
 def examine(session: Session, node: Node, membership: Membership, found: Mapping[str, Mapping[str, Any]]) -> None:
-    """Ask the conductor of such a node for what follows from what was ``found``: ``inventory`` and ``plugin_data``.
+    """Request work of the conductor of such a node on what was ``found``: ``inventory`` and ``plugin_data``.
 
     Raises NodeLocked, NoValidHost, NoConductors.
     """

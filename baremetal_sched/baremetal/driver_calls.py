@@ -1,9 +1,9 @@
-"""Calls of drivers: a request writes them down, a conductor makes them, what the driver says comes back in the row.
+"""Driver calls: a request writes them to the database, a conductor makes them, and the reply is stored in the row.
 
-No driver is called in a request, nor in any transaction. A view that needs a driver raises Unanswered, and nothing of
-its transaction is kept. With no transaction open, the edge then waits for the driver's reply. If that is the answer to
-a question (``answer``), the view is run again and finds it. If it is what became of an order (``order``), which changes
-the machine, the response is made of it, so that the machine is told only once.
+No driver is called in a request, nor in any transaction. A view that needs a driver raises Unanswered, and its
+transaction is rolled back. With no transaction open, the application then waits for the driver's reply. For a question
+(``answer``), the view is run again and finds the reply. For an order (``order``), which changes the machine, the
+response is made of the reply, so that the machine is told only once.
 """
 
 import uuid
@@ -25,7 +25,7 @@ from baremetal_sched.db.transaction import Reader
 from baremetal_sched.db.types import dump_json
 from baremetal_sched.errors.baremetal import NodeChanged, NodeLocked, NodeNotFound
 
-#: In ``session.info``: what drivers have answered to the request.
+#: The key in ``session.info`` of the replies that drivers have sent for the request.
 _ANSWERS = "driver_answers"
 
 _NOTHING: Mapping[str, Any] = {}
@@ -36,10 +36,10 @@ Then = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Question:
-    """A call of ``method`` of the driver of a node, as the view saw it; what is said of the node is None for a call of
-    a hardware type. ``reserves``: the node is reserved meanwhile.
+    """A call of ``method`` of the driver of a node, as the view saw it; the fields of the node are None for a call of a
+    hardware type. ``reserves``: the node is reserved during the call.
 
-    ``then``, of an order only, makes the response.
+    ``then``, for an order only, makes the response.
     """
 
     node_id: int | None
@@ -54,7 +54,7 @@ class Question:
 
     @property
     def key(self) -> tuple[int | None, str, str]:
-        """What makes it another question."""
+        """Return what distinguishes this question from others."""
         return self.node_id, self.method, dump_json(self.arguments)
 
     @property
@@ -64,7 +64,7 @@ class Question:
 
 
 class Unanswered(Exception):
-    """The transaction cannot go on before a driver has been called. Whoever runs it has that done."""
+    """The transaction cannot go on until a driver has been called, by the code that runs the transaction."""
 
     def __init__(self, question: Question) -> None:
         self.question = question
@@ -72,7 +72,7 @@ class Unanswered(Exception):
 
 
 class Answers:
-    """What drivers have answered to one request."""
+    """The replies of drivers to one request."""
 
     def __init__(self) -> None:
         self._replies: dict[tuple[int | None, str, str], Reply] = {}
@@ -86,7 +86,7 @@ class Answers:
         self._replies[question.key] = reply
 
     def find(self, question: Question) -> Reply | None:
-        """Return the answer, if there is one and the node is as it was then. A node that was reserved is not."""
+        """Return the reply, if any, unless the node has changed since. A node that was reserved cannot change."""
         reply = self._replies.get(question.key)
         if reply is None or not (question.reserves or reply.revision == question.revision):
             return None
@@ -102,10 +102,10 @@ def answer(
     *,
     reserves: bool = False,
 ) -> Any:
-    """Return what ``method`` of the node's driver says; it changes nothing, so it may be asked more than once.
+    """Return the result of ``method`` of the node's driver, which changes nothing, so it may be called more than once.
 
-    Raises Unanswered if it has not been asked yet, or if the node has changed since; NoConductors, NoValidHost; and
-    what the driver raised.
+    Raises Unanswered if it has not been called yet, or if the node has changed since; NoConductors, NoValidHost; and
+    the errors of the driver.
     """
     question = _question(node, membership, method, arguments, reserves=reserves)
     answers: Answers | None = session.info.get(_ANSWERS)
@@ -124,7 +124,7 @@ def order(
     *,
     reserves: bool = True,
 ) -> NoReturn:
-    """Have ``method`` of the node's driver called once; the response to the request is ``then`` of what it says.
+    """Have ``method`` of the node's driver called once; the response to the request is ``then(result)``.
 
     Raises Unanswered, NoConductors, NoValidHost.
     """
@@ -142,7 +142,7 @@ def order_of_type(
 ) -> None:
     """Have ``method`` of a hardware type called once, by any conductor that serves it, within ``seconds``.
 
-    ``then`` makes the response of what it says; None: nobody waits for that. Raises Unanswered if somebody does.
+    ``then`` makes the response of the result, and Unanswered is raised; with None, no request waits for the result.
     """
     serving = [hosts for (_, served), hosts in membership.members.items() if served == hardware_type]
     conductor = min(set().union(*serving))
@@ -168,11 +168,11 @@ def _question(
 def write_down(
     session: Session, question: Question, token: str, seconds: float, *, idempotent: bool | None = None
 ) -> int:
-    """Ask the conductor for the call, which is not to be begun after ``seconds``; returns its id.
+    """Request the call from the conductor, which must begin it within ``seconds``; return its id.
 
-    ``idempotent``: it may be made twice; default: unless it is an order. ``token`` is a new UUID, by which it is found
-    if the answer to the commit is lost. Raises NodeNotFound; if the node is to be reserved, NodeLocked, and NodeChanged
-    if it is not as the view saw it.
+    ``idempotent``: it may be made twice; by default, unless it is an order. ``token`` is a new UUID, by which the call
+    is found if the answer to the commit is lost. Raises NodeNotFound; if the node is to be reserved, NodeLocked, and
+    NodeChanged if it has changed since the view saw it.
     """
     work_id = None
     if question.reserves:
@@ -207,13 +207,13 @@ def write_down(
 
 
 def find(reader: Reader, token: str) -> int | None:
-    """Return the id of the call with this token, if it was written down."""
+    """Return the id of the call with this token, or None if it was not written."""
     found: int | None = reader.scalar(select(DriverCall.id).where(DriverCall.token == token))
     return found
 
 
 def withdraw(session: Session, call_id: int) -> bool:
-    """Take a call back, and free its node. Returns False, and changes nothing, if a conductor may have begun it."""
+    """Withdraw a call, and free its node. Returns False, and changes nothing, if a conductor may have begun it."""
     call = session.get(DriverCall, call_id, with_for_update=True)
     if call is None or call.claimed_by is not None:
         return False
@@ -224,23 +224,24 @@ def withdraw(session: Session, call_id: int) -> bool:
 
 
 def find_replies(reader: Reader, call_ids: list[int]) -> dict[int, Any]:
-    """Return the replies (documents of ``driver_replies``) that there are by the ids of the calls; None: none yet.
+    """Return the replies (documents of ``driver_replies``) by the ids of the calls; None for a call without a reply
+    yet.
 
-    A call that is not among them is gone, with its node.
+    A call that is not among them has been deleted with its node.
     """
     rows = reader.execute(select(DriverCall.id, DriverCall.reply).where(DriverCall.id.in_(call_ids)))
     return {call_id: reply for call_id, reply in rows}
 
 
 def forget(session: Session, call_ids: list[int]) -> None:
-    """Delete calls that nobody waits for any more."""
+    """Delete calls that no request waits for any more."""
     session.execute(delete(DriverCall).where(DriverCall.id.in_(call_ids)))
 
 
 def reply(session: Session, call_id: int, process: str, document: Mapping[str, Any]) -> bool:
-    """Write down what became of a call that ``process`` has claimed, or that only asks something.
+    """Store the result of a call that ``process`` has claimed, or that only asks something.
 
-    Returns False if there is nobody to tell any more.
+    Returns False if no request waits for it any more.
     """
     asks = and_(DriverCall.idempotent == true(), DriverCall.work_id.is_(None))
     result = session.execute(

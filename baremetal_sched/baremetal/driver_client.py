@@ -1,4 +1,4 @@
-"""How a process has drivers called for its requests: it writes the calls down, and one thread looks for all replies."""
+"""How a process has drivers called for its requests: it writes the calls, and one thread polls for all replies."""
 
 import threading
 import time
@@ -23,10 +23,10 @@ from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-#: Seconds between two looks for replies: soon at first, later a part of how long the youngest call has taken.
+#: Seconds between two polls: short at first, later a fraction of the age of the youngest call.
 _SOON, _LATE, _PART = 0.004, 0.1, 0.1
 
-#: Seconds before the deadline of a request in which it still has to be answered; of one that has few, a quarter.
+#: Seconds before the deadline of a request that are reserved for the answer; at most a quarter of the time left.
 _RESERVE = 1.0
 
 
@@ -41,9 +41,9 @@ class Waits(Protocol):
 
 
 class DriverClient:
-    """Has calls made for requests of this process. Nothing is held meanwhile but the thread of the request.
+    """Makes driver calls for the requests of this process. Only the request's thread is held during a call.
 
-    ``on_call`` is called with the conductor of each call that has been written down.
+    ``on_call`` is called with the conductor of each call that has been written.
     """
 
     on_call: Callable[[str], object] | None = None
@@ -73,13 +73,13 @@ class DriverClient:
         if expected.is_gone:
             raise NodeNotFound(node=question.node_uuid)
         if isinstance(expected.document, Unreadable) and (question.reserves or question.then is not None):
-            raise self._timed_out(question)  # it has been done, and nobody can say what came of it
+            raise self._timed_out(question)  # the call was made, but its result is unknown
         if expected.document is not None:
             return driver_replies.read(expected.document)
         raise self._given_up(question, call_id)
 
     def close(self) -> None:
-        """Wait until the thread that looks for replies has nothing more to look for."""
+        """Wait until the polling thread has no replies to wait for."""
         self._replies.close()
 
     def _write_down(self, question: Question, requester: Requester, until: float) -> int:
@@ -151,7 +151,7 @@ class _Replies:
                 self._expected.pop(call_id, None)
 
     def close(self) -> None:
-        """Wait for the thread, which ends when nobody waits any more."""
+        """Wait for the thread, which ends when no request waits any more."""
         with self._lock:
             thread = self._thread
         self._more.set()

@@ -17,7 +17,7 @@ from baremetal_sched.errors.baremetal import NoConductors
 class Offer:
     """The interfaces of one type that a node of some hardware type may have.
 
-    ``supported``: those that suit the hardware type, the default first. ``enabled``: all that the conductors have.
+    ``supported``: interfaces that suit the hardware type, the default first. ``enabled``: all that the conductors have.
     """
 
     default: str
@@ -147,6 +147,6 @@ def _offers_of_older_releases(session: Session, hardware_type: str, hosts: Itera
     names: dict[str, dict[str, None]] = {}
     for interface_type, name, _ in rows:
         names.setdefault(interface_type, {})[name] = None
-    if not names:  # those that served the type have just gone
+    if not names:  # all conductors that served the type have just gone
         raise NoConductors
     return {kind: Offer(next(iter(known)), tuple(known), tuple(sorted(known))) for kind, known in names.items()}

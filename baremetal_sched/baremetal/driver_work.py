@@ -1,4 +1,4 @@
-"""Calls of drivers that nobody waits for: pieces of work, of which ``last_error`` says how they failed."""
+"""Driver calls that no request waits for: they are work, and ``last_error`` says how they failed."""
 
 from typing import Any
 
@@ -15,10 +15,11 @@ KIND = "driver"
 def request(
     session: Session, node: Node, membership: Membership, interface: str, method: str, failure: str, **arguments: Any
 ) -> None:
-    """Ask the conductor of ``node`` (its row locked, not reserved) for a call of ``method``, named with its interface.
+    """Request a call of ``method``, named with its interface, from the conductor of ``node`` (its row locked, not
+    reserved).
 
-    ``failure`` is what ``last_error`` begins with if it fails; what ``validate`` of the interface refuses is refused
-    now. Raises Unanswered, NoConductors, NoValidHost, and what the driver raises.
+    If it fails, ``last_error`` begins with ``failure``; what the interface's ``validate`` refuses is refused at once.
+    Raises Unanswered, NoConductors, NoValidHost, and the errors of the driver.
     """
     driver_calls.answer(session, node, membership, "validate", {"interfaces": [interface]})
     owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)

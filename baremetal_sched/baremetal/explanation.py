@@ -1,4 +1,4 @@
-"""Why a machine is offered, or is not: in sentences for operators, and in numbers for all machines."""
+"""Why a node is offered or not: in sentences for operators, and in numbers for the fleet."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ def withheld_by(node: Node) -> list[Finding]:
 
 _NO_CLASS = Finding(
     RESOURCE_CLASS,
-    "It has no resource class, so there is nothing that could be asked for.",
+    "It has no resource class, so no request can ask for it.",
     "Set one: openstack baremetal node set --resource-class CLASS NODE.",
 )
 
@@ -76,7 +76,7 @@ def _claims(session: Session, node: Node, names_others: bool) -> Iterator[Findin
         yield Finding(
             "allocation in placement",
             f"Its resource provider, or one below that, is claimed by {who}.",
-            "Wait until the consumer lets go of it; or, if nothing uses it any more, "
+            "Wait until the consumer releases it, or, if it is unused, run "
             "openstack resource provider allocation delete CONSUMER.",
         )
 
@@ -86,8 +86,8 @@ def _drift(session: Session, node: Node) -> Iterator[Finding]:
     if session.scalar(select(exists().where(Node.id == node.id, reconciliation.drifted(session)))):
         yield Finding(
             "resource provider",
-            "Its resource provider was changed directly, and is not what the node says.",
-            "A conductor undoes that, unless the provider is claimed; baremetal-sched db check says what differs.",
+            "Its resource provider was changed directly and differs from the node.",
+            "A conductor undoes that unless the provider is claimed. 'baremetal-sched db check' lists the differences.",
         )
 
 
@@ -104,13 +104,13 @@ def _remarks(node: Node, membership: Membership, names_others: bool) -> Iterator
         yield Finding(
             "conductor",
             f"No live conductor serves driver {node.driver} in {group}: nothing can be done with the machine.",
-            "Start one there that has the driver in [DEFAULT] enabled_hardware_types, or change the node's "
+            "Start a conductor there with the driver in [DEFAULT] enabled_hardware_types, or change the node's "
             "conductor_group.",
         )
     if node.retired:
         yield Finding(
             "retired",
-            "It is retired: once it is undeployed and cleaned it does not become available again.",
+            "It is retired: after it is undeployed and cleaned, it does not become available again.",
             "Unset retired if the machine is to stay in use.",
         )
 

@@ -1,4 +1,4 @@
-"""The history of a node: what happened to it, written by whoever does it, in the transaction that does it."""
+"""The history of a node: events, written in the same transaction as the change that they describe."""
 
 import uuid
 from typing import Literal
@@ -51,11 +51,11 @@ def record(
     conductor: str | None = None,
     duration: float | None = None,
 ) -> None:
-    """Add ``event`` (a sentence for people) to the node's history, with the states that the node is in now.
+    """Add ``event`` (a sentence for people) to the node's history, with the node's current states.
 
-    ``event_type`` is a word for programs, as Ironic has them: "provision", "power", "takeover", "deploying" …;
-    ``conductor`` the host name of who did it, ``duration`` the seconds that it took: as long as the node has been in
-    its provision state, unless given. User and project are those that the transaction is for.
+    ``event_type`` is a word for programs, as in Ironic: "provision", "power", "takeover", "deploying" …; ``conductor``
+    the host name of the conductor; ``duration`` the seconds that it took, by default the time for which the node has
+    been in its provision state. User and project are those of the transaction's request.
     """
     asked = requester.of(session).known()
     now = utcnow()

@@ -1,4 +1,4 @@
-"""Names, addresses and traits: what is well formed."""
+"""Names, addresses and traits: the rules of their syntax."""
 
 import re
 
@@ -20,27 +20,30 @@ RESERVED_NODE_NAMES = ("maintenance", "management", "states", "vendor_passthru",
 
 
 def canonical_mac(text: str) -> str | None:
-    """``text`` as a MAC address in lower case; None if it is none."""
+    """Return ``text`` as a MAC address in lower case, or None if it is not a MAC address."""
     return text.lower() if _MAC.fullmatch(text) else None
 
 
 def canonical_switch_id(text: str) -> str | None:
-    """``text`` as the id of a switch in lower case: a MAC address, or a datapath id of OpenFlow (16 hexadecimal
+    """Return ``text`` as the id of a switch in lower case: a MAC address, or a datapath id of OpenFlow (16 hexadecimal
     digits); None if it is neither."""
     return text.lower() if _MAC.fullmatch(text) or _DATAPATH_ID.fullmatch(text) else None
 
 
 def is_logical_name(text: str, *, hostname_only: bool = False) -> bool:
-    """May ``text`` name a resource? ``hostname_only``: as microversions below 1.10 have it. A UUID is no name."""
+    """Return whether ``text`` can be the name of a resource, which a UUID cannot. ``hostname_only``: by the stricter
+    rule of microversions below 1.10."""
     pattern = _HOST_NAME if hostname_only else _LOGICAL_NAME
     return pattern.fullmatch(text) is not None and canonical_uuid(text) is None
 
 
 def is_conductor_group(text: str) -> bool:
-    """May ``text`` name a conductor group? Letters (any case), digits, ``_ - .``; at most 255; empty is the default."""
+    """Return whether ``text`` can be the name of a conductor group: at most 255 letters (any case), digits, ``_ - .``;
+    empty is the default group."""
     return _CONDUCTOR_GROUP.fullmatch(text) is not None
 
 
 def is_trait(name: str) -> bool:
-    """Is ``name`` a trait: one of os-traits, or ``CUSTOM_`` and then ``A-Z 0-9 _``; at most 255 characters?"""
+    """Return whether ``name`` is a trait: one of os-traits, or ``CUSTOM_`` and then ``A-Z 0-9 _``; at most 255
+    characters."""
     return name in names.STANDARD_TRAITS or names.is_custom(name)

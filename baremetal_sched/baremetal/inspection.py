@@ -31,16 +31,16 @@ log = structlog.get_logger(__name__)
 #: Where an agent puts its logs.
 LOGS = "logs"
 
-#: What rules may set on a node: what a client may, but for who is on it and how it is protected.
+#: Fields of a node that rules may set: all that clients may set, except for its instance and its protection.
 SETTABLE = tuple(
     name for name in FIELDS.patchable if name not in ("instance_uuid", "instance_name", "protected", "protected_reason")
 )
-#: What they see besides.
+#: Fields that rules see in addition.
 _READ_ONLY = (
     *("uuid", "provision_state", "target_provision_state", "power_state", "instance_uuid", "instance_name", "fault"),
     *("maintenance_reason", "protected", "boot_mode", "secure_boot", "driver_internal_info", "raid_config"),
 )
-#: What they may set on a port: all but to whom it belongs.
+#: Fields of a port that rules may set: all except the ones that say to which node or group it belongs.
 SETTABLE_ON_PORTS = tuple(
     name for name in ports.FIELDS.patchable if name not in ("address", "node_uuid", "portgroup_uuid")
 )
@@ -48,10 +48,10 @@ SETTABLE_ON_PORTS = tuple(
 
 @dataclass(frozen=True)
 class Verdict:
-    """What hooks and rules make of what was found: fields of the node and of its ports (by UUID) that change, traits
-    that the node is to have, ``finding`` with the data that they put there, and calls to be made.
+    """The result of hooks and rules: changed fields of the node and of its ports (by UUID), the traits that the node
+    gets, ``finding`` with the data that they stored there, and HTTP calls to be made.
 
-    ``added`` has MAC addresses of new ports, by the UUID that each is to have, ``removed`` the UUIDs of ports that go.
+    ``added`` has the MAC addresses of new ports, by the UUID that each gets, ``removed`` the UUIDs of ports to delete.
     """
 
     finding: Finding
@@ -64,8 +64,8 @@ class Verdict:
 
 
 def begin(session: Session, node: Node, addresses: Iterable[str] = ()) -> None:
-    """The inspection of the node (its row locked) begins now. By ports with these MAC addresses, which it gets unless
-    they are there, its agent will find it; what is none does not count."""
+    """Begin an inspection of the node (its row locked). The node gets ports with these MAC addresses, if it lacks them,
+    by which its agent will find it; invalid addresses are ignored."""
     node.inspection_started_at, node.inspection_finished_at = utcnow(), None
     for address in filter(None, map(canonical_mac, addresses)):
         ports.claim(session, node, str(uuid_module.uuid4()), address)
@@ -80,7 +80,7 @@ def judge(
     before: Mapping[str, Any] | None = None,
 ) -> Verdict:
     """Apply these hooks, and then the rules, to what was found in a node that is reserved for the caller. Nothing is
-    changed. ``before`` is the inventory that was found the time before.
+    stored. ``before`` is the previous inventory.
 
     Raises HookFailed, RuleFailed, InvalidValue.
     """
@@ -98,7 +98,7 @@ def judge(
     changed_ports = {
         uuid: _changes(untouched.ports.get(uuid, subject.blank_port), port) for uuid, port in subject.ports.items()
     }
-    # The agent's logs are for whoever looks into a failure, and large.
+    # The agent's logs are large, and needed only to investigate a failure.
     plugin_data = {name: value for name, value in subject.plugin_data.items() if name != LOGS}
     return Verdict(
         Finding(subject.inventory, plugin_data),
@@ -112,10 +112,10 @@ def judge(
 
 
 def finish(session: Session, node: Node, verdict: Verdict, membership: Membership) -> None:
-    """The inspection of the node (its row locked) has ended, with this outcome.
+    """End the inspection of the node (its row locked) with this outcome.
 
-    Everything that an inspection leads to happens here, in the transaction that ends it. Raises InvalidValue,
-    InvalidNodeState, TooManyTraits, NoValidHost, …, if hooks or rules want what cannot be.
+    All its effects happen here, in the transaction that ends it. Raises InvalidValue, InvalidNodeState, TooManyTraits,
+    NoValidHost, …, if hooks or rules ask for something invalid.
     """
     if verdict.fields:
         node_update.set_fields(session, node, verdict.fields, membership)
@@ -145,7 +145,7 @@ def _settle_ports(session: Session, node: Node, verdict: Verdict) -> None:
 
 
 def _subject(session: Session, node: Node, own: Sequence[Port], finding: Finding) -> Subject:
-    """Copies of everything, to be changed by rules."""
+    """Return copies of the documents, for rules to change."""
     copied = deepcopy(finding)
     return Subject(
         node=_copy(node_update.document_of(session, node), SETTABLE),
@@ -173,5 +173,6 @@ def _copy(document: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """What is different in ``after``; to JSON, 1 and True are."""
+    """Return the fields whose values differ in ``after``. Unlike in Python, 1 and True are different values, as in
+    JSON."""
     return {name: value for name, value in after.items() if dump_json(value) != dump_json(before[name])}

@@ -1,4 +1,4 @@
-"""Inspection rules: kept for the inspections to come."""
+"""Inspection rules, stored for later inspections."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +22,7 @@ FIELDS = Fields(
     Field("phase", post=True, patch=True, default=PHASES[0]),
     Field("priority", post=True, patch=True, default=0),
     Field("sensitive", post=True, patch=True, default=False),
-    # Worked out by the view: those of a sensitive rule are not shown.
+    # Computed by the view: those of a sensitive rule are not shown.
     Field("conditions", kind=Kind.COMPUTED, post=True, patch=True, default=[]),
     Field("actions", kind=Kind.COMPUTED, post=True, patch=True),
     *COMMON,
@@ -50,7 +50,8 @@ def create(session: Session, values: Mapping[str, Any]) -> InspectionRule:
 
 
 def update(session: Session, uuid: str, operations: patch.Patch) -> None:
-    """Apply a PATCH of fields that may be touched. What is sensitive stays so: it could be read otherwise.
+    """Apply a PATCH that touches only fields that may change. A sensitive rule stays sensitive: otherwise its arguments
+    could be read.
 
     Raises InspectionRuleNotFound, InvalidValue.
     """
@@ -59,7 +60,7 @@ def update(session: Session, uuid: str, operations: patch.Patch) -> None:
     after = FIELDS.patched(before, operations, RULE_UPDATE)
     if rule.sensitive and not after["sensitive"]:
         raise InvalidValue(message="Inspection rules cannot have the sensitive flag unset.")
-    # The arguments of a sensitive rule cannot be read, and so not by giving them another operator either.
+    # The arguments of a sensitive rule must not become readable through another operator.
     engine.check(after["conditions"], after["actions"], shows_values=False)
     records.change(rule, FIELDS.changes(before, after))
 

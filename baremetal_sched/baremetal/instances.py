@@ -1,4 +1,4 @@
-"""What a node carries for the instance on it."""
+"""The fields of a node that belong to its instance."""
 
 from sqlalchemy.orm import Session
 
@@ -10,9 +10,9 @@ _RESCUE_PASSWORDS = ("rescue_password", "hashed_rescue_password")
 
 
 def remove(session: Session, node: Node) -> None:
-    """The node has no instance any more: what belonged to that goes, and the lessee if deploying set him.
+    """Remove the instance from the node: everything that belonged to it, and the lessee if deploying set it.
 
-    Its allocation goes. Traits, resource class and name stay, and so does what others claimed in placement.
+    Its allocation is deleted. Traits, resource class and name stay, as do claims of others in placement.
     """
     internal = dict(readable(node.driver_internal_info))
     if internal.pop("automatic_lessee", False):
@@ -24,7 +24,7 @@ def remove(session: Session, node: Node) -> None:
 
 
 def forget_rescue_password(node: Node) -> None:
-    """Nobody is to log in to a rescue system any more."""
+    """Delete the rescue password: logins to a rescue system are over."""
     known = readable(node.instance_info)
     if any(name in known for name in _RESCUE_PASSWORDS):
         node.instance_info = {name: value for name, value in known.items() if name not in _RESCUE_PASSWORDS}

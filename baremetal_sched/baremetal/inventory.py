@@ -10,19 +10,19 @@ from baremetal_sched.db.models import Node, NodeInventory
 from baremetal_sched.db.types import as_text
 from baremetal_sched.errors.baremetal import InventoryNotFound
 
-#: What is shown of one.
+#: The parts of an inventory.
 PARTS = ("inventory", "plugin_data")
 
 
 def store(session: Session, node: Node, inventory: dict[str, Any], plugin_data: dict[str, Any]) -> None:
-    """Keep what an inspection of ``node`` (its row locked) found, instead of what the one before found."""
+    """Replace the stored inventory of ``node`` (its row locked)."""
     session.merge(
         NodeInventory(node_id=node.id, inventory=inventory, plugin_data=plugin_data, created_at=utcnow()),
     )
 
 
 def last(session: Session, node_uuid: str) -> dict[str, Any] | None:
-    """The inventory that the last inspection of a node found; None if there was none."""
+    """Return the inventory that the last inspection of a node found, or None."""
     found: dict[str, Any] | None = session.scalar(
         select(NodeInventory.inventory).join(Node).where(Node.uuid == node_uuid)
     )

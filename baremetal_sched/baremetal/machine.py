@@ -1,4 +1,4 @@
-"""A node as its driver sees it, and what the driver has to say afterwards."""
+"""A node as its driver sees it, and the results that drivers return."""
 
 import time
 from collections.abc import Mapping
@@ -14,10 +14,10 @@ from baremetal_sched.settings import Settings
 
 @dataclass(frozen=True)
 class Machine:
-    """A copy of what drivers look at. They write nothing themselves: what is to be written they return as an Effect.
+    """A copy of the node's fields for drivers. They write nothing themselves, but return changes as an Effect.
 
-    ``interfaces`` has the name of the node's interface by type; ``wants_cleaning``: is it to be cleaned before it is
-    available?
+    ``interfaces`` has the name of the node's interface by type; ``wants_cleaning``: it is to be cleaned before it
+    becomes available.
     """
 
     uuid: str
@@ -42,7 +42,7 @@ class Machine:
 
     @classmethod
     def of(cls, node: Node, settings: Settings) -> Self:
-        """The machine that ``node`` stands for, as it is now."""
+        """Return the machine of ``node`` in its current state."""
         return cls(
             uuid=node.uuid,
             driver=node.driver,
@@ -66,11 +66,11 @@ class Machine:
         )
 
     def unsupported(self, what: str) -> UnsupportedByDriver:
-        """The error to raise for something that an interface of this machine cannot do."""
+        """Return the error for an operation that an interface of this machine does not support."""
         return UnsupportedByDriver(driver=self.driver, extension=what)
 
     def pause(self, kind: str) -> None:
-        """Take as long as ``[fake] <kind>_delay`` says. Only where a conductor is at work, never in a request."""
+        """Sleep for ``[fake] <kind>_delay``. For use where a conductor is at work, never in a request."""
         seconds: float = getattr(self.settings.fake, f"{kind}_delay")
         if seconds:
             time.sleep(seconds)
@@ -78,7 +78,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Flashed:
-    """New firmware in a component: its version before and ``now``, and what the component is."""
+    """New firmware of a component: its version before and ``now``, and the component's description."""
 
     before: str
     now: str
@@ -88,7 +88,7 @@ class Flashed:
 
 @dataclass(frozen=True)
 class Firmware:
-    """What firmware is in a component, as its machine says, and what the component is."""
+    """The firmware of a component as the machine reports it, and the component's description."""
 
     version: str
     vendor: str | None = None
@@ -98,7 +98,7 @@ class Firmware:
 
 @dataclass(frozen=True)
 class BiosValue:
-    """A setting of a BIOS, and what its machine says about the values that it can have."""
+    """A BIOS setting, and what the machine reports about its possible values."""
 
     value: str | None
     attribute_type: str | None = None
@@ -114,13 +114,12 @@ class BiosValue:
 
 @dataclass(frozen=True)
 class Effect:
-    """What an interface has done: new values of columns of the node, and of keys of its ``driver_internal_info``.
+    """The result of an operation: new values of the node's columns, and of keys of its ``driver_internal_info``.
 
-    ``waits``: the machine goes on by itself, and an agent on it will report. Of steps only: ``bios`` has all settings
-    of the BIOS as they are now, None if they are what they were; ``firmware`` has components that were updated, or
-    looked at.
-    ``poll_after``: the machine is still busy; the interface's ``poll`` is called after so many seconds, with what
-    ``remember`` has (JSON), by whichever conductor owns the node then.
+    ``waits``: the machine continues by itself, and an agent on it will report. Of steps only: ``bios`` has all BIOS
+    settings as they are now, None if they are unchanged; ``firmware`` has components that were updated or read.
+    ``poll_after``: the machine is still busy; the interface's ``poll`` is called after this number of seconds, with
+    ``remember`` (JSON), by the conductor that owns the node then.
     """
 
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -143,7 +142,8 @@ NOTHING = Effect()
 
 
 def together(*effects: Effect | None) -> Effect:
-    """One Effect that does to the node what all of these do, the last one winning; of the rest, what the last has."""
+    """Return one Effect that combines these changes, in which the last value wins; other fields are those of the last
+    Effect."""
     done = [effect for effect in effects if effect is not None]
     if not done:
         return NOTHING
@@ -156,8 +156,8 @@ def together(*effects: Effect | None) -> Effect:
 class Finding:
     """What an inspection found. ``inventory`` is as Ironic's agent reports it: cpu, memory, disks, interfaces, ….
 
-    ``properties`` are what the node's own become, those of that name; ``capabilities`` are those that it gets unless it
-    has them. ``hooks`` are the names of inspection hooks that are run on all this.
+    ``properties`` replace the node's properties of the same names; ``capabilities`` are added unless the node has
+    them. ``hooks`` are the names of inspection hooks to run on the result.
     """
 
     inventory: dict[str, Any] = field(default_factory=dict)

@@ -28,21 +28,21 @@ def boot_device(session: Session, node: Node, membership: Membership) -> dict[st
 
 
 def supported_boot_devices(session: Session, node: Node, membership: Membership) -> list[str]:
-    """What the machine can be told to boot from."""
+    """Return the boot devices that the machine supports."""
     found: list[str] = driver_calls.answer(session, node, membership, "management.get_supported_boot_devices")
     return found
 
 
 def set_boot_device(node: Node, membership: Membership, device: str, *, persistent: bool, then: Then) -> NoReturn:
-    """Boot from ``device`` the next time, or always; the driver raises InvalidValue for one that the machine lacks."""
+    """Set the boot device for the next boot, or permanently; the driver raises InvalidValue for an unsupported one."""
     asked = {"device": device, "persistent": persistent}
     driver_calls.order(node, membership, "management.set_boot_device", asked, then)
 
 
 def set_boot_mode(session: Session, node: Node, membership: Membership, mode: str) -> None:
-    """Boot in this mode; if the machine cannot, ``last_error`` says so.
+    """Set the boot mode; if the machine cannot, ``last_error`` says so.
 
-    Raises InvalidValue for what is no mode, InvalidNodeState while the node is worked on.
+    Raises InvalidValue for an invalid mode, InvalidNodeState while the node is worked on.
     """
     if mode not in BOOT_MODES:
         raise InvalidValue(
@@ -82,7 +82,7 @@ def indicators(session: Session, node: Node, membership: Membership) -> Indicato
 
 
 def indicator_state(session: Session, node: Node, membership: Membership, component: str, name: str) -> str:
-    """The state of an indicator; the driver raises InvalidValue if there is none of that name. The node is reserved
+    """Return the state of an indicator; the driver raises InvalidValue if it does not exist. The node is reserved
     meanwhile."""
     method, asked = "management.get_indicator_state", {"component": component, "indicator": name}
     found: str = driver_calls.answer(session, node, membership, method, asked, reserves=True)

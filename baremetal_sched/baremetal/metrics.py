@@ -1,4 +1,4 @@
-"""Figures about the fleet, for Prometheus: read from the database, so every process says the same."""
+"""Metrics of the fleet for Prometheus: read from the database, so every process reports the same."""
 
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from sqlalchemy import func, not_, select

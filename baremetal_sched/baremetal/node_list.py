@@ -25,7 +25,7 @@ _CHUNK = 2000
 
 @dataclass
 class NodeFilters:
-    """What a list is narrowed to; None (or empty) means not at all. All conditions must hold."""
+    """The filters of a list; None (or empty) means that the filter is not used. All conditions must hold."""
 
     chassis_uuid: str | None = None
     instance_uuid: str | None = None
@@ -183,8 +183,8 @@ def _ids_owned_by(
     membership: Membership,
     limit: int,
 ) -> list[int]:
-    """Ids of the first ``limit`` nodes of the query that the conductor owns. Ownership is no column: read on, in
-    chunks and only nodes of groups and drivers that it serves, until there are enough."""
+    """Return the ids of the first ``limit`` nodes of the query that the conductor owns. Ownership is not a column:
+    nodes of groups and drivers that it serves are read in chunks until there are enough."""
     query = query.with_only_columns(Node.id, Node.uuid, Node.conductor_group, Node.driver)
     query = query.where(membership.served_by(conductor))
     found: list[int] = []

@@ -1,6 +1,6 @@
 """Changing a node by PATCH: what may change, when, and what follows from it.
 
-The rules are Ironic's (contract: node PATCH); where that answers 500, here stands what it must have meant.
+The rules are Ironic's; where Ironic answers 500, these are the intended ones.
 """
 
 from collections.abc import Mapping
@@ -33,14 +33,13 @@ def update(
     hides_inspect_wait: bool = False,
     access: Access = UNRESTRICTED,
 ) -> Node:
-    """Apply a PATCH that is well formed and touches only fields that may be touched; returns the node.
+    """Apply a PATCH that is well formed and touches only fields that may be touched; return the node.
 
-    ``reset_interfaces``: a change of driver sets all interfaces to the new driver's defaults.
-    ``hides_inspect_wait``: the client is older than that state, so to it "inspecting" is no transition.
-    ``access``: the caller's, to nodes of which the owner is changed. It has to cover the new owner, too, so that a
-    node is given only to projects for which the caller can speak. A new parent has to be visible.
-    Raises NotAllowed, InvalidValue, InvalidNodeState, NodeAssociated, NodeLocked, NoValidHost, … and then nothing is
-    changed.
+    ``reset_interfaces``: a change of driver sets all interfaces to the new driver's defaults. ``hides_inspect_wait``:
+    the client is older than that state, so to it "inspecting" is not a transition. ``access``: the caller's, to nodes
+    whose owner is changed. It must cover the new owner, too, so that a node is given only to projects for which the
+    caller may act. A new parent must be visible. Raises NotAllowed, InvalidValue, InvalidNodeState, NodeAssociated,
+    NodeLocked, NoValidHost, …, and then nothing is changed.
     """
     node = nodes.find_for_change(session, ident)
     _require_settled(node, operations, hides_inspect_wait)
@@ -67,7 +66,7 @@ def set_fields(session: Session, node: Node, values: Mapping[str, Any], membersh
 
 
 def document_of(session: Session, node: Node) -> dict[str, Any]:
-    """The fields that a PATCH may touch, as they are."""
+    """Return the current values of the fields that a PATCH may touch."""
     return FIELDS.values_of(node, chassis_uuid=_chassis_uuid(session, node))
 
 

@@ -90,7 +90,7 @@ def require_unlocked(node: Node) -> None:
 
 
 def find_to_change_by(session: Session, ident: str, membership: Membership) -> Node:
-    """The node, for a change that its conductor answers for: there has to be one, and it must not be at work on it.
+    """Return the node, for a change that its conductor must allow: a conductor serves it, and is not at work on it.
 
     Raises NodeNotFound, NoValidHost, NoConductors, NodeLocked.
     """
@@ -115,8 +115,8 @@ def _changeable(node: Node, membership: Membership) -> Node:
 
 
 def find_named_in_body(session: Session, ident: str, access: Access = UNRESTRICTED) -> Node:
-    """The node that a body names, its row locked. Raises InvalidValue if there is none, as it is no part of the path;
-    NotAllowed if the caller sees it, but has no ``access``."""
+    """Return the node that a body names, its row locked. Raises InvalidValue if it does not exist, as it is not part of
+    the path; NotAllowed if the caller sees it, but has no ``access``."""
     try:
         node = find_for_change(session, ident, access.visible)
     except NodeNotFound as error:
@@ -140,11 +140,11 @@ def create(
     settings: Settings,
     visible: Visibility = EVERYTHING,
 ) -> Node:
-    """A new node from ``values`` (fields of ``schemas.nodes.NODE_CREATE``), and its resource provider. Its parent is a
-    ``visible`` one.
+    """Return a new node with ``values`` (fields of ``schemas.nodes.NODE_CREATE``) and its resource provider. Its parent
+    must be ``visible``.
 
-    Raises NoValidHost or NoConductors if nobody serves its group and driver, InvalidValue for what cannot be,
-    NodeAlreadyExists, DuplicateNodeName or InstanceAssociated for what is taken.
+    Raises NoValidHost or NoConductors if its group and driver are not served, InvalidValue for invalid values,
+    NodeAlreadyExists, DuplicateNodeName or InstanceAssociated for values that are taken.
     """
     fields = dict(values)
     uuid = fields.pop("uuid", None) or str(uuid_module.uuid4())
@@ -204,7 +204,7 @@ def check_name(name: str, *, hostname_only: bool, refusal: str) -> None:
 
 
 def normal_group(group: str | None) -> str:
-    """A conductor group as it is stored: lower case, the default group is empty."""
+    """Return a conductor group as it is stored: in lower case; the default group is empty."""
     return (group or "").lower()
 
 
@@ -235,9 +235,9 @@ def _is_count(value: Any) -> bool:
 
 
 def find_parent(session: Session, ident: str | None, owner: str | None, visible: Visibility = EVERYTHING) -> str | None:
-    """The UUID of the node that is to be the parent of one with this ``owner``, named by UUID or name.
+    """Return the UUID of the parent, named by UUID or name, for a node with this ``owner``.
 
-    Raises InvalidValue if there is none, if it has another owner, or if it is not ``visible``.
+    Raises InvalidValue if it does not exist, has another owner or is not ``visible``.
     """
     if ident is None:
         return None
@@ -267,10 +267,10 @@ def interfaces(driver: str, chosen: Mapping[str, Any], offers: Mapping[str, Offe
 
 
 def destroy(session: Session, ident: str, membership: Membership, settings: Settings) -> None:
-    """Remove a node with everything that hangs on it, its provider too.
+    """Delete a node with everything that belongs to it, its provider too.
 
-    Raises NodeProtected, NodeAssociated, NodeAllocated or InvalidNodeState if it is not to be removed now; being in
-    maintenance overrides all but the first.
+    Raises NodeProtected, NodeAssociated, NodeAllocated or InvalidNodeState if it cannot be deleted now; maintenance
+    overrides all but the first.
     """
     node = find_to_change_by(session, ident, membership)
     if node.protected:
@@ -295,7 +295,7 @@ def destroy(session: Session, ident: str, membership: Membership, settings: Sett
 
 
 def set_maintenance(session: Session, node: Node, *, maintenance: bool, reason: str | None = None) -> None:
-    """Take the node out of service, or put it back."""
+    """Set or unset maintenance."""
     node.maintenance = maintenance
     node.maintenance_reason = reason
     if not maintenance:

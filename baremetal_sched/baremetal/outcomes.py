@@ -1,4 +1,4 @@
-"""How work on a node ends, and what is written down about it: on success, on failure, and when its time is up."""
+"""How work on a node ends, and what is recorded: on success, on failure, and at a time-out."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from baremetal_sched.baremetal.machine import set_internal
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.sealing import readable
 
-#: By state: where the step that is going on is noted, and the fault of a node that fails at it.
+#: By state: the column with the current step, and the fault of a node that fails at it.
 _STEPS: Mapping[str, tuple[str, str | None]] = {
     states.CLEANING: ("clean_step", states.CLEAN_FAILURE),
     states.CLEANWAIT: ("clean_step", states.CLEAN_FAILURE),
@@ -19,7 +19,7 @@ _STEPS: Mapping[str, tuple[str, str | None]] = {
     states.SERVICEWAIT: ("service_step", states.SERVICE_FAILURE),
 }
 
-#: By state: the type of events that say how the work ended, as Ironic has them; that of others is the state itself.
+#: By state: the event type of the end of the work, as in Ironic; by default it is the state itself.
 _EVENT_TYPES: Mapping[str, str] = {
     states.ENROLL: "introspection",
     states.VERIFYING: "verify",
@@ -35,18 +35,18 @@ _EVENT_TYPES: Mapping[str, str] = {
 
 
 def event_type_of(state: str) -> str:
-    """The type of the event that says how what went on in ``state`` ended."""
+    """Return the event type for the end of the work in ``state``."""
     return _EVENT_TYPES.get(state, state)
 
 
 def settle(node: Node) -> None:
-    """No step is going on, none is left, and nobody waits for an agent."""
+    """Clear the current step, the remaining steps and the agent."""
     clear_steps(node)
     agent_info.leave(node)
 
 
 def clear_steps(node: Node) -> None:
-    """No step is going on, and none is left."""
+    """Clear the current step and the remaining steps."""
     node.clean_step = node.deploy_step = node.service_step = {}
     known = readable(node.driver_internal_info)
     left = [name for name in ("clean_steps", "deploy_steps", "service_steps") if name in known]
@@ -57,13 +57,13 @@ def clear_steps(node: Node) -> None:
 def fail(
     session: Session, node: Node, reason: str, conductor: str | None = None, event_type: str | None = None
 ) -> None:
-    """The work on the node (its row locked) came to nothing: it moves to the state that its state fails to.
+    """Fail the work on the node (its row locked), which moves to the failure state of its state.
 
-    ``event_type`` is that of the entry in the node's history; that of its state, unless given.
+    ``event_type`` is that of the entry in the node's history, by default that of its state.
 
     A machine that failed at a step of cleaning or servicing may be in any condition: it is put into maintenance.
     """
-    # Agents and drivers may have more to say than a database keeps.
+    # Messages of agents and drivers may be longer than the column.
     reason = reason[: history.MAX_EVENT]
     column, fault = _STEPS.get(node.provision_state, (None, None))
     step = readable(getattr(node, column)) if column is not None else None
@@ -82,7 +82,7 @@ def fail(
 
 
 def _end_of(node: Node, column: str) -> str:
-    """The type of the event that says that the steps in ``column`` are over."""
+    """Return the event type for the end of the steps in ``column``."""
     if column == "clean_step":
         return f"{'manual' if node.target_provision_state == states.MANAGEABLE else 'automated'}_cleaning_end"
     return {"deploy_step": "deployment_end", "service_step": "servicing_end"}[column]

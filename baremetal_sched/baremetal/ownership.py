@@ -20,8 +20,8 @@ from baremetal_sched.settings import Settings
 class Membership:
     """The live conductors (host names) by conductor group, in lower case, and hardware type.
 
-    Unless it is ``grouped`` groups do not count: some conductor is pinned to a release that has none, and all have to
-    agree with it. The group in the keys is empty then.
+    If it is not ``grouped``, groups are ignored, and the group in the keys is empty: a conductor is pinned to a release
+    without groups, and all have to agree with it.
     """
 
     members: Mapping[tuple[str, str], frozenset[str]]
@@ -33,7 +33,7 @@ class Membership:
         return self.members.get(self._key(group, driver), frozenset())
 
     def owner(self, node_uuid: str, group: str, driver: str) -> str | None:
-        """Host name of the conductor that owns the node, None if nobody serves its group and driver."""
+        """Return the host name of the conductor that owns the node, or None if its group and driver are not served."""
         hosts = self.serving(group, driver)
         return ring_of(hosts, self.exponent).owner(node_uuid) if hosts else None
 
@@ -61,7 +61,7 @@ class Membership:
         return owner
 
     def served_by(self, conductor: str) -> ColumnElement[bool]:
-        """SQL condition: the node is of a group and driver that ``conductor`` serves. It may still be another's."""
+        """Return the SQL condition that ``conductor`` serves the node's group and driver. Another may own it."""
         return self._of_keys(key for key, hosts in self.members.items() if conductor in hosts)
 
     def served(self) -> ColumnElement[bool]:
@@ -121,7 +121,7 @@ class LiveMembers:
 
 @lru_cache(maxsize=20)
 def _membership(text: str, exponent: int) -> Membership:
-    """Kept, because it is the same until a conductor comes or goes."""
+    """Cached, because it is the same until a conductor comes or goes."""
     lists = [column.split("\n") for column in text.split("\t")] if text else []
     found = list(zip(*lists, strict=True))
     grouped = all(has_groups(pin or None) for _, _, pin, _ in found)

@@ -111,10 +111,10 @@ def destroy(session: Session, ident: str, membership: Membership) -> None:
 
 
 def admit(session: Session, group: Portgroup, network: str | None, *, besides: int | None = None) -> None:
-    """A port on this physical network joins the group, which is locked: all of its ports are on one network.
+    """Check that a port on this physical network may join the group, which is locked: its ports share one network.
 
-    The first port gives its network to a group that has none. ``besides``: the port, if it exists already.
-    Raises PortgroupRefused.
+    The first port gives its network to a group that has none. ``besides``: the port, if it exists already. Raises
+    PortgroupRefused.
     """
     others = select(Port.physical_network).where(Port.portgroup_id == group.id, Port.id != (besides or 0))
     networks = set(session.scalars(others.distinct()))

@@ -126,8 +126,8 @@ def update(
 
 
 def set_fields(session: Session, port: Port, node: Node, values: Mapping[str, Any]) -> None:
-    """Set fields, null to their default, on a port of ``node``, which is reserved for the caller. None of them says to
-    whom the port belongs.
+    """Set fields, null to their default, on a port of ``node``, which is reserved for the caller. The fields that say
+    to whom the port belongs are excluded.
 
     Raises InvalidValue, PortAlreadyExists, PortgroupRefused.
     """
@@ -149,14 +149,14 @@ def claim(session: Session, node: Node, uuid: str, address: str) -> Port | None:
     if session.scalar(select(exists().where(Port.address == address))):
         return None
     port = records.new(session, Port, {"uuid": uuid, "address": address, "node_id": node.id})
-    # What the database sets by default is not known before.
+    # The database's default values are read back.
     session.flush()
     session.refresh(port)
     return port
 
 
 def document_of(port: Port, node: Node, group: Portgroup | None = None) -> dict[str, Any]:
-    """The fields that a PATCH may touch, as they are."""
+    """Return the current values of the fields that a PATCH may touch."""
     return FIELDS.values_of(port, node_uuid=node.uuid, portgroup_uuid=group.uuid if group else None)
 
 
@@ -168,8 +168,8 @@ def destroy(session: Session, uuid: str, membership: Membership) -> None:
 
 
 def _portgroup(session: Session, uuid: str | None, node: Node, visible: Visibility) -> Portgroup | None:
-    """The group that a body names, locked. Raises InvalidValue if there is none on a visible node, or if it is another
-    node's."""
+    """Return the group that a body names, locked. Raises InvalidValue if it does not exist on a visible node, or
+    belongs to another node."""
     if uuid is None:
         return None
     found = select(Portgroup).where(Portgroup.uuid == uuid, *visible.conditions_behind(Portgroup.node_id))

@@ -69,16 +69,16 @@ def _has_dedicated_supply(driver_info: Mapping[str, Any] | None) -> bool:
 
 
 def begin(node: Node, target: str) -> None:
-    """The node's power is on its way to ``target``."""
+    """Set the node's target power state."""
     node.target_power_state = states.POWER_TARGETS[target]
     node.last_error = None
 
 
 def finish(session: Session, work_id: int, conductor: str, outcome: Effect | str) -> bool:
-    """Write down how a power action ended and free the node.
+    """Store how a power action ended and free the node.
 
-    ``outcome`` is what it did to the machine, or why it failed. False, and nothing is written, if the work was taken
-    from this conductor meanwhile.
+    ``outcome`` is the effect on the machine, or why it failed. Returns False, and changes nothing, if the work was
+    taken from this conductor.
     """
     node = work.finish(session, work_id, conductor)
     if node is None:

@@ -1,4 +1,4 @@
-"""What follows when a machine's power is not what its node says, or cannot be read."""
+"""What follows if a machine's power differs from its node's, or cannot be read."""
 
 from sqlalchemy.orm import Session
 
@@ -7,7 +7,7 @@ from baremetal_sched.baremetal.machine import set_internal
 from baremetal_sched.db.models import Node
 from baremetal_sched.settings import Settings
 
-#: In ``driver_internal_info``: how often in a row comparing the power did not go well.
+#: The key in ``driver_internal_info`` of the number of consecutive failures.
 _FAILURES = "power_sync_failures"
 
 _EVENT_TYPE = "power"
@@ -16,12 +16,12 @@ _EVENT_TYPE = "power"
 def compare(
     session: Session, node: Node, found: str | None, conductor: str, settings: Settings, trouble: str = ""
 ) -> None:
-    """``found`` is the power state that the machine of ``node`` (its row locked, free) is in; None: nobody can say, and
-    ``trouble`` is why, as far as that is known.
+    """Compare the node's power with ``found``, the power state of the machine of ``node`` (its row locked, free); None
+    if it cannot be read, for the reason ``trouble``, if known.
 
-    If it is not what the node says, the machine is switched back (``force_power_state_during_sync``) by ``conductor``,
-    or the node takes the machine's state. If it cannot be read, or switching back does not help, for more than
-    ``power_state_sync_max_retries`` times in a row, the node goes into maintenance, with the fault "power failure".
+    If they differ, the machine is switched back (``force_power_state_during_sync``) by ``conductor``, or the node takes
+    the machine's state. If the state cannot be read, or switching back does not help, for more than
+    ``power_state_sync_max_retries`` times in a row, the node is put into maintenance, with the fault "power failure".
 
     A node whose power was never known takes the machine's state as soon as there is one.
     """
@@ -37,9 +37,7 @@ def compare(
     is_wanted = options.force_power_state_during_sync and node.power_state in (states.POWER_ON, states.POWER_OFF)
     is_off_limits = node.disable_power_off and node.power_state == states.POWER_OFF
     if found is not None and (not is_wanted or is_off_limits):
-        event = (
-            f"The machine is in state '{found}', not in '{node.power_state}' as the node said; the node says so now."
-        )
+        event = f"The machine is in state '{found}', not in '{node.power_state}'; the node is updated."
         node.power_state = found
         set_internal(node, **{_FAILURES: 0})
         history.record(session, node, event, event_type=_EVENT_TYPE, severity="ERROR", conductor=conductor)

@@ -1,7 +1,7 @@
 """A node as a resource provider: the only place where a node's change reaches placement.
 
-It happens in the node's own transaction, whenever a session flushes a new or changed node; so no change can be
-forgotten, and the two views cannot be found apart.
+It happens in the node's own transaction, whenever a session flushes a new or changed node, so no change can be
+forgotten, and node and provider cannot differ.
 """
 
 import re
@@ -40,27 +40,28 @@ def resource_class_of(name: str) -> str:
 
 
 def inventory_of(node: Node) -> projected.Unit | None:
-    """What the node's provider has: one of its resource class; nothing if it has no class that placement can take."""
+    """Return the inventory of the node's provider: one of its resource class, or none if placement has no such
+    class."""
     if not node.resource_class:
         return None
     return projected.Unit(resource_class_of(node.resource_class), reserved=not availability.is_available(node))
 
 
 def traits_changed(session: Session, node: Node, before: Collection[str], after: Collection[str]) -> None:
-    """Note that the node, whose row is locked, has other traits now, for its provider to follow with the next flush."""
+    """Note the new traits of the node, whose row is locked; its provider follows with the next flush."""
     changes = session.info.setdefault(_TRAITS, {})
     first, _ = changes.get(node.id, (frozenset(before), None))
     changes[node.id] = (first, frozenset(after))
 
 
 def project(session: Session, node: Node) -> list[str]:
-    """Make the node's provider what the node says; returns what had to change, in words.
+    """Make the node's provider match the node; return the changes, in words.
 
-    Raises NodeAllocated if the node changed its resource class while somebody holds the old one.
+    Raises NodeAllocated if the node changed its resource class while a consumer has a claim on the old one.
     """
     before, after = session.info.get(_TRAITS, {}).pop(node.id, (None, None))
     if after is None:
-        # A node that is new has none.
+        # A new node does not have one.
         names = session.scalars(select(NodeTrait.trait).where(NodeTrait.node_id == node.id)) if node.id else ()
         before = after = frozenset(names)
     traits = projected.Traits(after, added=after - before, removed=before - after)
@@ -73,7 +74,7 @@ def project(session: Session, node: Node) -> list[str]:
 
 @event.listens_for(Session, "before_flush")
 def _project_changed(session: Session, *_: Any) -> None:
-    """Project each node that is new, or of which something changes that its provider depends on."""
+    """Project each node that is new, or whose change affects its provider."""
     nodes = [entity for entity in (*session.new, *session.dirty) if isinstance(entity, Node)]
     # In the same order everywhere, so that there are few deadlocks.
     for node in sorted(nodes, key=lambda node: node.uuid):
@@ -89,7 +90,7 @@ def _is_to_project(session: Session, node: Node) -> bool:
 
 
 def withdraw(session: Session, node: Node, *, force: bool) -> None:
-    """Remove the node's provider. Raises NodeAllocated if somebody holds it, unless ``force``."""
+    """Remove the node's provider. Raises NodeAllocated if a consumer has a claim on it, unless ``force``."""
     consumers = projected.consumers_of(session, node.uuid)
     if consumers and not force:
         raise NodeAllocated(node=node.uuid, consumer=", ".join(consumers))

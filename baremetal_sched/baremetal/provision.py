@@ -1,7 +1,7 @@
 """Provision verbs: what a client asks of a node. Checked and begun here, carried on by the node's conductor.
 
-All that a request does happens in one transaction: the checks, the change of state, the node's reservation with the
-work, and what scheduling sees. So a node that is being cleaned or deployed is not offered, not even for a moment.
+A request is one transaction: the checks, the change of state, the node's reservation with the work, and the change in
+placement. So a node that is being cleaned or deployed is never offered.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,17 +36,16 @@ from baremetal_sched.errors.baremetal import (
 )
 from baremetal_sched.settings import Settings
 
-#: What the work on a node is to be done with.
+#: Arguments of work on a node.
 Arguments = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Order:
-    """What is asked for: a verb, and what goes with it. ``project``: the one for which the node is deployed; None:
-    for none.
+    """A request: a verb and its arguments. ``project``: the project for which the node is deployed, or None.
 
-    ``steps`` are those of cleaning, deploying or servicing that the client named. ``checked``: the driver is asked
-    before whether the machine is fit for it; otherwise that shows when the work begins.
+    ``steps`` are steps of cleaning, deploying or servicing that the client named. ``checked``: the driver validates the
+    node first; otherwise errors appear when the work begins.
     """
 
     verb: str
@@ -60,13 +59,13 @@ class Order:
 
     @property
     def event(self) -> str:
-        """The event that the verb is."""
+        """The event of the verb."""
         return VERBS[self.verb].event
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """An order for a node, with what it takes to check it."""
+    """An order for a node, with what is needed to check it."""
 
     session: Session
     node: Node
@@ -75,7 +74,7 @@ class _Asked:
     settings: Settings
 
 
-#: Besides deploying: events that are refused in maintenance, and what that is called. The others are done.
+#: Events, besides deploying, that are refused in maintenance, with their names in messages. All others are allowed.
 _NOT_IN_MAINTENANCE = {
     state_machine.CLEAN: "cleaning",
     "rescue": "rescuing",
@@ -110,10 +109,10 @@ def _action(verb: str | None) -> str:
 
 
 def request(session: Session, node: Node, order: Order, membership: Membership, settings: Settings) -> None:
-    """Do what ``order`` asks of ``node`` (its row locked), as far as that goes at once, and ask its conductor for the
-    rest.
+    """Do at once what ``order`` asks of ``node`` (its row locked), if that is possible, and request the rest of its
+    conductor.
 
-    Raises Unanswered; what ``require_accepted`` raises, NoValidHost, NoConductors, NodeLocked, NodeInMaintenance,
+    Raises Unanswered; the errors of ``require_accepted``, NoValidHost, NoConductors, NodeLocked, NodeInMaintenance,
     NodeProtected, NodeIsRetired, TooManyAtOnce, and InvalidValue if the node is not fit for it.
     """
     require_accepted(node, order.verb)
@@ -152,10 +151,10 @@ def request(session: Session, node: Node, order: Order, membership: Membership, 
 def resume(
     session: Session, node: Node, membership: Membership, found: Mapping[str, Mapping[str, Any]] | None = None
 ) -> None:
-    """The agent on the machine has reported: let the node (its row locked, in a waiting state) go on.
+    """Continue the work on the node (its row locked, in a waiting state), as its agent has reported.
 
-    ``found``, of an inspection only, is what it found: ``inventory`` and ``plugin_data``.
-    Raises VerbRefused if it waits for nothing, NodeLocked, NoValidHost, NoConductors.
+    ``found``, of an inspection only, is what it found: ``inventory`` and ``plugin_data``. Raises VerbRefused if the
+    node does not wait, NodeLocked, NoValidHost, NoConductors.
     """
     if not state_machine.accepts(node.provision_state, RESUME):
         raise _refused(node, RESUME)
@@ -177,7 +176,7 @@ _ABORTED = {
 
 
 def _note_abort(session: Session, node: Node) -> None:
-    """Say what is aborted now, and at which step; a rescue that was has no password any more."""
+    """Record what is aborted, and at which step. An aborted rescue loses its password."""
     step = node.clean_step or node.deploy_step or node.service_step
     at = f" at step {step['interface']}.{step['step']}" if step else ""
     node.last_error = f"By request, the {_ABORTED[node.provision_state]} was aborted{at}."
@@ -187,13 +186,13 @@ def _note_abort(session: Session, node: Node) -> None:
 
 
 def _is_to_finish(node: Node) -> bool:
-    """Is the machine at a step of cleaning that must not be interrupted? Then it is aborted after that."""
+    """Return whether the machine is at a step of cleaning that must not be interrupted, and is aborted after it."""
     step = node.clean_step or {}
     return node.provision_state == states.CLEANWAIT and step.get("abortable") is False
 
 
 def _validate(asked: _Asked, doing: str, *interfaces: str) -> None:
-    """Have the driver validate these interfaces, unless that is up to the conductor that does the work."""
+    """Have the driver validate these interfaces, unless the conductor does so when the work begins."""
     if not asked.order.checked:
         return
     node = asked.node

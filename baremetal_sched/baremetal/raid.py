@@ -1,4 +1,4 @@
-"""Logical disks: which ones a node is to have."""
+"""The target RAID configuration of nodes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from baremetal_sched.errors.baremetal import RaidNotSupported
 
 
 def set_target(session: Session, node: Node, config: Mapping[str, Any], membership: Membership) -> None:
-    """The node (its row locked) is to have these logical disks; ``{}`` means that nothing is wanted any more.
+    """Set the logical disks that the node (its row locked) is to have; ``{}`` removes the configuration.
 
     Raises RaidNotSupported, InvalidValue.
     """

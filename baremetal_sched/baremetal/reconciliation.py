@@ -1,4 +1,4 @@
-"""Undoing what was changed on the resource provider of a node directly: the node is the truth."""
+"""Undoing direct changes of the resource providers of nodes: the node is the source of truth."""
 
 from sqlalchemy import ColumnElement, and_, case, exists, func, or_, select, update
 from sqlalchemy.orm import Session
@@ -21,13 +21,12 @@ EVENT_TYPE = "reconciliation"
 
 
 def drifted(session: Session) -> ColumnElement[bool]:
-    """SQL condition: the node's provider is not what ``projection.project`` would make of it.
+    """SQL condition: the node's provider differs from the result of ``projection.project``.
 
-    NOT EXISTS (the provider, a root that is marked as what the node is)
-    OR its class is wanted AND NOT EXISTS (an inventory of it, as it should be)
-    OR EXISTS (an inventory of another, unless it is claimed and withheld)
-    OR EXISTS (a trait of the node that the provider lacks) OR EXISTS (one of the provider that the node lacks),
-    but for those of the scheduler above
+    NOT EXISTS (the provider, a root with the marks of the node) OR its class is wanted AND NOT EXISTS (an inventory of
+    it, as it should be) OR EXISTS (an inventory of another, unless it is claimed and withheld) OR EXISTS (a trait of
+    the node that the provider lacks) OR EXISTS (a trait of the provider that the node lacks), except for those of the
+    scheduler above
     """
     wanted = _wanted_class(session)
     reserved = case((availability.IS_AVAILABLE, 0), else_=1)
@@ -76,16 +75,16 @@ def _wanted_class(session: Session) -> ColumnElement[int]:
 
 
 def reconcile(session: Session, node_id: int, conductor: str) -> tuple[str, list[str]] | None:
-    """Make the node's provider what the node says; returns the node's UUID and what was undone, in words.
+    """Make the node's provider match the node; return the node's UUID and what was undone, in words.
 
-    It is noted in the node's history, and counted with ``conductor`` (a host name). None if there is nothing to undo.
-    Raises NodeAllocated if somebody holds what would have to go.
+    It is recorded in the node's history, and counted with ``conductor`` (a host name). Returns None if there is nothing
+    to undo. Raises NodeAllocated if a consumer has a claim on something that would be removed.
     """
     node = session.scalars(select(Node).where(Node.id == node_id).with_for_update()).first()
     changes = projection.project(session, node) if node is not None else []
     if node is None or not changes:
         return None
-    event = f"The node's resource provider was changed directly; that is undone: {', '.join(changes)}"
+    event = f"The node's resource provider was changed directly. This was undone: {', '.join(changes)}"
     history.record(session, node, event, event_type=EVENT_TYPE, severity="ERROR", conductor=conductor)
     session.execute(
         update(Conductor)

@@ -1,4 +1,4 @@
-"""What work on single rows of every resource has in common: finding, keys that are taken, noting a change."""
+"""Common operations on single rows of every resource: finding, checking keys, recording a change."""
 
 import uuid as uuid_module
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ Entity = TypeVar("Entity")
 
 
 def named(model: Any, ident: str) -> ColumnElement[bool]:
-    """Condition: the row has this UUID, or, if ``ident`` is none, this name (where the resource has names)."""
+    """Return the condition that the row has this UUID, or, if ``ident`` is not a UUID, this name."""
     canonical = canonical_uuid(ident)
     condition: ColumnElement[bool] = model.name == ident if canonical is None else model.uuid == canonical
     return condition
@@ -47,13 +47,13 @@ def find_for_change(session: Session, model: type[Entity], ident: str, missing: 
 
 
 def require_free(session: Session, column: Any, value: Any, taken: SchedulerError) -> None:
-    """Raise ``taken`` if a row has ``value`` in ``column``. The key decides; this is for the words."""
+    """Raise ``taken`` if a row has ``value`` in ``column``. The unique key decides; this is for the message."""
     if value is not None and session.scalar(select(exists().where(column == value))):
         raise taken
 
 
 def new(session: Session, model: type[Entity], values: Mapping[str, Any]) -> Entity:
-    """A new row with these values, those that are not None, and with a UUID if they have none."""
+    """Return a new row with these values, without the ones that are None, and with a new UUID unless one is given."""
     given = {name: value for name, value in values.items() if value is not None}
     entity = model(**{"uuid": str(uuid_module.uuid4()), "created_at": utcnow(), **given})
     session.add(entity)
@@ -61,7 +61,7 @@ def new(session: Session, model: type[Entity], values: Mapping[str, Any]) -> Ent
 
 
 def change(entity: Any, changed: Mapping[str, Any]) -> None:
-    """Set what changed, and when."""
+    """Set the changed values, and the time of the change."""
     for name, value in changed.items():
         setattr(entity, name, value)
     if changed:

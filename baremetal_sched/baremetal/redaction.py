@@ -30,8 +30,7 @@ PROJECT = "own_project"
 
 @dataclass(frozen=True)
 class Restriction:
-    """A field is shown for nodes that the caller's project owns (``as_owner``) or leases (``as_lessee``), and for no
-    others."""
+    """A field that is shown for nodes that the caller's project owns (``as_owner``) or leases (``as_lessee``) only."""
 
     field: str
     as_owner: bool = False
@@ -57,8 +56,8 @@ class Restriction:
 
 @dataclass(frozen=True)
 class Redaction:
-    """What a caller does not see of nodes: the same for all nodes with the same relation to the caller's project, so it
-    is decided once for a request.
+    """The fields that are hidden from a caller. They are the same for all nodes with the same relation to the caller's
+    project, so they are decided once for a request.
 
     ``shows_secrets``: of driver_info and driver_internal_info; ``shows_instance_secrets``: of instance_info. Both need
     the ``keyring`` of the settings.
@@ -70,7 +69,7 @@ class Redaction:
     keyring: Keyring = field(default_factory=partial(keyring_of, None))
 
     def of(self, field: str) -> Restriction | None:
-        """Return who sees the field; None: everyone who sees the node."""
+        """Return who sees the field; None: all who see the node."""
         return next((each for each in self.restrictions if each.field == field), None)
 
     def values(self, project: str | None) -> dict[str, str]:

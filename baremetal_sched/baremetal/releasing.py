@@ -1,4 +1,4 @@
-"""Freeing nodes of work that nobody does any more, and failing what cannot be resumed."""
+"""Freeing nodes whose work was abandoned, and failing work that cannot be resumed."""
 
 from dataclasses import dataclass
 
@@ -25,8 +25,8 @@ def is_orphan(timeout: float) -> ColumnElement[bool]:
 
     EXISTS (SELECT … FROM conductors WHERE hostname = reservation AND heartbeat_at <= now - timeout)
 
-    Whether that conductor is online does not matter: one that was told to stop sends heartbeats until it is done. What
-    is reserved under another name, by whoever keeps conductors off a node, stays so.
+    It does not matter whether that conductor is online: a conductor that is shutting down sends heartbeats until its
+    work is done. A reservation under any other name, made to keep conductors off the node, is kept.
     """
     dead = select(Conductor.id).where(
         Conductor.hostname == Node.reservation, Conductor.heartbeat_at <= epoch() - timeout
@@ -35,9 +35,10 @@ def is_orphan(timeout: float) -> ColumnElement[bool]:
 
 
 def release(session: Session, node_id: int, condition: ColumnElement[bool], conductor: str, why: Why) -> bool:
-    """Free the node of its reservation if ``condition`` (still) holds: what its conductor was doing has failed.
+    """Free the node of its reservation if ``condition`` (still) holds; the work of its conductor has failed.
 
-    ``conductor`` is who says so. False, and nothing is changed, if the condition does not hold.
+    ``conductor`` is the host name of the conductor that decided this. Returns False, and changes nothing, if the
+    condition does not hold.
     """
     node = work.take_away(session, node_id, condition)
     if node is None:
@@ -53,9 +54,9 @@ def release(session: Session, node_id: int, condition: ColumnElement[bool], cond
 
 
 def fail(session: Session, node_id: int, condition: ColumnElement[bool], *, conductor: str, reason: str) -> bool:
-    """Fail a node that nobody works on, if ``condition`` (still) holds and its state can fail.
+    """Fail a node that is not worked on, if ``condition`` (still) holds and its state can fail.
 
-    False, and nothing is changed, if not.
+    Returns False, and changes nothing, otherwise.
     """
     node = session.scalars(
         select(Node).where(Node.id == node_id, Node.reservation.is_(None), condition).with_for_update()

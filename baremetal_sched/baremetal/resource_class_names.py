@@ -15,7 +15,7 @@ def warning(resource_class: str | None) -> str | None:
         return None
     name = resource_class_of(resource_class)
     return (
-        f"In placement the resource class of this node is {name}, as CUSTOM_ is put before every class of a node. "
+        f"In placement the resource class of this node is {name}, as every class of a node gets the prefix CUSTOM_. "
         f"Set it without its own CUSTOM_ if {name.removeprefix(_PREFIX)} is meant."
     )
 

@@ -51,7 +51,7 @@ def create(session: Session, values: Mapping[str, Any]) -> Runbook:
 
 
 def owner_of_new(values: Mapping[str, Any], project: str | None) -> str | None:
-    """The owner of a runbook that someone of ``project`` is about to create from ``values``: the project.
+    """Return the owner of a runbook that a caller of ``project`` is about to create from ``values``: the project.
 
     Raises InvalidValue if they ask for another owner, or for a public runbook. Without a project there is no owner, and
     the runbook may be public.
@@ -66,9 +66,9 @@ def owner_of_new(values: Mapping[str, Any], project: str | None) -> str | None:
 
 
 def update(session: Session, ident: str, operations: patch.Patch, *, free_names: bool) -> Runbook:
-    """Apply a PATCH of fields that may be touched. A runbook that becomes public loses its owner.
+    """Apply a PATCH that touches only fields that may change. A runbook that becomes public loses its owner.
 
-    ``free_names``: does the client know names that are no traits? Raises RunbookNotFound, InvalidValue,
+    ``free_names``: the client supports names that are not traits. Raises RunbookNotFound, InvalidValue,
     RunbookAlreadyExists.
     """
     runbook = records.find_for_change(session, Runbook, ident, missing)

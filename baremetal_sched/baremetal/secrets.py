@@ -1,4 +1,4 @@
-"""Secrets in what nodes carry: they are masked, and hashed for who has to check them only."""
+"""Secrets in the fields of nodes: they are masked, or hashed if they only have to be verified."""
 
 import hashlib
 import json
@@ -70,7 +70,7 @@ def _mask_image_url(instance_info: dict[str, Any]) -> None:
 
 
 def hashed(password: str) -> str:
-    """A salted hash of ``password``, which takes long to guess: ``$scrypt$<salt>$<hash>``, both in hexadecimal."""
+    """Return a salted hash of ``password`` that is slow to guess: ``$scrypt$<salt>$<hash>``, both in hexadecimal."""
     salt = os.urandom(16)
     digest = hashlib.scrypt(password.encode(), salt=salt, n=2**14, r=8, p=1)
     return f"$scrypt${salt.hex()}${digest.hex()}"

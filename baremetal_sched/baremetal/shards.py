@@ -8,7 +8,7 @@ from baremetal_sched.db.models import Node
 
 
 def count(session: Session, visible: Visibility = EVERYTHING) -> list[tuple[str | None, int]]:
-    """Every shard with the number of its visible nodes, the largest first; None has those that are in no shard.
+    """Return every shard with the number of its visible nodes, the largest first; None stands for nodes in no shard.
 
     SELECT shard, count(*) FROM nodes GROUP BY shard
     """

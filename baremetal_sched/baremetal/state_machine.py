@@ -18,7 +18,7 @@ WAIT = "wait"
 RESUME = "resume"
 HOLD = "hold"
 FAIL = "fail"
-#: Cleaning ends, and the node is not to be available: it was cleaned on request, or it is retired.
+#: Cleaning ends, and the node does not become available: it was cleaned on request, or it is retired.
 KEEP = "keep"
 #: Deleting ends, and cleaning begins.
 CLEAN = "clean"
@@ -54,8 +54,8 @@ VERBS: dict[str, Verb] = {
 #: Where nodes stay, with nothing to be done.
 STABLE = frozenset({states.ENROLL, states.MANAGEABLE, states.AVAILABLE, states.ACTIVE, states.ERROR, states.RESCUE})
 
-#: Where a conductor is at work, with the state that it works towards unless it is told otherwise. If the conductor is
-#: lost there, nobody knows how far it came: the node fails.
+#: States in which a conductor is at work, with the state that it works towards by default. If the conductor is lost,
+#: its progress is unknown: the node fails.
 TRANSIENT: dict[str, str] = {
     states.VERIFYING: states.MANAGEABLE,
     states.CLEANING: states.AVAILABLE,
@@ -68,10 +68,10 @@ TRANSIENT: dict[str, str] = {
     states.SERVICING: states.ACTIVE,
 }
 
-#: Where the machine is at work, until an agent that runs on it reports or the time is up.
+#: States in which the machine is at work until an agent on it reports, or until the time-out.
 WAITING = frozenset({states.CLEANWAIT, states.INSPECTWAIT, states.DEPLOYWAIT, states.RESCUEWAIT, states.SERVICEWAIT})
 
-#: Where somebody asked to stop for a look, until somebody says ``unhold``.
+#: States in which the work is held at a step ``hold`` until a client sends ``unhold``.
 HELD = frozenset({states.CLEANHOLD, states.DEPLOYHOLD, states.SERVICEHOLD})
 
 #: state: {event: next state}
@@ -182,12 +182,12 @@ def _machine(state: str) -> FiniteMachine:
 
 
 def accepts(state: str, event: str) -> bool:
-    """Does ``event`` lead anywhere from ``state``?"""
+    """Return whether ``event`` leads to another state from ``state``."""
     return state in _MACHINE and _machine(state).is_actionable_event(event)
 
 
 def verbs_of(state: str) -> list[str]:
-    """Return the verbs that a client may ask for in ``state``, without those that mean the same as another."""
+    """Return the verbs that a client may ask for in ``state``, without aliases."""
     by_event = {known.event: verb for verb, known in reversed(VERBS.items()) if accepts(state, known.event)}
     return [verb for verb in VERBS if verb in by_event.values()]
 
@@ -214,12 +214,12 @@ def move(node: Node, event: str, target: str | None = None) -> None:
 
 
 def can_fail(state: str) -> bool:
-    """Is somebody at work in ``state``, so that a node there can fail?"""
+    """Return whether a node in ``state`` is being worked on, and so can fail."""
     return accepts(state, FAIL)
 
 
 def fail(node: Node, reason: str) -> None:
-    """The work on ``node`` came to nothing: move it to the state that its state fails to, if there is one; say why."""
+    """Move ``node`` to the failure state of its state, if there is one, and set ``reason`` as its last error."""
     if can_fail(node.provision_state):
         move(node, FAIL)
     node.last_error = reason

@@ -6,7 +6,7 @@ REBOOT = "rebooting"
 SOFT_POWER_OFF = "soft power off"
 SOFT_REBOOT = "soft rebooting"
 
-#: What a client may ask for, with the state that it leads to.
+#: The power targets of clients, with the states that they lead to.
 POWER_TARGETS = {
     POWER_ON: POWER_ON,
     POWER_OFF: POWER_OFF,

@@ -1,4 +1,4 @@
-"""What is known of a step: a method of an interface that cleaning, deploying or servicing is made of."""
+"""Descriptions of steps: the methods of interfaces that cleaning, deploying or servicing consists of."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,8 +22,8 @@ class Argument:
 class Step:
     """A step that an interface has.
 
-    ``abortable``: may a client abort while the machine is at it? ``requires_ramdisk``: does it need an agent on the
-    machine? Of steps of cleaning and servicing only.
+    ``abortable``: a client may abort it. ``requires_ramdisk``: it needs an agent on the machine. Both apply to steps of
+    cleaning and servicing only.
     """
 
     interface: str

@@ -1,4 +1,4 @@
-"""Traits as conditions on Node, in forms that databases do not choke on however many there are."""
+"""Traits as conditions on Node, in forms that databases execute well whatever the number of traits."""
 
 from collections.abc import Collection
 

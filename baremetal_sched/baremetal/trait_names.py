@@ -1,4 +1,4 @@
-"""What is said of a name that is not that of a trait."""
+"""Messages about names that are not traits."""
 
 import re
 from difflib import get_close_matches

@@ -1,4 +1,4 @@
-"""Is a node fit for what its interfaces have to do?"""
+"""Whether a node is fit for what its interfaces have to do."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from baremetal_sched.db.models import Node, NodeTrait
 from baremetal_sched.errors import InvalidValue, SchedulerError
 from baremetal_sched.masking import mask_text
 
-#: Vendors' methods validate what they are called with, and nothing before.
+#: Vendors' methods validate their own arguments.
 VALIDATED = tuple(kind for kind in INTERFACE_TYPES if kind != "vendor")
 
 
@@ -49,7 +49,7 @@ def require_deployable(
 
 
 def require_traits(session: Session, node: Node) -> list[dict[str, Any]]:
-    """Like ``require_deployable``, of what needs no driver: that is up to the conductor that deploys the node."""
+    """Like ``require_deployable``, without the driver's validation, which the conductor that deploys the node does."""
     try:
         return _templates(session, node)
     except SchedulerError as error:
@@ -65,7 +65,7 @@ def _templates(session: Session, node: Node) -> list[dict[str, Any]]:
 
 
 def _require_traits(session: Session, node: Node) -> list[str]:
-    """``instance_info.traits``. Raises InvalidValue if it is no list, or the node lacks some of them, naming these."""
+    """Return ``instance_info.traits``. Raises InvalidValue if it is not a list, or if the node lacks some of them."""
     wanted = (node.instance_info or {}).get("traits")
     if not wanted:
         return []

@@ -1,4 +1,4 @@
-"""What is known of a method that only some hardware has."""
+"""Descriptions of vendor methods, which only some hardware has."""
 
 from dataclasses import dataclass
 

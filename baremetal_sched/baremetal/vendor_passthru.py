@@ -47,7 +47,7 @@ def call(
 
 
 def finish(session: Session, work_id: int, conductor: str, error: str | None) -> bool:
-    """An asynchronous call has ended. False, and nothing is written, if the work was taken away meanwhile."""
+    """Record the end of an asynchronous call. Returns False, and changes nothing, if the work was taken away."""
     node = work.finish(session, work_id, conductor)
     if node is None:
         return False

@@ -10,7 +10,7 @@ from baremetal_sched.baremetal.driver_calls import Then
 from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.db.models import Node
 
-#: The network interface that takes no notice of anything.
+#: The network interface that ignores virtual interfaces.
 _NOOP = "noop"
 
 

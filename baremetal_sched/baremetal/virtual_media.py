@@ -31,6 +31,6 @@ def detach(session: Session, node: Node, membership: Membership, device_types: C
 
 
 def show(session: Session, node: Node, membership: Membership) -> list[dict[str, Any]]:
-    """The virtual devices, and what is in them. Raises Unanswered."""
+    """Return the virtual devices and their contents. Raises Unanswered."""
     found: list[dict[str, Any]] = driver_calls.answer(session, node, membership, "management.get_virtual_media")
     return found

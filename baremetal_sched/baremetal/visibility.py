@@ -63,7 +63,7 @@ def usable_by(project: str) -> ColumnElement[bool]:
 
 @dataclass(frozen=True)
 class Visibility:
-    """The nodes that a request may know of: ``everything``, or those that ``project`` owns or leases.
+    """The nodes that a request may see: ``everything``, or the ones that ``project`` owns or leases.
 
     ``as_owner``, ``as_lessee``: which of the two makes a node visible to the project. Without a project nothing is
     visible.
@@ -117,10 +117,10 @@ def _anything(owner: str | None, lessee: str | None) -> None:
 
 @dataclass(frozen=True)
 class Access:
-    """What the caller of a request may know of, and do to nodes.
+    """The nodes that the caller of a request may see, and what it may do to them.
 
     ``require(owner, lessee)`` raises NotAllowed unless the caller may do what is asked for to a node with this owner
-    and this lessee; both are None for a node that is not there, or that the caller may not know of.
+    and this lessee; both are None for a node that does not exist, or that the caller may not see.
     """
 
     visible: Visibility = EVERYTHING

@@ -1,8 +1,8 @@
 """Work on nodes: requested by a row, done by the conductor that the node is reserved for, fenced by the row's id.
 
-A piece of work and the node's reservation are one thing: both come with ``request`` and go with ``finish`` (or with
-``take_away``, when the conductor is gone). Whatever a conductor writes in between it writes after ``hold``, in the same
-transaction; so one that lost its work, however late it wakes up, writes nothing.
+A work item and the node's reservation are one thing: both are created by ``request`` and removed by ``finish`` (or by
+``take_away``, when the conductor is gone). All writes in between follow ``hold``, in the same transaction; so a
+conductor that lost its work, however late it wakes up, writes nothing.
 """
 
 from collections.abc import Mapping
@@ -17,29 +17,28 @@ from baremetal_sched.db.models import DriverCall, Node, NodeWork
 from baremetal_sched.db.results import new_id
 from baremetal_sched.errors.baremetal import NodeLocked, NodeNotFound
 
-#: Where conductors hear of work at once, on PostgreSQL: what is said there is the host name of who has to do it.
+#: The notification channel of new work, on PostgreSQL: the payload is the host name of the conductor.
 CHANNEL = "baremetal_sched_work"
 
-#: In ``session.info``: how often the held work has written, with this transaction.
+#: The key in ``session.info`` of the number of writes of the held work, including this transaction's.
 WRITES = "work_writes"
 
-#: The kind of work on one node that is done along with a piece of work on another; no process takes it by itself.
+#: The kind of work on one node that is done along with work on another; no process claims it by itself.
 LED = "led"
-#: The kind of work that a call of the node's driver is, which a request waits for: see ``driver_calls``.
+#: The kind of work that is a driver call for which a request waits: see ``driver_calls``.
 CALL = "call"
 
-#: The kind of work whose machine is busy with a step by itself: its driver is to be asked how far that is.
+#: The kind of work whose machine is busy with a step by itself: its driver is asked for the progress.
 POLL = "poll"
 
-#: SQL condition: the work has not been begun, or it is polled, which any conductor can do.
+#: SQL condition: the work has not begun, or it is polled, which any conductor can do.
 CAN_BE_HANDED_OVER = or_(NodeWork.claimed_by.is_(None), NodeWork.not_before.is_not(None))
 
 
 def request(session: Session, node: Node, conductor: str, kind: str, arguments: Mapping[str, Any]) -> int:
-    """Reserve ``node`` (its row locked, nobody at work on it) for ``conductor`` and ask that for work.
+    """Reserve ``node`` (its row locked, without work on it) for ``conductor`` and request the work.
 
-    ``kind`` says what is to be done (a key of ``conductor.work.HANDLERS``), ``arguments``, which have to be JSON, how.
-    Returns the id of the work.
+    ``kind`` is a key of ``conductor.work.HANDLERS``, ``arguments`` are JSON. Returns the id of the work.
     """
     node.reservation = conductor
     node.touch()
@@ -59,9 +58,9 @@ def request(session: Session, node: Node, conductor: str, kind: str, arguments: 
 
 
 def hand_over(session: Session, work_id: int, conductor: str) -> bool:
-    """Give work that has not been begun, or that is polled, to another conductor. False if it is neither, or gone.
+    """Hand work that has not begun, or that is polled, to another conductor. Returns False if it is neither, or gone.
 
-    Polled work gets a new id: the old one is of those who did some of it, and may still be asking a driver.
+    Polled work gets a new id: processes that did part of it may still be calling a driver under the old one.
     """
     found = session.scalars(
         select(NodeWork).where(NodeWork.id == work_id, CAN_BE_HANDED_OVER).with_for_update()
@@ -82,7 +81,7 @@ def hand_over(session: Session, work_id: int, conductor: str) -> bool:
 
 
 def _renew(session: Session, old: NodeWork, conductor: str) -> None:
-    """Replace the row by one that nobody has claimed."""
+    """Replace the row by a new one that is not claimed."""
     names = [column.key for column in NodeWork.__table__.columns if column.key not in ("id", "claimed_by", "writes")]
     values = {name: getattr(old, name) for name in names} | {"conductor": conductor}
     session.execute(delete(NodeWork).where(NodeWork.id == old.id))
@@ -90,22 +89,23 @@ def _renew(session: Session, old: NodeWork, conductor: str) -> None:
 
 
 def hold(session: Session, work_id: int, conductor: str) -> Node | None:
-    """The node, its row locked, if the work is still the conductor's; None, and nothing may be written, if not."""
+    """Return the node, its row locked, if the work is still the conductor's; None, and nothing may be written,
+    otherwise."""
     work = _hold(session, work_id, conductor)
     return None if work is None else session.get_one(Node, work.node_id, with_for_update=True)
 
 
 def is_held(session: Session, work_id: int, conductor: str) -> bool:
-    """Whether the work is the conductor's. Nothing is locked: it may be taken away the next moment."""
+    """Return whether the work is the conductor's. Nothing is locked: it may be taken away at any moment."""
     mine = select(NodeWork.id).where(NodeWork.id == work_id, NodeWork.conductor == conductor)
     return session.scalar(mine) is not None
 
 
 def lead(session: Session, work_id: int, conductor: str, node_id: int) -> NodeWork | None:
-    """Reserve another node for what has to be done there along with this work, by the process that does this work.
+    """Reserve another node for what must be done there along with this work, by the process that does this work.
 
-    Only this work's row and the other node's are locked, never both nodes': so two that lead each other's node do not
-    wait for each other. None, and nothing is changed, if the work is not the conductor's any more. Raises NodeNotFound,
+    Only this work's row and the other node's are locked, never both nodes': so two that reserve each other's node do
+    not deadlock. Returns None, and changes nothing, if the work is not the conductor's any more. Raises NodeNotFound,
     NodeLocked.
     """
     work = _hold(session, work_id, conductor)
@@ -142,7 +142,7 @@ def _hold(session: Session, work_id: int, conductor: str) -> NodeWork | None:
 
 
 def finish(session: Session, work_id: int, conductor: str) -> Node | None:
-    """Like ``hold``, and the work is done: its row and the node's reservation go."""
+    """Like ``hold``, and end the work: delete its row and the node's reservation."""
     node = hold(session, work_id, conductor)
     if node is not None:
         session.flush()
@@ -155,8 +155,8 @@ def finish(session: Session, work_id: int, conductor: str) -> Node | None:
 def postpone(
     session: Session, work_id: int, conductor: str, seconds: float, arguments: Mapping[str, Any]
 ) -> Node | None:
-    """Like ``hold``, and nobody is at work any more until the node's conductor takes the work again, ``seconds`` from
-    now: as work of the kind ``POLL``, with these arguments. The node stays reserved."""
+    """Like ``hold``, and suspend the work until the node's conductor takes it up again after ``seconds``: as work of
+    the kind ``POLL``, with these arguments. The node stays reserved."""
     work = _hold(session, work_id, conductor)
     if work is None:
         return None
@@ -168,22 +168,23 @@ def postpone(
 
 
 def stop_polling(session: Session, work_id: int) -> None:
-    """The step of the work, which is held, is over: what follows is begun by one process only."""
+    """End the step of the work, which is held: what follows is begun by one process only."""
     session.execute(update(NodeWork).where(NodeWork.id == work_id).values(not_before=None))
 
 
 def has_written(session: Session, work_id: int, writes: int) -> bool:
-    """Has the work written so often? If it is gone: whatever was to be written was, or may not be any more."""
+    """Return whether the work has written at least ``writes`` times, or is gone; in both cases nothing is left to
+    write."""
     found = session.scalar(select(NodeWork.writes).where(NodeWork.id == work_id))
     return found is None or found >= writes
 
 
 def take_away(session: Session, node_id: int, condition: ColumnElement[bool]) -> Node | None:
-    """The node, its row locked, with no work on it and reserved for nobody: whoever was at work there is fenced off.
+    """Return the node, its row locked, without work and reservation: any process at work on it is fenced off.
 
-    None, and nothing is changed, if ``condition`` (on the node) does not hold.
+    Returns None, and changes nothing, if ``condition`` (on the node) does not hold.
     """
-    # In the order in which ``hold`` locks them.
+    # In the lock order of ``hold``.
     session.execute(select(NodeWork.id).where(NodeWork.node_id == node_id).with_for_update())
     node = session.scalars(select(Node).where(Node.id == node_id, condition).with_for_update()).first()
     if node is not None:

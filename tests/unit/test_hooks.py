@@ -42,7 +42,7 @@ def test_hooks_around_the_default_ones(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "value", "text"),
     [
-        ("hooks", "ramdisk-error,nosuch", "there is no hook 'nosuch'"),
+        ("hooks", "ramdisk-error,nosuch", "unknown hook 'nosuch'"),
         ("hooks", "ports", "ports needs validate-interfaces before it"),
         ("hooks", "ports,validate-interfaces", "ports needs validate-interfaces before it"),
         ("hooks", "physical-network", "needs validate-interfaces"),

@@ -1,4 +1,4 @@
-"""What a client hears of a route that its microversion does not have: with Ironic each collection has its own way."""
+"""The answers for routes that a microversion does not have: in Ironic, each collection answers in its own way."""
 
 from baremetal_sched.baremetal.api.errors import CollectionTooNew, MethodRefused, ResourceNotFound, RoutingError
 from baremetal_sched.errors import NotFoundError
@@ -19,12 +19,12 @@ def collection(method: str, version: int) -> Exception:
 
 
 def resource(method: str, version: int) -> Exception:
-    """No more is said than that it is not there."""
+    """A 404 without an explanation."""
     return ResourceNotFound()
 
 
 def allocation_of_node(method: str, version: int) -> Exception:
-    """Routing does not find it."""
+    """The same answer as for an unknown path."""
     return RoutingError(404, "The API version does not allow allocations")
 
 

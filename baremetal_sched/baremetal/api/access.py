@@ -1,8 +1,8 @@
 """Who may do what to which node: the guards of routes (see ``route.Route``).
 
-A thing that the caller may not see is not there: the answer is that to a name which nothing has. One that the caller
-may see, but not change in this way, is 403. Rows are locked before they are looked at if the view is going to change
-something, so what was decided holds until then.
+A resource that the caller may not see is answered like one that does not exist. A resource that the caller may see, but
+not change in this way, is answered with 403. Rows are locked before they are checked if the view is going to change
+something, so the decision holds until then.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,8 @@ SEE_NODE = "baremetal:node:get"
 
 
 def node(call: BaremetalCall, reader: Reader, rule: str, ident: str, **path: str) -> None:
-    """The node that the path names. Raises NodeNotFound, NotAllowed, and for what cannot name a node what views do."""
+    """Check access to the node that the path names. Raises NodeNotFound, NotAllowed, and the errors of views for
+    invalid names."""
     _require(call, rule, seen_node(call, reader, ident))
 
 
@@ -39,7 +40,7 @@ def node_and_list(call: BaremetalCall, reader: Reader, rule: str, ident: str, **
 
 
 def seen_node(call: BaremetalCall, reader: Reader, ident: str) -> Target:
-    """The node that ``ident`` names, as a target of rules. Raises NodeNotFound if it is not there for the caller."""
+    """Return the node that ``ident`` names, as a target of rules. Raises NodeNotFound if the caller may not see it."""
     uuid = uuid_to_find(call, reader, ident)
     return _seen(call, _first(call, reader, select(Node.owner, Node.lessee).where(Node.uuid == uuid)), _no_node, ident)
 
@@ -56,8 +57,8 @@ def _first(call: BaremetalCall, reader: Reader, query: Any) -> Row[Any] | None:
 
 
 def _seen(call: BaremetalCall, found: Row[Any] | None, missing: Callable[[str], SchedulerError], ident: str) -> Target:
-    """The node whose owner and lessee were found, as a target. Raises what ``missing`` makes if there is none, or if
-    the caller may not see it."""
+    """Return the node with this owner and lessee as a target. Raises the error of ``missing`` if it does not exist, or
+    if the caller may not see it."""
     if found is None:
         raise missing(ident)
     target = call.target_of("node", owner=found.owner, lessee=found.lessee)
@@ -77,7 +78,7 @@ def named_node(call: BaremetalCall, reader: Reader, rule: str) -> None:
 
 
 def refusal(call: BaremetalCall, reader: None, rule: str, **path: str) -> None:
-    """Nothing is asked: the view refuses everyone."""
+    """No check: the view refuses all callers."""
 
 
 def removable_node(call: BaremetalCall, reader: Reader, rule: str, ident: str) -> None:
@@ -127,9 +128,9 @@ def portgroup_and_list(call: BaremetalCall, reader: Reader, rule: str, ident: st
 
 
 def on_node(*arguments: str) -> Guard:
-    """Return the guard of what is created on the node that one of the ``arguments`` in the body names.
+    """Return the guard of a resource that is created on the node which one of the ``arguments`` in the body names.
 
-    A node that the caller may not see is answered like one that is not there: both have no owner that could help.
+    A node that the caller may not see is answered like one that does not exist: both have no owner to check.
     """
 
     def guard(call: BaremetalCall, reader: Reader, rule: str) -> None:
@@ -142,7 +143,7 @@ def on_node(*arguments: str) -> Guard:
 
 
 def _target_named(call: BaremetalCall, reader: Reader, ident: Any) -> Target:
-    """The node that ``ident`` names, as a target; if there is none, the target that needs no node."""
+    """Return the node that ``ident`` names as a target; if it does not exist, the target without a node."""
     if not isinstance(ident, str):
         return call.target
     found = _first(call, reader, select(Node.owner, Node.lessee).where(records.named(Node, ident)))
@@ -210,7 +211,7 @@ def shown_runbook(call: BaremetalCall, reader: Reader, rule: str, ident: str) ->
 
 
 def _runbook(call: BaremetalCall, reader: Reader, ident: str) -> Row[str | None, bool] | None:
-    """The owner of the runbook and whether it is public; None if nothing can be called so."""
+    """Return the owner of the runbook and whether it is public; None if ``ident`` cannot name a runbook."""
     if not _names_something(ident):
         return None
     found = reader.execute(select(Runbook.owner, Runbook.public).where(records.named(Runbook, ident))).first()

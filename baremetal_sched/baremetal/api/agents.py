@@ -99,7 +99,7 @@ def _require_enabled(call: BaremetalCall) -> None:
 
 
 def _macs(texts: Iterable[str]) -> list[str]:
-    """Those that are MAC addresses: machines have interfaces of other kinds too."""
+    """Return the MAC addresses; machines have interfaces of other kinds too."""
     return [address for address in map(canonical_mac, texts) if address is not None]
 
 
@@ -115,7 +115,7 @@ def _told(call: BaremetalCall, session: Session, node: Node) -> dict[str, Any]:
         "heartbeat_timeout": call.settings.api.ramdisk_heartbeat_timeout,
         "agent_token": token,
         "agent_token_required": True,
-        # It need not measure anything.
+        # The agent need not run benchmarks.
         "metrics": {"backend": "noop"},
     }
     return {"node": orjson.Fragment(text), "config": config}

@@ -68,7 +68,7 @@ def list_allocations(call: BaremetalCall, session: Session) -> Response:
         within=visible.conditions_on(NodeAllocation.owner),
     )
     if not visible.everything:
-        # Whoever may list their project's may still see none of them: a service, by default.
+        # Callers that may list their project's allocations may still see none of them: a service, by default.
         whose = call.target_of("allocation", owner=visible.project)
         if not call.allows("baremetal:allocation:get", whose) and answer.get_json()["allocations"]:
             call.require("baremetal:allocation:get", whose)
@@ -99,9 +99,9 @@ def show_allocation(call: BaremetalCall, session: Session, ident: str) -> Respon
 def create_allocation(call: BaremetalCall, session: Session) -> Response:
     """POST /v1/allocations
 
-    All is decided within this transaction. Yet the answer shows the allocation as it was accepted, "allocating", since
-    that is what clients know and check; who asks again, as all have to, sees what became of it. ``Prefer:
-    return=representation`` asks to see it at once. One for a given node is shown as it is, as Ironic does.
+    The allocation is active or failed at the end of this transaction. Yet the answer shows it as it was accepted,
+    "allocating", since clients know and check that; clients have to poll anyway, and then see the result. ``Prefer:
+    return=representation`` asks for the result at once. An allocation for a given node is shown as it is, as in Ironic.
     """
     values = collection.load_creation(call, ALLOCATIONS, ALLOCATION_CREATE, "allocation")
     if "node" in values and call.version < BACKFILL_SINCE:
@@ -125,7 +125,7 @@ def create_allocation(call: BaremetalCall, session: Session) -> Response:
 
 
 def _eligible(call: BaremetalCall, owner: str | None) -> Visibility:
-    """The nodes that an allocation with this owner may get: those that the owner owns or leases."""
+    """The nodes that an allocation with this owner may get: the nodes that the owner owns or leases."""
     return EVERYTHING if call.caller.unrestricted or owner is None else Visibility(owner)
 
 

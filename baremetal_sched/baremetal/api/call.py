@@ -45,7 +45,7 @@ class BaremetalCall(Call):
     hashed_password: str | None = None
     #: The body of a PATCH, once it has been parsed.
     patch: Patch | None = None
-    #: Is only the result of a PATCH wanted yet?
+    #: Whether only the result of a PATCH is wanted yet.
     evaluates_ahead = False
 
     def __init__(self, http: Request, request_id: str, settings: Settings) -> None:
@@ -67,13 +67,13 @@ class BaremetalCall(Call):
         return target
 
     def target_of(self, kind: str, **facts: str | None) -> Target:
-        """The same with facts of a "node", "allocation" or "runbook": its ``owner``, its ``lessee``. What is None is
-        left out, so that it equals nothing, not even the project of a caller without one."""
+        """The same with facts of a "node", "allocation" or "runbook": its ``owner``, its ``lessee``. Values that are
+        None are left out, so that they never match, not even the project of a caller without one."""
         return {**self.target, **{f"{kind}.{name}": fact for name, fact in facts.items() if fact is not None}}
 
     @cached_property
     def visible(self) -> Visibility:
-        """The nodes that the caller may know of: those that ``baremetal:node:get`` lets them see."""
+        """The nodes that the caller may see by ``baremetal:node:get``."""
         rule, project = "baremetal:node:get", self.caller.project_id
         if self.caller.unrestricted or self._is_public or self.allows(rule):
             return EVERYTHING
@@ -137,7 +137,7 @@ class BaremetalCall(Call):
         return self.redaction.values(self.caller.project_id)
 
     def body(self) -> Any:
-        """The JSON body; ``{}`` if there is none. Raises BadRequest if it is no JSON."""
+        """Return the JSON body; ``{}`` without one. Raises BadRequest if it is not JSON."""
         if not self.raw_body:
             return {}
         try:
@@ -166,10 +166,10 @@ class BaremetalCall(Call):
         return given
 
     def take(self, name: str, *, in_body: bool = True) -> str | None:
-        """Return an argument that names what the request is about; None if it is not there.
+        """Return an argument that names the subject of the request, or None.
 
         It is removed from the query string and (with ``in_body``) the body. A second call, in a transaction that is run
-        again, returns the same. Raises InvalidValue if the argument is given several times, or is no string.
+        again, returns the same. Raises InvalidValue if the argument is given several times, or is not a string.
         """
         if name not in self._taken:
             values: list[Any] = [value for key, value in self.query if key == name]
@@ -187,7 +187,7 @@ class BaremetalCall(Call):
         return values[0]
 
     def refuse_body(self) -> None:
-        """Raise InvalidValue if the request has a JSON body with anything in it: this view takes none."""
+        """Raise InvalidValue if the request has a JSON body that is not empty: this view takes no arguments."""
         body = self.body()
         if body:
             names = ", ".join(sorted(body)) if isinstance(body, dict) else "body"
@@ -199,35 +199,37 @@ class BaremetalCall(Call):
 
     @property
     def prefers_representation(self) -> bool:
-        """Does the client ask to see what became of its request, where the answer would not show it (RFC 7240)?"""
+        """Return whether the client asks for the result in an answer that would not show it otherwise (RFC 7240)."""
         return "return=representation" in self.http.headers.get("Prefer", "").replace(" ", "").split(",")
 
     @property
     def hostname_names(self) -> bool:
-        """Are names of nodes host names still?"""
+        """Return whether names of nodes must be host names at this microversion."""
         return self.version < LOGICAL_NAMES
 
     def uuid(self, text: str, name: str) -> str:
-        """``text`` from the path as a UUID; InvalidValue, which calls it ``name``, if it is none."""
+        """Return ``text`` from the path as a UUID. Raises InvalidValue, which calls it ``name``, if it is not a
+        UUID."""
         canonical = canonical_uuid(text)
         if canonical is None:
             raise InvalidValue(message=f"Expected UUID for {name}: {text}")
         return canonical
 
     def ident(self, text: str, name: str) -> str:
-        """``text`` from the path, if it is a UUID or can be a name; InvalidValue, which calls it ``name``, if not."""
+        """Return ``text`` from the path if it is a UUID or a valid name. Raises InvalidValue, which calls it ``name``,
+        otherwise."""
         if canonical_uuid(text) is None and not is_logical_name(text):
             raise InvalidValue(message=f"Expected UUID or name for {name}: {text}")
         return text
 
     def portgroup_ident(self, ident: str) -> str:
-        """``ident`` from the path, if it can be that of a portgroup at all; else RoutingError."""
+        """Return ``ident`` from the path if it can name a portgroup. Raises RoutingError otherwise."""
         if canonical_uuid(ident) is None and not is_logical_name(ident):
             raise RoutingError(400, f"Expected UUID or name for portgroup: {ident}")
         return ident
 
     def node_ident(self, ident: str) -> str:
-        """``ident`` from the path, if it can be that of a node at all; else RoutingError or InvalidValue."""
+        """Return ``ident`` from the path if it can name a node. Raises RoutingError or InvalidValue otherwise."""
         if ident in self.sub_collections:
             raise PathNotFound
         if canonical_uuid(ident) is None:

@@ -64,7 +64,7 @@ def list_all(
 
 
 def parse_page(call: BaremetalCall, query: Query, fields: Fields, *, any_marker: bool = False) -> Page:
-    """The page that the request asks for. ``any_marker``: the marker need not be a UUID, to be found or not."""
+    """Return the page that the request asks for. ``any_marker``: the marker need not be a UUID."""
     sort_key = query.text("sort_key") or "id"
     require_field(call, fields, [sort_key])
     named = query.ident("marker") if any_marker else None
@@ -103,7 +103,7 @@ def load_creation(call: BaremetalCall, resource: Resource, schema: Schema, argum
 
 
 def require_known(call: BaremetalCall, fields: Fields, values: Mapping[str, Any]) -> None:
-    """Raise TooNew if one of ``values`` is for a field that the client cannot know; null is forgiven."""
+    """Raise TooNew if one of ``values`` is for a field that is newer than the microversion; null is accepted."""
     require_field(call, fields, [name for name, value in values.items() if value is not None])
 
 

@@ -1,4 +1,4 @@
-"""How the bare metal API does what the edge leaves to each API."""
+"""The bare metal API's implementation of what the application leaves to each API."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ class BaremetalApi(WaitingApi):
     def before_view(self, call: Call, route: Route) -> None:
         super().before_view(call, route)
         if call.http.headers.get("Accept") == JSON:
-            return  # as every client says: no need to parse it
+            return  # the usual case: no need to parse it
         if not self.accepts_json(call):
             raise NotAcceptable(message=f"Only {JSON} is served, which {call.http.accept_mimetypes} excludes.")
 

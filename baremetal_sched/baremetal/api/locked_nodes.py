@@ -1,4 +1,4 @@
-"""A locked node is tried again for a while: most locks last a moment, and clients back off for seconds."""
+"""Requests for a locked node are retried for a while: most locks last a moment, but clients back off for seconds."""
 
 import time
 from collections.abc import Callable
@@ -16,10 +16,11 @@ T = TypeVar("T")
 
 
 def retried(call: Call, transaction: Callable[[], T], database: Database) -> T:
-    """Run the transaction of a view, again if the node is locked, as often and as long as the settings allow.
+    """Run the transaction of a view, and retry it while the node is locked, as often and as long as the settings allow.
 
-    In between a look at the node is enough: a transaction would lock its row, and on SQLite the whole database. Raises
-    NodeLocked if the node still is locked at last; NodeBusy at once; TooManyWaiting if too many requests wait already.
+    Between attempts the node is only read: a transaction would lock its row, and on SQLite the whole database. Raises
+    NodeLocked if the node is still locked at the end; NodeBusy at once; TooManyWaiting if too many requests wait
+    already.
     """
     attempts = 0
     locked: NodeLocked | None = None

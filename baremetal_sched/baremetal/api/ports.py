@@ -48,7 +48,7 @@ FILTERS = {
 
 
 def _link(version: int, text: str | None) -> Any:
-    """Clients below 1.90 cannot know links to an OVN gateway: to them there is none."""
+    """Clients below 1.90 do not know links to an OVN gateway: they see an empty link."""
     if not text or (version < VTEP_SINCE and set(VTEP) & set(json.loads(text))):
         return EMPTY_OBJECT
     return orjson.Fragment(text)

@@ -41,7 +41,7 @@ def set_provision_state(call: BaremetalCall, session: Session, ident: str) -> Re
     check_types(body)
     verb = body["target"]
     if verb == "rescue" and call.hashed_password is None:
-        # It takes long, so before anything is locked, and once.
+        # It is slow, so it is done once, before anything is locked.
         call.hashed_password = hashed(body.get("rescue_password") or "")
     node = nodes.find_for_change(session, uuid_to_find(call, session, ident))
     if verb in VERBS and verb not in _LATE:
@@ -61,7 +61,7 @@ def _require_version(call: BaremetalCall, since: int) -> None:
 
 
 def _order(call: BaremetalCall, session: Session, node: Node, verb: str, body: Mapping[str, Any]) -> Order:
-    """What the body asks for, checked in the order in which Ironic does."""
+    """Return the order that the body describes, checked in the same sequence as in Ironic."""
     _check_configdrive(call, verb, body.get("configdrive"))
     runbook = _runbook(call, session, node, verb, body)
     disable_ramdisk = body.get("disable_ramdisk")
@@ -91,8 +91,8 @@ def _order(call: BaremetalCall, session: Session, node: Node, verb: str, body: M
 
 
 def _project(call: BaremetalCall, node: Node) -> str | None:
-    """The project for which the node is deployed, which is to become its lessee; None: none is. Callers that may do
-    everything stand for no project."""
+    """Return the project for which the node is deployed, which becomes its lessee, or None. Unrestricted callers stand
+    for no project."""
     if call.caller.unrestricted:
         return None
     match call.settings.conductor.automatic_lessee_source:
@@ -148,7 +148,7 @@ def _steps(call: BaremetalCall, verb: str, body: Mapping[str, Any]) -> list[Mapp
     wanted: list[Mapping[str, Any]] = []
     for name, verbs in _STEPS.items():
         steps = body.get(name)
-        if steps == []:  # as good as none, to verbs that take none too
+        if steps == []:  # an empty list is accepted for all verbs
             steps = None
         if name == "deploy_steps" and steps is not None:
             call.require_version(DEPLOY_STEPS_SINCE)

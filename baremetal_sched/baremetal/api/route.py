@@ -12,8 +12,8 @@ from baremetal_sched.web.call import Call
 
 _BEHIND_A_NODE = "/v1/nodes/<ident>/"
 
-#: Called as ``guard(call, session, rule, **path parameters)``, before the view and in its transaction. It raises what
-#: the caller is told who may not do this.
+#: Called as ``guard(call, session, rule, **path parameters)``, before the view and in its transaction. It raises the
+#: error for callers without permission.
 Guard = Callable[..., None]
 
 
@@ -21,11 +21,11 @@ Guard = Callable[..., None]
 class Route(route.Route):
     """A route of this API.
 
-    ``ident_is_argument``: to Ironic the node is an argument of what is asked for, and not a part of the way there. What
-    cannot name a node is answered with an error of the view there, elsewhere with one of routing.
+    ``ident_is_argument``: Ironic treats the node as an argument, not as a part of the route. An invalid name of a node
+    is answered with an error of the view then, and with a routing error elsewhere.
 
-    ``guard`` finds out what the request is about, and whether ``policy`` lets the caller at it; without one, the rule
-    depends on the caller alone.
+    ``guard`` finds the subject of the request, and checks whether ``policy`` gives the caller access to it; without
+    one, the rule depends on the caller alone.
     """
 
     ident_is_argument: bool = field(default=False, kw_only=True)
@@ -48,6 +48,6 @@ def guarded(route: Route) -> Route:
 
 
 def sub_collections(routes: Iterable[route.Route]) -> frozenset[str]:
-    """What stands behind a node in a path. It cannot stand for a node, even if a node is called so."""
+    """What stands behind a node in a path. A node with such a name cannot be addressed by it."""
     behind = (route.path.removeprefix(_BEHIND_A_NODE) for route in routes if route.path.startswith(_BEHIND_A_NODE))
     return frozenset(path.partition("/")[0] for path in behind)

@@ -17,5 +17,5 @@ def list_shards(call: BaremetalCall, session: Session) -> Response:
 
 
 def refuse_one(call: BaremetalCall, session: None, name: str) -> Response:
-    """GET /v1/shards/{name}: a shard is nothing but its name."""
+    """GET /v1/shards/{name}: a shard only has a name."""
     raise ResourceNotFound

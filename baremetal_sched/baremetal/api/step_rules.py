@@ -12,7 +12,7 @@ from baremetal_sched.web.policy import Target
 def require(call: BaremetalCall, steps: Any, target: Target | None = None) -> None:
     """Raise StepsNotAllowed if a rule refuses the caller one of ``steps``.
 
-    ``target``: the node; None: there is none yet, so rules that ask for its owner or lessee refuse. What has not the
+    ``target``: the node; None before it exists, so rules that ask for its owner or lessee refuse. What has not the
     form of a step is left to schemas.
     """
     refused = [

@@ -15,7 +15,7 @@ MINIMUM = 1
 MAXIMUM = 115
 HEADER = "X-OpenStack-Ironic-API-Version"
 
-#: Python refuses to convert thousands of digits, and nothing has so many versions.
+#: Python refuses to convert thousands of digits, and no microversion has more digits than this.
 _VERSION = re.compile(r"(-?\d{1,100})\.(-?\d{1,100})", re.ASCII)
 
 

@@ -20,7 +20,7 @@ Known = Mapping[tuple[str, str], Mapping[str, Any]]
 
 _PROPERTY = "accelerators"
 _NVIDIA = "10de"
-#: Those that Ironic knows without a file.
+#: The accelerators that Ironic knows without a file.
 _GPUS = {"1df6": "GV100GL", "1eb8": "Tesla T4", "2235": "A40", "2236": "A10", "26b9": "L40S", "26ba": "L20"}
 _BUILT_IN: Known = {
     (_NVIDIA, device_id): {

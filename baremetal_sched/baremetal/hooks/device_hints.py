@@ -11,7 +11,7 @@ from baremetal_sched.documents.schema import parse_flag
 from baremetal_sched.errors import InvalidValue
 
 Disk = Mapping[str, Any]
-#: Does a disk have what a hint asks for?
+#: Whether a disk has what a hint asks for.
 Test = Callable[[Disk], bool]
 
 _TEXTS = frozenset(
@@ -47,14 +47,14 @@ _OPERATORS = sorted((*_NUMERICAL, *_TEXTUAL, _OR, _RANGE), key=len, reverse=True
 def matching(disks: Sequence[Disk], hints: Any) -> Iterator[Disk]:
     """Disks that have all that the hints ask for, in order. Raises InvalidValue if hints are not well formed."""
     if not isinstance(hints, dict) or not hints:
-        raise InvalidValue(message=f"Hints are an object with a name at least, not {hints!r}.")
+        raise InvalidValue(message=f"Hints have to be an object with at least one name, not {hints!r}.")
     tests = [_test(name, hint) for name, hint in hints.items()]
     return (disk for disk in disks if all(test(disk) for test in tests))
 
 
 def _test(name: str, hint: Any) -> Test:
     if name not in _NAMES:
-        raise InvalidValue(message=f"There is no hint {name!r}; there are {', '.join(sorted(_NAMES))}.")
+        raise InvalidValue(message=f"Unknown hint {name!r}. Hints are: {', '.join(sorted(_NAMES))}.")
     if name == "rotational":
         wanted = parse_flag(name, hint)
         return lambda disk: _flag(disk.get(name)) is wanted
@@ -117,16 +117,16 @@ def _comparison(hint: str) -> Callable[[float], bool]:
 
 
 def _range(hint: str) -> Callable[[float], bool] | None:
-    """``<range-in> [ 10 20 )``: at least 10, less than 20. None if it is none."""
+    """``<range-in> [ 10 20 )``: at least 10, less than 20. None without this operator."""
     symbol, wanted = _split(hint)
     if symbol != _RANGE:
         return None
     parts = wanted.split()
     if len(parts) != 4 or parts[0] not in ("[", "(") or parts[3] not in ("]", ")"):
-        raise InvalidValue(message=f"Hint size: {hint!r} is no range; one is '<range-in> [ 10 20 )'.")
+        raise InvalidValue(message=f"Hint size: {hint!r} is not a range such as '<range-in> [ 10 20 )'.")
     least, most = _number(parts[1]), _number(parts[2])
     if least > most:
-        raise InvalidValue(message=f"Hint size: there is nothing in {hint!r}.")
+        raise InvalidValue(message=f"Hint size: the range {hint!r} is empty.")
     above = operator.ge if parts[0] == "[" else operator.gt
     below = operator.le if parts[3] == "]" else operator.lt
     return lambda value: above(value, least) and below(value, most)
@@ -135,14 +135,14 @@ def _range(hint: str) -> Callable[[float], bool] | None:
 def _number(text: str) -> float:
     """A size in GiB."""
     digits = text.strip()
-    # More digits than anybody has disks for would be no number for Python.
+    # Numbers with too many digits cannot be converted.
     if not digits.isdecimal() or len(digits) > 18 or not int(digits):
         raise InvalidValue(message=f"Hint size has to be a positive number of GiB, not {text.strip()!r}.")
     return int(digits)
 
 
 def _split(hint: str) -> tuple[str, str]:
-    """The operator, empty if there is none, and what follows it, in lower case."""
+    """Return the operator, empty without one, and the rest, in lower case."""
     text = hint.strip().lower()
     symbol = next((each for each in _OPERATORS if text.startswith(each)), "")
     return symbol, text[len(symbol) :].strip()

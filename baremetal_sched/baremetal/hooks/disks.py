@@ -22,9 +22,10 @@ _GIB = 2**30
 
 
 def find_root_device(subject: Subject, settings: Settings) -> None:
-    """``root-device``: the disk that the hints ask for, else the one that the agent chose; ``local_gb`` is its size.
+    """``root-device``: the disk that the hints ask for, else the one that the agent chose; sets ``local_gb`` to its
+    size.
 
-    It is 0 if there is no disk, or none of known size. ``[inspector] disk_partitioning_spacing`` leaves room on it.
+    It is 0 without a disk, or if its size is unknown. ``[inspector] disk_partitioning_spacing`` is subtracted.
     """
     if subject.node["properties"].get(_HINTS):
         subject.plugin_data[_ROOT_DISK] = _hinted(subject)
@@ -73,7 +74,7 @@ def remember_new_device(subject: Subject, settings: Settings) -> None:
     if len(new) == 1:
         properties[_HINTS] = {"serial": new[0]}
     else:
-        log.info("there is not one new disk", node=subject.read_only.get("uuid"), serials=new)
+        log.info("there is not exactly one new disk", node=subject.read_only.get("uuid"), serials=new)
 
 
 def _serials(inventory: Mapping[str, Any]) -> list[str]:

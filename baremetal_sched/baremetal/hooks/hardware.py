@@ -75,7 +75,7 @@ def _alias(entry: str) -> tuple[tuple[str, str], str]:
         alias = json.loads(entry)
         return (str(alias["vendor_id"]), str(alias["product_id"])), str(alias["name"])
     except (ValueError, TypeError, KeyError):
-        raise InvalidValue(message=f"[inspector] pci_device_alias: {entry} is no alias.") from None
+        raise InvalidValue(message=f"[inspector] pci_device_alias: {entry} is not a valid alias.") from None
 
 
 def _part(subject: Subject, name: str) -> Mapping[str, Any]:

@@ -13,10 +13,10 @@ from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-#: Interfaces by name, as the inventory has them, with ``pxe_enabled``: did the machine boot from it?
+#: Interfaces by name, as in the inventory, with ``pxe_enabled``: whether the machine booted from it.
 Interfaces = dict[str, dict[str, Any]]
 
-#: Where the plugin data has all interfaces with a MAC address, those that are to have ports, and their addresses.
+#: Keys of the plugin data: all interfaces with a MAC address, the interfaces that get ports, and their addresses.
 ALL, VALID, MACS = "all_interfaces", "valid_interfaces", "macs"
 
 
@@ -60,7 +60,7 @@ def _with_addresses(subject: Subject, boot_mac: str | None) -> Interfaces:
         name = interface.get("name")
         mac = canonical_mac(str(interface.get("mac_address")))
         if not isinstance(name, str) or not name or mac is None:
-            log.info("an interface without a name or a MAC address does not count", interface=interface)
+            log.info("ignored an interface without a name or a MAC address", interface=interface)
             continue
         ipv6_address = interface.get("ipv6_address")
         if isinstance(ipv6_address, str):

@@ -23,7 +23,7 @@ def set_links(subject: Subject, settings: Settings) -> None:
         try:
             link = {**_link(said), **subject.port(uuid)["local_link_connection"]}
         except ValueError as error:
-            log.warning("what a switch says is not understood", interface=name, reason=str(error))
+            log.warning("ignored malformed LLDP data of a switch", interface=name, reason=str(error))
             continue
         if "port_id" in link and ("switch_id" in link or "hostname" in link):
             subject.port(uuid)["local_link_connection"] = link

@@ -64,7 +64,7 @@ def _details(interface: str, said: Iterable[Any]) -> Details:
         try:
             found = _read(*tlv.decoded(pair))
         except ValueError as error:
-            log.warning("what a switch says is not understood", interface=interface, reason=str(error))
+            log.warning("ignored malformed LLDP data of a switch", interface=interface, reason=str(error))
             continue
         for name, value in found.items():
             if name in _LISTS:
@@ -133,14 +133,14 @@ def _bit(bits: int, position: int) -> bool:
 def _number(value: bytes, length: int = 2) -> int:
     """The number that the value begins with."""
     if len(value) < length:
-        raise ValueError(f"{value.hex()!r} has no {length} bytes")
+        raise ValueError(f"{value.hex()!r} is shorter than {length} bytes")
     return int.from_bytes(value[:length])
 
 
 def _numbers(value: bytes, *lengths: int) -> list[int]:
-    """The numbers of so many bytes that the value consists of."""
+    """Return the numbers that the value consists of, each with the given number of bytes."""
     if len(value) != sum(lengths):
-        raise ValueError(f"{value.hex()!r} has not {sum(lengths)} bytes")
+        raise ValueError(f"{value.hex()!r} does not have {sum(lengths)} bytes")
     starts = [sum(lengths[:index]) for index in range(len(lengths))]
     return [_number(value[start:], length) for start, length in zip(starts, lengths, strict=True)]
 
@@ -149,7 +149,7 @@ def _counted(value: bytes) -> bytes:
     """What follows a byte that says how much that is."""
     count = _number(value, 1)
     if len(value) <= count:
-        raise ValueError(f"{value.hex()!r} has no {count} bytes after the first")
+        raise ValueError(f"{value.hex()!r} has fewer than {count} bytes after the first")
     return value[1 : 1 + count]
 
 

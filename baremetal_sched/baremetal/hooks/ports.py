@@ -20,10 +20,10 @@ _CLIENT_ID = "client-id"
 
 
 def settle(subject: Subject, settings: Settings) -> None:
-    """``ports``: add ports, remove those that are not to be kept, and bring the others up to date.
+    """``ports``: add ports, remove ports that are not to be kept, and update the others.
 
-    ``[inspector] add_ports``, ``keep_ports`` and ``update_pxe_enabled`` say how far. Whether an address is another
-    node's is found out when the ports are stored.
+    ``[inspector] add_ports``, ``keep_ports`` and ``update_pxe_enabled`` control this. Addresses that belong to other
+    nodes are detected when the ports are stored.
     """
     if settings.inspector.add_ports != "disabled":
         _add(subject)

@@ -1,6 +1,6 @@
-"""The hooks by name, those that are enabled, and how they are run.
+"""The hooks by name, the enabled ones, and how they are run.
 
-Names, order and options are those of Ironic (``[inspector]``).
+Names, order and options are Ironic's (``[inspector]``).
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,7 +49,7 @@ HOOKS: Mapping[str, Hook] = {
 
 
 def enabled(settings: Settings) -> Sequence[str]:
-    """The names in ``[inspector] hooks``. Raises InvalidValue for one that is unknown, or that lacks one before it."""
+    """Return the names in ``[inspector] hooks``. Raises InvalidValue for unknown names and missing predecessors."""
     return named(settings.inspector.hooks, "[inspector] hooks")
 
 
@@ -58,7 +58,7 @@ def named(text: str, option: str) -> Sequence[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     for position, name in enumerate(names):
         if name not in HOOKS:
-            raise InvalidValue(message=f"{option}: there is no hook {name!r}; there are {', '.join(sorted(HOOKS))}.")
+            raise InvalidValue(message=f"{option}: unknown hook {name!r}. Hooks are: {', '.join(sorted(HOOKS))}.")
         missing = [needed for needed in HOOKS[name].needs if needed not in names[:position]]
         if missing:
             raise InvalidValue(message=f"{option}: {name} needs {', '.join(missing)} before it.")

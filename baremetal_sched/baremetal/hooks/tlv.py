@@ -1,6 +1,6 @@
-"""What a switch says by LLDP (IEEE 802.1AB): types, and values of the kinds that there are.
+"""LLDP data of switches (IEEE 802.1AB): types, and values of all kinds.
 
-What is not well formed raises ValueError.
+Malformed data raises ValueError.
 """
 
 import ipaddress
@@ -59,7 +59,7 @@ def address(value: bytes) -> str:
     family = value[0] if value else None
     length = _LENGTHS.get(family or 0)
     if length is None:
-        raise ValueError(f"{value.hex()} is no address of a family that is known")
+        raise ValueError(f"{value.hex()} is not an address of a known family")
     digits = value[1 : 1 + length]
     return mac_address(digits) if family == _MAC else str(ipaddress.ip_address(digits))
 
@@ -67,7 +67,7 @@ def address(value: bytes) -> str:
 def mac_address(value: bytes) -> str:
     """``aa:bb:cc:dd:ee:ff``"""
     if len(value) != _LENGTHS[_MAC]:
-        raise ValueError(f"{value.hex()} is no MAC address")
+        raise ValueError(f"{value.hex()} is not a MAC address")
     return value.hex(":")
 
 
@@ -75,5 +75,5 @@ def text(value: bytes) -> str:
     """What people can read, in one line or several."""
     found = value.decode()
     if not all(part.isprintable() for part in found.split()):
-        raise ValueError(f"{found!r} is no text")
+        raise ValueError(f"{found!r} is not printable text")
     return found

@@ -23,10 +23,10 @@ from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-#: Seconds that may be spent on saying why something failed, while others may wait for the locks of the transaction.
+#: Seconds that may be spent on explaining a failure, while others may wait for the locks of the transaction.
 _SECONDS = 2.0
 
-#: With more conditions, a database takes longer to plan the scan than that, and cannot be stopped meanwhile.
+#: With more conditions, the database's planner alone takes longer than that, and cannot be interrupted.
 _MOST_CONDITIONS = 100
 
 
@@ -74,10 +74,10 @@ def diagnose(
 
 
 def why_none(session: Session, settings: Settings, question: Question) -> Diagnosis | None:
-    """Return why no machine meets the conditions of the question, for a request that has failed for that.
+    """Return why no machine meets the conditions of the question, for a request that has failed because of that.
 
-    None if that cannot be found out in a short time, or there are very many conditions: the request is not to fail, or
-    to wait, for its explanation.
+    Returns None if the reason cannot be found in a short time, or if there are very many conditions: the request must
+    not fail, or wait, because of its explanation.
     """
     if len(question.checks) > _MOST_CONDITIONS:
         return None
@@ -90,7 +90,7 @@ def why_none(session: Session, settings: Settings, question: Question) -> Diagno
         with limits.one_of_few(), limits.limited(session, seconds, cuts=savepoint is None):
             found = diagnose(session, question, EVERYTHING, settings.scheduling.explain_max_nodes)
     except (TooManyExplanations, ExplanationTookTooLong) as error:
-        log.warning("a failure is not explained", reason=str(error))
+        log.warning("cannot explain a failure", reason=str(error))
         if savepoint is not None:
             savepoint.rollback()
         return None

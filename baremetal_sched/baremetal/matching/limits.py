@@ -1,4 +1,4 @@
-"""What an explanation may take from others: two at once in a process, and a while of the database's time."""
+"""Limits of explanations: two at a time in a process, and a limit on the database's time."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.db import deadline
 from baremetal_sched.errors.scheduling import ExplanationTookTooLong, TooManyExplanations
 
-#: So many explanations a process works on at once.
+#: The number of explanations that a process works on at once.
 AT_ONCE = 2
 
 _places = threading.BoundedSemaphore(AT_ONCE)
@@ -28,7 +28,7 @@ _VARIABLES = {
 
 @contextmanager
 def one_of_few() -> Iterator[None]:
-    """Within this, an explanation is worked on. Raises TooManyExplanations if there are as many as may be."""
+    """Work on an explanation. Raises TooManyExplanations if the process is working on the most allowed."""
     if not _places.acquire(blocking=False):
         raise TooManyExplanations(limit=AT_ONCE)
     try:
@@ -39,10 +39,10 @@ def one_of_few() -> Iterator[None]:
 
 @contextmanager
 def limited(session: Session, seconds: float, *, cuts: bool = True) -> Iterator[None]:
-    """Within this, the statements of the session may take so many seconds all together. 0: as long as the request.
+    """Limit the total time of the session's statements in this context to ``seconds``. 0: the time of the request.
 
-    The server stops a statement by itself, and the connection is cut if it does not; unless it ``cuts``, as a
-    transaction that has written may not be lost for this. Raises ExplanationTookTooLong.
+    The server stops a statement by itself, and otherwise the connection is cut; unless it ``cuts`` is false, as a
+    transaction that has written must not be lost for this. Raises ExplanationTookTooLong.
     """
     if not seconds:
         yield

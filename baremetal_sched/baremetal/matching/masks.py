@@ -30,9 +30,9 @@ class Kind(StrEnum):
 class Condition:
     """A condition, as clients see it.
 
-    ``part_of``: the id of the condition of the request without which this one would not be asked. ``counts``: whether a
-    machine that fails it is left out; what does not count is reported and changes nothing. ``failure``: what is said of
-    a machine that fails it, and of several; None: the opposite of ``text``, which is said of one that meets it.
+    ``part_of``: the id of the condition of the request on which this one depends. ``counts``: whether a machine that
+    fails it is ruled out; otherwise it is only reported. ``failure``: the text about one machine that fails it, and
+    about several; None: the opposite of ``text``, which is about a machine that meets it.
     """
 
     id: str
@@ -51,7 +51,7 @@ class Bucket(NamedTuple):
 
 
 class Verdict(StrEnum):
-    """What came of a request."""
+    """The verdict on a request."""
 
     FITS = "fits"
     SHORT = "short"
@@ -62,8 +62,8 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Share:
-    """What a condition does: how many machines fail it, how many only it rules out, and, condition by condition, how
-    many it removes of those that the ones before it left, and how many are left then.
+    """The effect of a condition: how many machines fail it, how many fail only this one, and, condition by condition,
+    how many of the remaining machines it removes, and how many remain after it.
 
     ``example`` is a machine that only this condition rules out.
     """
@@ -87,10 +87,10 @@ class Relaxation:
 
 @dataclass(frozen=True)
 class Analysis:
-    """All that the masks say. ``exact``: whether ``relaxations`` are all that are minimal, or some of them.
+    """The complete analysis. ``exact``: whether ``relaxations`` has all minimal ones, or only some of them.
 
-    ``decisive``: the conditions that make the verdict, with how many machines each removes of those that the ones
-    before it left, of ``among`` machines: of all, or, where machines are there and cannot be had, of these.
+    ``decisive``: the conditions that explain the verdict, with the number that each removes of the machines that the
+    conditions before it left, of ``among`` machines: of all, or of the matching ones if none of these is free.
     """
 
     nodes: int
@@ -128,7 +128,7 @@ def analyse(
 
 
 def beside(analysis: Analysis, others: int, failed: Collection[str]) -> Analysis:
-    """Return the analysis of so many more machines, of which nothing is known but that they fail the conditions with
+    """Return the analysis with ``count`` more machines, of which it is only known that they fail the conditions with
     the ids ``failed``. The first of these removes them."""
     first = next(place for place, share in enumerate(analysis.shares) if share.condition.id in failed)
     shares = [
@@ -249,8 +249,8 @@ def _relaxations(
 def _needs(
     conditions: Sequence[Condition], units: Sequence[Condition], masks: Mapping[int, Bucket]
 ) -> dict[int, Bucket]:
-    """Machines by what would have to be dropped for them to fit, a bit for each of ``units``; without those that no
-    change of the request makes fit."""
+    """Return machines by what would have to be dropped for them to fit, a bit for each of ``units``, without machines
+    that fit after no change of the request."""
     place_of = {unit.id: place for place, unit in enumerate(units)}
     unit_of = [place_of.get(condition.part_of or condition.id) for condition in conditions]
     needs: dict[int, Bucket] = {}

@@ -88,11 +88,11 @@ class Scope:
 
 @dataclass(frozen=True)
 class Question:
-    """``checks`` of every row of ``source``, which joins nodes, providers and inventories, as far as ``where`` lets.
+    """``checks`` of every row of ``source``, which joins nodes, providers and inventories, if it meets ``where``.
 
-    ``of_providers``: a row is a provider, and may be no node. ``capabilities``: extra specs whose capabilities a node
-    has to have, which no SQL can tell. ``told``: the machines whose classes and traits may be told, by default those
-    that ``where`` lets through.
+    ``of_providers``: a row is a provider, which need not be a node. ``capabilities``: extra specs whose capabilities a
+    node must have, which SQL cannot compare. ``told``: the machines whose classes and traits may be disclosed, by
+    default the ones that meet ``where``.
     """
 
     checks: list[Check]
@@ -142,7 +142,7 @@ def nodes_source() -> Any:
 
 
 def providers_source(asker: Asker) -> Any:
-    """Return providers with the nodes that they mirror, if any; only those that do, for who does not see everything."""
+    """Return providers with the nodes that they mirror, if any; only providers of nodes if the asker is restricted."""
     nodes = table_of(Node)
     return with_stock(PROVIDER.join(nodes, nodes.c.uuid == PROVIDER.c.uuid, isouter=asker.project is None))
 
@@ -175,7 +175,7 @@ def conductor_check(membership: Membership, *, counts: bool) -> Check:
 
 
 def claim_check() -> Check:
-    """Return the check that nobody has claimed the node in placement.
+    """Return the check that the node is not claimed in placement.
 
     NOT claimed AND (i.free = 1 OR the node is held back by something else): each machine fails for its own reason.
     """

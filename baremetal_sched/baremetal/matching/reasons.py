@@ -15,7 +15,7 @@ from baremetal_sched.placement.tables import INVENTORIES, PROVIDERS
 PROVIDER = PROVIDERS.alias("machine")
 STOCK = INVENTORIES.alias("own_stock")
 
-#: Claimed, or in use by an instance that nobody claimed for.
+#: Claimed, or in use by an instance without a claim.
 ALLOCATED = "allocated"
 
 #: The provider was changed directly: the node says nothing against it, and it is not on offer.

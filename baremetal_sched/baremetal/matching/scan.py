@@ -14,7 +14,7 @@ from baremetal_sched.baremetal.matching.reasons import reason
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Node
 
-#: So many conditions share a number; databases have 63 bits for one.
+#: The number of conditions that share a bit mask; databases have 63 bits for one.
 _WORD = 60
 
 #: The golden ratio, of a turn.
@@ -29,11 +29,11 @@ _LOCKED = "locked"
 
 @dataclass(frozen=True)
 class Scanned:
-    """What was found: machines by mask, and by why they are not free those that meet all that was asked for.
+    """The result: machines by mask, and machines that meet the request, by the reason why they are not free.
 
-    ``nodes``: how many machines there are. ``sample``: how many of them counts are about; None: all. ``others``: those
-    of them that were counted without a look at them, as they are not in the ``scope``. ``question`` is the one about
-    those that were looked at.
+    ``nodes``: the number of machines. ``sample``: the number of machines that were examined; None: all. ``others``: how
+    many of them were counted without being examined, as they are outside of the ``scope``. ``question`` is the question
+    about the examined machines.
     """
 
     nodes: int
@@ -167,5 +167,5 @@ def waiting_groups(session: Session, question: Question) -> list[tuple[str, int]
     return [(group, count) for group, count in rows]
 
 
-#: So many conductor groups are listed at most.
+#: The greatest number of conductor groups that are listed.
 MOST_GROUPS = 100

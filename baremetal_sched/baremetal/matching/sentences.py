@@ -29,8 +29,8 @@ def sentence(
 ) -> str:
     """Return the verdict, the two conditions that rule out most machines, and the smallest relaxation.
 
-    ``meant``: by names that there are not, what was probably meant. ``of_project``: the machines are those that the
-    project of a request may use. ``of_all``: how many machines there are, if ``found`` is about a sample of them.
+    ``meant``: by unknown names, what was probably meant. ``of_project``: only machines that the project of the
+    request may use are counted. ``of_all``: how many machines there are, if ``found`` is about a sample of them.
     """
     whose = " that the project may use" if of_project else ""
     if not found.nodes:
@@ -49,7 +49,7 @@ def together(nodes: int) -> str:
 
 
 def of_parts(verdict: str, fitting: int, unmet: Mapping[str, str]) -> str:
-    """Return the sentence about a request of several parts; ``unmet``: what is said of those that nothing meets."""
+    """Return the sentence about a request of several parts; ``unmet``: the reasons of the parts that nothing meets."""
     if fitting:
         return f"{'Only ' if verdict == Verdict.SHORT else ''}{fitting:,} can be had."
     for parameter, said in unmet.items():
@@ -120,7 +120,7 @@ def joined(parts: Sequence[str]) -> str:
 
 
 def _relaxation(found: Analysis) -> Iterable[str]:
-    """What to leave out, where that is little."""
+    """Yield the smallest relaxation, if it is short."""
     for relaxation in found.relaxations[:1]:
         by_id = {share.condition.id: share.condition for share in found.shares}
         dropped = [failing(by_id[name])[1] for name in relaxation.drop if name in by_id]

@@ -1,4 +1,4 @@
-"""Names that a request calls something by that there is not, and what may have been meant."""
+"""Unknown names in a request, and the known names that may have been meant."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from baremetal_sched.baremetal.matching.reasons import PROVIDER
 from baremetal_sched.db.models import Node
 from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDER_TRAITS, TRAITS
 
-#: So many names that there are not are looked at, and so many that there are are compared with each. A longer one is
-#: like no other.
+#: The limit on the unknown names that are looked at, on the known names that each is compared with, and on their
+#: length.
 _MOST = 10
 _COMPARED = 5_000
 _LONGEST = 80
@@ -33,7 +33,7 @@ class Unknown:
 
 
 def unknown_names(session: Session, question: Question) -> list[Unknown]:
-    """Return the names of the question that there are not. Of names like them, those that its machines have."""
+    """Return the unknown names of the question, with the similar names that its machines have."""
     names = question.names
     with_traits = question.source.join(PROVIDER_TRAITS, PROVIDER_TRAITS.c.provider_id == PROVIDER.c.id).join(
         TRAITS, TRAITS.c.id == PROVIDER_TRAITS.c.trait_id
@@ -52,10 +52,11 @@ def unknown_names(session: Session, question: Question) -> list[Unknown]:
 def _unknown(
     session: Session, question: Question, asked: Collection[str], name: Any, named: Any, machines: Any
 ) -> list[Unknown]:
-    """Those of ``asked`` that ``name``, a column of ``named``, never is. ``machines``: who has what is named.
+    """Return the ones of ``asked`` that do not occur in the column ``name`` of ``named``. ``machines``: what has the
+    names.
 
-    Where only some machines may be told of, there are the names that these have, and standard ones: a name that only
-    others use is not there, nor is it in the way of one that is like it.
+    If only some machines may be disclosed, only the names that these have, and standard names, are known: a name that
+    only other machines use is unknown, and does not hide a similar one.
     """
     if not asked:
         return []
@@ -79,7 +80,7 @@ def _unknown(
 
 
 def _like(word: str, known: Iterable[str]) -> list[str]:
-    """The names of ``known`` that are most like ``word``. What all custom names begin with says nothing."""
+    """Return the names of ``known`` that are most similar to ``word``. The common prefix of custom names is ignored."""
     if len(word) > _LONGEST:
         return []
     short: dict[str, str] = {}

@@ -15,7 +15,7 @@ from baremetal_sched.baremetal.rules.subject import ApiCall, Subject
 
 log = structlog.get_logger(__name__)
 
-#: A call may keep a conductor busy for a while, and not for ever.
+#: A call may keep a conductor busy for a while, but not for ever.
 _CALL_LIMITS = (("timeout", 0.1, 60), ("retries", 0, 10), ("backoff_factor", 0, 10))
 _CAPABILITIES = ["properties", "capabilities"]
 _LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
@@ -67,7 +67,7 @@ def _delete(document: dict[str, Any], path: Any) -> None:
     if len(parts) == 1:
         document[parts[0]] = None
     elif not _removed(document, parts):
-        raise RuleFailed(message=f"Failed to delete attribute at {path}: there is none")
+        raise RuleFailed(message=f"Failed to delete attribute at {path}: it does not exist")
 
 
 def _removed(document: dict[str, Any], parts: list[str]) -> bool:
@@ -86,7 +86,7 @@ def _require_root(document: dict[str, Any], parts: list[str]) -> None:
 def require_trait(name: Any) -> None:
     """Raise RuleFailed unless ``name`` is a trait."""
     if not isinstance(name, str):
-        raise RuleFailed(message=f"Failed to add new trait {name}: it is not a text")
+        raise RuleFailed(message=f"Failed to add new trait {name}: it is not a string")
     if not is_trait(name):
         raise RuleFailed(message=f"Failed to add new trait: {trait_names.complaint(name)}")
 
@@ -137,7 +137,7 @@ def _set_plugin_data(subject: Subject, path: Any, value: Any) -> None:
 def _extend_plugin_data(subject: Subject, path: Any, value: Any, unique: Any = False) -> None:
     present = values.get(subject.plugin_data, _plugin_path(path)) or []
     if not isinstance(present, list):
-        raise RuleFailed(message=f"Failed to extend plugin data at {path}: it is no list")
+        raise RuleFailed(message=f"Failed to extend plugin data at {path}: it is not a list")
     if not unique or value not in present:
         _set_plugin_data(subject, path, [*present, value])
 
@@ -145,7 +145,7 @@ def _extend_plugin_data(subject: Subject, path: Any, value: Any, unique: Any = F
 def _unset_plugin_data(subject: Subject, path: Any) -> None:
     parts = _plugin_path(path)
     if not _removed(subject.plugin_data, parts):
-        log.warning("an inspection rule unsets plugin data that is not there", path=path)
+        log.warning("an inspection rule removes plugin data that does not exist", path=path)
     elif len(parts) > 1 and values.get(subject.plugin_data, parts[:-1]) == {}:
         # What has nothing left in it goes too.
         values.remove(subject.plugin_data, parts[:-1])
@@ -164,7 +164,7 @@ def _call(subject: Subject, url: Any, headers: Any = None, proxies: Any = None, 
     except (TypeError, ValueError, OverflowError) as error:
         raise RuleFailed(message=f"Invalid parameter: {error}") from None
     if not call.url.startswith(("http://", "https://")):
-        raise RuleFailed(message=f"Invalid parameter: {call.url} is no address of HTTP")
+        raise RuleFailed(message=f"Invalid parameter: {call.url} is not an HTTP URL")
     for name, least, most in _CALL_LIMITS:
         if not least <= getattr(call, name) <= most:
             raise RuleFailed(message=f"Invalid parameter: {name} has to be from {least} to {most}")

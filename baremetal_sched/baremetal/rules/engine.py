@@ -23,7 +23,7 @@ _NOT = "!"
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule, as far as it is applied. A ``sensitive`` one may read secrets, if the operator allows that."""
+    """A rule, as the engine needs it. A ``sensitive`` one may read secrets, if the operator allows that."""
 
     uuid: str
     conditions: Sequence[Mapping[str, Any]]
@@ -39,10 +39,9 @@ def parse_operator(op: str) -> tuple[str, bool]:
 def check(
     conditions: Sequence[Mapping[str, Any]], actions: Sequence[Mapping[str, Any]], *, shows_values: bool = True
 ) -> None:
-    """Raise InvalidValue if one has arguments that it does not take, lacks some that it does, or can only fail; or if
-    there are too many.
+    """Raise InvalidValue if a rule has unknown, missing or invalid arguments, or too many clauses.
 
-    ``shows_values``: may the message say which value is wrong? Not if it may be one that the caller cannot read.
+    ``shows_values``: the message may contain the invalid value. It must not if the caller may not read the value.
     """
     require_size(conditions, actions)
     for clause in conditions:
@@ -89,7 +88,7 @@ def run(rules: Iterable[Rule], subject: Subject, *, mask_secrets: str) -> None:
 def _context(subject: Subject, mask: bool) -> Context:
     node = {**subject.read_only, **subject.node, "traits": subject.traits}
     if mask:
-        # A rule writes where everybody can read: what no answer shows it must not see.
+        # All users can read what a rule writes, so a rule must not see values that no answer shows.
         instance_info = secrets.mask(node.get("instance_info") or {}, instance=True)
         node = secrets.mask({**node, "instance_info": instance_info})
     roots = {"node": node, "inventory": subject.inventory, "plugin_data": subject.plugin_data}
@@ -112,7 +111,7 @@ def _holds(condition: Mapping[str, Any], context: Context, budget: Budget) -> bo
 def _holds_once(condition: Mapping[str, Any], context: Context, looped: bool) -> bool:
     op, negated = parse_operator(condition["op"])
     operator = OPERATORS[op]
-    # What is not there is empty, and is none.
+    # A missing value is empty, and does not count as a value.
     missing = None if op in ("is-empty", "is-none") else "keep"
     args = operator.prepare(condition["args"], context, looped=looped, missing=missing)
     return operator.holds(**args) is not negated

@@ -18,7 +18,7 @@ BYTES = 2**30
 
 
 def answer(how: str, regex: str, text: str) -> tuple[bool, str | None]:
-    """Is it there? Or: why cannot that be said?"""
+    """Return whether the text matches, and the error if that cannot be decided."""
     try:
         pattern = re.compile(regex)
         return how == "compile" or getattr(pattern, how)(text) is not None, None

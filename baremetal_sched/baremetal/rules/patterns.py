@@ -1,7 +1,7 @@
-"""Regular expressions that somebody else wrote: they may take for ever, or all memory.
+"""Regular expressions from untrusted sources: they may take for ever, or all memory.
 
-They are Python's, as in Ironic, and Python's cannot be interrupted while they look; so a process of its own does that
-(``matcher``), which may be killed. It is started when it is needed, and again when it was killed.
+They are Python's, as in Ironic, which cannot be interrupted; so a separate process (``matcher``), which can be killed,
+evaluates them. It is started on demand, and again after it was killed.
 """
 
 import atexit
@@ -27,12 +27,13 @@ def require(regex: Any) -> None:
 
 
 def matches(regex: Any, text: str) -> bool:
-    """Does all of the text match? Raises RuleFailed if it is no regular expression, or takes too long to say."""
+    """Return whether all of the text matches. Raises RuleFailed if the regular expression is invalid or takes
+    too long."""
     return _MATCHER.ask("fullmatch", regex, text)
 
 
 def contains(regex: Any, text: str) -> bool:
-    """Does a part of the text match? Raises like ``matches``."""
+    """Return whether a part of the text matches. Raises like ``matches``."""
     return _MATCHER.ask("search", regex, text)
 
 
@@ -46,13 +47,13 @@ class _Matcher:
 
     def ask(self, how: str, regex: Any, text: str) -> bool:
         if not isinstance(regex, str):
-            raise RuleFailed(message=f"invalid regular expression: {regex!r} is no string")
+            raise RuleFailed(message=f"invalid regular expression: {regex!r} is not a string")
         question = json.dumps([how, regex, text]).encode() + b"\n"
         with self._lock:
             try:
                 reply = self._exchange(question)
             except BrokenPipeError:
-                # Somebody had killed it meanwhile.
+                # The process was killed meanwhile.
                 self.stop()
                 reply = self._exchange(question)
             if not reply:

@@ -67,7 +67,7 @@ class Context:
         except _Missing:
             if missing is None:
                 return None
-            log.warning("a rule refers to what is not there", text=text)
+            log.warning("a rule refers to a missing value", text=text)
             return text
         except ValueError:
             # Braces that are no fields.
@@ -132,7 +132,7 @@ def put(document: dict[str, Any], parts: list[str], value: Any) -> None:
 
 
 def get(document: dict[str, Any], parts: list[str]) -> Any:
-    """The member at the end of the path, None if there is none."""
+    """Return the member at the end of the path, or None."""
     value: Any = document
     for part in parts:
         if not isinstance(value, dict) or part not in value:
@@ -142,7 +142,7 @@ def get(document: dict[str, Any], parts: list[str]) -> Any:
 
 
 def remove(document: dict[str, Any], parts: list[str]) -> bool:
-    """Remove the member at the end of the path; False if there is none."""
+    """Remove the member at the end of the path. Returns False if it does not exist."""
     try:
         holder = _holder(document, parts, create=False)
     except KeyError:

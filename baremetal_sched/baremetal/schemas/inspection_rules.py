@@ -24,7 +24,7 @@ class _Either(fields.Field[Any]):
 
 
 class _Clause(StrictSchema):
-    """An empty loop is none, and without a loop nothing is said about many results."""
+    """Treat an empty loop like a missing one; ``multiple`` is meaningless without a loop."""
 
     args = _Either(required=True)
     loop = _Either(allow_none=True)

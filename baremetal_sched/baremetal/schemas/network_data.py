@@ -24,7 +24,7 @@ def _is_ipv4(text: object) -> bool:
 
 @_formats.checks("ipv4-mask", raises=ValueError)
 def _is_ipv4_mask(text: object) -> bool:
-    # A host mask, such as 0.0.0.255, would do for Python, and is none.
+    # Python accepts a host mask, such as 0.0.0.255, which is not a netmask.
     return str(IPv4Network(f"0.0.0.0/{text}").netmask) == text
 
 

@@ -65,9 +65,9 @@ def test_a_root_device_that_the_agent_chose(database_url: str, disk: Any, size: 
     [
         ({"root_device": {"serial": "s9"}}, "No disks satisfied root device hints {'serial': 's9'}"),
         ({"root_device": {"serial": "s2"}, "skip_block_devices": [{"size": "< 500"}]}, "No disks satisfied"),
-        ({"root_device": {"colour": "red"}}, "There is no hint 'colour'"),
+        ({"root_device": {"colour": "red"}}, "Unknown hint 'colour'"),
         ({"root_device": {"serial": "s2"}, "skip_block_devices": {"size": 1}}, "skip_block_devices has to be a list"),
-        ({"root_device": {"serial": "s2"}, "skip_block_devices": ["sda"]}, "Hints are an object"),
+        ({"root_device": {"serial": "s2"}, "skip_block_devices": ["sda"]}, "Hints have to be an object"),
     ],
 )
 def test_no_root_device(database_url: str, own: Any, text: str) -> None:

@@ -462,7 +462,7 @@ def test_a_conductor_that_others_reach_does_not_call_itself(database_url: str, l
         service.set_columns(node, provision_state="manageable")
         add(service, {"op": "api-call", "args": {"url": url.format(port=address.rpartition(":")[2]), "retries": 0}})
         reason = inspect(service, node, state="inspect failed")["last_error"]
-    assert "is this machine itself; to call it all the same, list it in [inspection_rules] allowed_hosts" in reason
+    assert "is this machine itself; to allow it, list it in [inspection_rules] allowed_hosts" in reason
     assert not seen
 
 

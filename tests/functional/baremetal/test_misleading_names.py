@@ -40,8 +40,8 @@ def test_a_class_with_custom_is_warned_of_when_a_node_is_created(service: Servic
     body = {"driver": "fake-hardware", "resource_class": "CUSTOM_GOLD"}
     made = service.baremetal("POST", "/nodes", body, status=201)
     text = (
-        "In placement the resource class of this node is CUSTOM_CUSTOM_GOLD, as CUSTOM_ is put before every class of a "
-        "node. Set it without its own CUSTOM_ if CUSTOM_GOLD is meant."
+        "In placement the resource class of this node is CUSTOM_CUSTOM_GOLD, as every class of a node gets the prefix "
+        "CUSTOM_. Set it without its own CUSTOM_ if CUSTOM_GOLD is meant."
     )
     assert made.headers["Warning"] == f'299 - "{text}"'
     log.warning.assert_called_once_with(text, node=made.json["uuid"], resource_class="CUSTOM_GOLD")

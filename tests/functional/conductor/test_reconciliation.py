@@ -92,7 +92,7 @@ def test_what_was_undone_is_in_the_log_the_metrics_and_the_history(
     (entry,) = service.baremetal("GET", f"/nodes/{uuid}/history").json["history"]
     entry = service.baremetal("GET", f"/nodes/{uuid}/history/{entry['uuid']}").json
     assert (entry["event_type"], entry["severity"], entry["conductor"]) == ("reconciliation", "ERROR", "c1")
-    assert entry["event"].endswith(f"that is undone: {change}")
+    assert entry["event"].endswith(f"This was undone: {change}")
 
 
 def test_a_provider_that_is_not_marked_as_that_of_a_node_is_marked_again(service: Service) -> None:

@@ -32,7 +32,7 @@ BASE = (
     _legacy(
         "is_member",
         "(project_domain_id:default or project_domain_id:None) and (project_name:demo or project_name:baremetal)",
-        "Someone in the projects that could use bare metal before scopes",
+        "A user in the projects that could use bare metal before scopes",
     ),
     _legacy(
         "is_observer", "rule:is_member and (role:observer or role:baremetal_observer)", "May read, as before scopes"
