@@ -13,9 +13,9 @@ _MODE, _SECURE = "boot_mode", "secure_boot"
 
 
 def wanted_mode(machine: Machine) -> str | None:
-    """The boot mode that the instance asks for, or else the node; None if neither does.
+    """Return the boot mode that the instance asks for, or else the node, or None.
 
-    Secure boot needs "uefi". Raises InvalidValue for what is no boot mode.
+    Secure boot needs "uefi". Raises InvalidValue for an invalid boot mode.
     """
     instance = _capabilities(machine.instance_info)
     mode = "uefi" if wants_secure_boot(machine) else None
@@ -27,7 +27,7 @@ def wanted_mode(machine: Machine) -> str | None:
 
 
 def wants_secure_boot(machine: Machine) -> bool:
-    """Whether the instance asks for secure boot."""
+    """Return whether the instance asks for secure boot."""
     return str(_capabilities(machine.instance_info).get(_SECURE, "")).lower() == "true"
 
 

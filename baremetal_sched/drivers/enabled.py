@@ -91,7 +91,7 @@ def _load_hardware_types(settings: Settings) -> tuple[HardwareType, ...]:
 
 
 def _loadable(kind: str, hardware_types: tuple[HardwareType, ...], left_out: dict[str, str]) -> tuple[str, ...]:
-    """What the hardware types list, as far as it can be loaded."""
+    """Return the interfaces that the hardware types list and that can be loaded."""
     found = []
     for name in sorted({name for hardware_type in hardware_types for name in hardware_type.interfaces.get(kind, ())}):
         try:

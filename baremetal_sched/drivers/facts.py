@@ -1,4 +1,4 @@
-"""What is said about enabled drivers to those who have no driver: see ``baremetal.driver_facts``."""
+"""The facts about enabled drivers for processes that load no driver: see ``baremetal.driver_facts``."""
 
 from collections.abc import Mapping
 from dataclasses import asdict

@@ -26,7 +26,7 @@ class Switch(Protocol):
         """What the controller does in one go: REBOOT (a reset), SOFT_REBOOT (the system restarts), or both."""
 
     def read(self) -> str | None:
-        """The state that the machine is in: on, off, or None if nobody knows. Raises a SchedulerError."""
+        """Return the power state of the machine: on, off, or None if it is unknown. Raises a SchedulerError."""
 
     def request(self, target: str) -> None:
         """Ask for POWER_ON, POWER_OFF, SOFT_POWER_OFF, or one of ``restarts``; what comes of it is not waited for.
@@ -81,7 +81,7 @@ def wait_for(
             return wanted
         settled = settled or (state is not None and state != wanted)
         if waited >= seconds:
-            found = f"in power state '{state}'" if state else "in a power state that nobody knows"
+            found = f"in power state '{state}'" if state else "in an unknown power state"
             trouble = trouble and f" {trouble}"
             raise PowerNotReached(found=found, wanted=wanted, seconds=seconds, asked=asked or wanted, trouble=trouble)
         pace.sleep(min(pause, seconds - waited))
@@ -160,7 +160,7 @@ class _Action:
         try:
             self.switch.request(target)
         except SchedulerError:
-            # It may have been done all the same, or the machine was faster than we were.
+            # The request may have been carried out, or the machine was faster.
             if _look(self.switch.read)[0] != wanted:
                 raise
         return self._wait(target)

@@ -1,6 +1,6 @@
-"""Signs of life of calls that may take long: a driver that waits for a machine says so, again and again.
+"""Signs of life of calls that may take long: a driver that waits for a machine sends them again and again.
 
-A conductor gives a call up that has shown none for ``[conductor] driver_call_timeout`` seconds.
+A conductor gives up a call that has sent none for ``[conductor] driver_call_timeout`` seconds.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,10 +11,10 @@ _listener: ContextVar[Callable[[], None] | None] = ContextVar("progress_listener
 
 
 def note() -> None:
-    """Say that the call goes on. Before a machine is asked for a change, this is also the way to find out whether that
-    is still wanted.
+    """Report that the call goes on. To be called before each change of a machine, to find out whether it is still
+    wanted.
 
-    Raises CallGivenUp if nobody waits for the call any more: then nothing may be changed on the machine.
+    Raises CallGivenUp if the call was given up: then nothing may be changed on the machine.
     """
     listener = _listener.get()
     if listener is not None:
@@ -22,7 +22,8 @@ def note() -> None:
 
 
 def is_noted() -> bool:
-    """Is the call part of work on a node? If not, a request may be waiting for it, which does not wait for long."""
+    """Return whether the call is part of work on a node. Otherwise a request may be waiting for it, with a short
+    deadline."""
     return _listener.get() is not None
 
 

@@ -33,7 +33,7 @@ def hardware_type(name: str) -> "HardwareType":
 
 
 def loaded(interface_type: str) -> dict[str, Any]:
-    """The interfaces of this type that are in use, by name: a conductor loads those that are enabled when it starts."""
+    """Return the enabled interfaces of this type by name: a conductor loads them when it starts."""
     return {name: interface for (kind, name), interface in LOADED.copy().items() if kind == interface_type}
 
 
@@ -61,10 +61,10 @@ def _found(group: str) -> dict[str, EntryPoint]:
 def _load(group: str, name: str, what: str) -> Any:
     entry = _found(group).get(name)
     if entry is None:
-        raise InvalidValue(message=f"There is no {what} in the packages that are installed.")
+        raise InvalidValue(message=f"No installed package provides {what}.")
     try:
         return entry.load()
-    except Exception as error:  # a package of somebody else may fail in any way
+    except Exception as error:  # a package of others may fail in any way
         raise InvalidValue(message=f"The {what} cannot be loaded: {error!r}.{_remedy(entry)}") from error
 
 

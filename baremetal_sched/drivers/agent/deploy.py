@@ -12,10 +12,10 @@ from baremetal_sched.errors import InvalidValue
 class DirectDeploy(DeployInterface):
     """An agent, booted on the machine, writes an image to its disk; it reports when it has booted and when it is done.
 
-    Everything that the agent is needed for waits for it.
+    All operations of the agent wait for its reports.
 
-    This release gives agents no commands, so that only machines whose power is merely remembered can be deployed and
-    cleaned like this, for trying things out; for real ones it would pass off as written what nobody wrote.
+    This release does not send commands to agents. Only machines without power control can be deployed and cleaned like
+    this, for trials; a real machine would appear to be deployed although no image was written.
     """
 
     def validate(self, machine: Machine) -> None:

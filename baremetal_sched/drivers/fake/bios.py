@@ -19,7 +19,7 @@ LONGEST_NAME = 255
 
 
 class FakeBios(BiosInterface):
-    """Takes its time, ``[fake] bios_delay`` seconds a step, and has those settings that were applied last."""
+    """Sleeps for ``[fake] bios_delay`` seconds a step, and has the settings that were applied last."""
 
     def validate(self, machine: Machine) -> None:
         pass

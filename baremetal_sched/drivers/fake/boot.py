@@ -1,4 +1,4 @@
-"""Booting, of which nothing comes."""
+"""Booting without any effect."""
 
 from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.drivers.interfaces.boot import BootInterface

@@ -17,7 +17,7 @@ class FakeDeploy(DeployInterface):
 
     @deploy_step(100)
     def deploy(self, machine: Machine) -> Effect:
-        """Do as if an instance were put on the machine."""
+        """Pretend to deploy an instance on the machine."""
         return busy(self, machine, "deploy", "deploy")
 
     def poll(self, machine: Machine, step: str, remembered: Mapping[str, Any]) -> Effect:

@@ -1,4 +1,4 @@
-"""Inspections that find what the node says."""
+"""Inspections that return what the node says."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,13 +7,13 @@ from baremetal_sched.baremetal.machine import Effect, Finding, Machine
 from baremetal_sched.drivers.interfaces.inspect import InspectInterface
 from baremetal_sched.errors import InvalidValue
 
-#: Where a fake machine says what is in it, beyond its ``properties``.
+#: The key in ``driver_info`` of the inventory of a fake machine, beyond its ``properties``.
 FAKE_INVENTORY = "fake_inventory"
 
 
 class FakeInspect(InspectInterface):
-    """Takes its time, ``[fake] inspect_delay`` seconds, and finds what the node's ``properties`` say, and over that
-    what ``fake_inventory`` in its ``driver_info`` says."""
+    """Sleeps for ``[fake] inspect_delay`` seconds, and returns the node's ``properties``, overridden by
+    ``fake_inventory`` in its ``driver_info``."""
 
     def validate(self, machine: Machine) -> None:
         if not isinstance(machine.driver_info.get(FAKE_INVENTORY, {}), dict):

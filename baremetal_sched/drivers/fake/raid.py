@@ -4,4 +4,4 @@ from baremetal_sched.drivers.logical_disks import CommonRaid
 
 
 class FakeRaid(CommonRaid):
-    """Keeps what is wanted; makes nothing of it."""
+    """Stores the target configuration, without any effect."""

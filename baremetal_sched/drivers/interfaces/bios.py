@@ -9,7 +9,7 @@ from baremetal_sched.drivers.interfaces.polled import PolledInterface
 class BiosInterface(PolledInterface, Protocol):
     """Changes BIOS settings, by steps of cleaning."""
 
-    #: Can ``cache_bios_settings`` be called at any time, and has the settings when it returns?
+    #: Whether ``cache_bios_settings`` can be called at any time, and returns the settings.
     reads_settings: bool = False
 
     def validate(self, machine: Machine) -> None:

@@ -24,10 +24,10 @@ class BootInterface(Protocol):
         """See to it that the machine boots the agent next."""
 
     def clean_up_ramdisk(self, machine: Machine) -> Effect | None:
-        """The agent is needed no longer: take away what it was booted from."""
+        """Clean up after the agent's boot: it is not needed any more."""
 
     def prepare_instance(self, machine: Machine) -> Effect | None:
         """See to it that the machine boots its instance from now on. May be done again if a conductor died at it."""
 
     def clean_up_instance(self, machine: Machine) -> Effect | None:
-        """The instance is gone: take away what it was booted from."""
+        """Clean up after the instance's boot: the instance is gone."""

@@ -9,9 +9,9 @@ from baremetal_sched.drivers.interfaces.polled import PolledInterface
 class DeployInterface(PolledInterface, Protocol):
     """Puts an instance on a machine, by steps of deploying, and takes it away."""
 
-    #: Is there never an agent on the machine? Then steps of cleaning and servicing that need one are refused.
+    #: Whether an agent never runs on the machine: then steps of cleaning and servicing that need one are refused.
     lacks_agent: bool = False
-    #: Does a step of deploying prepare what the machine boots? Else that is done after the last step.
+    #: Whether a step of deploying prepares booting the instance. Otherwise that is done after the last step.
     prepares_instance: bool = False
 
     def validate(self, machine: Machine) -> None:

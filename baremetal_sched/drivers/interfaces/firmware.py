@@ -9,7 +9,7 @@ from baremetal_sched.drivers.interfaces.polled import PolledInterface
 class FirmwareInterface(PolledInterface, Protocol):
     """Updates firmware, by steps of cleaning."""
 
-    #: Can ``cache_firmware_components`` be called?
+    #: Whether ``cache_firmware_components`` can be called.
     reads_components: bool = False
 
     def validate(self, machine: Machine) -> None:

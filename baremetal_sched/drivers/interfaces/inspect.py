@@ -8,7 +8,7 @@ from baremetal_sched.baremetal.machine import Effect, Finding, Machine
 class InspectInterface(Protocol):
     """Finds out what is in a machine."""
 
-    #: Does an agent do that, for which the node has to be known by its ports?
+    #: Whether an agent inspects the machine, for which the node must be known by its ports.
     uses_agent: bool = False
 
     def validate(self, machine: Machine) -> None:
@@ -16,5 +16,5 @@ class InspectInterface(Protocol):
         raise machine.unsupported("inspect")
 
     def inspect_hardware(self, machine: Machine) -> Finding | Effect:
-        """What is in the machine; or, if an agent on it will report that, what has been done meanwhile."""
+        """Return the inventory of the machine; or, if an agent on it will report that, the effect so far."""
         raise machine.unsupported("inspect")

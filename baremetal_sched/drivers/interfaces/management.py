@@ -29,9 +29,10 @@ class ManagementInterface(PolledInterface, Protocol):
         raise machine.unsupported("set_boot_device")
 
     def get_boot_settings(self, machine: Machine) -> Mapping[str, Any]:
-        """``boot_mode`` (one of BOOT_MODES) and ``secure_boot`` of the machine; None for what it does not say.
+        """Return ``boot_mode`` (one of BOOT_MODES) and ``secure_boot`` of the machine; None if the machine does not
+        report it.
 
-        What nobody can ask is left out. Raises a SchedulerError.
+        A key that cannot be queried is left out. Raises a SchedulerError.
         """
         return {}
 
@@ -56,7 +57,7 @@ class ManagementInterface(PolledInterface, Protocol):
         raise machine.unsupported("get_supported_indicators")
 
     def get_indicator_state(self, machine: Machine, component: str, indicator: str) -> str:
-        """The state of an indicator. Raises InvalidValue if there is none of that name."""
+        """Return the state of an indicator. Raises InvalidValue if it does not exist."""
         raise machine.unsupported("get_indicator_state")
 
     def set_indicator_state(self, machine: Machine, component: str, indicator: str, state: str) -> Effect:

@@ -7,7 +7,7 @@ from baremetal_sched.baremetal.machine import Effect, Machine
 
 
 class PolledInterface(Protocol):
-    """Has steps that a machine may be busy with by itself."""
+    """An interface whose steps may be busy on the machine after the call has returned."""
 
     def poll(self, machine: Machine, step: str, remembered: Mapping[str, Any]) -> Effect:
         """Say how far the machine is with a step that has returned an ``Effect`` with ``poll_after``.

@@ -11,7 +11,7 @@ from baremetal_sched.drivers.interfaces.polled import PolledInterface
 class PowerInterface(PolledInterface, Protocol):
     """Switches the power of a machine."""
 
-    #: Is the power state whatever the node says, so that there is nothing to compare it with?
+    #: Whether the power state is only stored in the node, so that there is nothing to compare it with.
     only_remembers: bool = False
 
     def validate(self, machine: Machine) -> None:
@@ -22,7 +22,7 @@ class PowerInterface(PolledInterface, Protocol):
         return tuple(POWER_TARGETS)
 
     def get_power_state(self, machine: Machine) -> str | None:
-        """The state that the machine is in: on, off, or None if nobody knows. Raises a SchedulerError."""
+        """Return the power state of the machine: on, off, or None if it is unknown. Raises a SchedulerError."""
 
     def set_power_state(self, machine: Machine, target: str, timeout: int | None = None) -> str | Effect:
         """Bring the machine to ``target`` (a key of POWER_TARGETS); returns the state that it is in afterwards, or an
@@ -33,4 +33,4 @@ class PowerInterface(PolledInterface, Protocol):
         """
 
     def close(self, seconds: float) -> None:
-        """The conductor stops: log out wherever somebody is logged in. That takes no longer than ``seconds``."""
+        """The conductor stops: end all sessions, within ``seconds``."""

@@ -11,7 +11,7 @@ class RaidInterface(PolledInterface, Protocol):
     """Makes logical disks, by steps of cleaning, from the node's ``target_raid_config``."""
 
     def validate(self, machine: Machine) -> None:
-        """Raise a SchedulerError unless logical disks can be made, and those that are wanted are sound."""
+        """Raise a SchedulerError unless logical disks are supported, and the requested ones are valid."""
         raise machine.unsupported("raid")
 
     def get_raid_config_schema(self) -> Mapping[str, Any]:
@@ -19,5 +19,5 @@ class RaidInterface(PolledInterface, Protocol):
         return {}
 
     def get_logical_disk_properties(self) -> dict[str, str]:
-        """What may be said about a logical disk, with a description each; empty if there are none."""
+        """Return the properties of a logical disk, with a description each; empty if they are not supported."""
         return {}

@@ -11,7 +11,7 @@ from baremetal_sched.settings import Settings
 
 
 class VendorInterface(PolledInterface, Protocol):
-    """Has methods of its own: ``call`` does one of ``methods``."""
+    """Has methods of its own: ``call`` calls one of ``methods``."""
 
     methods: Mapping[str, VendorMethod]
     #: Methods that need no machine. Those of a hardware type are those of its default vendor interface.
@@ -21,8 +21,8 @@ class VendorInterface(PolledInterface, Protocol):
         """Raise InvalidValue unless the method takes these arguments."""
 
     def call(self, machine: Machine, method: str, arguments: Mapping[str, Any]) -> Any:
-        """Do one of the methods; returns what it says, which has to be JSON."""
+        """Call one of the methods; return its result, which must be JSON."""
 
     def call_driver(self, method: str, arguments: Mapping[str, Any], settings: Settings) -> Any:
-        """Do one of ``driver_methods``; returns what it says. Raises InvalidValue unless it takes these arguments."""
+        """Call one of ``driver_methods``; return its result. Raises InvalidValue for invalid arguments."""
         raise InvalidValue(message=f"No handler for method {method}")

@@ -46,9 +46,9 @@ def get(machine: Machine) -> dict[str, Any]:
 
 
 def choose(machine: Machine, device: str, *, persistent: bool) -> Effect:
-    """Boot from ``device``, the next time or always, for a request that waits.
+    """Set the boot device, for the next boot or permanently, for a request that waits.
 
-    Raises InvalidValue for a device that there is not, and what ``run`` raises.
+    Raises InvalidValue for an unsupported device, and the errors of ``run``.
     """
     require_boot_device(device, list(SUPPORTED))
     until = ipmitool.soon(machine)

@@ -1,4 +1,4 @@
-"""What ipmitool says when something did not work, and what that means."""
+"""Error messages of ipmitool, and what they mean."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from baremetal_sched.errors import SchedulerError
 from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable
 from baremetal_sched.masking import MASK, mask_text
 
-#: What it says of sessions that go well, too.
+#: Lines that it prints for successful sessions, too.
 _CHATTER = re.compile(
     r"Loading IANA PEN|Using best available cipher|Running Get VSO|Invalid completion code received|Discovered IPMB|"
     r"RAW R(EQ|SP)|^[0-9a-f ]*$"
@@ -46,15 +46,15 @@ _FINAL = re.compile(
 class Complaint:
     """Why a command failed at a controller.
 
-    ``passes``: it may work if it is tried again. ``was_begun``: the command may have been carried out all the same.
-    ``is_about_cipher_suite``: another one may be accepted.
+    ``passes``: a retry may succeed. ``was_begun``: the command may have been carried out. ``is_about_cipher_suite``:
+    another cipher suite may be accepted.
     """
 
     def __init__(self, ended: Ended, target: Target, retryable: Sequence[str]) -> None:
         said = ended.errors if ended.errors.strip() else ended.output
         named = any(text in said for text in retryable if text)
         refused = bool(_REFUSED.search(said)) and "no response from RAKP 1" not in said
-        nobody = ended.was_late or (ended.status not in (0, None) and bool(_NOBODY.search(said)))
+        unanswered = ended.was_late or (ended.status not in (0, None) and bool(_NOBODY.search(said)))
         self.is_about_cipher_suite = bool(_CIPHER_SUITE.search(said))
         self.was_begun = not _NOT_ESTABLISHED.search(said) and not _BUSY.search(said)
         self.passes = named or not (
@@ -64,17 +64,17 @@ class Complaint:
             or _UNKNOWN_NAME.search(said)
             or (_FINAL.search(said) and not _BUSY.search(said))
         )
-        self.error = _error(ended, target, _shown(said, target), nobody=nobody, refused=refused)
+        self.error = _error(ended, target, _shown(said, target), unanswered=unanswered, refused=refused)
 
 
-def _error(ended: Ended, target: Target, shown: str, *, nobody: bool, refused: bool) -> SchedulerError:
+def _error(ended: Ended, target: Target, shown: str, *, unanswered: bool, refused: bool) -> SchedulerError:
     where = target.address if target.port == 623 else f"{target.address} port {target.port}"
     if ended.was_late:
         return MachineUnreachable(address=where, reason=f"ipmitool did not end in time. {shown}".strip())
     if refused:
         reason = f"the controller refuses ipmi_username, ipmi_password or ipmi_priv_level. It says: {shown}"
         return MachineUnreachable(address=where, reason=reason)
-    if nobody:
+    if unanswered:
         return MachineUnreachable(address=where, reason=shown)
     if ended.printed_too_much:
         return ControllerError(address=where, reason="answers without end.")

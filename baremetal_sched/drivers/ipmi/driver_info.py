@@ -24,7 +24,7 @@ _LONGEST_USERNAME = 16
 _KG_KEY_BYTES = 20
 
 _TARGET, _TRANSIT = ("target_channel", "target_address"), ("transit_channel", "transit_address")
-#: What has to be given for each kind of bridging.
+#: The fields that each kind of bridging requires.
 _BRIDGED = {"no": (), "single": _TARGET, "dual": (*_TARGET, *_TRANSIT)}
 #: Its options of ipmitool.
 _BRIDGE_OPTIONS = {
@@ -178,7 +178,7 @@ def _kg_key(info: Mapping[str, Any]) -> bytes:
     if b"\0" in key:
         raise _wrong(
             KG_KEY,
-            "has a zero byte (00), which ipmitool takes on its command line only, where everybody on the host can read "
+            "has a zero byte (00), which ipmitool takes on its command line only, where all users of the host can read "
             "it: give the controller another key",
         )
     return key

@@ -1,6 +1,6 @@
 """Commands to IPMI controllers, by the program ipmitool.
 
-Secrets are never on its command line, where everybody on the host can read them, nor in a file that may be left over:
+Secrets are never on its command line, where all users of the host can read them, nor in a file that may be left over:
 it reads the password from a pipe, or from its environment.
 """
 
@@ -35,7 +35,7 @@ _turns = Turns()
 
 
 def validate(machine: Machine) -> Target:
-    """The controller of ``machine``. Raises InvalidValue for what is wrong in ``driver_info``, or if ipmitool is not
+    """Return the controller of ``machine``. Raises InvalidValue for errors in ``driver_info``, or if ipmitool is not
     installed."""
     target = Target.of(machine)
     _program()
@@ -52,13 +52,13 @@ def soon(machine: Machine) -> float:
 def run(
     machine: Machine, *command: str, tries_again: bool = True, only_once: bool = False, until: float | None = None
 ) -> str:
-    """What ipmitool prints for ``command``.
+    """Return the output of ipmitool for ``command``.
 
-    What fails in a way that passes is tried again for ``[ipmi] command_retry_timeout`` seconds, but not after
-    ``until``, if it ``tries_again``; what must happen ``only_once`` only if it certainly was not done.
+    Temporary failures are retried for ``[ipmi] command_retry_timeout`` seconds, but not after ``until``, if it
+    ``tries_again``; a command that must run ``only_once`` only if it certainly was not carried out.
 
-    Raises InvalidValue as ``validate`` does; MachineUnreachable if nobody answers, or nobody is let in;
-    ControllerError for what the controller refuses; CallGivenUp.
+    Raises InvalidValue as ``validate`` does; MachineUnreachable if the controller does not answer or refuses the login;
+    ControllerError if it refuses the command; CallGivenUp.
     """
     target, options = validate(machine), machine.settings.ipmi
     deadline = min(time.monotonic() + options.command_retry_timeout, math.inf if until is None else until)

@@ -46,7 +46,7 @@ class _Chassis:
         self._is_awaited = False
 
     def read(self) -> str:
-        # Once something was asked for, somebody looks again and again anyway.
+        # The change was requested; the state is polled until it is reached.
         said = ipmitool.run(self._machine, "power", "status", tries_again=not self._is_awaited)
         found = _STATUS.search(said)
         if found is None:

@@ -18,7 +18,7 @@ _AFTER_KILL = 5.0
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended: its exit status, None if it was killed; what it printed, as far as that was read."""
+    """The result of a command: its exit status, None if it was killed, and the output that was read."""
 
     status: int | None
     output: str

@@ -1,1 +1,1 @@
-"""``manual-management``: machines whose power somebody switches by hand."""
+"""``manual-management``: machines whose power is switched by hand."""

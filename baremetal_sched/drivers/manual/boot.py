@@ -1,4 +1,4 @@
-"""Booting from a server that somebody else runs."""
+"""Booting from a server outside of this service."""
 
 from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.drivers.driver import Driver
@@ -10,9 +10,9 @@ _DEVICE = "pxe"
 
 
 class NetworkBoot(BootInterface):
-    """The machine boots over the network, from a server that somebody else runs and that knows the machine.
+    """The machine boots over the network, from a server outside of this service that knows the machine.
 
-    What it boots is up to that server; here it is told to boot from the network, if it can be told.
+    That server decides what it boots; here the machine is only set to boot from the network, if it can be.
     """
 
     def validate(self, machine: Machine) -> None:
@@ -36,5 +36,5 @@ def _boot_from_network(machine: Machine, *, persistent: bool) -> Effect | None:
         if _DEVICE in management.get_supported_boot_devices(machine):
             return management.set_boot_device(machine, _DEVICE, persistent=persistent)
     except UnsupportedByDriver:
-        pass  # it boots from what somebody has set
+        pass  # it boots from the device that was set outside of this service
     return None

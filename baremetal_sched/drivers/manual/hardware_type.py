@@ -1,4 +1,4 @@
-"""``manual-management``: machines whose power somebody switches by hand."""
+"""``manual-management``: machines whose power is switched by hand."""
 
 from baremetal_sched.drivers.hardware_type import HardwareType
 

@@ -1,1 +1,1 @@
-"""Interfaces of machines that lack something, or for which somebody else does it."""
+"""Interfaces of machines that lack a feature, or whose feature is managed elsewhere."""

@@ -1,4 +1,4 @@
-"""Deployments that somebody else makes."""
+"""Deployments that are done outside of this service."""
 
 from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine
 from baremetal_sched.drivers.interfaces.deploy import DeployInterface
@@ -6,7 +6,7 @@ from baremetal_sched.drivers.steps import deploy_step
 
 
 class NoopDeploy(DeployInterface):
-    """Somebody else puts the instance on the machine."""
+    """The instance is deployed outside of this service."""
 
     def validate(self, machine: Machine) -> None:
         pass

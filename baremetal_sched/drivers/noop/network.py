@@ -1,4 +1,4 @@
-"""Networks that are none of our business."""
+"""Networks that are managed elsewhere."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from baremetal_sched.drivers.interfaces.network import NetworkInterface
 
 
 class NoopNetwork(NetworkInterface):
-    """The network is none of our business: whatever is attached, nothing is noted."""
+    """The network is managed elsewhere: attached interfaces are ignored."""
 
     def validate(self, machine: Machine) -> None:
         pass

@@ -37,7 +37,7 @@ class RamdiskDeploy(DeployInterface):
     def poll(self, machine: Machine, step: str, remembered: Mapping[str, Any]) -> Effect:
         if remembered.get(_NEXT) == _PREPARE:
             return _then(_BOOT, Driver(machine).boot.prepare_instance(machine))
-        # A machine that is off is switched on. One that somebody has switched on meanwhile boots again.
+        # A machine that is off is switched on. One that was switched on meanwhile is rebooted.
         return switch(machine, REBOOT)
 
     def tear_down(self, machine: Machine) -> Effect:

@@ -9,7 +9,7 @@ _KERNEL, _RAMDISK = "kernel", "ramdisk"
 
 
 def boot_iso(machine: Machine) -> ImageUrl | None:
-    """The ISO image to boot, None if there is none. Raises InvalidValue if it is not sound."""
+    """Return the ISO image to boot, or None. Raises InvalidValue if it is not valid."""
     info = machine.instance_info
     value = info.get(BOOT_ISO)
     if value is None or value == "":
@@ -23,7 +23,7 @@ def boot_iso(machine: Machine) -> ImageUrl | None:
 
 
 def require_boot_iso(machine: Machine) -> ImageUrl:
-    """The ISO image to boot. Raises InvalidValue if there is none, or if it is not sound."""
+    """Return the ISO image to boot. Raises InvalidValue if it is missing or not valid."""
     found = boot_iso(machine)
     if found is not None:
         return found

@@ -117,7 +117,7 @@ def _patched(machine: Machine, documents: Documents, bios: Bios, body: Mapping[s
 
 
 def _shown(said: str, machine: Machine, attributes: Mapping[str, Any]) -> str:
-    """What a controller says of settings, as far as it may be repeated: not with the value of a password."""
+    """Return the controller's message about settings, without the values of passwords."""
     for name, value in attributes.items():
         if isinstance(value, str) and value and masking.names_secret(name):
             said = said.replace(value, masking.MASK)
@@ -148,8 +148,8 @@ def _rebooted(machine: Machine, remembered: Mapping[str, Any]) -> Effect:
 
 
 def _awaited(machine: Machine, remembered: Mapping[str, Any]) -> Effect:
-    """Look whether the settings have been applied. A controller that is away meanwhile may come back, and may not know
-    its machine at first."""
+    """Check whether the settings have been applied. A controller may be unavailable meanwhile, and may not know its
+    machine when it comes back."""
     try:
         with documents_of(machine) as documents:
             bios = _required(machine, documents)
@@ -203,7 +203,7 @@ def _unapplied(attributes: Mapping[str, Any], bios: Bios, waiting: Mapping[str, 
 
 
 def _has_booted(of_system: Document) -> bool:
-    """Is the machine past its own tests, or does it not say that?"""
+    """Return whether the machine has finished its self-tests, or does not report them."""
     said = member(of_system, "BootProgress", "LastState")
     return not isinstance(said, str) or said in _BOOTED or said in _UNKNOWN
 

@@ -163,7 +163,7 @@ def _may_be(path: str, name: str) -> bool:
 
 
 def _is_same(known_as: Any, name: str) -> bool:
-    """Is that the name, whatever version is at its end?"""
+    """Return whether that is the name, whatever version is at its end."""
     return isinstance(known_as, str) and known_as.partition(".")[0] == name.partition(".")[0]
 
 
@@ -215,7 +215,7 @@ def _is_scalar(value: Any) -> bool:
 
 
 def _kind_of(value: Any) -> str:
-    """What a setting is by its value, if nobody describes it."""
+    """Return the type of a setting from its value, if the registry does not describe it."""
     if isinstance(value, bool):
         return "Boolean"
     return "Integer" if isinstance(value, int) else "String"
@@ -237,7 +237,7 @@ def _in_its_way(converted: Scalar, value: Scalar, current: Any) -> Scalar:
 
 
 def _problem(value: Scalar, kind: str, entry: Document) -> str | None:
-    """Why a setting cannot have this value, as far as that is known."""
+    """Return why a setting cannot have this value, if the registry says so."""
     if entry.get("ReadOnly") is True:
         return "it is read-only"
     if kind == "Boolean" and not isinstance(value, bool):

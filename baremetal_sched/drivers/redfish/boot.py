@@ -51,7 +51,7 @@ class RedfishVirtualMedia(BootInterface):
 
 
 def _agent_iso(machine: Machine) -> ImageUrl:
-    """The image with the agent. Raises InvalidValue if there is none, or it is not sound."""
+    """Return the image with the agent. Raises InvalidValue if it is missing or not valid."""
     name = RESCUE_ISO if machine.provision_state in (RESCUING, RESCUE) else DEPLOY_ISO
     value = machine.driver_info.get(name)
     if not value:

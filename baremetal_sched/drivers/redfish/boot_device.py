@@ -33,7 +33,7 @@ REMEMBERED = "redfish_boot_device"
 _WANT_EVERYTHING = ("american megatrends international", "ami", "asrockrack", "redfish_compatible")
 _SUPERMICRO = "supermicro"
 
-#: What a controller says that cannot do it while the machine is starting.
+#: Messages of controllers that cannot do it while the machine is starting.
 _STARTING = "UnableToModifyDuringSystemPOST"
 #: How much longer than the first pause one may become.
 _LONGEST_PAUSE = 6
@@ -53,7 +53,7 @@ def override(system: System, name: str) -> Any:
 
 
 def wants_everything(machine: Machine, system: System) -> bool:
-    """Has target, mode and duration to be sent together?"""
+    """Return whether target, mode and duration must be sent together."""
     return any(name in _vendor(machine, system) for name in _WANT_EVERYTHING)
 
 
@@ -98,7 +98,7 @@ def _set(machine: Machine, system: System, device: str, *, persistent: bool) -> 
     if wants_everything(machine, system):
         options["mode"] = mode or BootSourceOverrideMode.UEFI
     elif vendor != _SUPERMICRO and override(system, "enabled") == enabled:
-        options = {}  # some refuse what is so already
+        options = {}  # some refuse a setting that is in effect already
     _send(machine, system, source, options)
     if vendor == _SUPERMICRO and mode is not None:
         system.refresh()
@@ -125,5 +125,5 @@ def _send(machine: Machine, system: System, source: BootSource, options: dict[st
 
 
 def _vendor(machine: Machine, system: System) -> str:
-    """Who made the machine, in lower case."""
+    """Return the manufacturer of the machine, in lower case."""
     return str(machine.properties.get("vendor") or system.manufacturer or "").lower()

@@ -107,7 +107,7 @@ def _apply(machine: Machine, done: Effect, is_so: Callable[[System], bool], what
 
 
 def _look(machine: Machine, is_so: Callable[[System], bool]) -> bool:
-    """Is it so already? A controller may fail for a while."""
+    """Return whether the boot mode is set already. A controller may fail for a while."""
     try:
         with connection.system(machine) as system:
             return is_so(system)

@@ -62,7 +62,7 @@ def system(machine: Machine) -> Iterator[System]:
 
 
 def close_all(seconds: float) -> None:
-    """Log out wherever somebody is logged in, in so many seconds at most."""
+    """End all sessions, within ``seconds``."""
     _KEPT.close_all(seconds)
 
 
@@ -122,8 +122,9 @@ def _key(target: Target) -> Hashable:
 
 
 class _Kept:
-    """Connections that are kept, those that were used last at the end. Whoever needs one that is just being made waits
-    for it, and fails with it: controllers have few sessions, and those that hang should cost their time once."""
+    """Connections that are kept, the most recently used at the end. A call that needs a connection which is
+    being made waits for it, and fails with it: controllers allow few sessions, and one that hangs should cost
+    its time only once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -158,7 +159,7 @@ class _Kept:
         return connection
 
     def release(self, connection: _Connection, *, drop: bool) -> None:
-        """``connection`` is not needed any more; ``drop``: nobody is to use it again."""
+        """Release ``connection``; ``drop``: it must not be used again."""
         with self._lock:
             connection.users -= 1
             if drop:
@@ -168,7 +169,7 @@ class _Kept:
             connection.close()
 
     def close_all(self, seconds: float) -> None:
-        """Close all that nobody uses, in so many seconds at most."""
+        """Close all connections that are not in use, within ``seconds``."""
         until = time.monotonic() + seconds
         with self._lock:
             made = [each.result() for each in self._by_key.values() if each.done() and not each.exception()]
@@ -202,7 +203,7 @@ class _Kept:
             future.set_exception(error)
 
     def _shrink(self, most: int) -> None:
-        """Drop the connections that were used longest ago, if there are more than so many."""
+        """Drop the least recently used connections beyond the limit."""
         unused = []
         with self._lock:
             for future in list(self._by_key.values())[: max(0, len(self._by_key) - most)]:

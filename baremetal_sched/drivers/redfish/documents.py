@@ -1,4 +1,4 @@
-"""What a controller answers, as JSON of which nothing is certain: read with care, and written where steps need it."""
+"""Answers of a controller, as JSON without guarantees: read with care, and written for steps."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -65,7 +65,7 @@ class Documents:
             raise
 
     def members(self, collection: Document | None) -> list[Document]:
-        """The members of a collection, those that are there."""
+        """Return the members of a collection that exist."""
         found = (self.find(path) for path in links(collection, "Members")[:_MOST_MEMBERS])
         return [each for each in found if each is not None]
 
@@ -88,7 +88,7 @@ def documents_of(machine: Machine) -> Iterator[Documents]:
 
 
 def link(document: Document | None, *names: str) -> str | None:
-    """The path that a link leads to, which is at ``names`` in the document; None if there is none."""
+    """Return the path that the link at ``names`` in the document leads to, or None."""
     return _path(member(document, *names, "@odata.id"))
 
 
@@ -99,7 +99,7 @@ def links(document: Document | None, *names: str) -> list[str]:
 
 
 def member(document: Document | None, *names: str) -> Any:
-    """What is at ``names`` in the document; None if it is not there."""
+    """Return the value at ``names`` in the document, or None."""
     found: Any = document
     for name in names:
         found = found.get(name) if isinstance(found, dict) else None
@@ -112,7 +112,7 @@ def objects(value: Any) -> list[dict[str, Any]]:
 
 
 def text(value: Any) -> str | None:
-    """What should be a text: without blanks around it, cut if it is too long, None if it is none or empty."""
+    """Return a text without blanks around it, cut if it is too long; None if it is empty or not a text."""
     if not isinstance(value, str):
         return None
     plain = "".join(letter for letter in value[: 2 * LONGEST_TEXT] if letter.isprintable())
@@ -120,7 +120,7 @@ def text(value: Any) -> str | None:
 
 
 def count(value: Any) -> int | None:
-    """What should be a count, maybe as a text or with a fraction; None if it is none or beyond what is kept."""
+    """Return a count, which may be given as a text or with a fraction; None if it is not a number or too large."""
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}", value.strip()):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**62:
@@ -129,7 +129,7 @@ def count(value: Any) -> int | None:
 
 
 def _path(value: Any) -> str | None:
-    """A path in this controller, and never a URL of somebody else: requests carry the token of the session."""
+    """Return a path in this controller, never a URL of another host: requests carry the token of the session."""
     if not isinstance(value, str) or not 0 < len(value) <= 2048:
         return None
     try:

@@ -126,12 +126,12 @@ def _verify_ca(info: Mapping[str, Any], default: str | None) -> bool | str:
     if isinstance(value, str) and value and value.isprintable() and len(value) <= _LONGEST and _is_there(Path(value)):
         return value
     raise _wrong(
-        VERIFY_CA, "has to be true, false, or a file or folder of certificates that is there on the node's conductor"
+        VERIFY_CA, "has to be true, false, or a file or folder of certificates that exists on the node's conductor"
     )
 
 
 def _is_there(path: Path) -> bool:
     try:
         return path.is_file() or path.is_dir()
-    except OSError:  # nobody may look there
+    except OSError:  # not readable for the conductor
         return False

@@ -17,7 +17,7 @@ from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable
 
 #: How much of what a controller says is repeated, in characters.
 _LONGEST = 300
-#: A password that is shorter would take away words that are none.
+#: Shorter passwords are not masked: they occur in ordinary words.
 _SHORTEST_SECRET = 4
 
 #: sushy's errors about an answer, or about something that the controller does not offer.
@@ -43,7 +43,7 @@ def is_unexpected(error: BaseException) -> bool:
 
 
 def may_pass(error: BaseException) -> bool:
-    """May it help to connect again in a moment? Not after a time-out, and not if certificates are wrong."""
+    """Return whether connecting again may help: not after a time-out, and not if certificates are wrong."""
     causes = list(_causes(error))
     return not any(isinstance(each, TimeoutError | requests.Timeout | requests.exceptions.SSLError) for each in causes)
 
@@ -84,7 +84,7 @@ def shortened(text: str, target: Target) -> str:
 
 
 def unreachable(target: Target, reason: str) -> MachineUnreachable:
-    """The error that nothing can be had of the controller, for this reason."""
+    """Return the error that the controller cannot be used, for this reason."""
     return MachineUnreachable(address=target.address, reason=reason)
 
 
@@ -124,7 +124,7 @@ def _silence(error: BaseException, target: Target) -> str:
             f"or is for another name. Let driver_info/{VERIFY_CA} name a file with the authority's certificate."
         )
     if "[X509" in text:
-        return f"there is no certificate of an authority in the file that driver_info/{VERIFY_CA} names."
+        return f"the file that driver_info/{VERIFY_CA} names contains no certificate of an authority."
     if any(isinstance(each, requests.exceptions.SSLError) for each in causes):
         return (
             f"it does not speak TLS as it should ({shortened(str(causes[-1]), target)}). Look at driver_info/{ADDRESS}."

@@ -60,7 +60,7 @@ def _list(settings: Any) -> list[Any]:
 def _update(wanted: Any) -> dict[str, Any]:
     """An update that a client wants. Raises InvalidValue, which does not repeat the URL: it may have a password."""
     if not isinstance(wanted, dict) or not set(wanted) <= _KEYS:
-        raise InvalidValue(message=f"An update has to be an object with {', '.join(sorted(_KEYS))}, and no more.")
+        raise InvalidValue(message=f"An update has to be an object with {', '.join(sorted(_KEYS))} and no other keys.")
     component, url, wait = wanted.get("component"), wanted.get("url"), wanted.get("wait")
     if not _is_component(component):
         raise InvalidValue(

@@ -16,7 +16,7 @@ BIOS, BMC, NIC_PREFIX = "bios", "bmc", "nic:"
 
 
 def read(documents: Documents) -> dict[str, Firmware]:
-    """The components, by name; those that the controller says nothing of are left out. Raises sushy's errors."""
+    """Return the components that the controller reports, by name. Raises sushy's errors."""
     found = {}
     bios = text(documents.of_system.get("BiosVersion"))
     if bios is not None:

@@ -1,8 +1,8 @@
-"""Updates of firmware, part by part: each part is a poll, and what the next one needs to know is remembered.
+"""Updates of firmware, part by part: each part is a poll, and what the next one needs is remembered.
 
-An update is sent, its task looked at until it has ended; the machine is rebooted when its kind of component needs that,
-and the controller has to be usable again before the next one. A controller may be away meanwhile, as it is while it is
-updated itself.
+An update is sent, and its task polled until it has ended; the machine is rebooted if its kind of component needs that,
+and the controller has to be usable again before the next one. A controller may be unavailable meanwhile, as it is
+during its own update.
 """
 
 from collections.abc import Callable, Mapping
@@ -54,9 +54,10 @@ def go_on(machine: Machine, remembered: Remembered, now: float) -> Effect:
 
 
 def _may_come_back(remembered: Remembered, error: MachineUnreachable | ControllerError) -> bool:
-    """Is it worth while to ask again? A controller that restarts may be away, and not know its machine at first."""
+    """Return whether a retry may help. A controller that restarts may be unavailable, and not know its machine at
+    first."""
     if remembered["phase"] == "send":
-        # Without a list of tasks nobody can find out whether the update has been begun.
+        # Without a list of tasks it is unknown whether the update has begun.
         return isinstance(error, MachineUnreachable) and remembered["tasks"] is not None
     return bool(remembered["phase"] != "prepare" or remembered["at"] > 0)
 
@@ -142,7 +143,7 @@ def _task(machine: Machine, remembered: Remembered, now: float) -> Effect:
 
 
 def _ended(machine: Machine, remembered: Remembered, now: float) -> Effect:
-    """The task has ended well; or it has been forgotten, and nobody knows better."""
+    """The task has succeeded, or the controller has forgotten it."""
     wait = _update(remembered)["wait"]
     if _component(remembered) == BMC:
         return _next(remembered, "version", 0, since=now)

@@ -140,7 +140,7 @@ def _sizes(disks: Iterable[Document]) -> list[int]:
 
 
 def _local_gb(simple: list[int], full: list[int]) -> int:
-    """The smallest disk on which an instance has room, less one GiB; 0 if there is none."""
+    """Return the size of the smallest disk that is large enough for an instance, less one GiB; 0 without one."""
     smallest = [sizes[0] for sizes in (simple, full) if sizes]
     return max(0, min(smallest) // _GIB - 1) if smallest else 0
 
@@ -152,5 +152,5 @@ def _vendor(system: Document) -> dict[str, str]:
 
 
 def _present(members: Iterable[Document]) -> list[Document]:
-    """Those that are there and in use, as far as they say it."""
+    """Return the members that are present and in use, if they report that."""
     return [each for each in members if member(each, "Status", "State") not in ("Absent", "Disabled")]

@@ -24,12 +24,12 @@ def supported(system: System) -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def state(system: System, component: str, indicator: str) -> str:
-    """Its state, ``unknown`` if the controller cannot say. Raises InvalidValue if there is none of that name."""
+    """Return its state, ``unknown`` if the controller does not report it. Raises InvalidValue if it does not exist."""
     return _STATES.get(_find(system, component, indicator).indicator_led, "unknown")
 
 
 def switch(system: System, component: str, indicator: str, wanted: str) -> None:
-    """Switch it. Raises InvalidValue if there is none of that name, or no such state."""
+    """Switch it. Raises InvalidValue if it does not exist, or does not support the state."""
     if wanted not in _LAMPS:
         raise InvalidValue(
             message=f"Invalid indicator state {wanted} specified. It may be: {', '.join(sorted(_LAMPS))}."

@@ -14,7 +14,7 @@ from sushy import auth, exceptions
 from baremetal_sched.drivers.redfish.driver_info import Target
 from baremetal_sched.drivers.redfish.transport import Nonsense, Transport
 
-#: In seconds: nobody should have to wait for a controller that does not let go.
+#: In seconds: the time that a call may lose to a controller that does not end the session.
 _LOGOUT_SECONDS = 2.0
 
 #: What can be sent in a header, in one line.
@@ -58,7 +58,7 @@ class Login(auth.AuthBase):  # type: ignore[misc]
         return True
 
     def close(self) -> None:
-        """Nothing: sushy calls this whenever a connection is forgotten, and nobody is to wait then."""
+        """Do nothing: sushy calls this whenever a connection is forgotten, which must not take time."""
 
     def log_out(self, transport: Transport) -> None:
         """Close the session, if there is one. Whatever goes wrong, it expires some day."""

@@ -16,7 +16,7 @@ from baremetal_sched.drivers.power_waiting import bring
 from baremetal_sched.drivers.redfish import boot_device, connection, failures
 from baremetal_sched.drivers.redfish.driver_info import Target
 
-#: A machine that is going off or on is taken for what it will be, so that nobody switches it back meanwhile.
+#: A machine that is changing its power counts as being in the new state, so that it is not switched back meanwhile.
 _STATES = {
     PowerState.ON: POWER_ON,
     PowerState.POWERING_ON: POWER_ON,
@@ -25,7 +25,7 @@ _STATES = {
 }
 _REACHED = {PowerState.ON: POWER_ON, PowerState.OFF: POWER_OFF}
 
-#: What is asked for, the first that the controller offers.
+#: The possible requests, of which the first that the controller offers is sent.
 _RESETS = {
     POWER_ON: (ResetType.ON, ResetType.FORCE_ON),
     POWER_OFF: (ResetType.FORCE_OFF,),

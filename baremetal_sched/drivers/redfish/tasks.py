@@ -1,4 +1,4 @@
-"""Tasks of a controller: what it works on by itself, and says how far that is."""
+"""Tasks of a controller: what it works on by itself, with the progress that it reports."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -17,9 +17,9 @@ _MOST_MESSAGES = 20
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a task is. ``state`` is in the controller's words; ``messages`` are what it says of the task.
+    """The progress of a task. ``state`` is in the controller's words; ``messages`` are those of the task.
 
-    ``gone``: the controller has forgotten the task, so nobody knows what came of it.
+    ``gone``: the controller has forgotten the task, so its result is unknown.
     """
 
     outcome: Literal["busy", "done", "failed", "gone"]
@@ -28,9 +28,9 @@ class Progress:
 
 
 def path_of(answer: Answer) -> str | None:
-    """Where the task is that a request began; None if it began none that can be asked for.
+    """Return the path of the task that a request began, or None if it began none that can be polled.
 
-    The answer to a request has the task itself or nothing; ``Location`` is its monitor, there while it goes on.
+    The answer to a request has the task itself or nothing; ``Location`` is its monitor, which exists while it goes on.
     """
     return link(answer.document) if _is_task(answer.document) else answer.location
 
@@ -68,7 +68,7 @@ def said_in(messages: object) -> list[str]:
 def _is_task(document: Document) -> bool:
     state = document.get("TaskState")
     if state is not None and not isinstance(state, str):
-        raise ValueError("a task whose state is no text")
+        raise ValueError("a task whose state is not a string")
     return state is not None
 
 

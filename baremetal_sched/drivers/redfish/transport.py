@@ -113,7 +113,7 @@ def _unsigned(request: requests.PreparedRequest) -> requests.PreparedRequest:
 
 
 def _is_sound(response: requests.Response) -> bool:
-    """Has an error the form that the standard gives it?"""
+    """Return whether the error has the form that the standard defines."""
     try:
         error = response.json().get("error", {})
         said = error.get("@Message.ExtendedInfo") or []

@@ -148,7 +148,7 @@ def eject(machine: Machine, device_types: Collection[str] = ()) -> None:
 
 
 def _eject(device: VirtualMedia) -> None:
-    """Eject what is in the device, unless it is empty, or somebody was faster."""
+    """Eject the image of the device, unless it is empty, or was emptied meanwhile."""
     if not device.inserted and not device.image:
         return
     progress.note()
