@@ -9,12 +9,12 @@ from baremetal_sched.web.listener import arrived_on_loopback, is_loopback
 from baremetal_sched.web.problems import Problem, RefusedRequest
 
 _KEYSTONE = (
-    "There are no pages here: callers are authenticated by tokens of Keystone ([api] auth_strategy = keystone), and a "
-    "browser has none. Use the openstack command, or the API below /scheduling."
+    "These pages are not available: callers are authenticated by tokens of Keystone ([api] auth_strategy = keystone), "
+    "which a browser does not have. Use the openstack command, or the API below /scheduling."
 )
-_SWITCHED_OFF = "There are no pages here: they are switched off ([ui] enabled = false)."
+_SWITCHED_OFF = "These pages are not available: they are switched off ([ui] enabled = false)."
 _LOOPBACK_ONLY = (
-    "Nobody is authenticated here ([api] auth_strategy = none), so pages are shown to browsers on the machine of the "
+    "Callers are not authenticated ([api] auth_strategy = none), so pages are shown to browsers on the machine of the "
     "service only, at an address such as http://127.0.0.1:6385/ui/. Set [api] auth_strategy = http_basic to see them "
     "from elsewhere."
 )
@@ -34,10 +34,10 @@ def why_off(settings: Settings) -> str | None:
 
 
 def check(settings: Settings, environ: dict[str, Any]) -> None:
-    """Raise PagesOff if no pages are served, RefusedRequest if none are served here.
+    """Raise PagesOff if no pages are served, RefusedRequest if they are not served to this client.
 
-    Without authentication pages are for loopback only, whatever ``[api] insecure`` says. A proxy on this machine has a
-    listener on loopback too, but its headers or the Host tell; and the name of a foreign site may lead a browser here.
+    Without authentication, pages are for loopback only, whatever ``[api] insecure`` says. A proxy on this machine uses
+    loopback too, but its headers or the Host header reveal it; so does a browser that another site's name has led here.
     """
     reason = why_off(settings)
     if reason is not None:

@@ -1,4 +1,4 @@
-"""How pages do what the edge leaves to each API."""
+"""The pages' implementation of what the application leaves to each API."""
 
 from http import HTTPStatus
 
@@ -31,8 +31,8 @@ _HEADERS = {
 
 
 class UiApi(Api):
-    """Pages, which show what the bare metal and scheduling APIs show to the same caller. They have no rules of their
-    own, but those of these APIs."""
+    """Pages, which show what the bare metal and scheduling APIs show to the same caller. Only the rules of these APIs
+    apply."""
 
     name = "ui"
     routes = ROUTES
@@ -50,7 +50,7 @@ class UiApi(Api):
         return UiCall(http, request_id, self.settings)
 
     def authenticate(self, call: Call, *, public: bool) -> None:
-        """Find out who is calling. Raises as ``access.check`` too."""
+        """Authenticate the caller. Raises like ``access.check``."""
         access.check(self.settings, call.http.environ)
         super().authenticate(call, public=public)
 

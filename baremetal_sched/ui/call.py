@@ -25,5 +25,5 @@ class UiCall(BaremetalCall):
 
     @property
     def known_caller(self) -> str | None:
-        """Return the name of who is logged in; None if the service does not ask."""
+        """Return the name of the user, or None without authentication."""
         return self.caller.user_name or self.caller.user_id

@@ -16,7 +16,7 @@ from baremetal_sched.ui.pictures.heat_map import LEVELS, Cell, Grid, grid, heat_
 from baremetal_sched.ui.rendering import page
 from baremetal_sched.web.problems import message_of
 
-#: So many rows the table has; the rest is a number.
+#: The number of rows of the table; the others are counted.
 MOST_ROWS = 300
 
 NO_CLASS = "(none)"

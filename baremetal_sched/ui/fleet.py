@@ -13,7 +13,7 @@ from baremetal_sched.scheduling.capacity import Figures
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.rendering import page
 
-#: So many classes and groups are on the page, those with most nodes; the rest is a number.
+#: The number of classes and groups on the page, the ones with most nodes; the others are counted.
 MOST_ROWS = 50
 
 SEE_CONDUCTORS = "baremetal:conductor:get"

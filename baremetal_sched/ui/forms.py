@@ -33,7 +33,7 @@ def group_named(text: str | None) -> str | None:
 
 
 def without(pairs: Collection[tuple[str, str]], *names: str) -> dict[str, Any]:
-    """Return the parameters but for ``names``, for an address; those that are repeated as lists."""
+    """Return the parameters except for ``names``, for an address; repeated ones as lists."""
     found: dict[str, list[str]] = {}
     for name, value in pairs:
         if name not in names:

@@ -12,19 +12,19 @@ from baremetal_sched.ui.pictures import ring as pictures
 from baremetal_sched.ui.pictures.ring import Member
 from baremetal_sched.ui.rendering import page
 
-#: So many groups, rings of a group, and conductors of a ring are on a page; the rest is a number.
+#: The number of groups, of rings of a group, and of conductors of a ring on a page; the others are counted.
 MOST_GROUPS = 200
 MOST_RINGS = 10
 MOST_CONDUCTORS = 200
 
-#: What stands in an address for the group of the nodes that are in none. No group can be called that.
+#: The name in addresses of the group without a name. No group can have it for a name.
 DEFAULT = "(default)"
 
 
 class GroupNotFound(NotFoundError):
     """No node is in the conductor group, and no conductor."""
 
-    template = "There is no conductor group '{name}': no conductor is registered in it, and no node is in it."
+    template = "There is no conductor group '{name}': no conductors and no nodes are in it."
 
 
 def list_groups(call: UiCall, connection: Connection) -> Response:

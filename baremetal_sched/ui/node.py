@@ -22,7 +22,7 @@ from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.rendering import page
 from baremetal_sched.web.policy import Target
 
-#: So many events are on the page, the newest, with so many characters of each.
+#: The number of events on the page, the newest, and the most characters of each.
 MOST_EVENTS = 25
 LONGEST_EVENT = 500
 
@@ -50,10 +50,10 @@ _FACTS = (
     ("Allocation", "allocation_uuid"),
 )
 
-#: Facts that stand on the page even if there is nothing to say.
+#: Facts that are shown even if they are empty.
 _ALWAYS = frozenset({"resource_class", "conductor_group", "owner", "instance_uuid"})
 
-#: Objects that operators fill as they like.
+#: Objects with arbitrary contents of operators.
 _DOCUMENTS = (("Properties", "properties"), ("Extra", "extra"))
 
 
@@ -67,7 +67,7 @@ class _Seen:
 
 
 def show_node(call: UiCall, session: Session, ident: str) -> Response:
-    """GET /nodes/{node}. Raises NodeNotFound, also for a node that the caller may not know of."""
+    """GET /nodes/{node}. Raises NodeNotFound, also for a node that the caller may not see."""
     call.refuse_query()
     target = access.seen_node(call, session, ident)
     entity = nodes.find(session, ident)

@@ -42,7 +42,7 @@ class Place:
 
 @dataclass(frozen=True)
 class NodePage:
-    """Some nodes, and the UUIDs by which the next and the previous page are asked for; None: there is none."""
+    """Some nodes, and the UUIDs by which the next and the previous page are requested, or None."""
 
     rows: Sequence["NodeRow"]
     next: str | None = None
@@ -68,13 +68,13 @@ class NodeRow:
 
 
 def read(session: Session, filters: NodeFilters, place: Place, visible: Visibility) -> NodePage:
-    """Return a page of the visible nodes that the filters let through, the oldest first, and children among them.
+    """Return a page of the visible nodes that the filters let through, the oldest first, children included.
 
-    Two statements, one of which finds the node that the page begins behind. Raises NodeNotFound if that is not there.
+    Two statements, one of which finds the node that the page begins behind. Raises NodeNotFound if it does not exist.
     """
     filters.include_children = True
     backwards = place.before is not None
-    # One more than is shown: it says whether there is another page.
+    # One more than is shown: it tells whether there is another page.
     page = Page(
         limit=place.limit + 1,
         marker=place.before if backwards else place.after,

@@ -17,12 +17,12 @@ from baremetal_sched.ui.node_rows import NodePage, Place, read
 from baremetal_sched.ui.rendering import page
 from baremetal_sched.web.problems import Problem, message_of
 
-#: So many nodes are on a page unless another number is asked for, and at most.
+#: The number of nodes on a page: the default and the maximum.
 USUAL, MOST = 50, 200
 
 _PAGING = ("limit", "marker", "before")
 
-#: Those of the API, but for the one whose answer takes more statements the larger the fleet is.
+#: The API's filters, except for the one whose answer takes more statements for a larger fleet.
 _FILTERS = tuple(name for name in FILTERS if name != "conductor")
 
 #: What the form has controls for; the other filters come by links, and are kept.
@@ -36,10 +36,10 @@ _STATES = [("", "any"), *((state, state) for state in sorted(states.PROVISION_ST
 
 
 class MarkerGone(Problem):
-    """A page begins behind a node that is not there any more."""
+    """A page begins behind a node that does not exist any more."""
 
     status = 404
-    template = "The list cannot go on from node {node}: it is not there any more. Begin with the first page."
+    template = "Node {node}, after which the page begins, does not exist any more. Begin with the first page."
 
 
 def show_nodes(call: UiCall, session: Session) -> Response:

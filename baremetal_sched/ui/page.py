@@ -9,10 +9,10 @@ from baremetal_sched.web.route import Route, View
 
 @dataclass(frozen=True)
 class Page:
-    """A page at ``path`` below ``/ui``. ``policy``: the rule of the API whose things it shows, which has to be met.
+    """A page at ``path`` below ``/ui``. ``policy``: the rule of the API whose data it shows, which must be met.
 
-    ``label``: what the navigation calls it; None: it is not there. ``checks_policy``: its view asks for the rule, as
-    that depends on what is shown. ``transaction``: as that of a route.
+    ``label``: its name in the navigation; None: it is not there. ``checks_policy``: its view checks the rule, as that
+    depends on what is shown. ``transaction``: as that of a route.
     """
 
     path: str

@@ -37,7 +37,7 @@ def page(call: Call, template: str, status: int = 200, **values: Any) -> Respons
     """Return the page that ``template`` makes of ``values``.
 
     Templates know ``url(…)`` (see ``url_of``), ``pages``: label and address of each page of the navigation, ``path``:
-    that of this one, and ``user``: the name of who is logged in, or None.
+    that of this one, and ``user``: the name of the user, or None.
     """
     from baremetal_sched.ui.routes import PAGES  # the pages are made here
 

@@ -1,4 +1,4 @@
-"""All pages on one screen. Those with a label are in the navigation, in this order."""
+"""All pages on one screen. Pages with a label are in the navigation, in this order."""
 
 from baremetal_sched.scheduling.api import policies
 from baremetal_sched.ui import assets, capacity, fleet, groups, node, nodes

@@ -63,7 +63,7 @@ def test_a_ring_has_an_arc_of_each_conductor(number: int, dead: int, arcs: int) 
 
 def test_a_ring_without_conductors() -> None:
     root = parsed(ring("r", "rack1", [], 0))
-    assert named(root)[1] == "No conductor is registered. 0 nodes served by none."
+    assert named(root)[1] == "No conductor is registered. 0 nodes not served."
     assert len(of_class(root, "no-conductor")) == 1
     assert texts(root) == ["0", "nodes", "no conductor"]
 

@@ -8,7 +8,7 @@ from baremetal_sched.db.models import Flavor, Image
 from baremetal_sched.image import access
 from baremetal_sched.image.access import EVERYTHING, Requester
 
-#: So many of each are offered; others are found by their ids.
+#: The number of flavors and of images that are offered; others are found by their ids.
 MOST = 100
 
 

@@ -109,7 +109,7 @@ def _check_kind(values: dict[str, list[str]]) -> None:
             message=f"Fill in {' or '.join(given)}, and leave the other empty: a request has one of them."
         )
     if not given:
-        raise InvalidValue(message="Fill in a resource class, a query or a flavor: there is no request without one.")
+        raise InvalidValue(message="Fill in a resource class, a query or a flavor.")
     belongs = {"class": ("amount", "required", "forbidden", "any"), "query": (), "flavor": ("image",)}
     (kind,) = [name for name in kinds if name in values]
     others = [name for name in values if name not in (kind, "wanted", *belongs[kind])]

@@ -24,7 +24,7 @@ from baremetal_sched.ui.pictures.bars import bar
 from baremetal_sched.ui.rendering import page
 from baremetal_sched.web.problems import BadRequest, message_of
 
-#: So many machines, changes of the request, and conditions are shown; the rest is a number.
+#: The number of machines, of changes of the request, and of conditions that are shown; the others are counted.
 MOST_MACHINES = 50
 MOST_CHANGES = 20
 MOST_CONDITIONS = 100
@@ -44,7 +44,7 @@ VERDICTS = {
 class Change:
     """A changed request: what is left out of it, how many machines would fit, and the parameters of its form.
 
-    ``parameters`` are None if no form can ask for it. ``example`` is a machine that fits then only.
+    ``parameters`` are None if no form can express it. ``example`` is a machine that fits only then.
     """
 
     left_out: list[str]
@@ -55,10 +55,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Answer:
-    """What is said of a request: the explanation as the scheduling API has it, and what leads on from there.
+    """The explanation of a request by the scheduling API, and links to changed requests.
 
-    ``meant``: for each name that there is not, names like it, with how many have it and the parameters of the form
-    that asks for it. ``loses_flavor``: the changed forms ask by a query, whatever else the flavor wants.
+    ``meant``: for each unknown name, similar names, with how many machines have each and the parameters of a form that
+    asks for it. ``loses_flavor``: the changed forms use a query, without the flavor's other conditions.
     """
 
     explanation: dict[str, Any]

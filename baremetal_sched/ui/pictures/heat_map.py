@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from baremetal_sched.ui.pictures.markup import compact, element, image, shortened
 
-#: Rows and columns that are shown, those with the most machines.
+#: The number of rows and columns that are shown, the ones with the most machines.
 MOST_ROWS = 30
 MOST_COLUMNS = 12
 

@@ -60,7 +60,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def compact(number: int) -> str:
-    """Return ``number`` in at most five characters, as far as a trillion: 9999, 10k, 1.2M."""
+    """Return ``number`` in at most five characters, up to a trillion: 9999, 10k, 1.2M."""
     if number < 10_000:
         return str(number)
     size, unit = next(

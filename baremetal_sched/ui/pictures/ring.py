@@ -1,4 +1,4 @@
-"""The ring of a conductor group: which conductor answers for which part of the nodes."""
+"""The ring of a conductor group: which conductor owns which part of the nodes."""
 
 import math
 from collections.abc import Sequence
@@ -51,8 +51,8 @@ class _Arc:
 def ring(ident: str, title: str, members: Sequence[Member], nodes: int) -> Markup:
     """Return the picture of the ring that ``members`` are on, in this order; ``nodes``: how many are on the ring.
 
-    The inner ring has an arc for each live conductor, as large as its part. Where some are dead an outer ring shows
-    whose part would be whose, with those of the dead hatched. Arcs have the numbers of the conductors, from 1.
+    The inner ring has an arc for each live conductor, as large as its part. If some conductors are dead, an outer ring
+    shows the parts that all would have, with the dead ones hatched. Arcs have the numbers of the conductors, from 1.
     """
     alive = [_arc(number, each, each.share) for number, each in enumerate(members, 1) if each.alive]
     dead = [each for each in members if not each.alive]
@@ -153,7 +153,7 @@ def _middle(nodes: int, alive: int, registered: int) -> list[Markup]:
 
 def _description(members: Sequence[Member], nodes: int) -> str:
     if not members:
-        return f"No conductor is registered. {_counted(nodes, 'node')} served by none."
+        return f"No conductor is registered. {_counted(nodes, 'node')} not served."
     told = [_told(number, each) for number, each in enumerate(members[:MOST_ARCS], 1)]
     if len(members) > MOST_ARCS:
         told.append(f"and {len(members) - MOST_ARCS} more")

@@ -14,7 +14,7 @@ def test_an_empty_fleet(database_url: str) -> None:
         document = look(service, "/capacity")
         assert "There are no machines yet." in document.text
         assert not document.all("svg")
-        assert "No machine passes these filters." in look(service, "/capacity?traits=CUSTOM_A").text
+        assert "No machine matches these filters." in look(service, "/capacity?traits=CUSTOM_A").text
 
 
 def test_classes_by_groups(service: Service) -> None:
@@ -88,6 +88,6 @@ def test_tenants_see_their_own_machines(database_url: str) -> None:
         own = look(service, "/capacity", **anna)
         assert [row[0] for row in own.rows(TABLE)] == ["gold"]
         assert "secret" not in own.text
-        assert "No machine passes" in look(service, "/capacity?resource_class=secret-class", **anna).text
+        assert "No machine matches" in look(service, "/capacity?resource_class=secret-class", **anna).text
         assert len(look(service, "/capacity", **ADMIN).rows(TABLE)) == 2
         look(service, "/capacity", 403, **{"X-Auth-Token": "u:a", "X-Roles": "other"})

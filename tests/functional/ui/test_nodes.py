@@ -64,7 +64,7 @@ def test_filters(fleet: Service) -> None:
     for query, expected in FILTERS.items():
         document = look(fleet, f"/nodes?{query}")
         assert names(document) == expected.split(), query
-    assert "No node passes these filters." in look(fleet, "/nodes?resource_class=bronze").text
+    assert "No node matches these filters." in look(fleet, "/nodes?resource_class=bronze").text
 
 
 def test_what_a_row_says(fleet: Service) -> None:
@@ -155,8 +155,8 @@ REFUSED = [
     ("owner=a%00b", 400, "NUL"),
     ("owner=%ED%A0%80", 400, "UTF-8"),
     (f"chassis_uuid={UNKNOWN}", 404, UNKNOWN),
-    ("traits=" + ",".join(f"CUSTOM_{n}" for n in range(300)), 200, "No node passes these filters."),
-    (f"resource_class={'x' * 3000}", 200, "No node passes these filters."),
+    ("traits=" + ",".join(f"CUSTOM_{n}" for n in range(300)), 200, "No node matches these filters."),
+    (f"resource_class={'x' * 3000}", 200, "No node matches these filters."),
     (f"owner={quote(HOSTILE)}", 200, HOSTILE),
     (f"traits={quote(HOSTILE)}", 400, "Invalid traits"),
     ("limit=100000", 200, "There are no nodes."),
