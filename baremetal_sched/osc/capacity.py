@@ -19,8 +19,8 @@ _FILTERS = ("driver", "owner", "lessee", "shard")
 class ShowCapacity(FitsOrNot, command.Lister):
     """Show how many machines are free, and why the others are not
 
-    With --at-least only those rows are shown where too few are free. The exit status is 3 if there is such a row,
-    and 0 if there is enough of everything; without --at-least it is 0.
+    With --at-least, only rows with fewer free machines than this are shown. The exit status is then 3 if there is such
+    a row, and 0 otherwise; without --at-least it is 0.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

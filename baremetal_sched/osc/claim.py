@@ -45,11 +45,17 @@ class Claim(FitsOrNot, command.Lister):
         add_machine_options(parser)
         parser.add_argument("--count", type=positive, default=1, metavar="<number>", help="How many machines")
         parser.add_argument(
-            "--consumer", action="append", default=[], metavar="<uuid>", help="Who claims; new by default. Repeatable"
+            "--consumer",
+            action="append",
+            default=[],
+            metavar="<uuid>",
+            help="UUID of the consumer; a new one by default. Repeatable",
         )
         parser.add_argument("--consumer-type", default="INSTANCE", metavar="<type>", help="Default: INSTANCE")
-        parser.add_argument("--project-id", metavar="<project>", help="Of the consumer; by default that of the login")
-        parser.add_argument("--user-id", metavar="<user>", help="Of the consumer; by default that of the login")
+        parser.add_argument(
+            "--project-id", metavar="<project>", help="Project of the consumer; by default that of the login"
+        )
+        parser.add_argument("--user-id", metavar="<user>", help="User of the consumer; by default that of the login")
         parser.add_argument(
             "--attempts", type=positive, default=10, metavar="<number>", help="At most this many, default: 10"
         )
@@ -73,7 +79,7 @@ def _query(parsed_args: argparse.Namespace) -> str:
     query = candidate_query(parsed_args)
     traits = trait_entries(parsed_args)
     if (query is None) == (parsed_args.resource_class is None):
-        raise CommandError("Say what is asked for, in one way: --resource CLASS=AMOUNT, --query, or --class.")
+        raise CommandError("Specify the request in one way: --resource CLASS=AMOUNT, --query, or --class.")
     if query is not None:
         if traits:
             raise CommandError("--trait, --without-trait and --any-trait go with --class. With others: --required.")

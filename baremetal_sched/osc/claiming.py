@@ -16,7 +16,7 @@ from baremetal_sched.osc.client import Client, RequestFailed
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
 
-#: How many more candidates are asked for than are needed, so that not everybody tries the same ones.
+#: How many candidates are requested beyond the ones needed, so that concurrent clients do not all try the same ones.
 _SPARE = 4
 
 #: Answers to a claim that say nothing of whether it was made, or that it may work in a moment.
@@ -32,7 +32,7 @@ class NothingFits(CommandError):
 
 @dataclass(frozen=True)
 class Choice:
-    """A candidate: what is claimed of it, and the root of its tree, which is the node."""
+    """A candidate: its allocations, and the root of its tree, which is the node."""
 
     node: str
     allocations: Allocations
@@ -40,9 +40,9 @@ class Choice:
 
 @dataclass(frozen=True)
 class Consumers:
-    """Who claims: a UUID for each machine, and what placement notes of all of them.
+    """The consumers of a claim: a UUID for each machine, and the facts that placement stores for all of them.
 
-    ``are_new``: the UUIDs were made for this claim, so that no consumer can have them already.
+    ``are_new``: the UUIDs were made for this claim, so no consumer can have them already.
     """
 
     uuids: Sequence[str]
@@ -69,12 +69,12 @@ def claim(
     attempts: int,
     pause: Callable[[float], None] = time.sleep,
 ) -> list[Choice]:
-    """Claim a candidate of the query for each consumer, all or none, and return what each has.
+    """Claim a candidate of the query for each consumer, all or none, and return the allocations of each.
 
-    If another client was faster it is done again with other candidates, up to ``attempts`` times in all. Nothing is
-    claimed if it raises: NothingFits if there are too few candidates, CommandError if a consumer has allocations
-    already or if every attempt failed, and what a refused request raises. Only of a claim that was not answered it may
-    be unknown what became of it: the CommandError says so, and names the consumers.
+    If another client was faster, other candidates are tried, up to ``attempts`` times in all. Nothing is claimed if an
+    error is raised: NothingFits if there are too few candidates, CommandError if a consumer has allocations already or
+    if every attempt failed, and the errors of a refused request. The exception is a claim that was not answered: its
+    result may be unknown, and the CommandError says so and names the consumers.
     """
     wait = _FIRST_PAUSE
     unanswered: list[Sequence[Choice]] = []
@@ -145,7 +145,7 @@ def _claimed(
         except NoAnswer:
             names = ", ".join(consumers.uuids[:3]) + (", ..." if len(consumers.uuids) > 3 else "")
             raise CommandError(
-                f"The claim was not answered ({error}). What became of it has to be looked at: consumer {names}."
+                f"The claim was not answered ({error}). Check whether it was made: consumer {names}."
             ) from None
     return chosen
 

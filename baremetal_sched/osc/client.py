@@ -1,4 +1,4 @@
-"""Requests to the APIs, and what is said about the ones that fail."""
+"""Requests to the APIs, and the messages about failed ones."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,8 +10,8 @@ from osc_lib.exceptions import CommandError
 from baremetal_sched.osc.endpoints import Endpoints
 
 NO_SCHEDULING_API = (
-    "This service has no scheduling API: a real Ironic or Placement does not have it. "
-    "It was looked for at {url}. OS_SCHEDULING_ENDPOINT_OVERRIDE says where it is."
+    "This service has no scheduling API; Ironic and Placement do not have one. "
+    "No API was found at {url}. Set OS_SCHEDULING_ENDPOINT_OVERRIDE if it is elsewhere."
 )
 
 #: The first part of the path of each API, and the microversion that the commands are written for.
@@ -46,10 +46,10 @@ class Client:
         return self.request(service, "GET", path + query)
 
     def request(self, service: str, method: str, path: str, body: Any = None) -> Any:
-        """Send a request, and return the document of the answer, None without one.
+        """Send a request, and return the document of the answer, or None.
 
-        Raises RequestFailed for an answer that is an error or no JSON, CommandError if there is no such API, and errors
-        of keystoneauth1 if there is no answer.
+        Raises RequestFailed for an answer that is an error or not JSON, CommandError if the API does not exist, and
+        errors of keystoneauth1 without an answer.
         """
         url = self._endpoints.url(service) + _VERSIONS[service]
         headers = {"Accept": "application/json", **_HEADERS.get(service, {})}
@@ -91,7 +91,7 @@ def _failure(response: Any, document: Any) -> RequestFailed:
 
 
 def _said(document: Any) -> tuple[str | None, str | None]:
-    """Return what an error says, whichever API it is of, and its code."""
+    """Return the message of an error, whichever API it is of, and its code."""
     if not isinstance(document, Mapping):
         return None, None
     errors = document.get("errors")
@@ -109,7 +109,7 @@ def _said(document: Any) -> tuple[str | None, str | None]:
 
 
 def _own_error(document: Any) -> str | None:
-    """Return the message of an error of the scheduling API; None if the document is no such error."""
+    """Return the message of an error of the scheduling API, or None if the document is not such an error."""
     error = document.get("error") if isinstance(document, Mapping) else None
     message = error.get("message") if isinstance(error, Mapping) and "status" in error else None
     return str(message) if message is not None else None

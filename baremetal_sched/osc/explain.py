@@ -81,7 +81,7 @@ def request_body(client: Client, parsed_args: argparse.Namespace) -> dict[str, A
     if len(given) != 1:
         raise CommandError(
             f"These are different requests: {' and '.join(given)}. Give one." if given
-            else "Say what is asked for: --resource CLASS=AMOUNT, --query, --flavor, or --class."
+            else "Specify the request: --resource CLASS=AMOUNT, --query, --flavor, or --class."
         )  # fmt: skip
     if parsed_args.resource_class is None and (any(machine) or parsed_args.owner):
         raise CommandError("--trait, --without-trait, --any-trait, --candidate-node and --owner go with --class.")
@@ -97,7 +97,7 @@ def request_body(client: Client, parsed_args: argparse.Namespace) -> dict[str, A
 
 
 def shown(document: Mapping[str, Any], order: Iterable[str]) -> tuple[list[str], list[Any]]:
-    """Return the names of fields and their values, those in ``order`` first."""
+    """Return the names of fields and their values, the ones in ``order`` first."""
     names = [name for name in order if name in document]
     names += [name for name in document if name not in names]
     return names, [_cell(name, document[name]) for name in names]
@@ -161,7 +161,7 @@ class Relaxations(FormattableColumn[list[dict[str, Any]]]):
 
 
 class Unknown(FormattableColumn[list[dict[str, Any]]]):
-    """A line for each name that there is not."""
+    """A line for each unknown name."""
 
     def human_readable(self) -> str:
         return lines(self._line(each) for each in self._value)
@@ -184,7 +184,7 @@ class Groups(FormattableColumn[list[dict[str, Any]]]):
 
 
 class _Parts(FormattableColumn[dict[str, Any]]):
-    """What is said of each part of a request."""
+    """The result for each part of a request."""
 
     def human_readable(self) -> str:
         return lines(

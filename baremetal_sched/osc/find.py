@@ -34,7 +34,7 @@ class FindNode(FitsOrNot, command.Lister):
         parser.add_argument(
             "--available",
             action="store_true",
-            help="It can be had now: available, not in maintenance, without an instance, and offered by placement",
+            help="Only free nodes: available, not in maintenance, without an instance, and offered by placement",
         )
         parser.add_argument(
             "--limit", type=positive, metavar="<number>", help="List at most this many nodes; the default is all"
@@ -97,14 +97,15 @@ def _explained(error: RequestFailed, pairs: list[tuple[str, str]]) -> CommandErr
     """Return the error, with the reason if the service does not know the filters."""
     unknown = error.status == 400 and any(word in str(error).lower() for word in ("unknown argument", "unexpected"))
     if unknown and any("traits" in name for name, _ in pairs):
-        return CommandError(f"This service does not filter nodes by traits: a real Ironic does not. It says: {error}")
+        return CommandError(f"This service does not filter nodes by traits; Ironic does not. Its answer: {error}")
     return error
 
 
 def _offered(client: Client, nodes: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the nodes that placement offers.
 
-    It is asked once for each resource class. Callers who may not ask it have the scheduling API asked about each node.
+    It is queried once for each resource class. For callers without access to it, the scheduling API is queried for each
+    node.
     """
     offered: dict[str, set[str]] = {}
     may_ask = True

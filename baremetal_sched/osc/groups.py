@@ -17,7 +17,7 @@ _ANONYMOUS = ("Conductor Group", "Nodes", "Unserved", "Conductors Alive")
 class ListGroups(command.Lister):
     """List conductor groups with their conductors, alive or not, and the share of the nodes of each
 
-    Those who may not see conductors get the groups of their nodes.
+    Users who may not see conductors get the groups of their nodes.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -43,7 +43,7 @@ class ListGroups(command.Lister):
 
 
 def _rows(group: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
-    """Yield a row for each conductor, one without a conductor if there is none."""
+    """Yield a row for each conductor, or one without a conductor."""
     first = (TextColumn(group["conductor_group"]), group["nodes"], group["unserved"])
     for each in group["conductors"]:
         hostname, drivers = TextColumn(each["hostname"]), ListColumn(each["drivers"])

@@ -9,7 +9,8 @@ from baremetal_sched.osc.client import Client, RequestFailed
 
 
 def server(client: Client, flavor: str, image: str | None, boot_from_volume: bool) -> dict[str, Any]:
-    """Return what the scheduling API takes for a server. Raises CommandError if there is no such flavor or image."""
+    """Return the request of the scheduling API for a server. Raises CommandError if the flavor or image does
+    not exist."""
     body: dict[str, Any] = {"flavor": flavor_id(client, flavor)}
     if image is not None:
         body["image"] = image_id(client, image)
@@ -19,7 +20,7 @@ def server(client: Client, flavor: str, image: str | None, boot_from_volume: boo
 
 
 def flavor_id(client: Client, named: str) -> str:
-    """Return the id of the flavor with this id or this name. Raises CommandError if there is none."""
+    """Return the id of the flavor with this id or name. Raises CommandError if it does not exist."""
     if _exists(client, "compute", f"/flavors/{quote(named, safe='')}"):
         return named
     parameters = [("is_public", "None"), ("limit", "1000")]
@@ -29,18 +30,18 @@ def flavor_id(client: Client, named: str) -> str:
             if flavor["name"] == named:
                 return str(flavor["id"])
         marker = [("marker", page[-1]["id"])]
-    raise CommandError(f"There is no flavor {named!r}: 'openstack flavor list --all' has those that there are.")
+    raise CommandError(f"There is no flavor {named!r}. 'openstack flavor list --all' shows all flavors.")
 
 
 def image_id(client: Client, named: str) -> str:
-    """Return the id of the image with this id or this name. Raises CommandError if there is none, or several."""
+    """Return the id of the image with this id or name. Raises CommandError unless exactly one exists."""
     if _exists(client, "image", f"/images/{quote(named, safe='')}"):
         return named
     found = client.get("image", "/images", [("name", named)])["images"]
     if len(found) > 1:
         raise CommandError(f"There are several images called {named!r}: give the id of one.")
     if not found:
-        raise CommandError(f"There is no image {named!r}: 'openstack image list' has those that there are.")
+        raise CommandError(f"There is no image {named!r}. 'openstack image list' shows all images.")
     return str(found[0]["id"])
 
 

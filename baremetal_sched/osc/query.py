@@ -57,9 +57,9 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
 
 
 def candidate_query(parsed_args: argparse.Namespace) -> str | None:
-    """Return the query string (microversion 1.39) that the options mean, None if there are none of them.
+    """Return the query string (microversion 1.39) of the options, or None if they are not used.
 
-    Raises CommandError if they contradict each other, or if an amount is none.
+    Raises CommandError if they contradict each other, or if an amount is invalid.
     """
     asked: Sequence[tuple[str, str, str]] = getattr(parsed_args, _ASKED, None) or ()
     if parsed_args.query is not None:

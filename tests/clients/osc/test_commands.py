@@ -202,15 +202,15 @@ def test_tenants(site: Site) -> None:
 
 
 MISTAKES = {
-    "scheduling explain": "Say what is asked for",
+    "scheduling explain": "Specify the request",
     "scheduling explain --class gold --resource CUSTOM_GOLD=1": "different requests",
     "scheduling explain --query resources=A:1 --required B": "--query is the whole request",
     "scheduling explain --resource CUSTOM_GOLD": "CLASS=AMOUNT",
     "scheduling explain --resource CUSTOM_GOLD=1 --trait B": "go with --class",
     "scheduling explain --class gold --image i": "go with --flavor",
     "scheduling explain --query resources=CUSTOM_GOLD:0": "amount >= 1",
-    "scheduling explain node gold-1 --trait B": "Say what is asked for",
-    "scheduling claim": "Say what is asked for",
+    "scheduling explain node gold-1 --trait B": "Specify the request",
+    "scheduling claim": "Specify the request",
     "scheduling claim --class gold --consumer me": "has to be a UUID",
     "scheduling claim --class gold --count 2 --consumer 11111111-2222-4333-8444-555555555555": "once for each",
     "baremetal node find --any-trait A --any-trait B": "can be given once",
