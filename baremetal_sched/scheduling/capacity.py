@@ -28,14 +28,14 @@ COLUMNS = {
 }
 TRAIT = "trait:"
 
-#: So many keys a request may group by, and so many rows the database may answer.
+#: The most keys that a request may group by, and the most rows that the database may return.
 MOST_KEYS = 8
 MOST_ROWS = 100_000
 
 
 @dataclass
 class Figures:
-    """The machines that have the same ``keys``: how many, and why those are not free that are not."""
+    """The machines that have the same ``keys``: how many, and why some of them are not free."""
 
     keys: dict[str, Any]
     free: int = 0
@@ -62,15 +62,14 @@ def measure(
 ) -> list[Figures]:
     """Return figures of the visible nodes that the filters let through, by ``keys``: names in COLUMNS, ``trait:X``.
 
-    Without keys there is one row, even if there are no nodes. Raises InvalidValue for a key that there is not, and for
-    more groups than one answer should hold.
+    Without keys there is one row, even without nodes. Raises InvalidValue for an unknown key, and for more groups than
+    an answer may hold.
 
     SELECT n.resource_class, …, 'allocated', count(*) FROM nodes n WHERE n.instance_uuid IS NOT NULL AND … GROUP BY …
-    UNION ALL SELECT n.resource_class, …, <why it is not free>, count(*)
-    FROM nodes n LEFT JOIN resource_providers p … LEFT JOIN inventories i …
-    WHERE n.instance_uuid IS NULL AND … GROUP BY …
+    UNION ALL SELECT n.resource_class, …, <why it is not free>, count(*) FROM nodes n LEFT JOIN resource_providers p …
+    LEFT JOIN inventories i … WHERE n.instance_uuid IS NULL AND … GROUP BY …
 
-    What has an instance is allocated, whatever its provider is like: joins take longer than all the rest.
+    A node with an instance is allocated, whatever its provider is like: the joins take most of the time.
     """
     columns = [_column(key).label(f"key_{place}") for place, key in enumerate(_checked(keys))]
     where = (*visible.conditions(), *node_list.conditions(filters))

@@ -62,9 +62,9 @@ def host_request(session: Session, asked: Asked) -> HostRequest:
 
 
 def run(session: Session, settings: Settings, asked: Asked) -> DryRun:
-    """Return what would come of it, in random order. Nothing is claimed, and nothing is locked.
+    """Return the result, in random order. Nothing is claimed, and nothing is locked.
 
-    Raises what ``host_request`` and the search raise. Custom classes and traits that no node has are no error.
+    Raises the errors of ``host_request`` and of the search. Custom classes and traits that no node has are not errors.
     """
     wanted = host_request(session, asked)
     membership = live_members(session, settings)

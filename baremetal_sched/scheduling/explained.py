@@ -32,11 +32,11 @@ class WaitingGroup:
 
 @dataclass(frozen=True)
 class Explained:
-    """What is said of a question, where ``wanted`` machines are asked for.
+    """The explanation of a question, where ``wanted`` machines are requested.
 
-    ``parts``: of a request for what several providers of a tree give together, each part by itself, by the parameter
-    that asks for it, with the providers that could serve it; its own machines are trees then. ``closest``: the tree
-    that comes closest, if none fits. ``of_project``: of machines that the project of the request may use.
+    ``parts``: for a request that several providers of a tree serve together, each part by itself, by its parameter,
+    with the providers that could serve it; its own machines are trees then. ``closest``: the tree that comes closest,
+    if none fits. ``of_project``: only machines that the project of the request may use are counted.
     """
 
     wanted: int

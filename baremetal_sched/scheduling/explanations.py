@@ -68,7 +68,7 @@ def explain_server(context: Context, wanted: HostRequest) -> Explained:
 
 
 def _stands_alone(context: Context) -> bool:
-    """Whether nothing is below the one machine that is asked about, if one is."""
+    """Return whether the question is about one machine, which has no child providers."""
     if context.machine is None:
         return True
     below = select(PROVIDERS.c.id).where(PROVIDERS.c.root_id.in_(of_query.root_of(context.machine))).limit(2)

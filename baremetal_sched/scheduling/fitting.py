@@ -20,7 +20,7 @@ from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.scheduling import of_query
 from baremetal_sched.scheduling.explained import VERSION, Context
 
-#: So many candidates are looked at, of which several may be of one tree, or of nodes that must not be named.
+#: The number of candidates that are read; several may be of one tree, or of nodes that must not be named.
 _CANDIDATES = 1000
 
 
@@ -38,7 +38,8 @@ class Machine:
 def machines(context: Context, request: CandidateRequest, most: int) -> list[Machine]:
     """Return at most ``most`` machines that are candidates for ``request``, or the roots of their trees.
 
-    Only those that may be named to the asker. Raises TooManyExplanations, ExplanationTookTooLong, SearchTookTooLong.
+    Only machines that may be named to the asker are returned. Raises TooManyExplanations, ExplanationTookTooLong,
+    SearchTookTooLong.
     """
     with limits.one_of_few(), limits.limited(context.session, context.settings.scheduling.explain_time_limit):
         ids = of_query.look_up(context.session, request)
@@ -66,7 +67,7 @@ def _roots(context: Context, request: CandidateRequest, most: int) -> set[int]:
     options = search.Options(seconds=context.settings.scheduling.explain_time_limit or None)
     limited = replace(request, limit=_CANDIDATES)
     roots: set[int] = set()
-    # Of those that the asker must not see any number may come first.
+    # The first ones may all be candidates that the asker must not see.
     most = most if context.asker.named.everything else _CANDIDATES
     try:
         with closing(search.find(selecting(context.session), limited, VERSION, options)) as found:

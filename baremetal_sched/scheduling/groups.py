@@ -37,7 +37,7 @@ class Ring:
         return ring_of(self.alive, self.exponent).arcs() if self.alive else []
 
     def arcs_if_all_lived(self) -> list[Arc]:
-        """Return the ring as it would be with the dead conductors; empty if there is no conductor at all."""
+        """Return the ring as it would be with the dead conductors; empty without conductors."""
         hosts = self.alive | self.dead
         return ring_of(hosts, self.exponent).arcs() if hosts else []
 
@@ -61,7 +61,7 @@ class GroupConductor:
 class Group:
     """A conductor group, by name in lower case ("" is that of nodes in no group).
 
-    ``conductors`` are those that are registered in it; while a release without groups is in the fleet, also others that
+    ``conductors`` are registered in it; while a release without groups is in the fleet, also others that
     own nodes of the group. ``unserved`` is how many nodes have no owner.
     """
 
@@ -123,10 +123,10 @@ class _Registered:
 
 
 def _registered(reader: Reader, settings: Settings) -> tuple[Membership, list[_Registered]]:
-    """Return who is alive, and all conductors, as they were at one moment.
+    """Return which conductors are alive, and all conductors, at one moment.
 
-    SELECT c.hostname, c.conductor_group, <alive>, i.hardware_type, (<the live ones>) FROM conductors c
-    LEFT JOIN conductor_interfaces i ON i.conductor_id = c.id AND i.interface_type = 'power' AND i.is_default
+    SELECT c.hostname, c.conductor_group, <alive>, i.hardware_type, (<the live ones>) FROM conductors c LEFT JOIN
+    conductor_interfaces i ON i.conductor_id = c.id AND i.interface_type = 'power' AND i.is_default
     """
     live = LiveMembers.of(settings)
     columns = {column.name: column for column in conductors.columns(live.timeout)}

@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 
 KEYS = ("resource_class", "conductor_group")
 
-#: How many pairs of a class and a group have series of their own: those with the most machines.
+#: The number of pairs of a class and a group with series of their own: the ones with the most machines.
 MOST_PAIRS = 500
 
 #: After a count, the next one waits for this many times as long as that one took.

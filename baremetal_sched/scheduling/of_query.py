@@ -48,7 +48,7 @@ class Ids:
 
 
 def look_up(session: Session, request: CandidateRequest) -> Ids:
-    """Return the ids of what the request names, as far as there is such a thing."""
+    """Return the ids of the names in the request, without unknown ones."""
     groups = request.groups.values()
     aggregates = {uuid for group in groups for uuid in group.aggregates.forbidden.union(*group.aggregates.member_of)}
     trees = {group.in_tree for group in groups if group.in_tree is not None}
@@ -66,7 +66,7 @@ def look_up(session: Session, request: CandidateRequest) -> Ids:
 
 
 def is_flat(session: Session, request: CandidateRequest, ids: Ids) -> bool:
-    """Return whether every candidate is one provider: whether one scan of the providers says all."""
+    """Return whether every candidate is one provider, so that one scan of the providers is a complete explanation."""
     if len(request.groups) > 1:
         return False
     (group,) = request.groups.values()
@@ -82,7 +82,7 @@ def is_flat(session: Session, request: CandidateRequest, ids: Ids) -> bool:
         root_required=tuple(frozenset([0]) for _ in request.root_required.required),
         root_forbidden=frozenset([0]) if request.root_required.forbidden else frozenset(),
     )
-    # A class that nobody has (0) is in no tree; names of the same class are the same class.
+    # A class without inventories (0) is in no tree; names of the same class are the same class.
     return single_provider.applies(selecting(session), wanted)
 
 
@@ -114,7 +114,7 @@ def question(
 
 
 def _stocks(group: RequestGroup, ids: Ids) -> dict[int, Any]:
-    """Aliases of the inventories of the classes, by their ids, as far as they are few."""
+    """Aliases of the inventories of the classes, by their ids, unless there are too many."""
     wanted = sorted({ids.classes[name] for name in group.resources if name in ids.classes})
     return dict(zip(wanted, _ASKED, strict=False))
 

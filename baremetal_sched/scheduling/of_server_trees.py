@@ -37,7 +37,7 @@ class _Changed(HostRequest):
 
 
 def count_hosts(context: Context, wanted: HostRequest, membership: Membership, most: int) -> int:
-    """Return how many machines the server could have, ``most`` at most; 0 if it names what there is not."""
+    """Return how many machines the server could have, ``most`` at most; 0 if it names something unknown."""
     if context.machine is not None:
         wanted = replace(wanted, node=context.machine)
     try:

@@ -92,7 +92,7 @@ class _Explanation:
         self._seconds = seconds
         self._limit = limit
         self.parts = asked.parts()
-        # A machine that the caller may ask about is looked at, whoever may use it.
+        # A machine that the caller may ask about is examined even if the project cannot use it.
         asker, machine = context.asker, context.machine
         self.is_usable = machine is None or context.session.scalar(
             select(exists().where(Node.uuid == machine, *asker.usable()))
@@ -226,7 +226,7 @@ class _Explanation:
             shown = next((tree for tree in shape.trees if self._is_named(tree.uuid)), None)
             for number, (mask, provider) in enumerate(zip(look.masks[place], shape.providers, strict=True)):
                 if provider.shares:
-                    # One who shares may serve several trees: what counts is where it fails least.
+                    # A sharing provider may serve several trees: the one in which it fails least counts.
                     before = shared.get(provider.id)
                     if before is None or mask.bit_count() < before[0].bit_count():
                         shared[provider.id] = (mask, uuid_of(shape.lines[number]))

@@ -17,7 +17,7 @@ from baremetal_sched.web.call import Call
 from baremetal_sched.web.query import Query
 from baremetal_sched.web.responses import json_response
 
-#: Filters by trait, with the attribute of NodeFilters that each fills: those of the node lists.
+#: Filters by trait, with the attribute of NodeFilters that each fills: as for node lists.
 TRAIT_FILTERS = {
     "traits": "traits",
     "not-traits": "not_traits",

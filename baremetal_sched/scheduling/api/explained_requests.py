@@ -1,4 +1,4 @@
-"""What is to be explained, as clients say it: a query, a flavor and an image, or an allocation."""
+"""The request to be explained, as clients send it: a query, a flavor and an image, or an allocation."""
 
 from dataclasses import replace
 from typing import Any

@@ -33,7 +33,7 @@ def create_node_explanation(call: Call, session: Session, node: str) -> Response
 
 
 def _find(call: Call, session: Session, ident: str) -> tuple[Node, bool]:
-    """The node, and whether those who keep it from others are named to the caller."""
+    """Return the node, and whether the caller may see the names of consumers and conductors that use it."""
     found, target = visible_node.find(call, session, ident, EXPLAIN_NODE)
     return found, call.allows(SHOW_WORKERS, target)
 

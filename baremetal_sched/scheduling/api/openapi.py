@@ -23,10 +23,10 @@ _INFO = {
 
 #: Why the API answers with each status.
 _ERRORS = {
-    400: "The body or a parameter is malformed, or names something that there is not. The message says which.",
-    401: "The request does not say who calls.",
+    400: "The body or a parameter is malformed, or names something unknown. The message says what.",
+    401: "The request is not authenticated.",
     403: "The policy does not allow it to the caller.",
-    404: "There is no such node, or the caller may not see it.",
+    404: "The node does not exist, or the caller may not see it.",
     415: "The content type is not one that is accepted.",
     429: "There were too many failed log-ins from the client's address.",
     503: "The database is unavailable, the search took too long, or too many explanations are being worked on.",
@@ -111,7 +111,7 @@ def _operation(route: Route) -> dict[str, Any]:
 
 
 def _statuses(route: Route, refuses: bool) -> Iterable[int]:
-    """The errors that the route is answered with, without those that any path may have."""
+    """The errors with which the route is answered, without the common errors of all paths."""
     applies = {
         400: refuses,
         401: not route.public,

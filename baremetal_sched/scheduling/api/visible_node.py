@@ -1,4 +1,4 @@
-"""The node that a path names, as far as the caller may ask about it."""
+"""The node that a path names, if the caller may ask about it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,9 +12,9 @@ from baremetal_sched.web.call import Call
 
 
 def find(call: Call, session: Session, ident: str, rule: str) -> tuple[Node, Mapping[str, Any]]:
-    """Return the node with this UUID or name, and what rules about it compare the caller with.
+    """Return the node with this UUID or name, and the facts about it for policy rules.
 
-    Raises NodeNotFound if there is none, or if the caller does not meet ``rule``: to others there is no such node.
+    Raises NodeNotFound if it does not exist, or if the caller does not meet ``rule``.
     """
     found = nodes.find(session, ident)
     whose = {"node.owner": found.owner, "node.lessee": found.lessee}

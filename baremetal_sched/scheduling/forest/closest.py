@@ -43,7 +43,7 @@ def closest(parts: Sequence[Part], looks: Sequence[Look], named: frozenset[str] 
     is_named = named is None or shape.uuid in named
 
     def name(place: int) -> str | None:
-        # Who shares is of another tree.
+        # A sharing provider is of another tree.
         return uuid_of(shape.lines[place]) if named is None or (is_named and place < len(shape.now.local)) else None
 
     served = [

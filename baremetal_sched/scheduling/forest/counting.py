@@ -20,7 +20,7 @@ def count(wanted: ResolvedRequest, looks: Sequence[Look], most: int, limit: Time
         shape = shapes[id(candidate.anchor)]
         serving = {row_id for ids in candidate.mappings.values() for row_id in ids}
         if serving.isdisjoint(shape.now.ids):
-            # What only those serve who share is found once, whatever tree it was found in.
+            # Parts that only sharing providers serve are counted once, in whatever tree they were found.
             found += 1
             roots.add(shape.uuid)
         else:

@@ -1,4 +1,4 @@
-"""Loading trees of providers, busy or not, those that look the same to a request together."""
+"""Loading trees of providers, busy or not, grouped by what they look like to a request."""
 
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
@@ -54,9 +54,10 @@ def uuid_of(line: ProviderRow) -> str:
 
 @dataclass
 class Shape:
-    """Trees that look the same to a request: ``now`` is the one with the least UUID, ``free`` it if all were free.
+    """Trees that look the same to a request: ``now`` is the one with the least UUID, ``free`` the same as if all were
+    free.
 
-    ``lines`` are those of the providers of ``now``, and of those that share with it, in its order.
+    ``lines`` are the rows of the providers of ``now``, and of the sharing ones, in its order.
     """
 
     now: Anchor
@@ -66,7 +67,7 @@ class Shape:
 
     @property
     def providers(self) -> list[Provider]:
-        """The providers of the tree, and those that share with it."""
+        """Return the providers of the tree, and the sharing ones."""
         return [*self.now.local, *self.now.sharing]
 
     @cached_property
@@ -125,7 +126,7 @@ def _usable(asker: Asker) -> list[ColumnElement[bool]]:
 
 
 def _guests(asker: Asker) -> list[ColumnElement[bool]]:
-    """Those that share, not being in trees of nodes that may not be used."""
+    """The sharing providers that are not in trees of nodes that may not be used."""
     shares = PROVIDERS.c.id.in_(
         select(_SHARING.c.provider_id).where(_SHARING.c.trait_id == TRAITS.c.id, TRAITS.c.name == SHARING_TRAIT)
     )
@@ -158,7 +159,8 @@ class _Loader:
         self._above: dict[int, int | None] = {}
 
     def shapes(self, which: Sequence[ColumnElement[bool]], guests: Sequence[ColumnElement[bool]]) -> list[Shape]:
-        """Return the shapes of the trees of which all providers meet ``which``; ``guests``: who may share."""
+        """Return the shapes of the trees of which all providers meet ``which``; ``guests``: the possible sharing
+        providers."""
         self._sharing = {int(line[0]): line for line in self._read(guests)}
         self._read_aggregates(PROVIDERS.c.id, self._sharing, None)
         for row_id in self._sharing:

@@ -14,7 +14,7 @@ from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit
 from baremetal_sched.scheduling.forest.loading import Shape
 from baremetal_sched.scheduling.forest.parts import Asked, Part, ids_of
 
-#: Conditions between parts that are no conditions of one request parameter.
+#: Conditions between parts that are not conditions of one request parameter.
 TRAITS_TOGETHER = "required"
 ROOM = "room"
 
@@ -46,7 +46,7 @@ class Look:
 
     @cached_property
     def nearest(self) -> list[Nearest]:
-        """By part: who is closest to serving it, by the number of conditions that it fails."""
+        """By part: the provider that is closest to serving it, by the number of conditions that it fails."""
         found = []
         for part, masks in zip(self._parts, self.masks, strict=True):
             failing = [list(ids_of(part.conditions, mask).values()) for mask in masks]
@@ -71,12 +71,12 @@ class Look:
 
     @cached_property
     def fits(self) -> bool:
-        """Whether there is a candidate now."""
+        """Return whether there is a candidate now."""
         return all(0 in masks for masks in self.masks) and self._can(self._asked.wanted, self.shape.now)
 
     @cached_property
     def fits_if_free(self) -> bool:
-        """Whether there would be a candidate if everything were free."""
+        """Return whether there would be a candidate if everything were free."""
         for part, masks in zip(self._parts, self.masks, strict=True):
             asked = sum(1 << place for place, condition in enumerate(part.conditions) if condition.kind is Kind.REQUEST)
             if all(mask & asked for mask in masks):
@@ -93,8 +93,10 @@ class Look:
 
     @cached_property
     def constraints(self) -> list[Condition]:
-        """What between the groups is why a tree does not fit that serves each part: the smallest set of conditions
-        without which it would. If there is none, providers are too small for what they would have to give together."""
+        """Return the fewest conditions between the groups without which a tree that serves each part would fit.
+
+        Without such a set, single providers are too small for all parts that they would have to serve.
+        """
         if self.served < len(self._parts) or self.fits:
             return []
         all_of_them = list(constraints_of(self._asked))

@@ -35,9 +35,9 @@ class Test:
 
 @dataclass(frozen=True)
 class Part:
-    """What one provider has to give: a group with a suffix, or one class of that without.
+    """What one provider has to supply: a group with a suffix, or one class of the group without.
 
-    ``relieved_by``: ids of conditions without all of which the part is not asked for.
+    ``relieved_by``: ids of conditions; without all of them, the part is not requested.
     """
 
     parameter: str
@@ -66,7 +66,7 @@ class Part:
 
 
 class Asked:
-    """A request by ids, in which names that there are not have ids that nothing has; and with conditions left out."""
+    """A request by ids, in which unknown names have ids that nothing has; some conditions may be left out."""
 
     def __init__(self, request: CandidateRequest, ids: of_query.Ids, version: int) -> None:
         self.request = request
@@ -192,6 +192,6 @@ def _root_lacks(traits: frozenset[int]) -> Holds:
 
 
 def ids_of(conditions: list[Condition], mask: int) -> Mapping[str, Condition]:
-    """Return the conditions of the mask by id, without those that are part of another one in it."""
+    """Return the conditions of the mask by id, without parts of other ones in it."""
     failed = {condition.id: condition for place, condition in enumerate(conditions) if mask >> place & 1}
     return {name: condition for name, condition in failed.items() if condition.part_of not in failed}

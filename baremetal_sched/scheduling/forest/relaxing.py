@@ -10,12 +10,12 @@ from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit, Too
 from baremetal_sched.scheduling.forest.looks import Look
 from baremetal_sched.scheduling.forest.parts import Asked, Part
 
-#: So many sets are tried, of so many shapes of trees, the closest ones; and so many are found.
+#: Limits: how many sets are tried, on how many of the closest shapes of trees; and how many sets are returned.
 _TRIED = 400
 _SHAPES = 200
 _FOUND = 20
 
-#: Of one shape so many ways are looked at in which its providers may come to serve all parts.
+#: For each shape, how many assignments of its providers to the parts are examined.
 _WAYS = 64
 
 
@@ -108,7 +108,7 @@ def _relieving(part: Part, bits: dict[str, int]) -> Iterator[int]:
 
 
 def _minimal(masks: Iterable[int]) -> list[int]:
-    """Those that have none of the others in them, the smallest first."""
+    """Return the sets that contain no other one, the smallest first."""
     found: list[int] = []
     for mask in sorted(set(masks), key=lambda mask: (mask.bit_count(), mask)):
         if not any(not each & ~mask for each in found):

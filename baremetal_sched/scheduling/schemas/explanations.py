@@ -20,7 +20,7 @@ from baremetal_sched.scheduling.schemas.answers import (
 )
 from baremetal_sched.scheduling.schemas.requests import REQUEST
 
-#: So many machines may be wanted.
+#: The most machines that may be wanted.
 MOST_WANTED = 1_000_000
 
 #: How many machines are wanted.
@@ -118,7 +118,7 @@ _SHARE = fields(
         **CONDITION,
         "fails": said("How many machines fail it.", COUNT),
         "only_this": said("How many of them nothing else rules out.", COUNT),
-        "eliminated": said("How many it removes of those that the conditions before it left.", COUNT),
+        "eliminated": said("How many of the machines that the conditions before it left are removed.", COUNT),
         "left": said("How many are left then.", COUNT),
         "example": said("One that nothing else rules out, or null.", UUID_OR_NULL),
     }

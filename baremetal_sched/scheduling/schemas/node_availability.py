@@ -1,4 +1,4 @@
-"""What is said of a node that is on offer or not."""
+"""The explanation of whether a node is offered."""
 
 from baremetal_sched.scheduling.schemas.answers import FLAG, TEXT, TEXT_OR_NULL, UUID, array, component, fields, said
 

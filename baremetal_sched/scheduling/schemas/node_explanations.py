@@ -1,4 +1,4 @@
-"""What is said of one node that fits a request or not."""
+"""The explanation of one node for a request."""
 
 from baremetal_sched.scheduling.schemas.answers import FLAG, array, fields, said
 from baremetal_sched.scheduling.schemas.explanations import CONDITION, DROP, EXACT, TREES, VERDICT
