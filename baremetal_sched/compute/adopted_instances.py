@@ -1,7 +1,6 @@
-"""Instances on nodes that were adopted: no server of the compute API, known to the node alone.
+"""Instances on nodes that were adopted: they are not servers of the compute API, only the node knows them.
 
-``flavor_migration`` gives them their claim of the node. It goes when the node loses the instance, for which nobody else
-would answer.
+``flavor_migration`` gives them their claim of the node. The claim is released when the node loses the instance.
 """
 
 from contextlib import suppress
@@ -27,12 +26,13 @@ _IN_USE = (
     *(states.SERVICING, states.SERVICEWAIT, states.SERVICEHOLD, states.SERVICEFAIL),
 )
 
-#: SQL condition on a node with an instance that is no server: it may have been adopted. (Allocations have their claim.)
+#: SQL condition on a node with an instance that is not a server: it may have been adopted. (Allocations have their
+#: claim.)
 IS_ADOPTED: ColumnElement[bool] = and_(Node.provision_state.in_(_IN_USE), Node.allocation_uuid.is_(None))
 
 
 def owner_of(node: Node, settings: Settings) -> tuple[str, str]:
-    """Return project and user of the instance on a node, as far as the node says."""
+    """Return project and user of the instance on a node, if the node has them."""
     info, placement = node.instance_info or {}, settings.placement
     return (
         _name(info.get("project_id")) or placement.incomplete_consumer_project_id,

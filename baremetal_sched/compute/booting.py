@@ -1,7 +1,7 @@
 """Booting servers: choosing, claiming and handing to a conductor are one transaction.
 
-A server is on a machine, claimed whole and being deployed, when it can first be seen, or it is in error and says why.
-If its deployment fails, the claim is given back and the next machine is tried, up to ``[compute] max_attempts``.
+When a server becomes visible, it is on a machine, claimed whole and being deployed, or it is in error with a fault. If
+its deployment fails, the claim is released and the next machine is tried, up to ``[compute] max_attempts``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -66,10 +66,10 @@ _Failures = list[tuple[str, str]]
 
 
 def boot(context: Context, servers: Sequence[Server], drive: Drive, requester: Requester) -> None:
-    """Give each of the new servers a machine, all of them or none, and enter them.
+    """Place each of the new servers on a machine, all of them or none, and store them.
 
-    Without machines for all, all are entered in error. Raises StaleDataError if those that fit are being taken by
-    others at this moment.
+    Without machines for all, all are stored in error. Raises StaleDataError if all machines that fit are being taken by
+    other transactions.
     """
     failures: dict[str, _Failures] = {server.uuid: [] for server in servers}
     reason = _place_all(context, servers, drive, failures)
@@ -97,7 +97,7 @@ def _place_all(
         if reason is not None:
             savepoint.rollback()
             return reason.continued(
-                f"None of the {len(servers)} servers was built, since all of them were asked for together."
+                f"None of the {len(servers)} servers was built, since they were requested together."
             )
     savepoint.commit()
     return None
@@ -134,7 +134,7 @@ def _choose(context: Context, wanted: HostRequest) -> Host | None:
 
 
 def _gave_up(server: Server) -> str:
-    return f"No valid host was found. The deployment failed on {_tried(server)}, which is as many as are tried."
+    return f"No valid host was found. The deployment failed on {_tried(server)}; no more are tried."
 
 
 def _tried_before(server: Server) -> str:
@@ -194,7 +194,7 @@ def _claim(session: Session, server: Server, host: Host) -> None:
     try:
         claims.write(session, [request], "Unable to allocate:")
     except _TAKEN_MEANWHILE as error:
-        # The row of the machine is locked; what is short is below it or beside it.
+        # The row of the machine is locked; the missing resources are below it or beside it.
         raise StaleDataError("a part of the claim was taken meanwhile") from error
 
 
@@ -222,5 +222,5 @@ def instance_info_of(
 
 
 def owner_of(server: Server) -> Owner:
-    """Return whose server it is. Names are those of the ids: there is no directory of projects and users."""
+    """Return the owner of the server. Names are ids: there is no directory of projects and users."""
     return Owner(server.project_id, server.project_id, server.user_id, server.user_id)

@@ -1,4 +1,4 @@
-"""The request that a flavor and an image make, refused where no server can come of it."""
+"""The request that a flavor and an image make, refused if no server can satisfy it."""
 
 from collections.abc import Mapping
 

@@ -91,7 +91,8 @@ def check_groups(extra_specs: Mapping[str, str]) -> None:
 
 
 def forbidden_anywhere(extra_specs: Mapping[str, str]) -> set[str]:
-    """Return the traits that some group of a flavor forbids: an image that requires one is no image to rebuild with."""
+    """Return the traits that some group of a flavor forbids: a server cannot be rebuilt with an image that requires
+    one."""
     return {name for group in groups_of(extra_specs).values() for name in group.forbidden}
 
 

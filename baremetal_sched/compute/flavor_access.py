@@ -42,7 +42,7 @@ def add(session: Session, flavorid: str, project_id: str, *, public_too: bool = 
 
 
 def remove(session: Session, flavorid: str, project_id: str) -> list[str]:
-    """Do not let a project use a flavor any more; returns those that still may.
+    """Remove a project's access to a flavor; return the projects that still have access.
 
     Raises FlavorNotFound, FlavorAccessNotFound.
     """

@@ -95,9 +95,11 @@ def migrate(
     selection: Selection,
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> Iterator[Finding]:
-    """Migrate the old ones of the selection, and yield what came of each occupied node, as soon as that is known.
+    """Migrate the unmigrated instances of the selection, and yield the result of each occupied node, as soon as it is
+    known.
 
-    It ends between two nodes when ``is_stopped`` says so. Raises what the database raises: then it is to be repeated.
+    It ends between two nodes when ``is_stopped`` returns true. Raises the errors of the database: then it is to be
+    repeated.
     """
     for found in _pages(database, settings, selection):
         for occupied in found:
@@ -184,7 +186,7 @@ def _missing(occupied: Occupancy) -> list[str]:
 
 
 def key_of(occupied: Occupancy) -> str:
-    """Return the extra spec that says the class of the node, which has one."""
+    """Return the extra spec for the class of the node, which has one."""
     return f"resources:{occupied.resource_class}"
 
 
@@ -217,9 +219,9 @@ def _migrate(database: Database, settings: Settings, selection: Selection, seen:
 
 
 def migrate_node(session: Session, settings: Settings, node_id: int, required_class: str | None) -> Finding | None:
-    """Migrate the instance on a node, if that is an old one; None if there is none any more.
+    """Migrate the instance on a node if that is necessary; None if it is gone.
 
-    Raises the errors of ``placement.allocations.write`` if what it holds elsewhere cannot be held any more.
+    Raises the errors of ``placement.allocations.write`` if its other allocations are not possible any more.
     """
     # The node's row first, then the server's, as everywhere.
     node = session.scalars(select(Node).where(Node.id == node_id).with_for_update()).first()

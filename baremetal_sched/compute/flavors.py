@@ -79,7 +79,7 @@ def create(session: Session, values: Mapping[str, Any]) -> Flavor:
 
 
 def find(session: Session, flavorid: str, project: str | None) -> Flavor:
-    """Return the flavor with this id. Raises FlavorNotFound if there is none, or none that the project sees."""
+    """Return the flavor with this id. Raises FlavorNotFound if it does not exist or the project does not see it."""
     return _find(session, flavorid, project, lock=False)
 
 
@@ -111,7 +111,7 @@ def visible_to(project: str | None) -> ColumnElement[bool]:
 
 
 def of_publicity(is_public: bool | None, project: str) -> ColumnElement[bool]:
-    """SQL condition of a list: public flavors, and those that ``project`` has access to; private ones; None: all."""
+    """SQL condition of a list: public flavors, and flavors that ``project`` has access to; private ones; None: all."""
     if is_public is None:
         return true()
     return visible_to(project) if is_public else Flavor.is_public == false()

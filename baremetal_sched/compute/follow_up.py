@@ -1,8 +1,7 @@
-"""What is still to be done about servers once nobody is at work on their nodes: for conductors, which call it again and
-again until it is done.
+"""Work on servers that remains when the work on their nodes has ended: conductors call it repeatedly until it is done.
 
 A deployment that failed goes on with the next machine; one that had to wait begins; a server that was deleted while its
-node was busy is taken off it.
+node was busy is removed from it.
 """
 
 import structlog
@@ -40,14 +39,14 @@ IS_PENDING: ColumnElement[bool] = and_(
 #: States that end only by request, and how a deletion ends them.
 _HELD = (states.DEPLOYHOLD, states.SERVICEHOLD)
 
-#: Why something cannot be begun now, and can be later.
+#: Reasons why something cannot begin now, but can later.
 _LATER = (NodeLocked, NoConductors, NoValidHost, TooManyAtOnce)
 
 
 def follow_up(session: Session, node_id: int, membership: Membership, settings: Settings) -> bool:
-    """Do what is to be done about the server on a node. Returns False if there is nothing, or not any more.
+    """Do the next thing for the server on a node. Returns False if nothing is to be done.
 
-    Raises TooManyAtOnce, NoConductors or NoValidHost if that has to wait, and what undeploying raises.
+    Raises TooManyAtOnce, NoConductors or NoValidHost if that has to wait, and the errors of undeploying.
     """
     node = session.scalars(select(Node).where(Node.id == node_id, IS_PENDING).with_for_update(of=Node)).first()
     if node is None:

@@ -1,7 +1,7 @@
-"""Extra specs ``hw:*`` and ``os:*`` as conditions of placement, as far as Nova's vectors have them.
+"""Extra specs ``hw:*`` and ``os:*`` as conditions of placement, for the ones in Nova's test vectors.
 
-The API refuses these extra specs, because no bare metal node has what they ask for. They are here so that requests can
-be compared with Nova's.
+The API refuses these extra specs, because no bare metal node satisfies them. They are here so that requests can be
+compared with Nova's.
 """
 
 from collections import Counter

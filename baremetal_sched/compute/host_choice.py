@@ -1,8 +1,7 @@
-"""Which machine a server gets: the placement search that serves everyone, and the first machine that can be had now.
+"""The choice of a server's machine: the placement search, and the first candidate that can be taken now.
 
 A candidate is a host if the root of its tree mirrors a node whose own class is free: 1 of that class is always part of
-the claim, so that no machine stays on offer that has a server. A machine that another transaction is about to take is
-passed over.
+the claim, so a machine with a server is never offered. A machine that another transaction is about to take is skipped.
 """
 
 import random
@@ -36,14 +35,14 @@ from baremetal_sched.settings import Settings
 #: The microversion of placement that the requests are written for.
 VERSION = 36
 
-#: How many candidates are looked at, if none of fewer can be had.
+#: How many candidates are read, if none of fewer can be taken.
 _LIMITS = (64, 2_000, 100_000)
 
-#: Of so many machines, chosen at random, the first that can be had is taken: those who choose at the same time on
-#: several servers of a cluster, which do not see each other's locks, rarely choose the same.
+#: Of this many machines, chosen at random, the first that can be taken is: concurrent choices on several servers of a
+#: cluster, which do not see each other's locks, rarely choose the same.
 _SAMPLE = 16
 
-#: Databases limit the size of a statement; so many are asked about at once.
+#: Databases limit the size of a statement; this is the number of machines in one.
 _BATCH = 1000
 
 #: Amounts by class by provider (UUID).
@@ -70,7 +69,7 @@ class HostRequest:
         return replace(_parsed(self.query), limit=limit)
 
     def places(self) -> list[Check]:
-        """Return checks of where the node is: of the zone, of the node that was named, of those that were tried."""
+        """Return the checks of the zone, of the named node and of nodes that were tried before."""
         found = []
         if self.group is not None:
             found.append(Check(_ZONE, Node.conductor_group == self.group))
@@ -101,15 +100,15 @@ _ZONE = Condition(
 )
 _NODE = Condition(
     "node",
-    "is the node that was asked for",
-    failure=("is not the one that was asked for", "are not the one that was asked for"),
+    "is the requested node",
+    failure=("is not the requested node", "are not the requested node"),
 )
 _TRIED = Condition("tried", "did not fail to deploy this server")
 
 
 @dataclass(frozen=True)
 class Host:
-    """A machine that can be had, its row and the inventory of its own class locked; and what has to be claimed."""
+    """A machine that can be taken, its row and the inventory of its own class locked; and the claim."""
 
     node: Node
     claim: Claim
@@ -121,10 +120,10 @@ def _parsed(text: str) -> CandidateRequest:
 
 
 def choose(session: Session, wanted: HostRequest, membership: Membership, settings: Settings) -> Host | None:
-    """Return a machine for ``wanted``, or None if there is none.
+    """Return a machine for ``wanted``, or None.
 
     Raises BadQuery for a query that asks for nothing, UnknownClassInQuery or TraitNotFound for names that do not exist,
-    StaleDataError if all that fit are being taken by others at this moment, SearchTookTooLong, TooManyCandidates.
+    StaleDataError if all machines that fit are being taken by other transactions, SearchTookTooLong, TooManyCandidates.
     """
     clauses = wanted.clauses(membership)
     for fresh in _trees(session, wanted, settings):
@@ -179,7 +178,7 @@ def _root_of(candidate: Found) -> int | None:
 
 
 def _capable(session: Session, roots: Iterable[int], extra_specs: Mapping[str, str]) -> list[int]:
-    """Those of the roots, in random order, whose nodes have the capabilities of the extra specs."""
+    """Return the roots, in random order, whose nodes have the capabilities of the extra specs."""
     fitting = list(roots)
     random.shuffle(fitting)
     if not capabilities.wanted(extra_specs):

@@ -1,4 +1,4 @@
-"""Properties of an image against a flavor. What is right by itself is decided by ``image.properties``."""
+"""Properties of an image against a flavor. ``image.properties`` checks single properties."""
 
 from collections.abc import Mapping
 

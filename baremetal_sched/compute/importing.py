@@ -37,7 +37,7 @@ _MAY_HAVE_INSTANCE = frozenset(
 
 
 class _Skip(Exception):
-    """It is not taken over; the text says why."""
+    """It is not imported, for the reason in the message."""
 
 
 @dataclass
@@ -52,9 +52,9 @@ class Report:
 
 
 def import_document(database: Database, settings: Settings, document: Mapping[str, Sequence[Document]]) -> Report:
-    """Take over what is in a document that was parsed, as far as that goes.
+    """Import the contents of a parsed document.
 
-    Raises what the database raises: then it is to be repeated.
+    Raises the errors of the database: then it is to be repeated.
     """
     report = Report()
     for flavor in document["flavors"]:
@@ -184,7 +184,7 @@ def _add_server(session: Session, document: Document, keypairs: Sequence[Documen
 def _find_node(session: Session, document: Document) -> Node:
     name = document.get(_NODE)
     if not name:
-        raise _Skip("it is on no node, or the list was not asked for as administrator.")
+        raise _Skip("it is not on a node, or the list was not made by an administrator.")
     try:
         return nodes.find_for_change(session, name)
     except NodeNotFound:

@@ -16,7 +16,7 @@ class Address:
 
 
 def of(network_data: Mapping[str, Any] | None) -> list[Address]:
-    """Return the fixed addresses that ``network_data`` gives, in its order. Those that DHCP gives are not known."""
+    """Return the fixed addresses that ``network_data`` gives, in its order. Addresses from DHCP are not known."""
     data = network_data or {}
     links = {link.get("id"): link for link in _objects(data.get("links"))}
     found = []

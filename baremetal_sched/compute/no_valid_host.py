@@ -39,7 +39,7 @@ _member = aliased(ResourceProvider)
 def question(wanted: HostRequest, request: CandidateRequest, membership: Membership) -> Question:
     """Return the question which nodes can be the host of ``wanted``, whose query is ``request``.
 
-    Amounts and traits are those of the tree of a node as a whole. Nodes that the project may not use are not there.
+    Amounts and traits are those of the node's whole tree. Nodes that the project may not use are excluded.
     """
     return Question(
         [
@@ -66,7 +66,7 @@ def explain(session: Session, wanted: HostRequest, membership: Membership, setti
     found = why_none(session, settings, question(wanted, request, membership))
     if found is None:
         return f"{_BEGIN} {sentences.FALLBACK}"
-    # The search found none: it looks for all that is asked for in one tree.
+    # The search found no candidate: it looks for all resources in one tree.
     fitting = found.analysis.fitting
     said = sentences.together(fitting) if fitting else found.sentence()
     return f"{_BEGIN} {said}{_hint(request, found.analysis)}"
@@ -84,7 +84,7 @@ def _hint(request: CandidateRequest, found: Analysis) -> str:
         return ""
     asked = {name for group in request.groups.values() for name in group.resources}
     overrides = ", ".join(f"resources:{name}=0" for name in _BASE_CLASSES if name in asked)
-    begin = "" if any(map(is_custom, asked)) else " Machines are asked for by a custom resource class."
+    begin = "" if any(map(is_custom, asked)) else " Request machines by a custom resource class."
     return f"{begin} A custom resource class does not switch the base classes off: add {overrides} to the flavor."
 
 
@@ -111,14 +111,14 @@ def _place(resource_class: str) -> int:
 
 
 def _offers(name: str, amount: int) -> ColumnElement[bool]:
-    """Whether there is so much of the class in the node's tree, in use or not; what is shared counts for every node.
+    """Return the condition that the node's tree has the amount of the class, in use or not; shared resources count for
+    every node.
 
-    EXISTS (SELECT … FROM resource_providers m WHERE m.root_id = <that of the node> AND EXISTS (
-              SELECT … FROM inventories i JOIN resource_classes c … WHERE i.provider_id = m.id AND c.name = :name
-              AND i.total - i.reserved >= :amount))
-    OR EXISTS (the same of an m that shares)
+    EXISTS (SELECT … FROM resource_providers m WHERE m.root_id = <that of the node> AND EXISTS ( SELECT … FROM
+    inventories i JOIN resource_classes c … WHERE i.provider_id = m.id AND c.name = :name AND i.total - i.reserved >=
+    :amount)) OR EXISTS (the same of an m that shares)
 
-    One in the other: so a database looks at the tree of each node, and not at all who have the class.
+    Nested, so that a database looks at the tree of each node, and not at all providers of the class.
     """
     if amount > INT32:
         return false()  # more than any column holds: databases refuse to compare it
@@ -139,7 +139,7 @@ def _offers(name: str, amount: int) -> ColumnElement[bool]:
 
 
 def _has_trait(name: str, *, root: bool = False) -> ColumnElement[bool]:
-    """Whether a provider of the node's tree, or its root, has the trait."""
+    """Return the condition that a provider of the node's tree, or its root, has the trait."""
     of_tree = _member.uuid == Node.uuid if root else _in_tree()
     has = exists().where(
         Trait.name == name, ProviderTrait.trait_id == Trait.id, ProviderTrait.provider_id == _member.id

@@ -35,7 +35,7 @@ _FAILURES = frozenset(
     {states.DEPLOYFAIL, states.RESCUEFAIL, states.UNRESCUEFAIL, states.SERVICEFAIL, states.ERROR, states.ADOPTFAIL}
 )
 
-#: What is left of an instance in these states is cleared away by the work that is under way.
+#: In these states, work in progress removes the rest of an instance.
 _UNDEPLOYED = frozenset({states.DELETING, states.CLEANING})
 
 
@@ -120,7 +120,7 @@ def _find(session: Session, uuid: str) -> Server | None:
 
 
 def _has_ended(node: Node) -> bool:
-    """Whether work on the instance, or a power action, ends with this change."""
+    """Return whether work on the instance, or a power action, ends with this change."""
     if history_of(node, "provision_state").has_changes():
         return node.provision_state in _ENDS or node.provision_state in _FAILURES
     return history_of(node, "target_power_state").has_changes() and node.target_power_state is None
@@ -150,7 +150,7 @@ def _end(session: Session, server: Server, error: str | None = None) -> None:
 def _fail(session: Session, server: Server, node: Node) -> None:
     waits = server.task in (server_states.SPAWNING, server_states.DELETING)
     if waits and node.provision_state == states.DEPLOYFAIL:
-        return  # ``follow_up`` goes on: with the next machine, or with taking this one away
+        return  # ``follow_up`` goes on: with the next machine, or with removing this server
     reason = reasons.of_state(node.uuid, node.provision_state, node.last_error)
     server_history.finish(session, server, error=reason.in_full)
     set_fault(server, reason)

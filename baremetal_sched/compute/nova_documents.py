@@ -1,6 +1,6 @@
-"""What a Nova says of its servers, flavors and key pairs, as values of our models.
+"""Documents of a Nova about its servers, flavors and key pairs, as values of our models.
 
-The documents are the bodies of its lists. What they may contain besides is not looked at.
+The documents are the bodies of its lists. Other members are ignored.
 """
 
 import re
@@ -251,7 +251,8 @@ def _time(text: str | None) -> datetime | None:
 
 
 def keypair_of(document: Document, keypairs: Sequence[Document]) -> Document | None:
-    """Return the key pair that a server was booted with, if it is in the list: one of its user, or of nobody named."""
+    """Return the key pair that a server was booted with, if it is in the list: one of its user, or of an
+    unnamed user."""
     for pair in keypairs:
         owner = pair["keypair"].get("user_id")
         if pair["keypair"]["name"] == document.get("key_name") and owner in (None, document["user_id"]):

@@ -1,4 +1,4 @@
-"""Nodes in use: which instance is on each, what its own flavor asks for, and who holds the node in placement."""
+"""Nodes in use: which instance is on each, what its own flavor asks for, and the consumers of the node in placement."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

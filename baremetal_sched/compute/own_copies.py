@@ -42,7 +42,7 @@ def properties_of(image: Document | None) -> dict[str, str]:
 
 
 def host_request(server: Server, settings: Settings) -> HostRequest:
-    """Return what the server asks for. Its project may use what is its own, and what is no project's.
+    """Return the server's own request. Its project may use its own nodes, and nodes without a project.
 
     Nodes that administrators name, and servers from before there were projects, are left to administrators.
     """

@@ -1,4 +1,4 @@
-"""Quotas: there are none. What is used is counted all the same."""
+"""Quotas: there are none. Usage is counted all the same."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.db.models import Server, table_of
 from baremetal_sched.db.types import as_text
 
-#: The limit that means that there is none.
+#: The limit that means "unlimited".
 UNLIMITED = -1
 
 

@@ -7,8 +7,8 @@ from baremetal_sched.baremetal import states
 
 @dataclass(frozen=True)
 class Reason:
-    """``message`` is for everyone who sees the server. ``details`` are for administrators: they may name the node, its
-    conductor and what its driver said. Without details, the message says it all."""
+    """``message`` is for all who see the server. ``details`` are for administrators: they may name the node, its
+    conductor and the driver's message. Without details, the message is complete."""
 
     message: str
     details: str = ""

@@ -1,4 +1,4 @@
-"""What was asked of a server, by whom, and how it went: its instance actions."""
+"""The history of a server: its instance actions, who requested them, and their results."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ SUCCESS, ERROR = "Success", "Error"
 
 @dataclass(frozen=True)
 class Requester:
-    """Who asks for something, and by which request."""
+    """The caller and the id of a request."""
 
     project_id: str
     user_id: str

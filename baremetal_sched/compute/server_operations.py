@@ -1,4 +1,4 @@
-"""What is asked of a server that has a machine: power, rescue, and locking the server."""
+"""Operations on a server that has a machine: power, rescue, and locking the server."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ from baremetal_sched.errors.servers import MachineRefuses, ServerLocked
 
 
 def require_unlocked(server: Server, *, is_admin: bool) -> None:
-    """Raise ServerLocked if the server is locked and the caller is no administrator."""
+    """Raise ServerLocked if the server is locked and the caller is not an administrator."""
     if server.locked and not is_admin:
         raise ServerLocked(server=server.uuid)
 

@@ -47,7 +47,7 @@ _OF_NODE = (*("provision_state", "power_state", "target_power_state", "conductor
 _TAGS = select(joined(ServerTag.tag)).where(ServerTag.server_id == Server.id).scalar_subquery()
 
 #: What a server is shown from. The database makes one text of nearly all of it: a driver in Python takes longer to read
-#: so many columns. Copies of flavors and images are apart, as many servers have the same.
+#: many columns. Copies of flavors and images are apart, as many servers have the same.
 _COLUMNS = (
     members(
         [
@@ -89,7 +89,7 @@ RowCondition = Callable[[Any], bool]
 
 @dataclass
 class Filters:
-    """Which servers a list has: conditions in SQL, and those that are looked at row by row."""
+    """The filters of a list of servers: conditions in SQL, and conditions that are checked row by row."""
 
     clauses: list[ColumnElement[bool]] = field(default_factory=list)
     rows: list[RowCondition] = field(default_factory=list)

@@ -113,7 +113,7 @@ def _by_power(power_state: str | None) -> str:
 
 
 def _power_task(task: str | None, node: NodeState) -> str | None:
-    """The task that a power action of the node is: a reboot only if the compute API asked for one."""
+    """Return the task for a power action of the node: a reboot only if the compute API requested one."""
     if node.target_power_state is None:
         return None
     if task in POWER_TASKS:
@@ -123,7 +123,7 @@ def _power_task(task: str | None, node: NodeState) -> str | None:
 
 @dataclass(frozen=True)
 class _Rule:
-    """In which states an action may be asked for. ``task_states``: besides none."""
+    """The states in which an action is allowed. ``task_states``: besides no task."""
 
     vm_states: Collection[str]
     task_states: Collection[str] = ()

@@ -66,10 +66,10 @@ class NewServers:
 
 
 def create(context: Context, asked: NewServers, requester: Requester) -> list[Server]:
-    """Create servers: each is on a machine and being deployed, or in error with a fault that says why; all or none.
+    """Create servers: each is on a machine and being deployed, or in error with a fault; all or none.
 
-    Raises InvalidValue and the errors of ``checked_request.build`` for what cannot be, and StaleDataError if the
-    machines that fit are being taken by others at this moment.
+    Raises InvalidValue and the errors of ``checked_request.build`` for invalid values, and StaleDataError if all
+    machines that fit are being taken by other transactions.
     """
     _check(asked)
     node = _node(context.session, asked.node)
@@ -160,7 +160,7 @@ def _new_server(asked: NewServers, number: int, *, node: str | None, reservation
 
 @dataclass(frozen=True)
 class Locked:
-    """A server and its node, both rows locked; the node is None if it has none."""
+    """Return a server and its node, both rows locked; the node may be None."""
 
     server: Server
     node: Node | None
@@ -206,7 +206,7 @@ def find_for_change(session: Session, uuid: str, project: str | None) -> Locked:
     """
     canonical = canonical_uuid(uuid) or ""
     if project is not None:
-        find(session, canonical, project)  # without a lock: nobody waits for what belongs to others
+        find(session, canonical, project)  # without a lock, so that others are not blocked
     node = session.scalars(select(Node).where(Node.instance_uuid == canonical).with_for_update()).first()
     query = select(Server).where(Server.uuid == canonical).with_for_update()
     server = session.scalars(query).first()

@@ -1,4 +1,4 @@
-"""May flavors be switched to custom resource classes now? Checks in the manner of ``nova-status upgrade check``."""
+"""Checks whether flavors can be switched to custom resource classes now, like ``nova-status upgrade check``."""
 
 from collections import Counter
 from dataclasses import dataclass

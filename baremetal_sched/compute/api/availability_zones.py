@@ -25,7 +25,7 @@ def list_details(call: ComputeCall, session: Session) -> Response:
 
 
 def _zones(call: ComputeCall, session: Session) -> list[Zone]:
-    """All zones, those that are available first, as Nova has them."""
+    """Return all zones, the available ones first, as in Nova."""
     call.refuse_query()
     settings = call.settings
     zones = list_zones(session, settings.conductor.heartbeat_timeout, settings.compute.default_availability_zone)

@@ -50,7 +50,7 @@ class ComputeCall(Call):
 
     @cached_property
     def is_admin(self) -> bool:
-        """Return whether the caller is an administrator, who sees what belongs to others."""
+        """Return whether the caller is an administrator, who sees the resources of all projects."""
         return self.allows(IS_ADMIN)
 
     @cached_property
@@ -64,9 +64,9 @@ class ComputeCall(Call):
         return None if self.is_admin else self.project_id
 
     def require_for(self, project_id: str) -> None:
-        """Raise NotAllowed unless the caller may do what is asked with a thing of a project.
+        """Raise NotAllowed unless the caller may do what is requested with a resource of a project.
 
-        That its own project may is looked at before.
+        The project's own rights are checked before.
         """
         rule = self.action_rule or (None if self.route is None else self.route.policy)
         if rule is not None and project_id != self.caller.project_id:

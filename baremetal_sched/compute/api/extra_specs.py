@@ -29,7 +29,7 @@ def show_spec(call: ComputeCall, session: Session, flavor_id: str, key: str) -> 
 
 
 def create_specs(call: ComputeCall, session: Session, flavor_id: str) -> Response:
-    """POST /flavors/{flavor_id}/os-extra_specs: those that are there already are replaced."""
+    """POST /flavors/{flavor_id}/os-extra_specs: existing ones are replaced."""
     call.refuse_query()
     body = call.body(forms.EXTRA_SPECS)
     flavors.set_extra_specs(session, flavor_id, _texts(body["extra_specs"]))

@@ -19,11 +19,11 @@ _IS_ADMIN = "is_admin:True"
 _OWNER = "is_admin:True or project_id:%(project_id)s"
 
 IS_ADMIN = "context_is_admin"
-#: May the caller name the host or the node that a server has to be on?
+#: Whether the caller may name the host or the node of a new server.
 REQUESTED_DESTINATION = "compute:servers:create:requested_destination"
 
 _SINCE = "21.0.0"
-_REASON = "Rules with the roles reader and member, of one project, have taken the place of those without."
+_REASON = "Rules with the roles reader and member, of one project, have replaced rules without roles."
 
 
 class _Former(NamedTuple):
@@ -105,7 +105,7 @@ ANY_ACTION = name_of("actions")
 _OWN_RULES = tuple(
     policy.RuleDefault(name, _ANYONE, description=description, scope_types=["system", "domain", "project"])
     for name, description in (
-        (ROUTES_OF_ALL, "List and see flavors: public ones, and those that the project has access to"),
+        (ROUTES_OF_ALL, "List and see flavors: public ones, and private ones that the project has access to"),
         (ANY_ACTION, "Ask for an action of a server or a flavor; the rule of the action counts besides"),
     )
 )

@@ -109,7 +109,7 @@ def _of_project(call: ComputeCall, query: Query, operation: str) -> ColumnElemen
 
 
 def _is_set(query: Query, name: str) -> bool:
-    """Whether a flag is set; without a value it is."""
+    """Return whether a flag is set; without a value it is."""
     value = query.text(name)
     return value is not None and (value == "" or parse_flag(name, value))
 

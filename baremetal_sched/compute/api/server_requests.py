@@ -1,5 +1,5 @@
-"""What clients ask for when they create or rebuild servers: looked up, checked, and refused by name if there is no such
-thing on bare metal."""
+"""The requests of clients that create or rebuild servers: looked up, checked, and refused if bare metal does not
+support them."""
 
 import secrets
 import string
@@ -48,9 +48,9 @@ def new_password(given: str | None) -> str:
 
 
 def new_servers(call: ComputeCall, session: Session, body: Mapping[str, Any], password: str) -> NewServers:
-    """Return what a body of ``schemas.servers.create`` asks for.
+    """Return the request that a body of ``schemas.servers.create`` describes.
 
-    Raises InvalidValue for what there is not, or cannot be; NotAllowed, FlavorWithoutDisk.
+    Raises InvalidValue for unknown names and invalid values; NotAllowed, FlavorWithoutDisk.
     """
     asked = body["server"]
     _require_destination(call, asked)
@@ -138,7 +138,7 @@ def image_copy(call: ComputeCall, session: Session, image_id: str) -> dict[str, 
 
 
 def keypair_copy(call: ComputeCall, session: Session, name: str | None) -> dict[str, Any] | None:
-    """Return a server's copy of a key pair of the caller. Raises InvalidValue if there is none of this name."""
+    """Return a server's copy of a key pair of the caller. Raises InvalidValue for an unknown name."""
     if name is None:
         return None
     try:
@@ -182,7 +182,7 @@ def _image_ref(asked: Mapping[str, Any]) -> str:
         local = {"source_type": device.get("source_type"), "destination_type": device.get("destination_type", "local")}
         if len(devices) > 1 or local != _LOCAL_IMAGE or str(device.get("boot_index", 0)) != "0":
             raise InvalidValue(
-                message="block_device_mapping_v2 is not supported but for one image on the local disk: there are no "
+                message="block_device_mapping_v2 is supported only for one image on the local disk: there are no "
                 "volumes."
             )
         found = str(device.get("uuid") or device.get("image_id") or "")

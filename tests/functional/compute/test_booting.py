@@ -260,7 +260,7 @@ def test_all_of_several_servers_or_none(service: Service) -> None:
     faults = {show(service, uuid)["fault"] for uuid in uuids}
     assert len(uuids) == 4
     assert len(faults) == 1
-    assert faults.pop().endswith("None of the 4 servers was built, since all of them were asked for together.")
+    assert faults.pop().endswith("None of the 4 servers was built, since they were requested together.")
     assert service.candidates("resources=CUSTOM_GOLD:1") == nodes
     assert {service.node(node)["provision_state"] for node in nodes} == {"available"}
     uuids = create(service, name="t", count=3)
@@ -334,9 +334,7 @@ def test_no_more_machines_are_tried_than_the_setting_says(service: Service, brok
         service.work()
     server = show(service, server["uuid"])
     assert (server["status"], len(set(server["tried"]))) == ("ERROR", 3)
-    assert server["fault"] == (
-        "No valid host was found. The deployment failed on 3 nodes, which is as many as are tried."
-    )
+    assert server["fault"] == ("No valid host was found. The deployment failed on 3 nodes; no more are tried.")
     assert "The disk is broken." in server["details"]
     assert service.candidates("resources=CUSTOM_GOLD:1") == set(nodes)
     assert service.database.read(audit) == []

@@ -146,7 +146,7 @@ def test_servers_that_cannot_be_taken_over_are_named(service: Service, compute: 
         f"skipped {ids['s4']}: there are several servers on node {twice}: {both}.",
         f"skipped {ids['s5']}: its node {cleaned} is in provision state 'clean wait'.",
         f"skipped {ids['s6']}: its node {claimed} is claimed by {uuid_of('claimant')}.",
-        f"skipped {ids['s7']}: it is on no node, or the list was not asked for as administrator.",
+        f"skipped {ids['s7']}: it is not on a node, or the list was not made by an administrator.",
         f"skipped server {uuid_of('s8')} (): its cell was down when Nova was asked.",
         "servers: 0 imported, 0 already present, 8 skipped",
     ]
