@@ -1,6 +1,6 @@
 """Who may see, change and share an image: the owner and administrators, unless the operator's rules say otherwise.
 
-``Requester`` is what is looked at of a caller; the API makes one of each request.
+A ``Requester`` has the facts about a caller; the API makes one of each request.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ PRIVATE = "private"
 _NOUNS = {PUBLIC: "an image public", COMMUNITY: "an image a community image"}
 VISIBILITIES = (COMMUNITY, PUBLIC, PRIVATE, SHARED)
 
-#: Rules that let everyone who sees the image.
+#: Rules that allow all who see the image.
 _OF_ALL_WHO_SEE = ("get_image", "download_image", "get_members", "get_member")
 PUBLICIZE = "publicize_image"
 COMMUNITIZE = "communitize_image"
@@ -30,12 +30,12 @@ REJECTED = "rejected"
 MEMBER_STATUSES = (PENDING, ACCEPTED, REJECTED)
 
 
-#: Returns whether a rule, by its name, lets a caller at an image, by what ``target_of`` says of it.
+#: Returns whether the rule with this name allows a caller to access an image, by the facts of ``target_of``.
 Rules = Callable[[str, Mapping[str, str]], bool]
 
 
 class Owned(Protocol):
-    """What is looked at of an image."""
+    """The facts about an image that decide."""
 
     @property
     def owner(self) -> str | None:
@@ -43,14 +43,14 @@ class Owned(Protocol):
 
     @property
     def visibility(self) -> str:
-        """Who sees it."""
+        """Which projects see it."""
 
 
 @dataclass(frozen=True)
 class Requester:
-    """The project that asks, and whether it asks as an administrator, who sees all images.
+    """The caller's project, and whether the caller is an administrator, who sees all images.
 
-    ``rules``: what decides; without them, owners may do everything, and administrators.
+    ``rules`` decide; without them, owners and administrators may do everything.
     """
 
     project_id: str | None
@@ -58,7 +58,7 @@ class Requester:
     rules: Rules | None = None
 
     def may(self, rule: str, image: Owned) -> bool:
-        """Return whether the requester, who sees the image, may do what the rule is about."""
+        """Return whether the rule allows the requester, who sees the image."""
         if self.rules is not None:
             return self.rules(rule, self.target_of(image))
         if rule == PUBLICIZE:
@@ -68,7 +68,8 @@ class Requester:
         return rule in _OF_ALL_WHO_SEE or is_owner(self, image.owner)
 
     def target_of(self, image: Owned) -> dict[str, str]:
-        """Return what rules compare the requester with. What there is not is left out: nothing is equal to it."""
+        """Return the facts that rules compare with the requester. Missing values are left out, so that they never
+        match."""
         is_own = image.owner is not None and image.owner == self.project_id
         is_member = image.visibility == SHARED and not is_own and not self.is_admin
         found = {
@@ -103,10 +104,10 @@ def shared_with(project_id: str, status: str | None = None) -> ColumnElement[boo
 
 
 def listed(requester: Requester, visibility: str | None, member_status: str) -> list[ColumnElement[bool]]:
-    """Conditions: the image is in the requester's list.
+    """Return the conditions that the image is in the requester's list.
 
-    Images of others that are shared with it are there once it accepted them (``member_status`` "all": whatever it
-    said), community images of others only if ``visibility`` asks for them; "all" asks for every visibility.
+    Shared images of others are listed once the project accepted them (``member_status`` "all": in any status),
+    community images of others only if ``visibility`` asks for them; "all" asks for every visibility.
     """
     conditions: list[ColumnElement[bool]] = []
     own = true() if requester.project_id is None else Image.owner == requester.project_id
@@ -131,7 +132,7 @@ def is_owner(requester: Requester, owner: str | None) -> bool:
 
 
 def require(requester: Requester, rule: str, image: Owned, doing: str) -> None:
-    """Raise ImageChangeForbidden unless the rule lets the requester; ``doing`` says what that is."""
+    """Raise ImageChangeForbidden unless the rule allows the requester; ``doing`` names the change."""
     if not requester.may(rule, image):
         raise ImageChangeForbidden(message=f"You are not permitted to {doing} this image.")
 

@@ -36,7 +36,7 @@ def upload_nothing(session: Session, ident: str, requester: Requester) -> None:
 
 
 def require_download(session: Session, ident: str, requester: Requester) -> None:
-    """Raise ImageNotFound, or ImageDeactivated, if the (empty) data of an image cannot be had."""
+    """Raise ImageNotFound, or ImageDeactivated, if the (empty) data of an image cannot be read."""
     image = images.get(session, ident, requester)
     require(requester, "download_image", image, "download")
     if image.status == images.DEACTIVATED and not requester.is_admin:

@@ -47,7 +47,7 @@ _SHOWN = 200
 
 
 def condition(name: str, value: str) -> ColumnElement[bool]:
-    """The condition that a filter ``name=value`` stands for. Raises InvalidImage."""
+    """Return the condition of the filter ``name=value``. Raises InvalidImage."""
     if name in _LISTS:
         return _listed(name, value)
     if name in _TEXTS:
@@ -124,7 +124,7 @@ def _time(name: str, value: str) -> ColumnElement[bool]:
 
 
 def _moment(text: str) -> datetime | None:
-    """A time stamp of ISO 8601 as the columns hold it; None if it is none."""
+    """Return a time stamp of ISO 8601 as the columns store it, or None if it is invalid."""
     try:
         moment: datetime = normalize_time(parse_isotime(text))
     except (ValueError, OverflowError):

@@ -69,7 +69,7 @@ def parse(pairs: Iterable[tuple[str, str]]) -> ListQuery:
 
 
 def select_page(session: Session, query: ListQuery, requester: Requester, limit: int) -> list[ImageRecord]:
-    """The images on the page, ``limit`` at most. Raises InvalidImage if there is no such marker."""
+    """Return the images on the page, ``limit`` at most. Raises InvalidImage for an unknown marker."""
     statement = select(*COLUMNS).where(
         *query.conditions, *listed(requester, query.visibility, query.member_status), *_after(session, query, requester)
     )

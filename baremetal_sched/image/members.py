@@ -1,4 +1,5 @@
-"""The projects that an image is shared with. The owner adds and removes them; each says itself whether it accepts."""
+"""The projects that an image is shared with. The owner adds and removes them; each accepts or rejects the image
+itself."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

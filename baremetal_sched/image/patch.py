@@ -28,7 +28,7 @@ _SHOWN = 200
 
 @dataclass(frozen=True)
 class Change:
-    """One operation on the field or property ``name``. ``creates``: an "add" of what is there already is refused."""
+    """One operation on the field or property ``name``. ``creates``: an "add" is refused if the member exists."""
 
     operation: str
     name: str
@@ -46,7 +46,8 @@ class Changed:
 
 
 def parse(body: Any, *, older: bool) -> list[Change]:
-    """``body`` as changes. Raises InvalidImage for what is malformed, ImageChangeForbidden for what cannot be set."""
+    """Return ``body`` as changes. Raises InvalidImage for malformed operations, ImageChangeForbidden for read-only
+    members."""
     if not isinstance(body, list):
         raise InvalidImage(message="Request body must be a JSON array of operation objects.")
     changes = []

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.db.models import Image, ImageProperty, ImageTag, table_of
 from baremetal_sched.db.types import Query
 
-#: The property by which an image says where its data are.
+#: The property with the URL of the data.
 SOURCE = "image_source"
 
 IMAGES = table_of(Image)
@@ -43,7 +43,7 @@ class ImageRecord:
 
     @property
     def image_source(self) -> str:
-        """What ``instance_info`` says of where the image is: a property, else the location, else the image's UUID."""
+        """Return the image source in ``instance_info``: a property, else the location, else the image's UUID."""
         return self.properties.get(SOURCE) or self.location or self.uuid
 
 

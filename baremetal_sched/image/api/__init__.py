@@ -1,1 +1,1 @@
-"""The image API: Glance's v2, as far as an image is a record."""
+"""The image API: Glance's v2, without image data."""

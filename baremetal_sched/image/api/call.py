@@ -33,7 +33,7 @@ class ImageCall(Call):
         return Requester(project, is_admin=self.allows(IS_ADMIN), rules=self.allows)
 
     def body(self) -> Any:
-        """The JSON body. Raises BadRequest if there is none, or if it is not JSON."""
+        """Return the JSON body. Raises BadRequest if it is missing or not JSON."""
         if not self.raw_body:
             raise BadRequest(message="Body expected in request.")
         try:

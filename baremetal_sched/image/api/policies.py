@@ -14,7 +14,7 @@ _MEMBERSHIP = "role:reader and (project_id:%(project_id)s or project_id:%(member
 IS_ADMIN = "context_is_admin"
 DEFAULT = "default"
 
-_REASON = "Rules with the roles reader and member have taken the place of those that everyone met."
+_REASON = "Rules with the roles reader and member have replaced rules that all users met."
 
 
 def _rule(name: str, check: str, description: str, *, is_new: bool = False) -> policy.RuleDefault:

@@ -1,4 +1,4 @@
-"""/, /versions, and what the service says of itself"""
+"""/, /versions, and the service's own description"""
 
 from flask import Response
 

@@ -15,7 +15,7 @@ STATUSES = (
     *("queued", "saving", "active", "killed", "deleted", "uploading", "importing", "pending_delete", "deactivated"),
 )
 
-#: Fields that clients set, in requests that create an image and in those that change one.
+#: Fields that clients set when they create or change an image.
 SETTABLE = (
     *("name", "visibility", "protected", "os_hidden", "owner", "container_format", "disk_format"),
     *("min_disk", "min_ram", "tags"),

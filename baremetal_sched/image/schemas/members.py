@@ -54,7 +54,7 @@ def load_new(body: Any) -> str:
 
 
 def load_status(body: Any) -> str:
-    """What a body says of whether a project accepts an image. Raises InvalidImage."""
+    """Return the member status in a body. Raises InvalidImage."""
     if not isinstance(body, dict):
         raise InvalidImage(message='Expected a status in the form: {"status": "status"}')
     if "status" not in body:
