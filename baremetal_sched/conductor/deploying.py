@@ -20,7 +20,7 @@ _KIND: Kind = "deploy"
 
 
 def deploy(task: Task) -> None:
-    """Deploy with the machine's own steps, those of templates, and those that the client named, which take
+    """Deploy with the machine's own steps, those of templates, and the steps that the client named, which take
     precedence."""
     driver, machine = task.driver, task.machine
     arguments = task.job.arguments

@@ -56,7 +56,7 @@ def release_before_start(host: Host) -> None:
 
 def release_after_stop(host: Host, process: str) -> None:
     """Free the nodes that this conductor, which is ``process``, leaves unfinished, except those of a new process with
-    the same host name, and those that are polled: another conductor continues with them."""
+    the same host name, and polled ones: another conductor continues with them."""
     of_another = select(NodeWork.id).where(NodeWork.node_id == Node.id, NodeWork.claimed_by != process)
     why = Why(
         power="Pending power operation was aborted because the conductor was stopped",

@@ -115,7 +115,7 @@ class SealedJson(Json):
     """A Json column that may have secrets.
 
     ``whole``: all of it is a secret, unless it is empty. ``also``: names of members that are secrets here, besides
-    those that ``masking`` knows.
+    the ones known to ``masking``.
     """
 
     impl = Json.impl

@@ -14,7 +14,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "keep_ports",
             default="all",
             choices=["all", "present", "added"],
-            help="Existing ports that a node keeps: all, those of found interfaces, those that add_ports selects.",
+            help="Existing ports that a node keeps: all, those of found interfaces, those of add_ports.",
         ),
         cfg.BoolOpt(
             "update_pxe_enabled",

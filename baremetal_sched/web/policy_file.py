@@ -86,7 +86,7 @@ def _undefined(texts: Checks, apis: Mapping[str, Checks]) -> Iterator[str]:
 
 
 def _reachable(texts: Checks, rules: Checks) -> Iterable[str]:
-    """Yield the file's rules that an API can reach: its own, and those that they reference."""
+    """Yield the file's rules that an API can reach: its own, and the rules that these reference."""
     found = [name for name in texts if name in rules]
     for name in found:
         found += [each for each in _references(texts[name]) if each in texts and each not in found]

@@ -17,7 +17,7 @@ def json_response(document: Any, status: int = 200, headers: dict[str, str] | No
     try:
         text = orjson.dumps(document, option=_OPTIONS)
     except TypeError:
-        # JSON has integers of any size; orjson writes those that fit into 64 bits.
+        # JSON has integers of any size; orjson writes only 64-bit ones.
         text = orjson.dumps(_with_written_integers(document), option=_OPTIONS)
     return Response(text, status, headers, content_type=JSON)
 

@@ -1,4 +1,4 @@
-"""Slots: limit the requests of a process that are handled concurrently, and those that may wait, with any server.
+"""Slots: limit the requests of a process that are handled concurrently or may wait, with any server.
 
 A server has many threads, so that requests waiting for something external, such as a machine or a locked node, do not
 keep others from being served. But database connections, memory and processors suffice only for a few. So a request
@@ -133,7 +133,7 @@ def waiting() -> Iterator[None]:
 
 
 def with_slots(wsgi: WSGI, settings: Settings) -> WSGI:
-    """Return ``wsgi``, which is called with a slot; 503 if there is none until the deadline of the request.
+    """Return ``wsgi``, which is called with a slot; 503 if none becomes free before the request's deadline.
 
     The slot is given back as soon as there is a response, which is complete then: no API streams. Sending it is up to
     the server, so that a client which reads slowly keeps no slot, whatever the server: it keeps a thread, of our own

@@ -104,7 +104,7 @@ class Service:
         return "\n".join(found[-_LINES_SHOWN:])
 
     def stop(self) -> None:
-        """Stop every process; kill those that do not stop in time."""
+        """Stop every process; kill any that does not stop in time."""
         for process in self.processes:
             process.popen.terminate()
         until = time.monotonic() + _STOP_SECONDS
