@@ -142,7 +142,7 @@ def test_a_controller_that_is_silent_meanwhile_is_waited_for() -> None:
     assert controller.bring(POWER_ON) == POWER_ON
     controller = Controller(POWER_OFF)
     controller.silent_until = 1000
-    with pytest.raises(PowerNotReached, match=r"state that nobody knows.*cannot be reached at 10.0.0.1: no ans"):
+    with pytest.raises(PowerNotReached, match=r"unknown power state.*cannot be reached at 10.0.0.1: no ans"):
         wait_for(controller.read, POWER_ON, 60, pace=controller.pace())
 
 
