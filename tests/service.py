@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from webtest import TestApp, TestResponse
 
 from baremetal_sched.app import create_app
-from baremetal_sched.baremetal import nodes
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.conductor.answering import Answering
 from baremetal_sched.conductor.daemon import Conductor
 from baremetal_sched.conductor.host import Host

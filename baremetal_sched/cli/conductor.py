@@ -10,10 +10,10 @@ import click
 import structlog
 
 from baremetal_sched import logs
-from baremetal_sched.baremetal import conductors
-from baremetal_sched.baremetal.addresses import allowed_hosts
-from baremetal_sched.baremetal.hooks import registry as hooks
-from baremetal_sched.baremetal.rules import built_in
+from baremetal_sched.baremetal.conductors import conductors
+from baremetal_sched.baremetal.inspection.addresses import allowed_hosts
+from baremetal_sched.baremetal.inspection.hooks import registry as hooks
+from baremetal_sched.baremetal.inspection.rules import built_in
 from baremetal_sched.cli.options import common_options, make_settings
 from baremetal_sched.conductor.daemon import Conductor
 from baremetal_sched.db import limits, schema

@@ -44,7 +44,7 @@ def revision(config_files: tuple[str, ...], database: str | None, debug: bool) -
 @common_options
 def check(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
     """Verify derived data, and compare nodes with their resource providers. Exits 1 if anything is inconsistent."""
-    from baremetal_sched.baremetal.audit import audit
+    from baremetal_sched.baremetal.provider.audit import audit
 
     opened = Database(make_settings(config_files, database, debug))
     schema.require_served(opened.engine)

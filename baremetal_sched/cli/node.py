@@ -3,8 +3,8 @@
 import click
 import orjson
 
-from baremetal_sched.baremetal.explanation import Explanation, Finding, explain
-from baremetal_sched.baremetal.ownership import live_members
+from baremetal_sched.baremetal.conductors.ownership import live_members
+from baremetal_sched.baremetal.matching.explanation import Explanation, Finding, explain
 from baremetal_sched.cli.options import common_options, make_settings
 from baremetal_sched.db import schema
 from baremetal_sched.db.transaction import Database

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.ownership import alive
+from baremetal_sched.baremetal.conductors.ownership import alive
 from baremetal_sched.db.models import Conductor, Node
 
 

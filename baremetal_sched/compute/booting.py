@@ -12,9 +12,9 @@ import structlog
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.baremetal import provision
-from baremetal_sched.baremetal.ownership import Membership
-from baremetal_sched.baremetal.provision import Order
+from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.provisioning import provision
+from baremetal_sched.baremetal.provisioning.provision import Order
 from baremetal_sched.compute import instance_info, network_addresses, server_history, server_states
 from baremetal_sched.compute.host_choice import Host, HostRequest, choose
 from baremetal_sched.compute.instance_info import Owner

@@ -15,8 +15,8 @@ import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 
-from baremetal_sched.baremetal import trait_names
 from baremetal_sched.baremetal.identifiers import is_trait
+from baremetal_sched.baremetal.nodes import trait_names
 from baremetal_sched.compute.class_names import is_class, not_a_class
 from baremetal_sched.compute.resource_request import GROUP_POLICIES, groups_of, parse_key, without_zeros
 from baremetal_sched.errors.compute import InvalidExtraSpec

@@ -19,8 +19,9 @@ from functools import partial
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import nodes, projection
-from baremetal_sched.baremetal.ownership import live_members
+from baremetal_sched.baremetal.conductors.ownership import live_members
+from baremetal_sched.baremetal.nodes import nodes
+from baremetal_sched.baremetal.provider import projection
 from baremetal_sched.compute import adopted_instances, occupancy
 from baremetal_sched.compute.booting import CONSUMER_TYPE
 from baremetal_sched.compute.occupancy import Occupancy

@@ -8,9 +8,10 @@ import structlog
 from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import instances, provision, state_machine, states
-from baremetal_sched.baremetal.ownership import Membership
-from baremetal_sched.baremetal.provision import Order
+from baremetal_sched.baremetal import state_machine, states
+from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.provisioning import instances, provision
+from baremetal_sched.baremetal.provisioning.provision import Order
 from baremetal_sched.compute import booting, server_history, server_states
 from baremetal_sched.compute.booting import Context
 from baremetal_sched.compute.node_changes import moving, release_claim, set_fault

@@ -16,10 +16,11 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.baremetal import availability, capabilities, projection
+from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.matching import capabilities
 from baremetal_sched.baremetal.matching.masks import Condition
 from baremetal_sched.baremetal.matching.question import Check
-from baremetal_sched.baremetal.ownership import Membership
+from baremetal_sched.baremetal.provider import availability, projection
 from baremetal_sched.baremetal.visibility import usable_by
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import selecting

@@ -14,7 +14,8 @@ from typing import Any
 from sqlalchemy import insert, or_, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import nodes, states
+from baremetal_sched.baremetal import states
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.compute import extra_specs, nova_documents
 from baremetal_sched.compute.node_changes import moving
 from baremetal_sched.compute.nova_documents import Document, parse

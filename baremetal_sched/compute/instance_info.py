@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from baremetal_sched.baremetal import capabilities
+from baremetal_sched.baremetal.matching import capabilities
 from baremetal_sched.compute.resource_request import FlavorSpec
 
 #: Properties of an image, and the names that Ironic has for them in ``instance_info``.

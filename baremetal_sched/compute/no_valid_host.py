@@ -3,6 +3,7 @@
 from sqlalchemy import ColumnElement, and_, exists, false, or_
 from sqlalchemy.orm import Session, aliased
 
+from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.matching import sentences, wording
 from baremetal_sched.baremetal.matching.diagnosis import why_none
 from baremetal_sched.baremetal.matching.masks import Analysis, Condition
@@ -17,7 +18,6 @@ from baremetal_sched.baremetal.matching.question import (
     names_of,
     nodes_source,
 )
-from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.compute.host_choice import HostRequest
 from baremetal_sched.db.models import Inventory, Node, ProviderTrait, ResourceClass, ResourceProvider, Trait
 from baremetal_sched.errors import SchedulerError

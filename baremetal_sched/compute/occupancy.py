@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from baremetal_sched.baremetal import projection
+from baremetal_sched.baremetal.provider import projection
 from baremetal_sched.compute.adopted_instances import IS_ADOPTED
 from baremetal_sched.db.models import Allocation, Consumer, Node, ResourceClass, ResourceProvider, Server
 

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from baremetal_sched.baremetal import provision, records, states
-from baremetal_sched.baremetal.provision import Order
+from baremetal_sched.baremetal import records, states
+from baremetal_sched.baremetal.provisioning import provision
+from baremetal_sched.baremetal.provisioning.provision import Order
 from baremetal_sched.compute import (
     availability_zones,
     booting,

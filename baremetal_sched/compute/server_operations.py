@@ -5,8 +5,10 @@ from contextlib import contextmanager
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import power, provision, states
-from baremetal_sched.baremetal.provision import Order
+from baremetal_sched.baremetal import states
+from baremetal_sched.baremetal.hardware import power
+from baremetal_sched.baremetal.provisioning import provision
+from baremetal_sched.baremetal.provisioning.provision import Order
 from baremetal_sched.compute import server_history, server_states
 from baremetal_sched.compute.booting import Context
 from baremetal_sched.compute.server_history import Requester

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import records
-from baremetal_sched.baremetal.nodes import find as find_node
+from baremetal_sched.baremetal.nodes.nodes import find as find_node
 from baremetal_sched.compute import (
     availability_zones,
     booting,

@@ -15,9 +15,9 @@ import structlog
 from sqlalchemy import ColumnElement, and_, delete, or_, select, true, update
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import conductors, driver_calls, driver_replies, work
+from baremetal_sched.baremetal.conductors import conductors, driver_calls, driver_replies, work
+from baremetal_sched.baremetal.conductors.ownership import alive
 from baremetal_sched.baremetal.machine import NOTHING, Machine
-from baremetal_sched.baremetal.ownership import alive
 from baremetal_sched.conductor.driver_methods import Outcome, call_node, call_type
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.db import requester

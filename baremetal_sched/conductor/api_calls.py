@@ -3,9 +3,9 @@
 import time
 from collections.abc import Sequence
 
-from baremetal_sched.baremetal.addresses import AddressRefused, AllowedHosts
-from baremetal_sched.baremetal.rules.limits import RuleFailed
-from baremetal_sched.baremetal.rules.subject import ApiCall
+from baremetal_sched.baremetal.inspection.addresses import AddressRefused, AllowedHosts
+from baremetal_sched.baremetal.inspection.rules.limits import RuleFailed
+from baremetal_sched.baremetal.inspection.rules.subject import ApiCall
 from baremetal_sched.conductor import http_get
 
 #: Seconds that all calls of an inspection may take, with retries and pauses; the node is reserved meanwhile.

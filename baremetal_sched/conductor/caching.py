@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import bios, firmware
+from baremetal_sched.baremetal.hardware import bios, firmware
 from baremetal_sched.baremetal.machine import NOTHING, Effect
 from baremetal_sched.conductor.task import Change, Task
 from baremetal_sched.db.models import Node

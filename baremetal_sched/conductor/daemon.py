@@ -10,8 +10,8 @@ from functools import cached_property
 
 import structlog
 
-from baremetal_sched.baremetal import conductors
-from baremetal_sched.baremetal.driver_facts import ServedType
+from baremetal_sched.baremetal.conductors import conductors
+from baremetal_sched.baremetal.conductors.driver_facts import ServedType
 from baremetal_sched.conductor import answering, host_name, job, key_check, listening, orphans
 from baremetal_sched.conductor.answering import Answering
 from baremetal_sched.conductor.call_watch import CallWatch

@@ -2,7 +2,8 @@
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import instances, state_machine
+from baremetal_sched.baremetal import state_machine
+from baremetal_sched.baremetal.provisioning import instances
 from baremetal_sched.baremetal.states import DELETING
 from baremetal_sched.conductor import cleaning
 from baremetal_sched.conductor.task import Task

@@ -2,7 +2,7 @@
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import work
+from baremetal_sched.baremetal.conductors import work
 from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.conductor.driver_methods import METHODS, Outcome
 from baremetal_sched.conductor.job import Job

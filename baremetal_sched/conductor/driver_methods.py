@@ -1,4 +1,4 @@
-"""The driver methods that requests can call, by the names that ``baremetal.driver_calls`` uses.
+"""The driver methods that requests can call, by the names that ``baremetal.conductors.driver_calls`` uses.
 
 Each receives the machine, its driver and the arguments, and returns its answer as JSON, with the changes to record on
 the node.

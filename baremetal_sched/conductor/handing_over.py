@@ -6,7 +6,7 @@ import structlog
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import work
+from baremetal_sched.baremetal.conductors import work
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.db.types import Rows

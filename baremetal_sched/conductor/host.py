@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.ownership import Membership, live_members
+from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
 from baremetal_sched.conductor.back_off import BackOff
 from baremetal_sched.conductor.questions import Questions
 from baremetal_sched.db.models import Node

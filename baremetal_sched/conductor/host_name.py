@@ -7,8 +7,8 @@ from functools import partial
 
 import structlog
 
-from baremetal_sched.baremetal import conductors
-from baremetal_sched.baremetal.conductors import LastHeartbeat
+from baremetal_sched.baremetal.conductors import conductors
+from baremetal_sched.baremetal.conductors.conductors import LastHeartbeat
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.errors.baremetal import HostNameTaken
 

@@ -4,7 +4,7 @@ import structlog
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import conductors
+from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.db.models import NodeHistory
 

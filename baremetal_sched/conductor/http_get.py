@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import SplitResult, urljoin, urlsplit
 
-from baremetal_sched.baremetal.addresses import AddressRefused, AllowedHosts
+from baremetal_sched.baremetal.inspection.addresses import AddressRefused, AllowedHosts
 
 MOST_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)

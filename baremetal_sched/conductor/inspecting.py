@@ -6,12 +6,14 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import agent_info, inspection, inventory, nodes
-from baremetal_sched.baremetal.addresses import allowed_hosts
-from baremetal_sched.baremetal.hooks import registry
-from baremetal_sched.baremetal.inspection import Verdict
+from baremetal_sched.baremetal import agent_info
+from baremetal_sched.baremetal.conductors.ownership import live_members
+from baremetal_sched.baremetal.inspection import inspection, inventory
+from baremetal_sched.baremetal.inspection.addresses import allowed_hosts
+from baremetal_sched.baremetal.inspection.hooks import registry
+from baremetal_sched.baremetal.inspection.inspection import Verdict
 from baremetal_sched.baremetal.machine import Finding, together
-from baremetal_sched.baremetal.ownership import live_members
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.state_machine import DONE, WAIT
 from baremetal_sched.baremetal.states import POWER_OFF, REBOOT
 from baremetal_sched.conductor import api_calls, caching

@@ -10,7 +10,7 @@ from sqlalchemy import or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import work
+from baremetal_sched.baremetal.conductors import work
 from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.conductor.noted_calls import NotedCalls, NotedDriver
 from baremetal_sched.db import requester
@@ -33,7 +33,7 @@ MOST_CLASHES = 1000
 @dataclass(frozen=True)
 class Job:
     """What to do on which node, for which requester, and the means to do it. ``id`` is the fence: see
-    ``baremetal.work``."""
+    ``baremetal.conductors.work``."""
 
     id: int
     node_id: int
@@ -98,7 +98,7 @@ class Job:
         *,
         gives_up: bool = False,
     ) -> T | None:
-        """Like ``hold``, and the work is taken up again in ``seconds``: see ``baremetal.work.postpone``."""
+        """Like ``hold``, and the work is taken up again in ``seconds``: see ``baremetal.conductors.work.postpone``."""
 
         def give_back(session: Session, work_id: int, conductor: str) -> Node | None:
             return work.postpone(session, work_id, conductor, seconds, arguments)

@@ -9,7 +9,7 @@ import structlog
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from baremetal_sched.baremetal.work import CHANNEL
+from baremetal_sched.baremetal.conductors.work import CHANNEL
 from baremetal_sched.conductor.host import Host
 
 log = structlog.get_logger(__name__)

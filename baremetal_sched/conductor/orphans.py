@@ -12,8 +12,10 @@ import structlog
 from sqlalchemy import ColumnElement, and_, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import releasing, state_machine, work
-from baremetal_sched.baremetal.releasing import Why
+from baremetal_sched.baremetal import state_machine
+from baremetal_sched.baremetal.conductors import work
+from baremetal_sched.baremetal.provisioning import releasing
+from baremetal_sched.baremetal.provisioning.releasing import Why
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.db.models import Node, NodeWork
 

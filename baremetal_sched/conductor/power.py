@@ -2,7 +2,7 @@
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import power
+from baremetal_sched.baremetal.hardware import power
 from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.baremetal.states import POWER_TARGETS
 from baremetal_sched.conductor import relatives

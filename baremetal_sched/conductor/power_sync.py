@@ -13,7 +13,9 @@ import structlog
 from sqlalchemy import ColumnElement, and_, false, select, true
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import conductors, power_sync, states
+from baremetal_sched.baremetal import states
+from baremetal_sched.baremetal.conductors import conductors
+from baremetal_sched.baremetal.hardware import power_sync
 from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.conductor.back_off import addresses_of
 from baremetal_sched.conductor.host import Host

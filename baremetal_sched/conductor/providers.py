@@ -4,7 +4,7 @@ from functools import partial
 
 import structlog
 
-from baremetal_sched.baremetal import reconciliation
+from baremetal_sched.baremetal.provider import reconciliation
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.errors.baremetal import NodeAllocated
 

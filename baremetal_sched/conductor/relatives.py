@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import power
+from baremetal_sched.baremetal.hardware import power
 from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.baremetal.states import POWER_OFF, POWER_ON
 from baremetal_sched.conductor.job import Job

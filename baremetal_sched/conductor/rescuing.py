@@ -2,7 +2,7 @@
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import instances
+from baremetal_sched.baremetal.provisioning import instances
 from baremetal_sched.baremetal.state_machine import DONE, WAIT
 from baremetal_sched.conductor.task import Task
 from baremetal_sched.db.models import Node

@@ -4,7 +4,7 @@ import structlog
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.ownership import live_members
+from baremetal_sched.baremetal.conductors.ownership import live_members
 from baremetal_sched.compute import follow_up
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.conductor.job import Job

@@ -8,9 +8,11 @@ from collections.abc import Callable, Sequence
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import bios, firmware, state_machine, work
+from baremetal_sched.baremetal import state_machine
+from baremetal_sched.baremetal.conductors import work
+from baremetal_sched.baremetal.hardware import bios, firmware
 from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine, set_internal
-from baremetal_sched.baremetal.outcomes import clear_steps
+from baremetal_sched.baremetal.provisioning.outcomes import clear_steps
 from baremetal_sched.baremetal.steps import Kind
 from baremetal_sched.conductor import polling, step_plans
 from baremetal_sched.conductor.polling import Done

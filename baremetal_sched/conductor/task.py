@@ -5,9 +5,11 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import agent_info, explanation, history, outcomes, state_machine
-from baremetal_sched.baremetal.explanation import Finding
+from baremetal_sched.baremetal import agent_info, history, state_machine
 from baremetal_sched.baremetal.machine import Machine
+from baremetal_sched.baremetal.matching import explanation
+from baremetal_sched.baremetal.matching.explanation import Finding
+from baremetal_sched.baremetal.provisioning import outcomes
 from baremetal_sched.baremetal.states import AVAILABLE
 from baremetal_sched.conductor.job import Job
 from baremetal_sched.db.models import Node

@@ -6,7 +6,8 @@ from functools import partial
 import structlog
 from sqlalchemy import and_, select
 
-from baremetal_sched.baremetal import releasing, states
+from baremetal_sched.baremetal import states
+from baremetal_sched.baremetal.provisioning import releasing
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Node

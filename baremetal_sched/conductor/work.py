@@ -4,11 +4,15 @@ from collections.abc import Callable
 
 from sqlalchemy import exists
 
-from baremetal_sched.baremetal import discovery, driver_work, releasing, states, vendor_passthru
-from baremetal_sched.baremetal.power import KIND as POWER
-from baremetal_sched.baremetal.releasing import Why
+from baremetal_sched.baremetal import states
+from baremetal_sched.baremetal.conductors import driver_work
+from baremetal_sched.baremetal.conductors.work import POLL
+from baremetal_sched.baremetal.hardware import vendor_passthru
+from baremetal_sched.baremetal.hardware.power import KIND as POWER
+from baremetal_sched.baremetal.inspection import discovery
+from baremetal_sched.baremetal.provisioning import releasing
+from baremetal_sched.baremetal.provisioning.releasing import Why
 from baremetal_sched.baremetal.state_machine import RESUME
-from baremetal_sched.baremetal.work import POLL
 from baremetal_sched.conductor import (
     adopting,
     cleaning,
@@ -29,8 +33,8 @@ from baremetal_sched.conductor.task import handler
 from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.errors import UnavailableError
 
-#: Handlers by kind of work. A handler does all of the work, and ends with ``baremetal.work.finish`` in any case. The
-#: kind of provisioning work is the state in which it begins.
+#: Handlers by kind of work. A handler does all of the work, and ends with ``baremetal.conductors.work.finish`` in any
+#: case. The kind of provisioning work is the state in which it begins.
 HANDLERS: dict[str, Callable[[Job], None]] = {
     POWER: power.do,
     vendor_passthru.KIND: vendor.do,

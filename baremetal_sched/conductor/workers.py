@@ -8,8 +8,9 @@ from functools import partial
 from sqlalchemy import exists
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import conductors, releasing
-from baremetal_sched.baremetal.releasing import Why
+from baremetal_sched.baremetal.conductors import conductors
+from baremetal_sched.baremetal.provisioning import releasing
+from baremetal_sched.baremetal.provisioning.releasing import Why
 from baremetal_sched.conductor import work
 from baremetal_sched.conductor.job import Job
 from baremetal_sched.conductor.threads import spawn

@@ -1,10 +1,10 @@
-"""The facts about enabled drivers for processes that load no driver: see ``baremetal.driver_facts``."""
+"""The facts about enabled drivers for processes that load no driver: see ``baremetal.conductors.driver_facts``."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, get_args
 
-from baremetal_sched.baremetal.driver_facts import Offer, ServedType
+from baremetal_sched.baremetal.conductors.driver_facts import Offer, ServedType
 from baremetal_sched.baremetal.interface_types import INTERFACE_TYPES
 from baremetal_sched.baremetal.steps import STEP_INTERFACES, Kind
 from baremetal_sched.baremetal.vendor_method import VendorMethod

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from baremetal_sched.baremetal import raid_config
+from baremetal_sched.baremetal.hardware import raid_config
 from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.drivers.interfaces.raid import RaidInterface
 

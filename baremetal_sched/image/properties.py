@@ -7,8 +7,8 @@ to do with the choice of a node are not looked at.
 import re
 from collections.abc import Mapping
 
-from baremetal_sched.baremetal import trait_names
 from baremetal_sched.baremetal.identifiers import is_trait
+from baremetal_sched.baremetal.nodes import trait_names
 from baremetal_sched.errors.image import InvalidImageProperty
 
 #: Properties that Nova turns into conditions which no bare metal node meets.

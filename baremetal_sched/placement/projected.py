@@ -1,6 +1,6 @@
 """Resource providers that mirror something else: given exactly one inventory and a set of traits.
 
-Called by the owner of the data (``baremetal.projection``), within its transaction.
+Called by the owner of the data (``baremetal.provider.projection``), within its transaction.
 """
 
 from collections.abc import Collection, Mapping, Sequence

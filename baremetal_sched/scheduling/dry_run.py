@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.ownership import live_members
+from baremetal_sched.baremetal.conductors.ownership import live_members
 from baremetal_sched.compute import checked_request, host_choice, no_valid_host, own_copies, servers
 from baremetal_sched.compute.host_choice import Claim, HostRequest
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery

@@ -4,13 +4,13 @@ from dataclasses import dataclass, field, replace
 
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
 from baremetal_sched.baremetal.matching import sentences
 from baremetal_sched.baremetal.matching.diagnosis import in_words
 from baremetal_sched.baremetal.matching.masks import Analysis, Verdict
 from baremetal_sched.baremetal.matching.question import Asker
 from baremetal_sched.baremetal.matching.scan import Scanned
 from baremetal_sched.baremetal.matching.unknown import Unknown
-from baremetal_sched.baremetal.ownership import Membership, live_members
 from baremetal_sched.scheduling.forest.closest import ClosestTree
 from baremetal_sched.settings import Settings
 

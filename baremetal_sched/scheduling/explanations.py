@@ -6,14 +6,14 @@ from dataclasses import replace
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import allocation_choice
-from baremetal_sched.baremetal.allocation_choice import Wanted
+from baremetal_sched.baremetal.allocations import allocation_choice
+from baremetal_sched.baremetal.allocations.allocation_choice import Wanted
+from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.matching import limits
 from baremetal_sched.baremetal.matching.diagnosis import diagnose
 from baremetal_sched.baremetal.matching.masks import Bucket, Kind, Verdict
 from baremetal_sched.baremetal.matching.question import Question
 from baremetal_sched.baremetal.matching.scan import waiting_groups
-from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.compute import no_valid_host
 from baremetal_sched.compute.host_choice import HostRequest
 from baremetal_sched.placement.candidates.request.query import CandidateRequest

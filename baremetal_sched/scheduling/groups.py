@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import and_, func, select
 
-from baremetal_sched.baremetal import conductors
-from baremetal_sched.baremetal.ownership import NO_MEMBERS, LiveMembers, Membership
+from baremetal_sched.baremetal.conductors import conductors
+from baremetal_sched.baremetal.conductors.ownership import NO_MEMBERS, LiveMembers, Membership
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.db.models import Conductor, ConductorInterface, Node
 from baremetal_sched.db.transaction import Reader

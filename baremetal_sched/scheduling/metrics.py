@@ -9,7 +9,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.matching import limits
-from baremetal_sched.baremetal.node_list import NodeFilters
+from baremetal_sched.baremetal.nodes.node_list import NodeFilters
 from baremetal_sched.errors import UnavailableError
 from baremetal_sched.scheduling import capacity
 from baremetal_sched.scheduling.capacity import Figures

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, and_, func, select, true
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.matching import wording
 from baremetal_sched.baremetal.matching.masks import Kind
 from baremetal_sched.baremetal.matching.question import (
@@ -22,7 +23,6 @@ from baremetal_sched.baremetal.matching.question import (
     providers_source,
 )
 from baremetal_sched.baremetal.matching.reasons import PROVIDER
-from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.db.transaction import selecting
 from baremetal_sched.placement import names, trait_ids
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup

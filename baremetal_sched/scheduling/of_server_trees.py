@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import ColumnElement, Select, select
 
-from baremetal_sched.baremetal import capabilities
+from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.matching import capabilities
 from baremetal_sched.baremetal.matching.masks import Relaxation
 from baremetal_sched.baremetal.matching.question import CLASS, Question
 from baremetal_sched.baremetal.matching.reasons import PROVIDER
 from baremetal_sched.baremetal.matching.wording import of_capability
-from baremetal_sched.baremetal.ownership import Membership
 from baremetal_sched.compute import host_choice
 from baremetal_sched.compute.host_choice import HostRequest
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery

@@ -3,9 +3,9 @@
 from flask import Response
 from sqlalchemy import Connection
 
-from baremetal_sched.baremetal import fleet
-from baremetal_sched.baremetal.node_list import NodeFilters
-from baremetal_sched.baremetal.ownership import live_members
+from baremetal_sched.baremetal.conductors.ownership import live_members
+from baremetal_sched.baremetal.fleet import fleet
+from baremetal_sched.baremetal.nodes.node_list import NodeFilters
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.scheduling import capacity
 from baremetal_sched.scheduling.api.policies import CAPACITY

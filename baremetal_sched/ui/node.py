@@ -9,11 +9,11 @@ from flask import Response
 from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import nodes
 from baremetal_sched.baremetal.api import access
 from baremetal_sched.baremetal.api.nodes import whole_text
-from baremetal_sched.baremetal.explanation import Explanation, explain
-from baremetal_sched.baremetal.redaction import REPLACEMENTS
+from baremetal_sched.baremetal.matching.explanation import Explanation, explain
+from baremetal_sched.baremetal.nodes import nodes
+from baremetal_sched.baremetal.nodes.redaction import REPLACEMENTS
 from baremetal_sched.db.models import Node, NodeHistory, Port
 from baremetal_sched.errors import NotAllowed, WrongScope
 from baremetal_sched.masking import mask

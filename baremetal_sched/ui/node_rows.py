@@ -8,9 +8,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.view import split_traits
+from baremetal_sched.baremetal.conductors.ownership import NO_MEMBERS
 from baremetal_sched.baremetal.matching.reasons import reason, with_provider
-from baremetal_sched.baremetal.node_list import NodeFilters, select_nodes
-from baremetal_sched.baremetal.ownership import NO_MEMBERS
+from baremetal_sched.baremetal.nodes.node_list import NodeFilters, select_nodes
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Node, NodeTrait, table_of
 from baremetal_sched.db.packing import joined

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import update
 
-from baremetal_sched.baremetal import conductors
-from baremetal_sched.baremetal.projection import resource_class_of
+from baremetal_sched.baremetal.conductors import conductors
+from baremetal_sched.baremetal.provider.projection import resource_class_of
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Conductor
 from baremetal_sched.db.transaction import Database

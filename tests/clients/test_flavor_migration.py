@@ -13,7 +13,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import states
-from baremetal_sched.baremetal.audit import audit
+from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import (
     Allocation,

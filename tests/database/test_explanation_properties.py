@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import traits
-from baremetal_sched.baremetal.allocation_choice import TraitEntry, Wanted, choose
+from baremetal_sched.baremetal.allocations.allocation_choice import TraitEntry, Wanted, choose
 from baremetal_sched.baremetal.matching.question import Asker
+from baremetal_sched.baremetal.nodes import traits
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Database

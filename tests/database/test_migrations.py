@@ -12,7 +12,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, event, inspect, text
 
-from baremetal_sched.baremetal.audit import audit
+from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.db import revisions, schema, schema_state
 from baremetal_sched.db.engine import make_engine
 from baremetal_sched.db.models import Base

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import conductors, nodes, traits
-from baremetal_sched.baremetal.node_list import NodeFilters, select_nodes
-from baremetal_sched.baremetal.ownership import Membership
-from baremetal_sched.baremetal.projection import resource_class_of
+from baremetal_sched.baremetal.conductors import conductors
+from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.nodes import nodes, traits
+from baremetal_sched.baremetal.nodes.node_list import NodeFilters, select_nodes
+from baremetal_sched.baremetal.provider.projection import resource_class_of
 from baremetal_sched.db.models import Node, ResourceProvider
 from baremetal_sched.db.paging import Page, SortKey
 from baremetal_sched.db.transaction import Database

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import bindparam, insert, select
 from sqlalchemy.orm import Session, aliased
 
-from baremetal_sched.baremetal.redaction import PROJECT, REPLACEMENTS, Restriction
+from baremetal_sched.baremetal.nodes.redaction import PROJECT, REPLACEMENTS, Restriction
 from baremetal_sched.baremetal.visibility import EVERYTHING, NOTHING, Visibility, belongs_to
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Port

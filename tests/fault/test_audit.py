@@ -15,7 +15,7 @@ from uuid import UUID
 
 import pytest
 
-from baremetal_sched.baremetal.audit import audit
+from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.settings import load
 from tests.processes import Client, serve

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import nodes
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db import resealing
 from baremetal_sched.db.keyring import generate_key
 from tests.service import Service

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from sqlalchemy import create_engine, text
 from sqlalchemy.exc import DBAPIError
 
-from baremetal_sched.baremetal.audit import audit
+from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.db.engine import database_url as normal_url
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import DatabaseAway

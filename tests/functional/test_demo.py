@@ -12,7 +12,7 @@ from ironicclient.v1.create_resources import load_from_file
 from ironicclient.v1.node import NodeManager
 from rich.console import Console
 
-from baremetal_sched.baremetal.projection import resource_class_of
+from baremetal_sched.baremetal.provider.projection import resource_class_of
 from baremetal_sched.cli.demo import fleet, steps
 from baremetal_sched.cli.demo.client import Answer, Client
 from baremetal_sched.cli.demo.service import CONDUCTORS

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal import allocation_choice
+from baremetal_sched.baremetal.allocations import allocation_choice
 from tests.functional.placement.test_races import body, make, uuid_of
 from tests.interleaving import just_before
 from tests.service import Service

@@ -11,8 +11,8 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from baremetal_sched import logs
-from baremetal_sched.baremetal.explanation import explain
-from baremetal_sched.baremetal.ownership import live_members
+from baremetal_sched.baremetal.conductors.ownership import live_members
+from baremetal_sched.baremetal.matching.explanation import explain
 from baremetal_sched.cli import main
 from baremetal_sched.db.models import Inventory
 from tests.functional.test_metrics import value

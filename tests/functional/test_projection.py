@@ -6,8 +6,9 @@ from email.utils import parsedate_to_datetime
 import pytest
 from sqlalchemy import delete, insert, select, update
 
-from baremetal_sched.baremetal import nodes, projection
-from baremetal_sched.baremetal.audit import audit
+from baremetal_sched.baremetal.nodes import nodes
+from baremetal_sched.baremetal.provider import projection
+from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.db.models import Inventory, NodeTrait, ProviderTrait, ResourceProvider, Trait
 from tests.service import Service, fault
 

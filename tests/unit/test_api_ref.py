@@ -8,30 +8,24 @@ from typing import Any
 import pytest
 from marshmallow import Schema
 
-from baremetal_sched.baremetal import (
-    allocations,
-    bios,
-    chassis,
-    deploy_templates,
-    firmware,
-    history,
-    inspection_rules,
-    inventory,
-    portgroups,
-    ports,
-    runbooks,
-    volume,
-)
+from baremetal_sched.baremetal import history
+from baremetal_sched.baremetal.allocations import allocations
 from baremetal_sched.baremetal.api import agents as agents_api
 from baremetal_sched.baremetal.api import allocations as allocations_api
 from baremetal_sched.baremetal.api import conductors, drivers, node_filters
 from baremetal_sched.baremetal.api import versions as baremetal_versions
 from baremetal_sched.baremetal.api.query import PAGING
 from baremetal_sched.baremetal.api.root import COLLECTIONS as COLLECTIONS_OF_V1
-from baremetal_sched.baremetal.hooks.registry import HOOKS, enabled
-from baremetal_sched.baremetal.node_fields import FIELDS, LIST_DEFAULT, STATES
-from baremetal_sched.baremetal.rules.actions import ACTIONS
-from baremetal_sched.baremetal.rules.operators import OPERATORS
+from baremetal_sched.baremetal.hardware import bios, firmware
+from baremetal_sched.baremetal.inspection import inspection_rules, inventory
+from baremetal_sched.baremetal.inspection.hooks.registry import HOOKS, enabled
+from baremetal_sched.baremetal.inspection.rules.actions import ACTIONS
+from baremetal_sched.baremetal.inspection.rules.operators import OPERATORS
+from baremetal_sched.baremetal.network import portgroups, ports, volume
+from baremetal_sched.baremetal.nodes import chassis
+from baremetal_sched.baremetal.nodes.node_fields import FIELDS, LIST_DEFAULT, STATES
+from baremetal_sched.baremetal.provisioning import deploy_templates, runbooks
+from baremetal_sched.baremetal.provisioning.validation import VALIDATED
 from baremetal_sched.baremetal.schemas.agents import HEARTBEAT, INSPECTION
 from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE, ALLOCATION_UPDATE
 from baremetal_sched.baremetal.schemas.chassis import CHASSIS_CREATE, CHASSIS_UPDATE
@@ -53,7 +47,6 @@ from baremetal_sched.baremetal.schemas.provision import KEYS as PROVISION_KEYS
 from baremetal_sched.baremetal.schemas.runbooks import RUNBOOK_CREATE, RUNBOOK_UPDATE
 from baremetal_sched.baremetal.state_machine import TABLE, VERBS
 from baremetal_sched.baremetal.states import FAULTS, POWER_TARGETS
-from baremetal_sched.baremetal.validation import VALIDATED
 from baremetal_sched.compute import quotas, server_history, server_rows
 from baremetal_sched.compute.api import errors as compute_errors
 from baremetal_sched.compute.api import flavors as flavors_api

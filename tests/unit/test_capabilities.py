@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.capabilities import of_node, unmet, wanted
+from baremetal_sched.baremetal.matching.capabilities import of_node, unmet, wanted
 
 
 def test_wanted() -> None:

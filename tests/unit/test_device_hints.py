@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.hooks import device_hints
+from baremetal_sched.baremetal.inspection.hooks import device_hints
 from baremetal_sched.errors import InvalidValue
 
 GIB = 2**30

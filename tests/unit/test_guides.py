@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
-from baremetal_sched.baremetal.projection import resource_class_of
+from baremetal_sched.baremetal.provider.projection import resource_class_of
 from baremetal_sched.cli import cli
 from baremetal_sched.cli.compute import BAD_ARGUMENTS, FAILED, NOTHING_FOUND, SEVERAL_SERVERS, migrate_flavors
 from baremetal_sched.compute import extra_specs

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tooz.hashring import HashRing as ToozRing
 
 from baremetal_sched import hashring
-from baremetal_sched.baremetal.ownership import Membership
+from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.hashring import HashRing, ring_of
 
 DATA = Path(__file__).parents[1] / "data"

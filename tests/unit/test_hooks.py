@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from baremetal_sched.baremetal.hooks import registry
-from baremetal_sched.baremetal.hooks.hook import HookFailed
-from baremetal_sched.baremetal.hooks.registry import HOOKS
-from baremetal_sched.baremetal.rules.subject import Subject
+from baremetal_sched.baremetal.inspection.hooks import registry
+from baremetal_sched.baremetal.inspection.hooks.hook import HookFailed
+from baremetal_sched.baremetal.inspection.hooks.registry import HOOKS
+from baremetal_sched.baremetal.inspection.rules.subject import Subject
 from baremetal_sched.cli.conductor import check_registration
 from baremetal_sched.db.types import dump_json
 from baremetal_sched.errors import InvalidValue

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.addresses import AddressRefused, AllowedHosts
+from baremetal_sched.baremetal.inspection.addresses import AddressRefused, AllowedHosts
 from baremetal_sched.conductor import http_get
 from baremetal_sched.conductor.http_get import RequestFailed
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.hooks import lldp_details
-from baremetal_sched.baremetal.hooks.mau_types import MAU_TYPES
-from baremetal_sched.baremetal.rules.subject import Subject
+from baremetal_sched.baremetal.inspection.hooks import lldp_details
+from baremetal_sched.baremetal.inspection.hooks.mau_types import MAU_TYPES
+from baremetal_sched.baremetal.inspection.rules.subject import Subject
 from baremetal_sched.settings import load
 
 IEEE_802_1, IEEE_802_3 = "0080c2", "00120f"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from baremetal_sched.baremetal.availability import is_available
-from baremetal_sched.baremetal.projection import inventory_of, resource_class_of
+from baremetal_sched.baremetal.provider.availability import is_available
+from baremetal_sched.baremetal.provider.projection import inventory_of, resource_class_of
 from baremetal_sched.db.models import Node
 from baremetal_sched.placement.projected import Unit
 

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from baremetal_sched.baremetal.rules import engine, patterns
-from baremetal_sched.baremetal.rules.actions import ACTIONS
-from baremetal_sched.baremetal.rules.engine import Rule
-from baremetal_sched.baremetal.rules.limits import Budget, RuleFailed
-from baremetal_sched.baremetal.rules.operators import OPERATORS
-from baremetal_sched.baremetal.rules.signatures import Signature
-from baremetal_sched.baremetal.rules.subject import ApiCall, Subject
+from baremetal_sched.baremetal.inspection.rules import engine, patterns
+from baremetal_sched.baremetal.inspection.rules.actions import ACTIONS
+from baremetal_sched.baremetal.inspection.rules.engine import Rule
+from baremetal_sched.baremetal.inspection.rules.limits import Budget, RuleFailed
+from baremetal_sched.baremetal.inspection.rules.operators import OPERATORS
+from baremetal_sched.baremetal.inspection.rules.signatures import Signature
+from baremetal_sched.baremetal.inspection.rules.subject import ApiCall, Subject
 from baremetal_sched.errors import InvalidValue
 from tests.functional.fuzz.words import odd_values
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from baremetal_sched.baremetal import availability
 from baremetal_sched.baremetal.matching.masks import Condition, Kind
 from baremetal_sched.baremetal.matching.question import LOCK, availability_checks
 from baremetal_sched.baremetal.matching.sentences import failing, of_parts, sentence, together
 from baremetal_sched.baremetal.matching.wording import of_forbidden, of_traits
+from baremetal_sched.baremetal.provider import availability
 from tests.unit.test_masks import of
 
 GOLD = Condition("class:gold", "is of resource class gold")

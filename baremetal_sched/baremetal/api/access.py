@@ -10,13 +10,16 @@ from typing import Any
 
 from sqlalchemy import Row, select
 
-from baremetal_sched.baremetal import allocations, portgroups, ports, records, runbooks, volume
+from baremetal_sched.baremetal import records
+from baremetal_sched.baremetal.allocations import allocations
 from baremetal_sched.baremetal.api import validation
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import ResourceNotFound
 from baremetal_sched.baremetal.api.nodes import uuid_to_find
 from baremetal_sched.baremetal.api.route import Guard
 from baremetal_sched.baremetal.identifiers import is_logical_name
+from baremetal_sched.baremetal.network import portgroups, ports, volume
+from baremetal_sched.baremetal.provisioning import runbooks
 from baremetal_sched.db.models import Node, NodeAllocation, Port, Portgroup, Runbook
 from baremetal_sched.db.transaction import Reader
 from baremetal_sched.documents.identifiers import canonical_uuid

@@ -7,14 +7,16 @@ import orjson
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import agents, discovery, nodes, provision
-from baremetal_sched.baremetal.agents import Heartbeat
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import ResourceNotFound
 from baremetal_sched.baremetal.api.node_view import NODES, NodeView
 from baremetal_sched.baremetal.api.nodes import uuid_to_find
 from baremetal_sched.baremetal.api.query import Query
 from baremetal_sched.baremetal.identifiers import canonical_mac
+from baremetal_sched.baremetal.inspection import agents, discovery
+from baremetal_sched.baremetal.inspection.agents import Heartbeat
+from baremetal_sched.baremetal.nodes import nodes
+from baremetal_sched.baremetal.provisioning import provision
 from baremetal_sched.baremetal.schemas.agents import HEARTBEAT, INSPECTION
 from baremetal_sched.db.models import Node
 from baremetal_sched.documents.schema import load

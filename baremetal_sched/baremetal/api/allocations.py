@@ -8,14 +8,15 @@ from flask import Response
 from sqlalchemy import ColumnElement
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import allocations, nodes
-from baremetal_sched.baremetal.allocation_claim import ALLOCATING
+from baremetal_sched.baremetal.allocations import allocations
+from baremetal_sched.baremetal.allocations.allocation_claim import ALLOCATING
 from baremetal_sched.baremetal.api import collection, owners
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes import uuid_to_find
 from baremetal_sched.baremetal.api.query import Query
 from baremetal_sched.baremetal.api.view import View, resource
 from baremetal_sched.baremetal.identifiers import is_logical_name
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.db.models import Node, NodeAllocation

@@ -6,13 +6,13 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import bios
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.links import links
 from baremetal_sched.baremetal.api.nodes import node_of
 from baremetal_sched.baremetal.api.query import Query
 from baremetal_sched.baremetal.api.view import listing
-from baremetal_sched.baremetal.bios import FIELDS, LIST_DEFAULT, REGISTRY_SINCE
+from baremetal_sched.baremetal.hardware import bios
+from baremetal_sched.baremetal.hardware.bios import FIELDS, LIST_DEFAULT, REGISTRY_SINCE
 from baremetal_sched.db.models import BiosSetting, Node
 from baremetal_sched.masking import MASK, names_secret
 from baremetal_sched.web.listing import select_fields

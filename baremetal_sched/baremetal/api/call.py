@@ -10,9 +10,9 @@ from werkzeug.utils import cached_property
 
 from baremetal_sched.baremetal.api.errors import RoutingError
 from baremetal_sched.baremetal.api.route import Route
+from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
 from baremetal_sched.baremetal.identifiers import is_logical_name
-from baremetal_sched.baremetal.ownership import Membership, live_members
-from baremetal_sched.baremetal.redaction import REPLACEMENTS, Redaction, Restriction
+from baremetal_sched.baremetal.nodes.redaction import REPLACEMENTS, Redaction, Restriction
 from baremetal_sched.baremetal.visibility import EVERYTHING, NOTHING, UNRESTRICTED, Access, Visibility
 from baremetal_sched.db.keyring import keyring_of
 from baremetal_sched.documents.identifiers import canonical_uuid

@@ -3,10 +3,11 @@
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import chassis, records
+from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.api import collection
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.view import View, resource
+from baremetal_sched.baremetal.nodes import chassis
 from baremetal_sched.baremetal.schemas.chassis import CHASSIS_CREATE
 from baremetal_sched.db.models import Chassis
 from baremetal_sched.web import listing

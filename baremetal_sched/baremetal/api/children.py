@@ -3,9 +3,9 @@
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import node_list
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes import node_of
+from baremetal_sched.baremetal.nodes import node_list
 from baremetal_sched.web.responses import json_response
 
 

@@ -7,10 +7,10 @@ from flask import Response
 from sqlalchemy import RowMapping, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import conductors
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.links import links
 from baremetal_sched.baremetal.api.query import PAGING, Query
+from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.db.models import Conductor
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.web.responses import json_response

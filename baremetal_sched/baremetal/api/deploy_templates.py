@@ -3,10 +3,11 @@
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import deploy_templates, records
+from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.api import collection
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.view import View, resource
+from baremetal_sched.baremetal.provisioning import deploy_templates
 from baremetal_sched.baremetal.schemas.deploy_templates import TEMPLATE_CREATE
 from baremetal_sched.db.models import DeployTemplate
 from baremetal_sched.web import listing

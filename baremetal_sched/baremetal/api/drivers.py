@@ -5,11 +5,11 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import driver_facts, driver_registry
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.links import links
 from baremetal_sched.baremetal.api.query import Query
-from baremetal_sched.baremetal.driver_registry import Driver
+from baremetal_sched.baremetal.conductors import driver_facts, driver_registry
+from baremetal_sched.baremetal.conductors.driver_registry import Driver
 from baremetal_sched.baremetal.interface_types import INTERFACE_TYPES
 from baremetal_sched.errors import InvalidValue, NotFoundError
 from baremetal_sched.errors.baremetal import DriverNotFound, RaidNotSupported

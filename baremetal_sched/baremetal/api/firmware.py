@@ -3,12 +3,12 @@
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import firmware
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes import node_of
 from baremetal_sched.baremetal.api.query import Query
 from baremetal_sched.baremetal.api.view import listing
-from baremetal_sched.baremetal.firmware import FIELDS
+from baremetal_sched.baremetal.hardware import firmware
+from baremetal_sched.baremetal.hardware.firmware import FIELDS
 from baremetal_sched.web.listing import select_fields
 from baremetal_sched.web.responses import json_response
 from baremetal_sched.web.view import document

@@ -4,11 +4,12 @@ from flask import Response
 from sqlalchemy import ColumnElement, case, literal_column, type_coerce
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import inspection_rules, records
+from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.api import collection
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.query import Query
 from baremetal_sched.baremetal.api.view import View, resource
+from baremetal_sched.baremetal.inspection import inspection_rules
 from baremetal_sched.baremetal.schemas.inspection_rules import RULE_CREATE
 from baremetal_sched.db.models import InspectionRule
 from baremetal_sched.db.types import Json, as_text

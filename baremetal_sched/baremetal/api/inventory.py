@@ -3,9 +3,10 @@
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import inventory, secrets
+from baremetal_sched.baremetal import secrets
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes import node_of
+from baremetal_sched.baremetal.inspection import inventory
 from baremetal_sched.web.responses import json_response
 
 

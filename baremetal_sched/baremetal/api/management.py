@@ -5,10 +5,11 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import management, nodes
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.links import links
 from baremetal_sched.baremetal.api.nodes import served_node, uuid_to_find
+from baremetal_sched.baremetal.hardware import management
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.schemas.management import BOOT_DEVICE, INDICATOR
 from baremetal_sched.db.models import Node
 from baremetal_sched.documents.schema import load

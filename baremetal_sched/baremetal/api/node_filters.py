@@ -1,10 +1,11 @@
 """The filters and the paging of the node lists, from the query string."""
 
-from baremetal_sched.baremetal import states, trait_names
+from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.query import PAGING, Query
 from baremetal_sched.baremetal.identifiers import is_trait
-from baremetal_sched.baremetal.node_list import NodeFilters
+from baremetal_sched.baremetal.nodes import trait_names
+from baremetal_sched.baremetal.nodes.node_list import NodeFilters
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.suggestions import did_you_mean
 

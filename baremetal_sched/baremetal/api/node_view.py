@@ -9,10 +9,10 @@ from sqlalchemy import ColumnElement, case, func, null, select
 
 from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.api.view import View, resource, split_traits
-from baremetal_sched.baremetal.node_fields import FIELDS, LIST_DEFAULT
-from baremetal_sched.baremetal.node_list import missing
-from baremetal_sched.baremetal.ownership import LiveMembers, Membership
-from baremetal_sched.baremetal.redaction import NO_REDACTION, REPLACEMENTS, Redaction
+from baremetal_sched.baremetal.conductors.ownership import LiveMembers, Membership
+from baremetal_sched.baremetal.nodes.node_fields import FIELDS, LIST_DEFAULT
+from baremetal_sched.baremetal.nodes.node_list import missing
+from baremetal_sched.baremetal.nodes.redaction import NO_REDACTION, REPLACEMENTS, Redaction
 from baremetal_sched.baremetal.secrets import mask_instance_text
 from baremetal_sched.db.keyring import Keyring
 from baremetal_sched.db.models import Chassis, Node, NodeTrait

@@ -9,17 +9,19 @@ from flask import Response
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import node_update, nodes, resource_class_names, states
+from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.api import owners
 from baremetal_sched.baremetal.api.call import NAMES, BaremetalCall
 from baremetal_sched.baremetal.api.collection import load_patch, page_response, parse_page
 from baremetal_sched.baremetal.api.node_filters import PARAMETERS, parse_filters
 from baremetal_sched.baremetal.api.node_view import INSPECT_WAIT_SINCE, NODES, NodeView, redacted
 from baremetal_sched.baremetal.api.query import Query
-from baremetal_sched.baremetal.node_fields import FIELDS
-from baremetal_sched.baremetal.node_list import select_nodes
-from baremetal_sched.baremetal.ownership import LiveMembers, Membership
-from baremetal_sched.baremetal.redaction import Redaction
+from baremetal_sched.baremetal.conductors.ownership import LiveMembers, Membership
+from baremetal_sched.baremetal.nodes import node_update, nodes
+from baremetal_sched.baremetal.nodes.node_fields import FIELDS
+from baremetal_sched.baremetal.nodes.node_list import select_nodes
+from baremetal_sched.baremetal.nodes.redaction import Redaction
+from baremetal_sched.baremetal.provider import resource_class_names
 from baremetal_sched.baremetal.schemas.nodes import MAINTENANCE, NODE_CREATE
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Reader

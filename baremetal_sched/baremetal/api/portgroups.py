@@ -6,7 +6,7 @@ from flask import Response
 from sqlalchemy import ColumnElement
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import portgroups, records
+from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.api import collection
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.node_view import INSPECT_WAIT_SINCE
@@ -14,6 +14,7 @@ from baremetal_sched.baremetal.api.nodes import uuid_of as uuid_of_node
 from baremetal_sched.baremetal.api.port_filters import PortFilters
 from baremetal_sched.baremetal.api.query import Query
 from baremetal_sched.baremetal.api.view import View, resource
+from baremetal_sched.baremetal.network import portgroups
 from baremetal_sched.baremetal.schemas.portgroups import PORTGROUP_CREATE
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Node, Portgroup

@@ -9,7 +9,7 @@ from flask import Response
 from sqlalchemy import ColumnElement
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import portgroups, ports, records
+from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.api import collection
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.node_view import INSPECT_WAIT_SINCE
@@ -17,7 +17,8 @@ from baremetal_sched.baremetal.api.nodes import uuid_of as uuid_of_node
 from baremetal_sched.baremetal.api.port_filters import PortFilters
 from baremetal_sched.baremetal.api.query import Query
 from baremetal_sched.baremetal.api.view import View, resource
-from baremetal_sched.baremetal.node_list import contains
+from baremetal_sched.baremetal.network import portgroups, ports
+from baremetal_sched.baremetal.nodes.node_list import contains
 from baremetal_sched.baremetal.schemas.ports import PORT_CREATE, VTEP
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Node, Port, Portgroup

@@ -6,11 +6,13 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import nodes, provision, runbooks, states
+from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.api import step_rules
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes import uuid_to_find
-from baremetal_sched.baremetal.provision import Order
+from baremetal_sched.baremetal.nodes import nodes
+from baremetal_sched.baremetal.provisioning import provision, runbooks
+from baremetal_sched.baremetal.provisioning.provision import Order
 from baremetal_sched.baremetal.schemas.provision import KEYS, check_configdrive, check_steps, check_types
 from baremetal_sched.baremetal.secrets import hashed
 from baremetal_sched.baremetal.state_machine import VERBS

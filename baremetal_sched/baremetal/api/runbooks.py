@@ -4,11 +4,12 @@ from flask import Response
 from sqlalchemy import ColumnElement, or_, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import records, runbooks
+from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.api import collection, step_rules
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.traits import replaced
 from baremetal_sched.baremetal.api.view import View, resource, split_traits
+from baremetal_sched.baremetal.provisioning import runbooks
 from baremetal_sched.baremetal.schemas.runbooks import RUNBOOK_CREATE, RUNBOOK_CREATE_1_92
 from baremetal_sched.baremetal.schemas.traits import check_trait, load_traits, refuse_traits
 from baremetal_sched.db.models import Runbook, RunbookTrait

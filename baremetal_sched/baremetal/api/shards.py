@@ -3,9 +3,9 @@
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import shards
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import ResourceNotFound
+from baremetal_sched.baremetal.nodes import shards
 from baremetal_sched.web.responses import json_response
 
 

@@ -4,11 +4,13 @@ from flask import Response
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import console, management, nodes, power, raid, states
+from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.node_view import NODES, StatesView, redacted
 from baremetal_sched.baremetal.api.nodes import served_node, uuid_of, uuid_to_find
-from baremetal_sched.baremetal.node_fields import FIELDS, STATES
+from baremetal_sched.baremetal.hardware import console, management, power, raid
+from baremetal_sched.baremetal.nodes import nodes
+from baremetal_sched.baremetal.nodes.node_fields import FIELDS, STATES
 from baremetal_sched.baremetal.schemas.management import BOOT_MODE, CONSOLE, SECURE_BOOT
 from baremetal_sched.baremetal.schemas.nodes import POWER
 from baremetal_sched.db.models import Node

@@ -3,10 +3,10 @@
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import nodes, traits
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes import node_of, uuid_to_find
-from baremetal_sched.baremetal.ownership import LiveMembers
+from baremetal_sched.baremetal.conductors.ownership import LiveMembers
+from baremetal_sched.baremetal.nodes import nodes, traits
 from baremetal_sched.baremetal.schemas.traits import check_trait, load_traits, refuse_traits
 from baremetal_sched.db.models import Node
 from baremetal_sched.web.problems import TooNew

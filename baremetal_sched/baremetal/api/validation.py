@@ -3,10 +3,10 @@
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import validation
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes import served_node
 from baremetal_sched.baremetal.api.query import Query
+from baremetal_sched.baremetal.provisioning import validation
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.web.responses import json_response
 

@@ -7,11 +7,13 @@ from flask import Response
 from sqlalchemy.orm import Session
 
 from baremetal_sched import masking
-from baremetal_sched.baremetal import driver_calls, driver_facts, nodes, vendor_passthru
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.drivers import require_driver
 from baremetal_sched.baremetal.api.nodes import served_node, uuid_to_find
 from baremetal_sched.baremetal.api.query import Query
+from baremetal_sched.baremetal.conductors import driver_calls, driver_facts
+from baremetal_sched.baremetal.hardware import vendor_passthru
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.documents import require_depth
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.web.responses import empty_response, json_response

@@ -5,9 +5,10 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import nodes, vifs
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes import served_node, uuid_to_find
+from baremetal_sched.baremetal.network import vifs
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.schemas.management import VIF
 from baremetal_sched.db.models import Node
 from baremetal_sched.documents.schema import load

@@ -3,10 +3,11 @@
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import nodes, virtual_media
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes import served_node, uuid_to_find
 from baremetal_sched.baremetal.api.query import Query
+from baremetal_sched.baremetal.hardware import virtual_media
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.schemas.management import DEVICE_TYPES, VIRTUAL_MEDIA
 from baremetal_sched.db.models import Node
 from baremetal_sched.documents.schema import load

@@ -8,12 +8,14 @@ from flask import Response
 from sqlalchemy import ColumnElement, type_coerce
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import nodes, records, volume
+from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.api import collection
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes import uuid_of as uuid_of_node
 from baremetal_sched.baremetal.api.query import Query
 from baremetal_sched.baremetal.api.view import View, resource
+from baremetal_sched.baremetal.network import volume
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.packing import constant
 from baremetal_sched.db.types import Json

@@ -7,9 +7,9 @@ from typing import TypeVar
 from flask import Response
 
 from baremetal_sched.baremetal.api.locked_nodes import retried
-from baremetal_sched.baremetal.driver_calls import Answers, Then, Unanswered
-from baremetal_sched.baremetal.driver_client import DriverClient
-from baremetal_sched.baremetal.driver_replies import Reply
+from baremetal_sched.baremetal.conductors.driver_calls import Answers, Then, Unanswered
+from baremetal_sched.baremetal.conductors.driver_client import DriverClient
+from baremetal_sched.baremetal.conductors.driver_replies import Reply
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors.baremetal import NodeChanged
 from baremetal_sched.web import audit

@@ -1,1 +1,4 @@
-"""Which machines meet which conditions, counted in one scan: what allocations, servers and explanations say alike."""
+"""Which nodes meet which conditions, counted in one scan, and why a node is available or not.
+
+For allocations, servers and explanations. May import ``nodes``, ``provider`` and ``conductors``.
+"""

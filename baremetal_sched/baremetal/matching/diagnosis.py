@@ -9,8 +9,7 @@ import structlog
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import capabilities
-from baremetal_sched.baremetal.matching import limits, sentences
+from baremetal_sched.baremetal.matching import capabilities, limits, sentences
 from baremetal_sched.baremetal.matching.masks import Analysis, Bucket, Condition, analyse, beside
 from baremetal_sched.baremetal.matching.question import CLASS, Question
 from baremetal_sched.baremetal.matching.scan import Scanned, scan

@@ -7,10 +7,10 @@ from typing import Any
 from sqlalchemy import Column, ColumnElement, Select, and_, false
 from sqlalchemy.sql.visitors import iterate
 
-from baremetal_sched.baremetal import availability
+from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.matching.masks import Condition, Kind
 from baremetal_sched.baremetal.matching.reasons import PROVIDER, STOCK, with_provider, with_stock
-from baremetal_sched.baremetal.ownership import Membership
+from baremetal_sched.baremetal.provider import availability
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility, usable_by
 from baremetal_sched.db.models import Node, table_of
 from baremetal_sched.placement.candidates.request.query import CandidateRequest

@@ -1,12 +1,13 @@
-"""Why a machine is not free, as one word in SQL: from the table of ``baremetal.availability`` and what is claimed."""
+"""Why a machine is not free, as one word in SQL: from the table of ``baremetal.provider.availability`` and what is
+claimed."""
 
 from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, case, literal, literal_column, null, or_, true
 
-from baremetal_sched.baremetal import availability
-from baremetal_sched.baremetal.explanation import RESOURCE_CLASS
+from baremetal_sched.baremetal.matching.explanation import RESOURCE_CLASS
+from baremetal_sched.baremetal.provider import availability
 from baremetal_sched.db.models import Node
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDERS
 

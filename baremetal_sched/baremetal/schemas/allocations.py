@@ -4,7 +4,7 @@ from typing import Any
 
 from marshmallow import ValidationError, fields
 
-from baremetal_sched.baremetal.allocation_choice import TraitEntry
+from baremetal_sched.baremetal.allocations.allocation_choice import TraitEntry
 from baremetal_sched.baremetal.identifiers import is_logical_name
 from baremetal_sched.baremetal.schemas.traits import complaint_about
 from baremetal_sched.documents.identifiers import canonical_uuid

@@ -4,8 +4,8 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, post_load
 
-from baremetal_sched.baremetal.rules.actions import ACTIONS
-from baremetal_sched.baremetal.rules.operators import OPERATORS
+from baremetal_sched.baremetal.inspection.rules.actions import ACTIONS
+from baremetal_sched.baremetal.inspection.rules.operators import OPERATORS
 from baremetal_sched.documents.schema import Choice, Flag, StrictSchema, Text, Uuid, shown
 
 #: When rules are applied.

@@ -4,8 +4,8 @@ from typing import Any
 
 from marshmallow import ValidationError, fields
 
-from baremetal_sched.baremetal import trait_names
 from baremetal_sched.baremetal.identifiers import is_trait
+from baremetal_sched.baremetal.nodes import trait_names
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.placement.names import NAME_LENGTH
 

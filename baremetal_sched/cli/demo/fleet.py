@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import yaml
 
-from baremetal_sched.baremetal.projection import resource_class_of
+from baremetal_sched.baremetal.provider.projection import resource_class_of
 
 
 @dataclass(frozen=True)

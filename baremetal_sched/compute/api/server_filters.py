@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, func, true
 
-from baremetal_sched.baremetal.ownership import live_members
+from baremetal_sched.baremetal.conductors.ownership import live_members
 from baremetal_sched.compute import availability_zones, network_addresses, server_rows
 from baremetal_sched.compute.api.call import ComputeCall
 from baremetal_sched.compute.api.policies import name_of

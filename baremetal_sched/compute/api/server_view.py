@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import orjson
 
-from baremetal_sched.baremetal.ownership import Membership, live_members
+from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
 from baremetal_sched.compute import network_addresses, server_rows
 from baremetal_sched.compute.api.call import PREFIX, ComputeCall
 from baremetal_sched.compute.api.policies import name_of

@@ -6,7 +6,7 @@ from flask import Response
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.ownership import NO_MEMBERS, live_members
+from baremetal_sched.baremetal.conductors.ownership import NO_MEMBERS, live_members
 from baremetal_sched.compute import server_operations, server_rows, servers
 from baremetal_sched.compute.api import server_requests, server_view
 from baremetal_sched.compute.api.call import PREFIX, ComputeCall

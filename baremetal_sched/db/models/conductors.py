@@ -34,7 +34,7 @@ class Conductor(Base):
 
 
 class ConductorHardwareType(Base):
-    """Facts about a hardware type that the conductor serves: see ``baremetal.driver_facts``.
+    """Facts about a hardware type that the conductor serves: see ``baremetal.conductors.driver_facts``.
 
     ``offers``: the interfaces that nodes may have. ``facts``: driver properties, steps, vendor methods, RAID.
     """

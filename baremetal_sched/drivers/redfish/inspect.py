@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from baremetal_sched.baremetal.hooks import registry
+from baremetal_sched.baremetal.inspection.hooks import registry
 from baremetal_sched.baremetal.machine import Finding, Machine
 from baremetal_sched.drivers.interfaces.inspect import InspectInterface
 from baremetal_sched.drivers.redfish import hardware_found

@@ -5,9 +5,9 @@ from typing import Any
 from flask import Response
 from sqlalchemy import Connection
 
-from baremetal_sched.baremetal import trait_names
 from baremetal_sched.baremetal.identifiers import is_trait
-from baremetal_sched.baremetal.node_list import NodeFilters
+from baremetal_sched.baremetal.nodes import trait_names
+from baremetal_sched.baremetal.nodes.node_list import NodeFilters
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.scheduling import capacity

@@ -6,8 +6,8 @@ from urllib.parse import parse_qsl
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import allocations
-from baremetal_sched.baremetal.allocation_choice import TraitEntry, Wanted
+from baremetal_sched.baremetal.allocations import allocations
+from baremetal_sched.baremetal.allocations.allocation_choice import TraitEntry, Wanted
 from baremetal_sched.baremetal.matching.question import Asker
 from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility

@@ -3,8 +3,8 @@
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.explanation import Finding, explain
-from baremetal_sched.baremetal.ownership import live_members
+from baremetal_sched.baremetal.conductors.ownership import live_members
+from baremetal_sched.baremetal.matching.explanation import Finding, explain
 from baremetal_sched.scheduling.api import visible_node
 from baremetal_sched.scheduling.api.policies import NODE_AVAILABILITY, SHOW_WORKERS
 from baremetal_sched.web.call import Call

@@ -3,7 +3,7 @@
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.explanation import explain
+from baremetal_sched.baremetal.matching.explanation import explain
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.scheduling.api import explained_requests, visible_node

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import nodes
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.web.call import Call

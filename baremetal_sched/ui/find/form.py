@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 
 from os_resource_classes import STANDARDS
 
-from baremetal_sched.baremetal import trait_names
 from baremetal_sched.baremetal.identifiers import is_trait
-from baremetal_sched.baremetal.projection import resource_class_of
+from baremetal_sched.baremetal.nodes import trait_names
+from baremetal_sched.baremetal.provider.projection import resource_class_of
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.ui.find.query_text import pairs_of

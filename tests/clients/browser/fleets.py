@@ -6,7 +6,9 @@ from pathlib import Path
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import conductors, history, nodes
+from baremetal_sched.baremetal import history
+from baremetal_sched.baremetal.conductors import conductors
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Base, Conductor, Inventory, Node, NodeTrait, ProviderTrait, ResourceProvider
 from baremetal_sched.db.transaction import Database

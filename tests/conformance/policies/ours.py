@@ -9,7 +9,8 @@ from sqlalchemy import insert, update
 from sqlalchemy.orm import Session
 from webtest import TestResponse
 
-from baremetal_sched.baremetal import inventory, nodes
+from baremetal_sched.baremetal.inspection import inventory
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.clock import epoch, utcnow
 from baremetal_sched.db.models import BiosSetting, Conductor, FirmwareComponent, NodeHistory
 from tests.conformance.policies import world

@@ -5,9 +5,10 @@ from typing import Any
 
 from sqlalchemy import select
 
-from baremetal_sched.baremetal import nodes, provision
+from baremetal_sched.baremetal.conductors.ownership import live_members
 from baremetal_sched.baremetal.machine import Machine
-from baremetal_sched.baremetal.ownership import live_members
+from baremetal_sched.baremetal.nodes import nodes
+from baremetal_sched.baremetal.provisioning import provision
 from baremetal_sched.db.models import NodeHistory
 from baremetal_sched.drivers.fake.vendor import FakeVendor
 from tests.service import Service

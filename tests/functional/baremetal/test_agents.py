@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal import nodes
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.drivers.fake.power import FakePower
 from baremetal_sched.errors import InvalidValue
 from tests.service import Service, fault

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.audit import audit
 from baremetal_sched.baremetal.matching.sentences import FALLBACK
+from baremetal_sched.baremetal.provider.audit import audit
 from tests.service import Service, fault
 
 A = "/allocations"

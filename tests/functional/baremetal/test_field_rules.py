@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.node_fields import FIELDS
+from baremetal_sched.baremetal.nodes.node_fields import FIELDS
 from tests.functional.baremetal.test_access import MANAGERS, MEMBERS, as_project
 from tests.service import Service, fault
 

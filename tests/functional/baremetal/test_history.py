@@ -6,7 +6,8 @@ from datetime import timedelta
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import history, nodes
+from baremetal_sched.baremetal import history
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db import requester
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import NodeHistory

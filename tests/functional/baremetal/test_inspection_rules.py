@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal import inspection
-from baremetal_sched.baremetal.rules import built_in
+from baremetal_sched.baremetal.inspection import inspection
+from baremetal_sched.baremetal.inspection.rules import built_in
 from baremetal_sched.cli.conductor import check_registration
 from baremetal_sched.conductor import api_calls
 from baremetal_sched.errors import InvalidValue

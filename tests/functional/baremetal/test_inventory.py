@@ -2,7 +2,8 @@
 
 import pytest
 
-from baremetal_sched.baremetal import inventory, nodes
+from baremetal_sched.baremetal.inspection import inventory
+from baremetal_sched.baremetal.nodes import nodes
 from tests.service import Service, fault
 
 

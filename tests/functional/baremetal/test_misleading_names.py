@@ -4,7 +4,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from baremetal_sched.baremetal import resource_class_names
+from baremetal_sched.baremetal.provider import resource_class_names
 from tests.service import Service, fault
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.node_fields import FIELDS
+from baremetal_sched.baremetal.nodes.node_fields import FIELDS
 from tests.service import Service, fault
 
 UUID = "aaaaaaaa-0000-4000-8000-000000000001"

@@ -6,8 +6,11 @@ import pytest
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import bios, firmware, history, inventory, nodes, states
+from baremetal_sched.baremetal import history, states
+from baremetal_sched.baremetal.hardware import bios, firmware
+from baremetal_sched.baremetal.inspection import inventory
 from baremetal_sched.baremetal.machine import Flashed
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.models import Base
 from tests.service import Service, fault
 

@@ -6,7 +6,10 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from baremetal_sched.baremetal import bios, history, inventory, nodes
+from baremetal_sched.baremetal import history
+from baremetal_sched.baremetal.hardware import bios
+from baremetal_sched.baremetal.inspection import inventory
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.models import Node
 from baremetal_sched.drivers.fake.vendor import FakeVendor
 from tests.service import Service, fault

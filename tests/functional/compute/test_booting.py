@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from baremetal_sched.baremetal import nodes
-from baremetal_sched.baremetal.audit import audit
 from baremetal_sched.baremetal.machine import Effect, Machine
+from baremetal_sched.baremetal.nodes import nodes
+from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.db.models import Node
 from baremetal_sched.drivers.fake.deploy import FakeDeploy
 from baremetal_sched.errors import InvalidValue

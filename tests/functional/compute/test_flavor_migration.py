@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import states
-from baremetal_sched.baremetal.audit import audit
+from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.conductor.flavor_migration import migrate_own
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.db.clock import utcnow

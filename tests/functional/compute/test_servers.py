@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.audit import audit
+from baremetal_sched.baremetal.provider.audit import audit
 from tests.functional.compute.world import ZEROS
 from tests.service import Service
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from baremetal_sched.baremetal.audit import audit
 from baremetal_sched.baremetal.machine import Effect, Machine
+from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.conductor import servers as conductor_servers
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.drivers.fake.deploy import FakeDeploy

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.ownership import live_members
+from baremetal_sched.baremetal.conductors.ownership import live_members
 from baremetal_sched.compute import server_history, servers
 from baremetal_sched.compute.booting import Context
 from baremetal_sched.compute.server_history import Requester

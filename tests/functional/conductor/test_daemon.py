@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from baremetal_sched.baremetal import conductors
+from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.conductor.daemon import Conductor
 from tests.processes import wait_until
 from tests.service import Service

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select, update
 
-from baremetal_sched.baremetal import driver_calls, driver_replies
+from baremetal_sched.baremetal.conductors import driver_calls, driver_replies
 from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.conductor import answering, driver_methods, orphans
 from baremetal_sched.conductor.answering import Answering

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import work
+from baremetal_sched.baremetal.conductors import work
 from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine
 from baremetal_sched.conductor import job, noted_calls, workers
 from baremetal_sched.db.models import NodeWork

@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import conductors
-from baremetal_sched.baremetal.conductors import LastHeartbeat
+from baremetal_sched.baremetal.conductors import conductors
+from baremetal_sched.baremetal.conductors.conductors import LastHeartbeat
 from baremetal_sched.conductor import host_name
 from baremetal_sched.conductor.daemon import Conductor
 from baremetal_sched.conductor.host import Host

@@ -10,8 +10,10 @@ import pytest
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import history, nodes, work
+from baremetal_sched.baremetal import history
+from baremetal_sched.baremetal.conductors import work
 from baremetal_sched.baremetal.machine import NOTHING
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.conductor import job, orphans
 from baremetal_sched.conductor import work as conductor_work
 from baremetal_sched.conductor.chores import CHORES

@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import pytest
 
-from baremetal_sched.baremetal import nodes
 from baremetal_sched.baremetal.machine import Machine
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.states import POWER_TARGETS
 from baremetal_sched.conductor.chores import CHORES
 from baremetal_sched.conductor.host import Host

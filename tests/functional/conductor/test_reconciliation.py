@@ -7,7 +7,7 @@ from sqlalchemy import delete, insert, select, update
 from sqlalchemy.orm import Session
 from structlog.testing import CapturingLogger
 
-from baremetal_sched.baremetal.audit import audit
+from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.conductor import providers
 from baremetal_sched.conductor.chores import CHORES
 from baremetal_sched.db.clock import utcnow

@@ -8,7 +8,9 @@ import pytest
 from sqlalchemy import select, true
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import conductors, nodes, releasing, work
+from baremetal_sched.baremetal.conductors import conductors, work
+from baremetal_sched.baremetal.nodes import nodes
+from baremetal_sched.baremetal.provisioning import releasing
 from baremetal_sched.conductor import job, local_state, orphans, waiting
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.db.models import Node, NodeWork

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from baremetal_sched.baremetal.audit import audit
+from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.db.transaction import Database
 from tests.functional.fuzz.worlds import Call
 from tests.reference import ROUTES

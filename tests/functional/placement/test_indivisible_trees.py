@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from baremetal_sched.baremetal.audit import audit
+from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.db.models import Inventory, ResourceProvider
 from baremetal_sched.placement import stock
 from baremetal_sched.placement.indivisible import Trees

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.audit import audit
+from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Inventory, ResourceClass, ResourceProvider
 from tests.service import Service

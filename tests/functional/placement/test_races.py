@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.baremetal.audit import audit
+from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.errors import TooManyConflicts
 from baremetal_sched.placement import allocations, inventories, projected, reshaper, single_claim, traits
 from tests.service import Service

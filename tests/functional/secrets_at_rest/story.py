@@ -7,7 +7,9 @@ import pytest
 from cryptography.fernet import Fernet
 from sqlalchemy import String, select, type_coerce
 
-from baremetal_sched.baremetal import bios, inventory, nodes
+from baremetal_sched.baremetal.hardware import bios
+from baremetal_sched.baremetal.inspection import inventory
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.models import Base, Node, NodeWork
 from baremetal_sched.drivers.fake.vendor import FakeVendor
 from tests.service import Service

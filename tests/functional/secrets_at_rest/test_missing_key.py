@@ -9,7 +9,8 @@ import pytest
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import nodes, work
+from baremetal_sched.baremetal.conductors import work
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.conductor.chores import CHORES
 from baremetal_sched.db.keyring import generate_key
 from baremetal_sched.db.models import Node, NodeWork

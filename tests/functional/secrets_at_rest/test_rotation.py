@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from baremetal_sched.baremetal import bios, nodes
+from baremetal_sched.baremetal.hardware import bios
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db import resealing, sealing
 from baremetal_sched.db.models import NodeWork
 from tests.functional.secrets_at_rest.story import (

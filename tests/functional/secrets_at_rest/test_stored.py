@@ -11,7 +11,8 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import bios, nodes
+from baremetal_sched.baremetal.hardware import bios
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.conductor import key_check
 from baremetal_sched.db import sealing
 from baremetal_sched.db.models import DriverCall, Node

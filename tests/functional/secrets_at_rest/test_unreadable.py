@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from sqlalchemy import String, select, type_coerce, update
 
-from baremetal_sched.baremetal import nodes, outcomes, work
+from baremetal_sched.baremetal.conductors import work
+from baremetal_sched.baremetal.nodes import nodes
+from baremetal_sched.baremetal.provisioning import outcomes
 from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.drivers.fake.power import FakePower
 from baremetal_sched.errors import SecretsUnreadable

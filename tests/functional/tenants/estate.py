@@ -5,7 +5,8 @@ from typing import Any
 
 from sqlalchemy import insert
 
-from baremetal_sched.baremetal import inventory, nodes
+from baremetal_sched.baremetal.inspection import inventory
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import NodeHistory
 from tests.functional.tenants.people import OPERATOR, SYSTEM, headers

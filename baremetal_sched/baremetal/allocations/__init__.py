@@ -1,0 +1,4 @@
+"""Allocations: a request for a node, the choice among those that meet it, and the claim in placement.
+
+May import ``matching``, ``nodes`` and the rooms below.
+"""

@@ -1,0 +1,248 @@
+"""Which node an allocation gets: its conditions and the search."""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, func, not_, or_, select
+from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
+
+from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.matching import wording
+from baremetal_sched.baremetal.matching.masks import Condition
+from baremetal_sched.baremetal.matching.question import (
+    CLASS,
+    Check,
+    Names,
+    Question,
+    Scope,
+    availability_checks,
+    claim_check,
+    conductor_check,
+    lock_check,
+    nodes_source,
+)
+from baremetal_sched.baremetal.nodes.trait_conditions import has_all, has_any
+from baremetal_sched.baremetal.provider import projection
+from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
+from baremetal_sched.db.models import Node, ResourceProvider
+from baremetal_sched.db.types import Query
+from baremetal_sched.errors.baremetal import SuitableNodesLocked
+from baremetal_sched.placement import names
+from baremetal_sched.placement.candidates.sql.conditions import FEW, by_index, unjoined
+from baremetal_sched.placement.tables import INVENTORIES
+
+_FORBIDDEN = "!"
+_ANY_OF = "in:"
+
+#: How many suitable nodes are read at a time; one of them is then taken.
+_BATCH = 20
+
+
+@dataclass(frozen=True)
+class TraitEntry:
+    """An entry of an allocation's traits: ``A`` (required), ``!A`` (forbidden) or ``in:A,B`` (at least one is
+    required)."""
+
+    text: str
+
+    @property
+    def forbidden(self) -> bool:
+        """Return whether the trait is forbidden."""
+        return self.text.startswith(_FORBIDDEN)
+
+    @property
+    def names(self) -> list[str]:
+        """Return the traits that the entry names, whatever its kind."""
+        if self.text.startswith(_ANY_OF):
+            return [name.strip() for name in self.text.removeprefix(_ANY_OF).split(",")]
+        return [self.text.removeprefix(_FORBIDDEN)]
+
+    def condition(self) -> ColumnElement[bool]:
+        """Return the entry as a condition on Node."""
+        found = has_any(self.names)
+        return not_(found) if self.forbidden else found
+
+    def described(self) -> Condition:
+        """Return the entry as a condition that can be explained."""
+        if self.forbidden:
+            return wording.of_forbidden(self.names[0])
+        return wording.of_traits(frozenset(self.names))
+
+    def granted(self, traits: Sequence[str]) -> list[str]:
+        """Return the node's ``traits`` that satisfy the entry: none if it forbids, one if any of several is enough."""
+        return [] if self.forbidden else [name for name in self.names if name in traits][:1]
+
+    def fits(self, traits: Sequence[str]) -> bool:
+        """Return whether a node with ``traits`` satisfies the entry."""
+        return any(name in traits for name in self.names) is not self.forbidden
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The requirements of an allocation. ``candidates`` are UUIDs of nodes, empty for all. Only ``eligible`` nodes are
+    considered and mentioned."""
+
+    resource_class: str
+    traits: Sequence[TraitEntry] = ()
+    candidates: Sequence[str] = ()
+    owner: str | None = None
+    name: str | None = None
+    eligible: Visibility = EVERYTHING
+
+
+def question(wanted: Wanted, membership: Membership | None = None) -> Question:
+    """Return the question which nodes an allocation can get. It counts locks, but not conductors (``membership``)."""
+    served = [] if membership is None else [conductor_check(membership, counts=False)]
+    traits = {name for entry in wanted.traits for name in entry.names}
+    return Question(
+        [
+            *_asked(wanted),
+            *_traits(wanted),
+            *availability_checks(),
+            claim_check(),
+            lock_check(counts=True),
+            *served,
+        ],
+        nodes_source(),
+        tuple(wanted.eligible.conditions()),
+        Names([wanted.resource_class], sorted(traits), of_nodes=True),
+        scope=_scope(wanted.resource_class),
+    )
+
+
+def _scope(resource_class: str) -> Scope:
+    of_class = Node.resource_class == resource_class
+    return Scope(
+        (f"{CLASS}{resource_class}",), of_class, Node.id, select(func.count()).where(of_class).select_from(Node)
+    )
+
+
+def choose(session: Session, wanted: Wanted) -> Node | None:
+    """Return a free node that fits, preferably the one with the allocation's name, with its row and its inventory
+    locked; None if no node fits.
+
+    Raises StaleDataError if all nodes that fit are being changed by other transactions, SuitableNodesLocked if
+    conductors are working on them.
+    """
+    class_name = projection.resource_class_of(wanted.resource_class)
+    class_id = names.ids_of_classes(session, [class_name]).get(class_name)
+    if class_id is None:
+        return None
+    fitting = _fitting(class_id, wanted)
+    unlocked = fitting.where(lock_check(counts=True).holds)
+    for node_ids in _batches(session, unlocked, class_id, wanted):
+        node = _lock_one(session, unlocked, node_ids)
+        if node is not None:
+            return node
+    _require_none(session, fitting)
+    return None
+
+
+def _require_none(session: Session, fitting: Query) -> None:
+    """Raise like ``choose`` if nodes do fit, whether conductors have locked them or not."""
+    locked = Node.reservation.is_not(None)
+    rows = session.execute(fitting.with_only_columns(locked, func.count()).group_by(locked)).all()
+    found = {bool(is_locked): count for is_locked, count in rows}
+    if found.get(False):
+        raise StaleDataError("the nodes that fit are being changed by others")
+    if found:
+        raise SuitableNodesLocked(count=found[True])
+
+
+def _fitting(class_id: int, wanted: Wanted) -> Query:
+    """SELECT n.id, i.provider_id FROM inventories i JOIN resource_providers p … JOIN nodes n ON n.uuid = p.uuid WHERE
+    i.resource_class_id = :class AND i.free = 1 AND …
+
+    The index over free capacity yields the free nodes one by one (the inventory of a node has a total of 1).
+    """
+    traits = [each.holds for each in _traits(wanted)] if len(wanted.traits) <= FEW else _traits_together(wanted)
+    others = [each.holds for each in (*_asked(wanted), *availability_checks())]
+    return (
+        select(Node.id, INVENTORIES.c.provider_id)
+        .select_from(INVENTORIES)
+        .join(ResourceProvider, ResourceProvider.id == INVENTORIES.c.provider_id)
+        .join(Node, Node.uuid == ResourceProvider.uuid)
+        .where(INVENTORIES.c.resource_class_id == class_id, INVENTORIES.c.free == 1)
+        .where(*wanted.eligible.conditions(), *others, *traits)
+    )
+
+
+def _batches(session: Session, fitting: Query, class_id: int, wanted: Wanted) -> Iterator[list[int]]:
+    """Yield ids of nodes that fit, a few at a time: first the one with the allocation's name, then the candidates, or
+    all nodes from a random starting point and around the end. So machines wear evenly, and concurrent searches on
+    different servers of a cluster, which do not see each other's locks, rarely choose the same node."""
+    if wanted.name is not None:
+        yield list(session.scalars(fitting.where(Node.name == wanted.name)))
+    if wanted.candidates:
+        node_ids = list(session.scalars(fitting))
+        random.shuffle(node_ids)
+        yield node_ids
+        return
+    provider_id = INVENTORIES.c.provider_id
+    lowest, highest = session.execute(
+        select(func.min(provider_id), func.max(provider_id)).where(
+            INVENTORIES.c.resource_class_id == class_id, INVENTORIES.c.free == 1
+        )
+    ).one()
+    if lowest is None:
+        return
+    start = random.randint(lowest, highest)  # noqa: S311 - spreading, not a secret
+    for first, last in ((start, highest), (lowest, start - 1)):
+        while first <= last:
+            ordered = fitting.where(provider_id.between(first, last)).order_by(INVENTORIES.c.free, provider_id)
+            part = by_index(ordered, INVENTORIES).limit(_BATCH)
+            rows = session.execute(part).all()
+            yield [node_id for node_id, _ in rows]
+            first = rows[-1][1] + 1 if len(rows) == _BATCH else last + 1
+
+
+def _lock_one(session: Session, fitting: Query, node_ids: Sequence[int]) -> Node | None:
+    """SELECT n.* … WHERE n.id IN (…) AND <it still fits> LIMIT 1 FOR UPDATE OF n, i SKIP LOCKED
+
+    A node that another transaction is about to take is skipped. (SQLite has no row locks: there, a transaction that
+    writes is alone. On several servers of a cluster, the conditional update of the claim detects the conflict, and the
+    transaction is retried.)
+    """
+    if not node_ids:
+        return None
+    node: Node | None = session.scalars(
+        fitting.with_only_columns(Node)
+        .where(Node.id.in_(node_ids))
+        .limit(1)
+        .with_for_update(of=(Node, INVENTORIES), skip_locked=True)
+    ).first()
+    return node
+
+
+def _asked(wanted: Wanted) -> list[Check]:
+    """Yield the conditions other than traits."""
+    named = wanted.resource_class
+    asked = [Check(Condition(f"{CLASS}{named}", f"is of resource class {named}"), Node.resource_class == named)]
+    if wanted.candidates:
+        condition = Condition("candidate_nodes", "is one of the candidate nodes", failure=_NO_CANDIDATE)
+        asked.append(Check(condition, Node.uuid.in_(wanted.candidates)))
+    if wanted.owner is not None:
+        condition = Condition("owner", "has the owner that was asked for", failure=_NOT_OWNED)
+        asked.append(Check(condition, or_(Node.owner == wanted.owner, Node.lessee == wanted.owner)))
+    return asked
+
+
+_NO_CANDIDATE = ("is not one of the candidate nodes", "are not among the candidate nodes")
+_NOT_OWNED = ("belongs to another project or to no project", "belong to other projects or to no project")
+
+
+def _traits(wanted: Wanted) -> list[Check]:
+    return [Check(entry.described(), entry.condition()) for entry in wanted.traits]
+
+
+def _traits_together(wanted: Wanted) -> Iterator[ColumnElement[bool]]:
+    """The same as ``_traits`` for more than a few traits: one condition for all required traits, one for all forbidden
+    ones."""
+    required = [entry.names[0] for entry in wanted.traits if len(entry.names) == 1 and not entry.forbidden]
+    forbidden = [entry.names[0] for entry in wanted.traits if entry.forbidden]
+    yield from has_all(required)
+    if forbidden:
+        yield not_(has_any(forbidden))
+    yield from unjoined([entry.condition() for entry in wanted.traits if len(entry.names) > 1])

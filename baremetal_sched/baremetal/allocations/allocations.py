@@ -1,0 +1,244 @@
+"""Allocations: a request for a node, answered by a claim in placement whose consumer has the allocation's UUID.
+
+Choosing a node, claiming it and storing that on the node are one transaction: when an allocation becomes visible, it is
+active or has failed for good.
+"""
+
+import uuid as uuid_module
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
+
+from baremetal_sched.baremetal import states
+from baremetal_sched.baremetal.allocations import allocation_claim
+from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.identifiers import is_logical_name
+from baremetal_sched.baremetal.nodes import nodes
+from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_UPDATE
+from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models import Node, NodeAllocation
+from baremetal_sched.documents import patch
+from baremetal_sched.documents.fields import COMMON, Field, Fields, Kind
+from baremetal_sched.documents.identifiers import canonical_uuid
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.baremetal import (
+    AllocationAlreadyExists,
+    AllocationInUse,
+    AllocationNotFound,
+    AllocationOwned,
+    DuplicateAllocationName,
+    NoConductors,
+    NodeAllocationNotFound,
+    NodeNotFound,
+)
+from baremetal_sched.errors.placement import NoAllocations
+from baremetal_sched.placement import allocations as claims
+from baremetal_sched.settings import Settings
+
+FIELDS = Fields(
+    Field("uuid", post=True),
+    Field("name", post=True, patch=True),
+    Field("node_uuid", kind=Kind.COMPUTED),
+    Field("state"),
+    Field("resource_class", post=True),
+    Field("traits", kind=Kind.ARRAY, post=True),
+    Field("candidate_nodes", kind=Kind.ARRAY, post=True),
+    Field("owner", 60, post=True),
+    Field("extra", kind=Kind.JSON, post=True, patch=True, default={}),
+    Field("last_error"),
+    *COMMON,
+)
+
+
+def missing(ident: str) -> AllocationNotFound:
+    """Return the error that the allocation does not exist."""
+    return AllocationNotFound(allocation=ident)
+
+
+def find(session: Session, ident: str) -> NodeAllocation:
+    """Return the allocation with UUID or name ``ident``. Raises AllocationNotFound."""
+    canonical = canonical_uuid(ident)
+    column = NodeAllocation.uuid if canonical else NodeAllocation.name
+    allocation = session.scalars(select(NodeAllocation).where(column == (canonical or ident))).first()
+    if allocation is None:
+        raise missing(ident)
+    return allocation
+
+
+def of_node(session: Session, node: Node, ident: str) -> NodeAllocation:
+    """Return the node's allocation. Raises NodeAllocationNotFound, which names the node ``ident``."""
+    allocation = _of(session, node)
+    if allocation is None:
+        raise NodeAllocationNotFound(node=ident)
+    return allocation
+
+
+def _of(session: Session, node: Node) -> NodeAllocation | None:
+    return session.scalars(select(NodeAllocation).where(NodeAllocation.node_id == node.id)).first()
+
+
+def require_ownerless(session: Session, node: Node) -> None:
+    """Raise AllocationOwned if the node's allocation has an owner; it is not changed through the node then."""
+    allocation = _of(session, node)
+    if allocation is not None and allocation.owner is not None:
+        raise AllocationOwned(node=node.uuid, uuid=allocation.uuid, owner=allocation.owner)
+
+
+# -- creating ---------------------------------------------------------------------------------------------------------
+
+
+def create(
+    session: Session,
+    values: Mapping[str, Any],
+    *,
+    membership: Membership,
+    settings: Settings,
+    visible: Visibility = EVERYTHING,
+    eligible: Visibility = EVERYTHING,
+) -> NodeAllocation:
+    """Return a new allocation with ``values`` (fields of ``schemas.allocations.ALLOCATION_CREATE``): active, with a
+    node, or failed. With ``node`` it is an allocation for this node, which is active already.
+
+    ``visible``: the nodes that ``values`` may name. ``eligible``: the nodes that the allocation may get, and that the
+    message of a failure is about. Raises NoConductors; InvalidValue for invalid values; AllocationAlreadyExists,
+    DuplicateAllocationName, InstanceAssociated or ConsumerHoldsOthers for values that are taken; SuitableNodesLocked;
+    with ``node`` NodeLocked, NodeAssociated, NodeAllocated or BackfillRefused; and StaleDataError if it loses a race.
+    """
+    if values.get("name"):
+        check_name(values["name"], "create")
+    if not membership.members:
+        raise NoConductors
+    fields = {name: value for name, value in values.items() if value is not None}
+    if not fields.get("owner"):
+        fields.pop("owner", None)
+    node = _find_named(session, fields.pop("node", None), visible)
+    if node is not None:
+        fields.setdefault("uuid", node.instance_uuid or str(uuid_module.uuid4()))
+        fields.setdefault("resource_class", node.resource_class)
+    elif not fields.get("resource_class"):
+        raise InvalidValue(message="The resource_class field is mandatory when not backfilling")
+    fields.setdefault("uuid", str(uuid_module.uuid4()))
+    fields["candidate_nodes"] = uuids_of(session, fields.get("candidate_nodes", ()), visible)
+    _require_free(session, fields["uuid"], fields.get("name"))
+    allocation = NodeAllocation(state=allocation_claim.ALLOCATING, created_at=utcnow(), **fields)
+    if node is None:
+        node = allocation_claim.place(session, allocation, settings, eligible)
+    else:
+        allocation_claim.backfill(session, allocation, node, settings)
+    if node is not None:
+        allocation.conductor_affinity = membership.owner(node.uuid, node.conductor_group, node.driver)
+    session.add(allocation)
+    session.flush()
+    return allocation
+
+
+def _find_named(session: Session, ident: str | None, visible: Visibility) -> Node | None:
+    if not ident:
+        return None
+    try:
+        return nodes.find_for_change(session, ident, visible)
+    except NodeNotFound as error:
+        raise InvalidValue(message=str(error)) from None
+
+
+def uuids_of(session: Session, idents: Sequence[str], visible: Visibility) -> list[str]:
+    """Return the UUIDs of the visible nodes that are named by UUID or name, in this order. Raises InvalidValue for
+    nodes that do not exist."""
+    canonical = {ident: canonical_uuid(ident) for ident in idents}
+    rows = session.execute(
+        select(Node.uuid, Node.name).where(
+            Node.uuid.in_([uuid for uuid in canonical.values() if uuid])
+            | Node.name.in_([ident for ident, uuid in canonical.items() if not uuid]),
+            *visible.conditions(),
+        )
+    ).all()
+    known = {uuid: uuid for uuid, _ in rows} | {name: uuid for uuid, name in rows if name is not None}
+    missing = [ident for ident in idents if (canonical[ident] or ident) not in known]
+    if missing:
+        raise InvalidValue(message=f"Nodes cannot be found: {', '.join(missing)}")
+    return list(dict.fromkeys(known[canonical[ident] or ident] for ident in idents))
+
+
+def _require_free(session: Session, uuid: str, name: str | None) -> None:
+    if session.scalar(select(NodeAllocation.id).where(NodeAllocation.uuid == uuid)) is not None:
+        raise AllocationAlreadyExists(uuid=uuid)
+    require_name_free(session, name)
+
+
+def require_name_free(session: Session, name: str | None) -> None:
+    """Raise DuplicateAllocationName if an allocation has ``name``."""
+    if name is not None and session.scalar(select(NodeAllocation.id).where(NodeAllocation.name == name)) is not None:
+        raise DuplicateAllocationName(name=name)
+
+
+def update(session: Session, ident: str, operations: patch.Patch) -> NodeAllocation:
+    """Apply a PATCH that touches only fields that may change. Raises AllocationNotFound, InvalidValue,
+    DuplicateAllocationName."""
+    allocation = find(session, ident)
+    before = FIELDS.values_of(allocation)
+    changed = FIELDS.changes(before, FIELDS.patched(before, operations, ALLOCATION_UPDATE))
+    if changed.get("name") is not None:
+        check_name(changed["name"], "update")
+        require_name_free(session, changed["name"])
+    for name, value in changed.items():
+        setattr(allocation, name, value)
+    if changed:
+        allocation.updated_at = utcnow()
+    return allocation
+
+
+def check_name(name: str, doing: str) -> None:
+    """Raise InvalidValue unless ``name`` is valid for an allocation; ``doing`` is "create" or "update"."""
+    if not is_logical_name(name):
+        raise InvalidValue(message=f"Cannot {doing} allocation with invalid name '{name}'")
+
+
+# -- deleting ---------------------------------------------------------------------------------------------------------
+
+
+def destroy(session: Session, ident: str) -> None:
+    """Remove an allocation, and free its node if it has one.
+
+    Raises AllocationNotFound; AllocationInUse if the node is active or in a transition (unless it is in maintenance);
+    NodeLocked if a conductor is working on it; StaleDataError if the node is deleted at the same time.
+    """
+    allocation = find(session, ident)
+    if allocation.node_id is None:
+        session.delete(allocation)
+        return
+    # The node's row is always locked first.
+    node = session.get(Node, allocation.node_id, with_for_update=True)
+    if node is None:
+        raise StaleDataError("the node was deleted meanwhile, and the allocation with it")
+    nodes.require_unlocked(node)
+    if not node.maintenance:
+        _require_idle(node, allocation)
+    release(session, node)
+    node.touch()
+
+
+def _require_idle(node: Node, allocation: NodeAllocation) -> None:
+    moving = node.target_provision_state is not None and node.provision_state not in states.UPDATE_ALLOWED
+    if moving or node.provision_state == states.ACTIVE:
+        raise AllocationInUse(uuid=allocation.uuid, node=node.uuid, state=node.provision_state)
+
+
+def release(session: Session, node: Node) -> None:
+    """Remove the node's allocation and instance (its row locked), and release the claim in placement.
+
+    Nothing happens to a node without an allocation. The caller projects the node; its instance_info stays.
+    """
+    allocation = _of(session, node)
+    if allocation is None:
+        return
+    # The claim may have been released through placement already.
+    with suppress(NoAllocations):
+        claims.release(session, allocation.uuid)
+    session.delete(allocation)
+    session.flush()
+    node.instance_uuid = node.allocation_uuid = None

@@ -1,0 +1,252 @@
+"""Driver calls: a request writes them to the database, a conductor makes them, and the reply is stored in the row.
+
+No driver is called in a request, nor in any transaction. A view that needs a driver raises Unanswered, and its
+transaction is rolled back. With no transaction open, the application then waits for the driver's reply. For a question
+(``answer``), the view is run again and finds the reply. For an order (``order``), which changes the machine, the
+response is made of the reply, so that the machine is told only once.
+"""
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from sqlalchemy import and_, delete, insert, or_, select, true, update
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.conductors import work
+from baremetal_sched.baremetal.conductors.driver_replies import Reply
+from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.db import requester
+from baremetal_sched.db.clock import epoch
+from baremetal_sched.db.models import DriverCall, Node
+from baremetal_sched.db.results import new_id, rows_changed
+from baremetal_sched.db.transaction import Reader
+from baremetal_sched.db.types import dump_json
+from baremetal_sched.errors.baremetal import NodeChanged, NodeLocked, NodeNotFound
+
+#: The key in ``session.info`` of the replies that drivers have sent for the request.
+_ANSWERS = "driver_answers"
+
+_NOTHING: Mapping[str, Any] = {}
+
+#: Makes the response of what the driver said.
+Then = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A call of ``method`` of the driver of a node, as the view saw it; the fields of the node are None for a call of a
+    hardware type. ``reserves``: the node is reserved during the call.
+
+    ``then``, for an order only, makes the response.
+    """
+
+    node_id: int | None
+    node_uuid: str | None
+    driver: str
+    revision: int | None
+    conductor: str
+    method: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    reserves: bool = False
+    then: Then | None = None
+
+    @property
+    def key(self) -> tuple[int | None, str, str]:
+        """Return what distinguishes this question from others."""
+        return self.node_id, self.method, dump_json(self.arguments)
+
+    @property
+    def subject(self) -> str:
+        """Whose driver it is, in words."""
+        return f"Driver {self.driver}" if self.node_uuid is None else f"Node {self.node_uuid}"
+
+
+class Unanswered(Exception):
+    """The transaction cannot go on until a driver has been called, by the code that runs the transaction."""
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+        super().__init__(f"{question.method} has not been called: {question.subject}")
+
+
+class Answers:
+    """The replies of drivers to one request."""
+
+    def __init__(self) -> None:
+        self._replies: dict[tuple[int | None, str, str], Reply] = {}
+
+    def attach(self, session: Session) -> None:
+        """Let ``answer`` find them in the session."""
+        session.info[_ANSWERS] = self
+
+    def keep(self, question: Question, reply: Reply) -> None:
+        """Note the answer to a question."""
+        self._replies[question.key] = reply
+
+    def find(self, question: Question) -> Reply | None:
+        """Return the reply, if any, unless the node has changed since. A node that was reserved cannot change."""
+        reply = self._replies.get(question.key)
+        if reply is None or not (question.reserves or reply.revision == question.revision):
+            return None
+        return reply
+
+
+def answer(
+    session: Session,
+    node: Node,
+    membership: Membership,
+    method: str,
+    arguments: Mapping[str, Any] = _NOTHING,
+    *,
+    reserves: bool = False,
+) -> Any:
+    """Return the result of ``method`` of the node's driver, which changes nothing, so it may be called more than once.
+
+    Raises Unanswered if it has not been called yet, or if the node has changed since; NoConductors, NoValidHost; and
+    the errors of the driver.
+    """
+    question = _question(node, membership, method, arguments, reserves=reserves)
+    answers: Answers | None = session.info.get(_ANSWERS)
+    reply = None if answers is None else answers.find(question)
+    if reply is None:
+        raise Unanswered(question)
+    return reply.get()
+
+
+def order(
+    node: Node,
+    membership: Membership,
+    method: str,
+    arguments: Mapping[str, Any],
+    then: Then,
+    *,
+    reserves: bool = True,
+) -> NoReturn:
+    """Have ``method`` of the node's driver called once; the response to the request is ``then(result)``.
+
+    Raises Unanswered, NoConductors, NoValidHost.
+    """
+    raise Unanswered(_question(node, membership, method, arguments, reserves=reserves, then=then))
+
+
+def order_of_type(
+    session: Session,
+    hardware_type: str,
+    membership: Membership,
+    method: str,
+    arguments: Mapping[str, Any],
+    then: Then | None,
+    seconds: float,
+) -> None:
+    """Have ``method`` of a hardware type called once, by any conductor that serves it, within ``seconds``.
+
+    ``then`` makes the response of the result, and Unanswered is raised; with None, no request waits for the result.
+    """
+    serving = [hosts for (_, served), hosts in membership.members.items() if served == hardware_type]
+    conductor = min(set().union(*serving))
+    question = Question(None, None, hardware_type, None, conductor, method, arguments, then=then)
+    if then is not None:
+        raise Unanswered(question)
+    write_down(session, question, str(uuid.uuid4()), seconds, idempotent=False)
+
+
+def _question(
+    node: Node,
+    membership: Membership,
+    method: str,
+    arguments: Mapping[str, Any],
+    *,
+    reserves: bool,
+    then: Then | None = None,
+) -> Question:
+    owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
+    return Question(node.id, node.uuid, node.driver, node.revision, owner, method, arguments, reserves, then)
+
+
+def write_down(
+    session: Session, question: Question, token: str, seconds: float, *, idempotent: bool | None = None
+) -> int:
+    """Request the call from the conductor, which must begin it within ``seconds``; return its id.
+
+    ``idempotent``: it may be made twice; by default, unless it is an order. ``token`` is a new UUID, by which the call
+    is found if the answer to the commit is lost. Raises NodeNotFound; if the node is to be reserved, NodeLocked, and
+    NodeChanged if it has changed since the view saw it.
+    """
+    work_id = None
+    if question.reserves:
+        node = session.get(Node, question.node_id, with_for_update=True)
+        if node is None:
+            raise NodeNotFound(node=question.node_uuid)
+        if node.reservation is not None:
+            raise NodeLocked(node=node.uuid, host=node.reservation)
+        if node.revision != question.revision:
+            raise NodeChanged(node=node.uuid)
+        work_id = work.request(session, node, question.conductor, work.CALL, {})
+    elif question.node_id is not None and session.get(Node, question.node_id) is None:
+        raise NodeNotFound(node=question.node_uuid)
+    result = session.execute(
+        insert(DriverCall).values(
+            token=token,
+            node_id=question.node_id,
+            hardware_type=question.driver,
+            conductor=question.conductor,
+            method=question.method,
+            arguments=dict(question.arguments),
+            idempotent=question.then is None if idempotent is None else idempotent,
+            work_id=work_id,
+            requested_at=epoch(),
+            deadline=epoch() + seconds,
+            **requester.of(session).known(),
+        )
+    )
+    if work_id is None:
+        work.tell(session, question.conductor)
+    return new_id(result)
+
+
+def find(reader: Reader, token: str) -> int | None:
+    """Return the id of the call with this token, or None if it was not written."""
+    found: int | None = reader.scalar(select(DriverCall.id).where(DriverCall.token == token))
+    return found
+
+
+def withdraw(session: Session, call_id: int) -> bool:
+    """Withdraw a call, and free its node. Returns False, and changes nothing, if a conductor may have begun it."""
+    call = session.get(DriverCall, call_id, with_for_update=True)
+    if call is None or call.claimed_by is not None:
+        return False
+    if call.work_id is not None:
+        work.finish(session, call.work_id, call.conductor)
+    session.execute(delete(DriverCall).where(DriverCall.id == call_id))
+    return True
+
+
+def find_replies(reader: Reader, call_ids: list[int]) -> dict[int, Any]:
+    """Return the replies (documents of ``driver_replies``) by the ids of the calls; None for a call without a reply
+    yet.
+
+    A call that is not among them has been deleted with its node.
+    """
+    rows = reader.execute(select(DriverCall.id, DriverCall.reply).where(DriverCall.id.in_(call_ids)))
+    return {call_id: reply for call_id, reply in rows}
+
+
+def forget(session: Session, call_ids: list[int]) -> None:
+    """Delete calls that no request waits for any more."""
+    session.execute(delete(DriverCall).where(DriverCall.id.in_(call_ids)))
+
+
+def reply(session: Session, call_id: int, process: str, document: Mapping[str, Any]) -> bool:
+    """Store the result of a call that ``process`` has claimed, or that only asks something.
+
+    Returns False if no request waits for it any more.
+    """
+    asks = and_(DriverCall.idempotent == true(), DriverCall.work_id.is_(None))
+    result = session.execute(
+        update(DriverCall)
+        .where(DriverCall.id == call_id, DriverCall.reply.is_(None), or_(asks, DriverCall.claimed_by == process))
+        .values(reply=dict(document), claimed_by=process)
+    )
+    return bool(rows_changed(result))

@@ -1,0 +1,190 @@
+"""How a process has drivers called for its requests: it writes the calls, and one thread polls for all replies."""
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol
+
+import structlog
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.conductors import driver_calls, driver_replies
+from baremetal_sched.baremetal.conductors.driver_calls import Question
+from baremetal_sched.baremetal.conductors.driver_replies import Reply
+from baremetal_sched.db import requester as requesters
+from baremetal_sched.db.requester import Requester
+from baremetal_sched.db.sealing import Unreadable
+from baremetal_sched.db.transaction import Database
+from baremetal_sched.errors import CommitUnknown, DatabaseAway, UnavailableError
+from baremetal_sched.errors.baremetal import DriverTimeout, NodeNotFound, NotBegun
+from baremetal_sched.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+#: Seconds between two polls: short at first, later a fraction of the age of the youngest call.
+_SOON, _LATE, _PART = 0.004, 0.1, 0.1
+
+#: Seconds before the deadline of a request that are reserved for the answer; at most a quarter of the time left.
+_RESERVE = 1.0
+
+
+class Waits(Protocol):
+    """How requests wait in this process: see ``web.slots``."""
+
+    def reserve(self) -> None:
+        """Make sure that the request may wait."""
+
+    def waiting(self) -> AbstractContextManager[None]:
+        """Within this the request waits."""
+
+
+class DriverClient:
+    """Makes driver calls for the requests of this process. Only the request's thread is held during a call.
+
+    ``on_call`` is called with the conductor of each call that has been written.
+    """
+
+    on_call: Callable[[str], object] | None = None
+
+    def __init__(self, database: Database, settings: Settings, waits: Waits) -> None:
+        self._database = database
+        self._timeout: float = settings.conductor.answer_timeout
+        self._waits = waits
+        self._replies = _Replies(database)
+
+    def call(self, question: Question, requester: Requester, deadline: float | None = None) -> Reply:
+        """Have the call made, and wait for the reply, at most until ``deadline`` (by ``time.monotonic``).
+
+        Raises TooManyWaiting if no more requests may wait, NotBegun if no conductor began the call in time,
+        DriverTimeout if one did and has not replied, and what ``driver_calls.write_down`` raises.
+        """
+        now = time.monotonic()
+        until = now + self._timeout
+        if deadline is not None:
+            until = min(until, deadline - min(_RESERVE, (deadline - now) / 4))
+        self._waits.reserve()
+        call_id = self._write_down(question, requester, until)
+        if self.on_call is not None:
+            self.on_call(question.conductor)
+        with self._replies.expected(call_id) as expected, self._waits.waiting():
+            expected.event.wait(max(0.0, until - time.monotonic()))
+        if expected.is_gone:
+            raise NodeNotFound(node=question.node_uuid)
+        if isinstance(expected.document, Unreadable) and (question.reserves or question.then is not None):
+            raise self._timed_out(question)  # the call was made, but its result is unknown
+        if expected.document is not None:
+            return driver_replies.read(expected.document)
+        raise self._given_up(question, call_id)
+
+    def close(self) -> None:
+        """Wait until the polling thread has no replies to wait for."""
+        self._replies.close()
+
+    def _write_down(self, question: Question, requester: Requester, until: float) -> int:
+        token = str(uuid.uuid4())
+
+        def write_down(session: Session) -> int:
+            requesters.attach(session, requester)
+            return driver_calls.write_down(session, question, token, max(0.0, until - time.monotonic()))
+
+        try:
+            return self._database.write(write_down, deadline=until)
+        except CommitUnknown as error:
+            try:
+                found = self._database.read(lambda session: driver_calls.find(session, token))
+            except UnavailableError:
+                raise self._timed_out(question) from error
+            if found is None:
+                raise  # it was not written, so nothing is done
+            return found
+
+    def _given_up(self, question: Question, call_id: int) -> Exception:
+        try:
+            withdrawn = self._database.write(lambda session: driver_calls.withdraw(session, call_id))
+        except UnavailableError as error:
+            log.warning("a call could not be withdrawn", subject=question.subject, reason=str(error))
+            if question.then is None and not question.reserves:
+                return error  # it only asked something, so nothing has been done
+            withdrawn = False
+        return NotBegun(conductor=question.conductor) if withdrawn else self._timed_out(question)
+
+    def _timed_out(self, question: Question) -> Exception:
+        return DriverTimeout(subject=question.subject, seconds=f"{self._timeout:g}", method=question.method)
+
+
+class _Expected:
+    """A reply that a request waits for."""
+
+    def __init__(self) -> None:
+        self.since = time.monotonic()
+        self.event = threading.Event()
+        self.document: Any = None
+        self.is_gone = False
+
+
+class _Replies:
+    """The replies that requests of this process wait for. Its thread runs while there are any."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._expected: dict[int, _Expected] = {}
+        self._thread: threading.Thread | None = None
+        self._more = threading.Event()
+
+    @contextmanager
+    def expected(self, call_id: int) -> Iterator[_Expected]:
+        """Look for the reply to a call, within this."""
+        expected = _Expected()
+        with self._lock:
+            self._expected[call_id] = expected
+            if self._thread is None:  # begun here, since a server forks after the application is made
+                self._thread = threading.Thread(target=self._look, name="driver-replies", daemon=True)
+                self._thread.start()
+        self._more.set()
+        try:
+            yield expected
+        finally:
+            with self._lock:
+                self._expected.pop(call_id, None)
+
+    def close(self) -> None:
+        """Wait for the thread, which ends when no request waits any more."""
+        with self._lock:
+            thread = self._thread
+        self._more.set()
+        if thread is not None:
+            thread.join()
+
+    def _look(self) -> None:
+        while True:
+            with self._lock:
+                expected = dict(self._expected)
+                if not expected:
+                    self._thread = None
+                    return
+            try:
+                self._deliver(expected)
+            except DatabaseAway as error:
+                log.info("cannot look for replies of drivers", reason=str(error))
+            except Exception:
+                log.exception("cannot look for replies of drivers")
+            youngest = min(time.monotonic() - each.since for each in expected.values())
+            self._more.wait(min(_LATE, max(_SOON, youngest * _PART)))
+            self._more.clear()
+
+    def _deliver(self, expected: dict[int, _Expected]) -> None:
+        found = self._database.read(lambda session: driver_calls.find_replies(session, list(expected)))
+        done = []
+        for call_id, each in expected.items():
+            each.document, each.is_gone = found.get(call_id), call_id not in found
+            if each.document is not None or each.is_gone:
+                done.append(call_id)
+                each.event.set()
+        if done:
+            self._database.write(lambda session: driver_calls.forget(session, done))
+            with self._lock:
+                for call_id in done:
+                    self._expected.pop(call_id, None)

@@ -1,0 +1,152 @@
+"""What conductors say about the hardware types that they serve, so that the API needs no driver to answer."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.conductors.ownership import Membership, alive
+from baremetal_sched.db.models import Conductor, ConductorHardwareType, ConductorInterface, Node
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.baremetal import NoConductors
+
+
+@dataclass(frozen=True)
+class Offer:
+    """The interfaces of one type that a node of some hardware type may have.
+
+    ``supported``: interfaces that suit the hardware type, the default first. ``enabled``: all that the conductors have.
+    """
+
+    default: str
+    supported: tuple[str, ...]
+    enabled: tuple[str, ...]
+
+    def check(self, hardware_type: str, interface_type: str, name: str) -> None:
+        """Raise InvalidValue if a node of ``hardware_type`` cannot have the interface ``name`` of this type."""
+        if name not in self.enabled:
+            raise InvalidValue(
+                message=f"Could not find the {interface_type} interface '{name}'. "
+                f"Valid interfaces are {list(self.enabled)}."
+            )
+        if name not in self.supported:
+            raise InvalidValue(
+                message=f"{interface_type} interface implementation '{name}' is not supported by hardware type "
+                f"{hardware_type}; it supports {list(self.supported)}."
+            )
+
+
+@dataclass(frozen=True)
+class ServedType:
+    """A hardware type as a conductor registers it: the interfaces that lists of drivers show, the default first; what
+    nodes may have; and the facts about the type itself and its interfaces, which are JSON."""
+
+    name: str
+    listed: Mapping[str, tuple[str, ...]]
+    offers: Mapping[str, Offer]
+    facts: Mapping[str, Any]
+
+    def offers_document(self) -> dict[str, Any]:
+        """``offers`` as they are kept."""
+        return {interface_type: asdict(offer) for interface_type, offer in self.offers.items()}
+
+
+class DriverFacts(NamedTuple):
+    """What one conductor says about a hardware type."""
+
+    offers: Mapping[str, Offer]
+    facts: Mapping[str, Any]
+
+    def logical_disk_properties(self) -> dict[str, str]:
+        """What can be said about a logical disk, with a description each, by the first RAID interface that has any."""
+        known = self.facts["interfaces"]["raid"]
+        found = (known[name]["logical_disk_properties"] for name in self.offers["raid"].supported)
+        return next(filter(None, found), {})
+
+
+def offers(session: Session, hardware_type: str, group: str, membership: Membership) -> dict[str, Offer]:
+    """By interface type, what a node of this hardware type and conductor group may have.
+
+    Conductors of a group may differ for a while: one of them has to have what a node asks for, and the default is that
+    of the first by name. Raises NoConductors or NoValidHost if none serves the type.
+    """
+    hosts = membership.hosts(group, hardware_type)
+    # SELECT t.offers FROM conductor_hardware_types t JOIN conductors c ON c.id = t.conductor_id
+    # WHERE t.hardware_type = … AND c.hostname IN (…) ORDER BY c.hostname
+    rows = session.scalars(
+        select(ConductorHardwareType.offers)
+        .join(Conductor, Conductor.id == ConductorHardwareType.conductor_id)
+        .where(ConductorHardwareType.hardware_type == hardware_type, Conductor.hostname.in_(hosts))
+        .order_by(Conductor.hostname)
+    ).all()
+    found = [_offers(document) for document in rows] or [_offers_of_older_releases(session, hardware_type, hosts)]
+    return {interface_type: _merged([each[interface_type] for each in found]) for interface_type in found[0]}
+
+
+def interface_facts(session: Session, node: Node, interface_type: str, membership: Membership) -> Mapping[str, Any]:
+    """What is known of the node's interface of this type; nothing, if no conductor of its group has it.
+
+    Raises NoConductors or NoValidHost if none serves the node.
+    """
+    name = getattr(node, f"{interface_type}_interface")
+    rows = session.scalars(
+        select(ConductorHardwareType.facts)
+        .join(Conductor, Conductor.id == ConductorHardwareType.conductor_id)
+        .where(
+            ConductorHardwareType.hardware_type == node.driver,
+            Conductor.hostname.in_(membership.hosts(node.conductor_group, node.driver)),
+        )
+        .order_by(Conductor.hostname)
+    )
+    for facts in rows:
+        if name in facts["interfaces"][interface_type]:
+            found: Mapping[str, Any] = facts["interfaces"][interface_type][name]
+            return found
+    return {}
+
+
+def find(session: Session, hardware_type: str, timeout: float) -> DriverFacts | None:
+    """What the first live conductor that serves the hardware type says about it; None if no conductor says anything."""
+    row = session.execute(
+        select(ConductorHardwareType.offers, ConductorHardwareType.facts)
+        .join(Conductor, Conductor.id == ConductorHardwareType.conductor_id)
+        .where(ConductorHardwareType.hardware_type == hardware_type, alive(timeout))
+        .order_by(Conductor.hostname)
+        .limit(1)
+    ).first()
+    return None if row is None else DriverFacts(_offers(row[0]), row[1])
+
+
+def _offers(document: Mapping[str, Any]) -> dict[str, Offer]:
+    return {
+        interface_type: Offer(offer["default"], tuple(offer["supported"]), tuple(offer["enabled"]))
+        for interface_type, offer in document.items()
+    }
+
+
+def _merged(found: list[Offer]) -> Offer:
+    if len(found) == 1:
+        return found[0]
+    return Offer(
+        found[0].default,
+        tuple(dict.fromkeys(name for offer in found for name in offer.supported)),
+        tuple(sorted({name for offer in found for name in offer.enabled})),
+    )
+
+
+def _offers_of_older_releases(session: Session, hardware_type: str, hosts: Iterable[str]) -> dict[str, Offer]:
+    """The same from conductors of a release that registered the names of interfaces and no more."""
+    rows = session.execute(
+        select(ConductorInterface.interface_type, ConductorInterface.interface_name, ConductorInterface.is_default)
+        .join(Conductor, Conductor.id == ConductorInterface.conductor_id)
+        .where(ConductorInterface.hardware_type == hardware_type, Conductor.hostname.in_(hosts))
+        .order_by(ConductorInterface.is_default.desc(), ConductorInterface.interface_name)
+    )
+    names: dict[str, dict[str, None]] = {}
+    for interface_type, name, _ in rows:
+        names.setdefault(interface_type, {})[name] = None
+    if not names:  # all conductors that served the type have just gone
+        raise NoConductors
+    return {kind: Offer(next(iter(known)), tuple(known), tuple(sorted(known))) for kind, known in names.items()}

@@ -1,0 +1,96 @@
+"""Power: requested here, done by the conductor that owns the node (``conductor.power``)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import agent_info, history, states
+from baremetal_sched.baremetal.conductors import driver_calls, work
+from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.machine import Effect
+from baremetal_sched.baremetal.nodes import nodes
+from baremetal_sched.db.models import Node
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.baremetal import InvalidPowerTarget, NodeNotFound, PowerRefused
+
+#: The kind of work that this is.
+KIND = "power"
+
+
+def request(session: Session, ident: str, target: str, timeout: int | None, membership: Membership) -> Node:
+    """Ask the node's conductor to bring its power to ``target``: the node is reserved for it until that is done.
+
+    Raises Unanswered, InvalidPowerTarget, PowerRefused (power off is disabled for the node), InvalidValue (it is being
+    cleaned, or its driver cannot bring it there), NodeLocked, NoValidHost, NodeNotFound.
+    """
+    node = nodes.find_for_change(session, ident)
+    if target not in states.POWER_TARGETS:
+        raise InvalidPowerTarget(
+            target=target, node=node.uuid, state=node.power_state, known=", ".join(states.POWER_TARGETS)
+        )
+    if node.provision_state in (states.CLEANING, states.CLEANWAIT):
+        raise InvalidValue(
+            message=f'The requested action "{target}" can not be performed on node "{node.uuid}" '
+            f'while it is in state "{node.provision_state}".'
+        )
+    owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
+    nodes.require_unlocked(node)
+    driver_calls.answer(session, node, membership, "validate_power", {"target": target})
+    if node.disable_power_off and states.POWER_TARGETS[target] == states.POWER_OFF:
+        raise PowerRefused(target="power off")
+    begin(node, target)
+    work.request(session, node, owner, KIND, {"target": target, "timeout": timeout})
+    return node
+
+
+def find_relatives(session: Session, node_id: int, target: str) -> list[int]:
+    """Ids of the nodes whose power has to be at ``target`` before that of this node may be: the parent of one that is
+    switched on, the children of one that is switched off.
+
+    None, if ``target`` is anything else; nor where the child has a dedicated power supply. Raises NodeNotFound if the
+    parent is gone.
+    """
+    node = session.get_one(Node, node_id)
+    if target == states.POWER_ON and node.parent_node is not None and not _has_dedicated_supply(node.driver_info):
+        parent = session.scalar(select(Node.id).where(Node.uuid == node.parent_node))
+        if parent is None:
+            raise NodeNotFound(node=node.parent_node)
+        return [parent]
+    if target == states.POWER_OFF:
+        children = session.execute(
+            select(Node.id, Node.driver_info).where(Node.parent_node == node.uuid).order_by(Node.id)
+        )
+        return [child for child, driver_info in children if not _has_dedicated_supply(driver_info)]
+    return []
+
+
+def _has_dedicated_supply(driver_info: Mapping[str, Any] | None) -> bool:
+    return bool((driver_info or {}).get("has_dedicated_power_supply"))
+
+
+def begin(node: Node, target: str) -> None:
+    """Set the node's target power state."""
+    node.target_power_state = states.POWER_TARGETS[target]
+    node.last_error = None
+
+
+def finish(session: Session, work_id: int, conductor: str, outcome: Effect | str) -> bool:
+    """Store how a power action ended and free the node.
+
+    ``outcome`` is the effect on the machine, or why it failed. Returns False, and changes nothing, if the work was
+    taken from this conductor.
+    """
+    node = work.finish(session, work_id, conductor)
+    if node is None:
+        return False
+    node.target_power_state = None
+    if isinstance(outcome, Effect):
+        outcome.write(node)
+        node.last_error = None
+        agent_info.forget(node)
+    else:
+        node.last_error = outcome
+        history.record(session, node, outcome, event_type=KIND, severity="ERROR", conductor=conductor)
+    return True

@@ -1,0 +1,57 @@
+"""Methods that only some hardware has."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.conductors import driver_calls, work
+from baremetal_sched.baremetal.conductors.driver_calls import Then
+from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.nodes import nodes
+from baremetal_sched.db.models import Node
+
+#: The kind of work that an asynchronous call is.
+KIND = "vendor"
+
+
+def methods(session: Session, node: Node, membership: Membership) -> Mapping[str, Mapping[str, Any]]:
+    """The methods of the node's vendor interface, by name: the fields of ``VendorMethod``. Raises Unanswered."""
+    found: Mapping[str, Mapping[str, Any]] = driver_calls.answer(session, node, membership, "vendor.methods")
+    return found
+
+
+def call(
+    session: Session,
+    node: Node,
+    method: str,
+    http_method: str,
+    arguments: Mapping[str, Any],
+    membership: Membership,
+    then: Then,
+) -> None:
+    """Call a method of the node (its row locked): later, if it is asynchronous; else ``then`` makes the response.
+
+    Raises Unanswered, NoValidHost, NoConductors, NodeLocked, and what the driver raises: InvalidValue if there is no
+    such method, or if it does not take this.
+    """
+    asked = {"method": method, "arguments": dict(arguments)}
+    checked = {**asked, "http_method": http_method}
+    known = driver_calls.answer(session, node, membership, "vendor.validate_call", checked)
+    exclusive = known["asynchronous"] or known["require_exclusive_lock"]
+    if exclusive:
+        nodes.require_unlocked(node)
+    if not known["asynchronous"]:
+        driver_calls.order(node, membership, "vendor.call", asked, then, reserves=exclusive)
+    owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
+    work.request(session, node, owner, KIND, asked)
+
+
+def finish(session: Session, work_id: int, conductor: str, error: str | None) -> bool:
+    """Record the end of an asynchronous call. Returns False, and changes nothing, if the work was taken away."""
+    node = work.finish(session, work_id, conductor)
+    if node is None:
+        return False
+    if error is not None:
+        node.last_error = error
+    return True

@@ -1,0 +1,249 @@
+"""Lookups, heartbeats and inspection reports of the agents on machines."""
+
+import hmac
+import secrets
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import agent_info, states
+from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.inspection.addresses import AddressRefused, allowed_hosts
+from baremetal_sched.baremetal.machine import set_internal
+from baremetal_sched.baremetal.nodes import nodes
+from baremetal_sched.baremetal.provisioning import provision
+from baremetal_sched.baremetal.secrets import MASK
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models import Node, Port
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.baremetal import AgentNotKnown, MachineNotKnown
+from baremetal_sched.settings import Settings
+
+#: Provision states in which an agent may be running.
+LOOKUP_STATES = frozenset(
+    {
+        *(states.DEPLOYING, states.DEPLOYWAIT, states.CLEANING, states.CLEANWAIT, states.INSPECTING),
+        *(states.INSPECTWAIT, states.RESCUING, states.RESCUEWAIT, states.SERVICEWAIT),
+    }
+)
+#: Provision states in which heartbeats are recorded, and those in which a heartbeat resumes the work.
+_HEARTBEAT_STATES = frozenset(
+    {
+        *(states.DEPLOYING, states.DEPLOYHOLD, states.CLEANING, states.CLEANHOLD, states.RESCUING),
+        *(states.SERVICING, states.SERVICEHOLD),
+    }
+)
+_RESUMED_STATES = frozenset({states.DEPLOYWAIT, states.CLEANWAIT, states.RESCUEWAIT, states.SERVICEWAIT})
+
+STATUSES = ("start", "end", "error")
+
+_INVALID_TOKEN = "Invalid or missing agent token received."  # noqa: S105 - what is said of one
+_TOKEN = "agent_secret_token"  # noqa: S105 - its name
+#: Facts of a heartbeat that are stored besides its time and the address.
+_KEPT = ("agent_version", "agent_verify_ca", "agent_status", "agent_status_message")
+
+
+@dataclass(frozen=True)
+class Heartbeat:
+    """What an agent reports about itself. ``callback_url`` is its own URL, empty if it has none."""
+
+    callback_url: str
+    agent_token: str | None = None
+    agent_version: str | None = None
+    agent_verify_ca: str | None = None
+    agent_status: str | None = None
+    agent_status_message: str | None = None
+
+
+def look_up(session: Session, node_uuid: str | None, addresses: Collection[str], settings: Settings) -> Node:
+    """Return the node whose UUID or port addresses the agent knows, with its row locked.
+
+    Raises AgentNotKnown, without a reason, if no such node exists or if no agent can be running on it.
+    """
+    ids = _ids(session, Node.uuid == node_uuid) if node_uuid else _ids_by_ports(session, addresses)
+    node = _only(session, ids)
+    if settings.api.restrict_lookup and node.provision_state not in LOOKUP_STATES | _more_states(node, settings):
+        raise AgentNotKnown
+    return node
+
+
+def _more_states(node: Node, settings: Settings) -> frozenset[str]:
+    """The other provision states in which an agent may be on the machine of ``node``."""
+    return agent_info.FAST_TRACK if agent_info.is_on_fast_track(node.driver_info or {}, settings) else frozenset()
+
+
+def _ids(session: Session, condition: ColumnElement[bool]) -> set[int]:
+    return set(session.scalars(select(Node.id).where(condition)))
+
+
+def _ids_by_ports(session: Session, addresses: Iterable[str]) -> set[int]:
+    return set(session.scalars(select(Port.node_id).where(Port.address.in_(addresses)).distinct()))
+
+
+def _only(session: Session, ids: Collection[int]) -> Node:
+    node = session.get(Node, next(iter(ids)), with_for_update=True) if len(ids) == 1 else None
+    if node is None:
+        raise AgentNotKnown
+    return node
+
+
+def give_token(node: Node, settings: Settings) -> str:
+    """Return a new token for the agent on the machine of ``node`` (its row locked); asterisks if a token was issued
+    before.
+
+    Raises NodeLocked.
+    """
+    if (node.driver_internal_info or {}).get(_TOKEN):
+        return MASK
+    nodes.require_unlocked(node)
+    token = secrets.token_urlsafe()
+    set_internal(node, agent_secret_token=token, **_track(node, settings))
+    node.touch()
+    return token
+
+
+def _track(node: Node, settings: Settings) -> dict[str, bool]:
+    return {agent_info.FAST: True} if agent_info.is_on_fast_track(node.driver_info or {}, settings) else {}
+
+
+def note_report(node: Node, settings: Settings) -> None:
+    """Record that the agent on the machine of ``node`` (its row locked) has reported an inspection."""
+    set_internal(node, **_heard_of(node, settings))
+
+
+def _heard_of(node: Node, settings: Settings) -> dict[str, Any]:
+    return {agent_info.LAST_HEARTBEAT: utcnow().isoformat(), **_track(node, settings)}
+
+
+def beat(session: Session, node: Node, heartbeat: Heartbeat, membership: Membership, settings: Settings) -> None:
+    """Record a heartbeat of the agent on the machine of ``node`` (its row locked), and resume work that waits for it.
+
+    Raises InvalidValue if it is not the expected agent, NodeLocked, NoValidHost, NoConductors.
+    """
+    _check(node, heartbeat, settings)
+    membership.require(node.conductor_group, node.driver)
+    known = node.driver_internal_info or {}
+    _authenticate(known, heartbeat)
+    if not known.get(agent_info.URL):
+        # After a conflict the first heartbeat is to be repeated soon; later ones are repeated anyway.
+        nodes.require_unlocked(node)
+    waits = node.provision_state in _RESUMED_STATES
+    noted = _HEARTBEAT_STATES | _more_states(node, settings)
+    if node.reservation is not None or not (waits or node.provision_state in noted):
+        return
+    said = {name: value for name in _KEPT if (value := getattr(heartbeat, name))}
+    said |= {agent_info.URL: heartbeat.callback_url, **_heard_of(node, settings)}
+    set_internal(node, **said)
+    node.touch()
+    if waits and not node.maintenance:
+        node.provision_updated_at = utcnow()
+        provision.resume(session, node, membership)
+
+
+def _check(node: Node, heartbeat: Heartbeat, settings: Settings) -> None:
+    """Raise InvalidValue unless the heartbeat is complete and consistent with what is known about the agent."""
+    url = heartbeat.callback_url
+    if url:
+        _check_address(url, settings)
+    known = (node.driver_internal_info or {}).get(agent_info.URL)
+    if known is not None and known != url:
+        raise InvalidValue(message='Detected change in ramdisk provided "callback_url"')
+    if heartbeat.agent_token is None:
+        raise InvalidValue(message="Agent token is required for heartbeat processing.")
+    if heartbeat.agent_status is not None and heartbeat.agent_status not in STATUSES:
+        raise InvalidValue(message=f"Agent status is invalid. Valid states are {','.join(STATUSES)}.")
+    if heartbeat.agent_version is None and heartbeat.agent_status is None:
+        raise InvalidValue(message="The heartbeat lacks agent_version. Update the agent.")
+    if settings.agent.require_tls and url and _scheme(url) != "https":
+        raise InvalidValue(message="TLS is required by configuration")
+
+
+def _check_address(url: str, settings: Settings) -> None:
+    """Raise InvalidValue if the URL leads to this machine or to a link-local address."""
+    try:
+        host = urlsplit(url).hostname
+    except ValueError:
+        host = None
+    if not host or _scheme(url) not in ("http", "https"):
+        raise InvalidValue(message='An issue with the supplied "callback_url" has been detected.')
+    try:
+        allowed_hosts(settings).require_literal(host)
+    except AddressRefused as error:
+        raise InvalidValue(message=f'An issue with the supplied "callback_url" has been detected: {error}.') from None
+
+
+def _scheme(url: str) -> str:
+    try:
+        return urlsplit(url).scheme
+    except ValueError:
+        return ""
+
+
+def _authenticate(known: dict[str, Any], heartbeat: Heartbeat) -> None:
+    if not known.get(_TOKEN):
+        raise InvalidValue(message=_INVALID_TOKEN)
+    _compare(known, heartbeat.agent_token)
+
+
+def require_token(node: Node, given: Any) -> None:
+    """Raise InvalidValue unless the agent on the machine of ``node`` sent its token.
+
+    An agent that reports before a token was issued has none: the answer to its report contains it.
+    """
+    known = node.driver_internal_info or {}
+    if known.get(_TOKEN):
+        _compare(known, given if isinstance(given, str) else None)
+
+
+def _compare(known: dict[str, Any], given: str | None) -> None:
+    if not hmac.compare_digest(known[_TOKEN].encode(), (given or "").encode()):
+        raise InvalidValue(message=_INVALID_TOKEN)
+
+
+def find_inspected(
+    session: Session, node_uuid: str | None, addresses: Collection[str], bmc_addresses: Collection[str]
+) -> Node:
+    """Return the node whose inspection waits for an agent that knows its UUID, the addresses of its ports or that of
+    its BMC, with its row locked.
+
+    All known facts must lead to the same node. Raises MachineNotKnown if no facts are known, AgentNotKnown unless
+    exactly one node matches; neither says why.
+    """
+    known = []
+    if node_uuid:
+        known.append(_ids(session, Node.uuid == node_uuid))
+    by_ports = _ids_by_ports(session, addresses) if addresses else set()
+    if len(by_ports) > 1:
+        raise AgentNotKnown
+    by_bmc = _ids_by_bmc(session, bmc_addresses) if bmc_addresses else set()
+    known += [ids for ids in (by_ports, by_bmc) if ids]
+    if not known:
+        raise MachineNotKnown
+    node = _only(session, set.intersection(*known))
+    if node.provision_state != states.INSPECTWAIT:
+        raise AgentNotKnown
+    return node
+
+
+def _ids_by_bmc(session: Session, addresses: Collection[str]) -> set[int]:
+    """Return the nodes whose inspection waits and whose ``driver_info`` contains one of these addresses."""
+    query = select(Node.id, Node.driver_info).where(Node.provision_state == states.INSPECTWAIT)
+    wanted = set(addresses)
+    return {node_id for node_id, info in session.execute(query) if wanted & _bmc_addresses(info or {})}
+
+
+def _bmc_addresses(driver_info: dict[str, Any]) -> set[str]:
+    """Return the hosts in all values whose keys look like addresses: ``redfish_address``, ``ipmi_address`` …"""
+    found = set()
+    for name, value in driver_info.items():
+        if name.endswith("_address") and isinstance(value, str):
+            try:
+                host = urlsplit(value).hostname if "//" in value else value
+            except ValueError:
+                continue
+            found.add((host or "").strip("[]"))
+    return found - {""}

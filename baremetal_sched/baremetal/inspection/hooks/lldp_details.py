@@ -1,0 +1,180 @@
+"""``parse-lldp``: all that switches say by LLDP, so that people and rules can read it.
+
+Beside what every switch says (IEEE 802.1AB) these are what IEEE 802.1Q and 802.3 define. Names are Ironic's.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import structlog
+
+from baremetal_sched.baremetal.inspection.hooks import tlv
+from baremetal_sched.baremetal.inspection.hooks.mau_types import MAU_TYPES
+from baremetal_sched.baremetal.inspection.rules.subject import Subject
+from baremetal_sched.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+#: Where the plugin data has it, by interface.
+_PARSED = "parsed_lldp"
+#: What is said several times, once for each; of everything else the first counts.
+_LISTS = frozenset(
+    (
+        *("switch_mgmt_addresses", "switch_port_protocol_vlan_ids", "switch_port_vlans"),
+        "switch_protocol_identities",
+    )
+)
+
+Details = dict[str, Any]
+
+#: Bits from the lowest on; the first of the former says that it is something else.
+_CAPABILITIES = (
+    *(None, "Repeater", "Bridge", "WLAN", "Router", "Telephone", "DOCSIS cable device", "Station only"),
+    *("C-Vlan", "S-Vlan", "TPMR"),
+)
+_SPEEDS = (
+    *("1000BASE-T fdx", "1000BASE-T hdx", "1000BASE-X fdx", "1000BASE-X hdx", "Asym and Sym PAUSE fdx"),
+    *("Sym PAUSE fdx", "Asym PAUSE fdx", "PAUSE fdx", "100BASE-T2 fdx", "100BASE-T2 hdx", "100BASE-TX fdx"),
+    *("100BASE-TX hdx", "10BASE-T4", "10BASE-T fdx", "10BASE-T hdx"),
+)
+
+
+def parse(subject: Subject, settings: Settings) -> None:
+    """Note what was heard at each interface in the plugin data. What is not well formed does not count."""
+    interfaces = subject.inventory.get("interfaces")
+    for interface in interfaces if isinstance(interfaces, list) else ():
+        name = interface.get("name") if isinstance(interface, dict) else None
+        if not isinstance(name, str):
+            continue
+        details = _details(name, tlv.said_at(subject, name, interface) or ())
+        if details:
+            _noted(subject)[name] = details
+
+
+def _noted(subject: Subject) -> Details:
+    noted = subject.plugin_data.get(_PARSED)
+    if not isinstance(noted, dict):
+        noted = subject.plugin_data[_PARSED] = {}
+    return noted
+
+
+def _details(interface: str, said: Iterable[Any]) -> Details:
+    details: Details = {}
+    for pair in said:
+        try:
+            found = _read(*tlv.decoded(pair))
+        except ValueError as error:
+            log.warning("ignored malformed LLDP data of a switch", interface=interface, reason=str(error))
+            continue
+        for name, value in found.items():
+            if name in _LISTS:
+                details.setdefault(name, []).append(value)
+            else:
+                details.setdefault(name, value)
+    return details
+
+
+def _read(kind: int, value: bytes) -> Details:
+    read = _ORGANIZATIONAL.get(value[:4].hex()) if kind == tlv.ORGANIZATIONAL else _BASIC.get(kind)
+    if read is None:
+        return {}
+    return read(value[4:] if kind == tlv.ORGANIZATIONAL else value)
+
+
+def _capabilities(value: bytes) -> Details:
+    supported, enabled = _numbers(value, 2, 2)
+    return {
+        "switch_capabilities_support": _named(supported, _CAPABILITIES),
+        "switch_capabilities_enabled": _named(enabled, _CAPABILITIES),
+    }
+
+
+def _protocol_vlan(value: bytes) -> Details:
+    flags, vlan_id = _numbers(value, 1, 2)
+    return {
+        "switch_port_protocol_vlan_enabled": _bit(flags, 2),
+        "switch_port_protocol_vlan_support": _bit(flags, 1),
+        "switch_port_protocol_vlan_ids": vlan_id,
+    }
+
+
+def _vlan(value: bytes) -> Details:
+    name = tlv.text(_counted(value[2:]))
+    return {"switch_port_vlans": {"name": name, "id": _number(value)}}
+
+
+def _link_aggregation(value: bytes) -> Details:
+    flags, port = _numbers(value, 1, 4)
+    return {
+        "switch_port_link_aggregation_enabled": _bit(flags, 1),
+        "switch_port_link_aggregation_support": _bit(flags, 0),
+        "switch_port_link_aggregation_id": port,
+    }
+
+
+def _physical(value: bytes) -> Details:
+    flags, speeds, mau_type = _numbers(value, 1, 2, 2)
+    details = {
+        "switch_port_autonegotiation_enabled": _bit(flags, 1),
+        "switch_port_autonegotiation_support": _bit(flags, 0),
+        "switch_port_physical_capabilities": sorted(_named(speeds, _SPEEDS)),
+    }
+    return details | ({"switch_port_mau_type": MAU_TYPES[mau_type]} if mau_type < len(MAU_TYPES) else {})
+
+
+def _named(bits: int, names: Iterable[str | None]) -> list[str]:
+    return [name for position, name in enumerate(names) if name is not None and _bit(bits, position)]
+
+
+def _bit(bits: int, position: int) -> bool:
+    return bool(bits >> position & 1)
+
+
+def _number(value: bytes, length: int = 2) -> int:
+    """The number that the value begins with."""
+    if len(value) < length:
+        raise ValueError(f"{value.hex()!r} is shorter than {length} bytes")
+    return int.from_bytes(value[:length])
+
+
+def _numbers(value: bytes, *lengths: int) -> list[int]:
+    """Return the numbers that the value consists of, each with the given number of bytes."""
+    if len(value) != sum(lengths):
+        raise ValueError(f"{value.hex()!r} does not have {sum(lengths)} bytes")
+    starts = [sum(lengths[:index]) for index in range(len(lengths))]
+    return [_number(value[start:], length) for start, length in zip(starts, lengths, strict=True)]
+
+
+def _counted(value: bytes) -> bytes:
+    """What follows a byte that says how much that is."""
+    count = _number(value, 1)
+    if len(value) <= count:
+        raise ValueError(f"{value.hex()!r} has fewer than {count} bytes after the first")
+    return value[1 : 1 + count]
+
+
+def _one(name: str, read: Callable[[bytes], Any]) -> Callable[[bytes], Details]:
+    return lambda value: {name: read(value)}
+
+
+_BASIC: Mapping[int, Callable[[bytes], Details]] = {
+    tlv.CHASSIS_ID: _one("switch_chassis_id", tlv.chassis_id),
+    tlv.PORT_ID: _one("switch_port_id", tlv.port_id),
+    tlv.PORT_DESCRIPTION: _one("switch_port_description", tlv.text),
+    tlv.SYSTEM_NAME: _one("switch_system_name", tlv.text),
+    tlv.SYSTEM_DESCRIPTION: _one("switch_system_description", tlv.text),
+    tlv.CAPABILITIES: _capabilities,
+    tlv.ADDRESS: _one("switch_mgmt_addresses", lambda value: tlv.address(value[1:])),
+}
+#: By organization and subtype: 00-80-C2 is IEEE 802.1, 00-12-0F is IEEE 802.3.
+_ORGANIZATIONAL: Mapping[str, Callable[[bytes], Details]] = {
+    "0080c201": _one("switch_port_untagged_vlan_id", _number),
+    "0080c202": _protocol_vlan,
+    "0080c203": _vlan,
+    "0080c204": _one("switch_protocol_identities", lambda value: _counted(value).hex()),
+    "0080c206": _one("switch_port_management_vlan_id", _number),
+    "0080c207": _link_aggregation,
+    "00120f01": _physical,
+    "00120f03": _link_aggregation,
+    "00120f04": _one("switch_port_mtu", _number),
+}

@@ -1,0 +1,126 @@
+"""Rules applied to the subject of an inspection, one after the other."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from baremetal_sched.baremetal import secrets
+from baremetal_sched.baremetal.inspection.rules import patterns
+from baremetal_sched.baremetal.inspection.rules.actions import ACTIONS, require_trait
+from baremetal_sched.baremetal.inspection.rules.limits import Budget, RuleFailed, require_size
+from baremetal_sched.baremetal.inspection.rules.operators import OPERATORS
+from baremetal_sched.baremetal.inspection.rules.signatures import Signature, items_of
+from baremetal_sched.baremetal.inspection.rules.subject import Subject
+from baremetal_sched.baremetal.inspection.rules.values import Context
+from baremetal_sched.errors import InvalidValue
+
+log = structlog.get_logger(__name__)
+
+_NOT = "!"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule, as the engine needs it. A ``sensitive`` one may read secrets, if the operator allows that."""
+
+    uuid: str
+    conditions: Sequence[Mapping[str, Any]]
+    actions: Sequence[Mapping[str, Any]]
+    sensitive: bool = False
+
+
+def parse_operator(op: str) -> tuple[str, bool]:
+    """``!eq`` is ``eq``, negated."""
+    return op.removeprefix(_NOT), op.startswith(_NOT)
+
+
+def check(
+    conditions: Sequence[Mapping[str, Any]], actions: Sequence[Mapping[str, Any]], *, shows_values: bool = True
+) -> None:
+    """Raise InvalidValue if a rule has unknown, missing or invalid arguments, or too many clauses.
+
+    ``shows_values``: the message may contain the invalid value. It must not if the caller may not read the value.
+    """
+    require_size(conditions, actions)
+    for clause in conditions:
+        op, _ = parse_operator(clause["op"])
+        _check_args("condition", op, OPERATORS[op], clause, shows_values)
+    for clause in actions:
+        _check_args("action", clause["op"], ACTIONS[clause["op"]], clause, shows_values)
+
+
+def _check_args(kind: str, op: str, signature: Signature, clause: Mapping[str, Any], shows_values: bool) -> None:
+    try:
+        args = signature.named(clause["args"])
+        if not clause.get("loop"):
+            # In a loop these may have fields that are filled in later.
+            if "regex" in args:
+                patterns.require(args["regex"])
+            if op == "add-trait":
+                require_trait(args["name"])
+    except (InvalidValue, RuleFailed) as error:
+        reason = str(error)
+        if isinstance(error, RuleFailed) and not shows_values:
+            reason = "the name is not that of a trait" if op == "add-trait" else "the regular expression is invalid"
+        raise InvalidValue(message=f"Invalid parameters for {kind} operator {op}: {reason}") from None
+
+
+def run(rules: Iterable[Rule], subject: Subject, *, mask_secrets: str) -> None:
+    """Apply the rules, in this order, to the subject. ``mask_secrets``: "always", "never", or for rules that are not
+    "sensitive".
+
+    Raises RuleFailed, naming the rule, also if the subject's budget is used up; then the subject is to be forgotten.
+    """
+    for rule in rules:
+        mask = mask_secrets == "always" or (mask_secrets == "sensitive" and not rule.sensitive)
+        try:
+            context = _context(subject, mask)
+            if all(_holds(condition, context, subject.budget) for condition in rule.conditions):
+                log.info("applying an inspection rule", rule=rule.uuid, node=subject.read_only.get("uuid"))
+                for action in rule.actions:
+                    _do(action, subject, _context(subject, mask))
+        except (RuleFailed, InvalidValue) as error:
+            raise RuleFailed(message=f"{error} (inspection rule {rule.uuid})") from error
+
+
+def _context(subject: Subject, mask: bool) -> Context:
+    node = {**subject.read_only, **subject.node, "traits": subject.traits}
+    if mask:
+        # All users can read what a rule writes, so a rule must not see values that no answer shows.
+        instance_info = secrets.mask(node.get("instance_info") or {}, instance=True)
+        node = secrets.mask({**node, "instance_info": instance_info})
+    roots = {"node": node, "inventory": subject.inventory, "plugin_data": subject.plugin_data}
+    return Context(roots, mask=mask, budget=subject.budget)
+
+
+def _holds(condition: Mapping[str, Any], context: Context, budget: Budget) -> bool:
+    results = []
+    multiple = condition.get("multiple", "any")
+    for each, looped in items_of(condition, context):
+        budget.require_time()
+        results.append(_holds_once(condition, each, looped))
+        if multiple == "first" and results[-1]:
+            return True
+    if multiple == "last":
+        return results[-1]
+    return all(results) if multiple == "all" else any(results)
+
+
+def _holds_once(condition: Mapping[str, Any], context: Context, looped: bool) -> bool:
+    op, negated = parse_operator(condition["op"])
+    operator = OPERATORS[op]
+    # A missing value is empty, and does not count as a value.
+    missing = None if op in ("is-empty", "is-none") else "keep"
+    args = operator.prepare(condition["args"], context, looped=looped, missing=missing)
+    return operator.holds(**args) is not negated
+
+
+def _do(action: Mapping[str, Any], subject: Subject, context: Context) -> None:
+    for each, looped in items_of(action, context):
+        subject.budget.require_time()
+        args = ACTIONS[action["op"]].prepare(action["args"], each, looped=looped)
+        # What is not filled in is written too, once for each item of a loop.
+        subject.budget.spend_on(args)
+        ACTIONS[action["op"]].do(subject, **args)

@@ -1,0 +1,61 @@
+"""What an inspection is about, as documents that hooks and rules change; nothing is stored here."""
+
+import uuid as uuid_module
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+from baremetal_sched.baremetal.inspection.rules.limits import Budget, RuleFailed
+
+
+@dataclass(frozen=True)
+class ApiCall:
+    """A GET that a rule asks for: made by the conductor when all rules have been applied, before the node changes."""
+
+    url: str
+    headers: Mapping[str, str] | None = None
+    proxies: Mapping[str, str] | None = None
+    timeout: float = 5
+    retries: int = 3
+    backoff_factor: float = 0.3
+
+
+@dataclass
+class Subject:
+    """What hooks and rules are about: a node's document (``read_only`` has the fields that rules see but do not set),
+    its traits, its ports by UUID (``addresses``: UUIDs by MAC address), what the inspection found, and the inventory
+    that the one before found, if there was one.
+
+    ``blank_port`` is the document of a port of which nothing is said yet; ``budget`` is what rules may use.
+    """
+
+    node: dict[str, Any]
+    traits: list[str]
+    inventory: dict[str, Any]
+    plugin_data: dict[str, Any]
+    inventory_before: Mapping[str, Any] | None = None
+    ports: dict[str, dict[str, Any]] = field(default_factory=dict)
+    addresses: dict[str, str] = field(default_factory=dict)
+    blank_port: Mapping[str, Any] = field(default_factory=dict)
+    read_only: Mapping[str, Any] = field(default_factory=dict)
+    calls: list[ApiCall] = field(default_factory=list)
+    budget: Budget = field(default_factory=Budget)
+
+    def port(self, port_id: Any) -> dict[str, Any]:
+        """The document of one of its ports, by UUID or MAC address. Raises RuleFailed."""
+        key = str(port_id).lower()
+        uuid = key if key in self.ports else self.addresses.get(key)
+        if uuid is None:
+            raise RuleFailed(message=f"Port {port_id} could not be found.")
+        return self.ports[uuid]
+
+    def add_port(self, address: str, **values: Any) -> None:
+        """The node is to have a port with this MAC address (in lower case), which it does not have yet."""
+        uuid = str(uuid_module.uuid4())
+        self.ports[uuid] = {**deepcopy(dict(self.blank_port)), **values}
+        self.addresses[address] = uuid
+
+    def remove_port(self, address: str) -> None:
+        """The node is no longer to have its port with this MAC address."""
+        del self.ports[self.addresses.pop(address)]

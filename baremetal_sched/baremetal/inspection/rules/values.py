@@ -1,0 +1,165 @@
+"""Values within values: ``{inventory[cpu][count]}`` in texts, and paths such as ``/properties/cpus``."""
+
+import re
+import string
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+
+from baremetal_sched.baremetal.inspection.rules.limits import Budget
+from baremetal_sched.db.documents import MAX_DEPTH, DocumentTooDeep, depth
+
+log = structlog.get_logger(__name__)
+
+#: What is masked in what rules read.
+_SECRETS = frozenset({"password", "auth_token", "bmc_password"})
+_MASK = "***"
+
+_FIELD = re.compile(r"(\w+)((?:\[[^\[\]]+\]|\.\w+)*)")
+_PART = re.compile(r"\[([^\[\]]+)\]|\.(\w+)")
+#: How a value is to be written; not as the character of that number, which may be none that a text may have.
+_SPEC = re.compile(r"[^{}\d]{0,3}\d{0,3}(\.\d{1,2})?[a-zA-Z%]?(?<!c)")
+
+
+class _Missing(Exception):
+    """A field names something that is not there, or is no field at all."""
+
+
+class Context:
+    """What texts may refer to: ``node``, ``inventory``, ``plugin_data``, and ``item`` in a loop.
+
+    ``mask``: passwords and tokens are read as stars. What is filled in is at the cost of ``budget``.
+    """
+
+    def __init__(self, roots: Mapping[str, Any], *, mask: bool, budget: Budget) -> None:
+        self._roots = roots
+        self._mask = mask
+        self._budget = budget
+
+    def with_item(self, item: Any) -> "Context":
+        """The context within a loop. Texts in the item have been filled in already."""
+        return Context({**self._roots, "item": item}, mask=self._mask, budget=self._budget)
+
+    def fill(self, value: Any, *, missing: str | None = "keep") -> Any:
+        """``value`` with its texts filled in, at any depth.
+
+        A text that is one field and nothing else becomes the value itself, with its type. One that names what is not
+        there stays as it is; with ``missing`` None it becomes None.
+        """
+        if isinstance(value, str):
+            return self._fill_text(value, missing)
+        if isinstance(value, dict):
+            return {self._fill_key(key): self.fill(item, missing=missing) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.fill(item, missing=missing) for item in value]
+        return value
+
+    def _fill_key(self, key: str) -> str:
+        return str(self._fill_text(key, "keep"))
+
+    def _fill_text(self, text: str, missing: str | None) -> Any:
+        try:
+            parts = [*string.Formatter().parse(text)]
+            if len(parts) == 1 and parts[0][0] == "" and parts[0][1] and not parts[0][2] and not parts[0][3]:
+                return self._value(parts[0][1])
+            return "".join(self._render(*part) for part in parts)
+        except _Missing:
+            if missing is None:
+                return None
+            log.warning("a rule refers to a missing value", text=text)
+            return text
+        except ValueError:
+            # Braces that are no fields.
+            return text
+
+    def _render(self, literal: str, name: str | None, spec: str | None, conversion: str | None) -> str:
+        if name is None:
+            return literal
+        value = self._value(name)
+        if conversion:
+            value = string.Formatter().convert_field(value, conversion)
+        if not _SPEC.fullmatch(spec or ""):
+            raise _Missing
+        try:
+            written = format(value, spec or "")
+        except TypeError:
+            raise _Missing from None
+        self._budget.spend(len(literal) + len(written))
+        return literal + written
+
+    def _value(self, name: str) -> Any:
+        match = _FIELD.fullmatch(name)
+        if match is None or match[1] not in self._roots:
+            raise _Missing
+        value = self._roots[match[1]]
+        for key, attribute in _PART.findall(match[2]):
+            value = self._member(value, key or attribute)
+        return self._copy(value)
+
+    def _member(self, value: Any, key: str) -> Any:
+        if isinstance(value, Mapping) and key in value:
+            return _MASK if self._mask and key in _SECRETS else value[key]
+        if isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+            return value[int(key)]
+        raise _Missing
+
+    def _copy(self, value: Any) -> Any:
+        """A copy, which may be changed where it goes, without what is masked."""
+        self._budget.spend(len(value) if isinstance(value, str) else 0)
+        if isinstance(value, Mapping):
+            hidden = _SECRETS if self._mask else ()
+            return {key: _MASK if key in hidden else self._copy(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._copy(item) for item in value]
+        return value
+
+
+def split(path: str) -> list[str]:
+    """The parts of ``/a/b`` or ``a.b``."""
+    return path.strip("/").split("/") if "/" in path else path.split(".")
+
+
+def put(document: dict[str, Any], parts: list[str], value: Any) -> None:
+    """Set the member at the end of the path; objects on the way come into being.
+
+    Raises TypeError if one of them is not an object, DocumentTooDeep if the document could not be stored any more.
+    """
+    if len(parts) + depth(value) > MAX_DEPTH:
+        raise DocumentTooDeep(limit=MAX_DEPTH)
+    holder = _holder(document, parts, create=True)
+    holder[parts[-1]] = value
+
+
+def get(document: dict[str, Any], parts: list[str]) -> Any:
+    """Return the member at the end of the path, or None."""
+    value: Any = document
+    for part in parts:
+        if not isinstance(value, dict) or part not in value:
+            return None
+        value = value[part]
+    return value
+
+
+def remove(document: dict[str, Any], parts: list[str]) -> bool:
+    """Remove the member at the end of the path. Returns False if it does not exist."""
+    try:
+        holder = _holder(document, parts, create=False)
+    except KeyError:
+        return False
+    if parts[-1] not in holder:
+        return False
+    del holder[parts[-1]]
+    return True
+
+
+def _holder(document: dict[str, Any], parts: list[str], *, create: bool) -> dict[str, Any]:
+    holder: Any = document
+    for part in parts[:-1]:
+        if create and holder.get(part) is None:
+            holder[part] = {}
+        holder = holder[part]
+        if not isinstance(holder, dict):
+            raise TypeError(f"{part!r} is not an object")
+    found: dict[str, Any] = holder
+    return found

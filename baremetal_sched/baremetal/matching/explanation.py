@@ -1,0 +1,132 @@
+"""Why a node is offered or not: in sentences for operators, and in numbers for the fleet."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlalchemy import case, exists, func, or_, select, true
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import states
+from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.nodes import nodes
+from baremetal_sched.baremetal.provider import availability, reconciliation
+from baremetal_sched.baremetal.provider.projection import resource_class_of
+from baremetal_sched.db.models import Node, ResourceProvider
+from baremetal_sched.placement import indivisible
+
+RESOURCE_CLASS = "resource class"
+
+#: What a machine that is available is counted by. The other conditions say that it is in use, or on its way.
+_COUNTED = ("parent node", "maintenance", "power state")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something about a machine: ``label`` for programs, what it is, and what to do about it."""
+
+    label: str
+    reason: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Whether a machine is offered. ``reasons`` say why not, ``remarks`` what else is in the way of its use."""
+
+    uuid: str
+    name: str | None
+    resource_class: str | None
+    reasons: list[Finding]
+    remarks: list[Finding]
+
+    @property
+    def is_offered(self) -> bool:
+        """Return whether placement offers the machine."""
+        return not self.reasons
+
+
+def explain(session: Session, ident: str, membership: Membership, *, names_others: bool = True) -> Explanation:
+    """Explain whether the node with UUID or name ``ident`` is offered. Raises NodeNotFound.
+
+    ``names_others``: whether consumers in placement, and the conductor that works on it, are named.
+    """
+    node = nodes.find(session, ident)
+    class_name = resource_class_of(node.resource_class) if node.resource_class else None
+    reasons = [*withheld_by(node), *_claims(session, node, names_others), *_drift(session, node)]
+    return Explanation(node.uuid, node.name, class_name, reasons, [*_remarks(node, membership, names_others)])
+
+
+def withheld_by(node: Node) -> list[Finding]:
+    """Return what on the node itself keeps it from being offered; empty if nothing does."""
+    found = [] if node.resource_class else [_NO_CLASS]
+    unmet = availability.unmet(node)
+    return found + [Finding(each.label, each.explain(node), each.remedy) for each in unmet]
+
+
+_NO_CLASS = Finding(
+    RESOURCE_CLASS,
+    "It has no resource class, so no request can ask for it.",
+    "Set one: openstack baremetal node set --resource-class CLASS NODE.",
+)
+
+
+def _claims(session: Session, node: Node, names_others: bool) -> Iterator[Finding]:
+    root_id = session.scalar(select(ResourceProvider.root_id).where(ResourceProvider.uuid == node.uuid))
+    consumers = indivisible.consumers_in(session, root_id) if root_id is not None else []
+    if consumers:
+        who = f"consumer {', '.join(consumers)}" if names_others else "a consumer in placement"
+        yield Finding(
+            "allocation in placement",
+            f"Its resource provider, or one below that, is claimed by {who}.",
+            "Wait until the consumer releases it, or, if it is unused, run "
+            "openstack resource provider allocation delete CONSUMER.",
+        )
+
+
+def _drift(session: Session, node: Node) -> Iterator[Finding]:
+    """SELECT EXISTS (SELECT … FROM nodes WHERE id = :id AND <its provider is not what it should be>)"""
+    if session.scalar(select(exists().where(Node.id == node.id, reconciliation.drifted(session)))):
+        yield Finding(
+            "resource provider",
+            "Its resource provider was changed directly and differs from the node.",
+            "A conductor undoes that unless the provider is claimed. 'baremetal-sched db check' lists the differences.",
+        )
+
+
+def _remarks(node: Node, membership: Membership, names_others: bool) -> Iterator[Finding]:
+    if node.reservation is not None:
+        who = f"Conductor {node.reservation}" if names_others else "A conductor"
+        yield Finding(
+            "lock",
+            f"{who} is working on it: allocations of the bare metal API pass it over.",
+            "Wait until the conductor has finished.",
+        )
+    if membership.owner(node.uuid, node.conductor_group, node.driver) is None:
+        group = f"conductor group '{node.conductor_group}'" if node.conductor_group else "the default conductor group"
+        yield Finding(
+            "conductor",
+            f"No live conductor serves driver {node.driver} in {group}: nothing can be done with the machine.",
+            "Start a conductor there with the driver in [DEFAULT] enabled_hardware_types, or change the node's "
+            "conductor_group.",
+        )
+    if node.retired:
+        yield Finding(
+            "retired",
+            "It is retired: after it is undeployed and cleaned, it does not become available again.",
+            "Unset retired if the machine is to stay in use.",
+        )
+
+
+def count_withheld(session: Session) -> dict[str, int]:
+    """Return how many available machines are not offered, by the first reason, among those an operator can mend.
+
+    SELECT CASE WHEN <no class> THEN 'resource class' WHEN NOT <condition> THEN '<its label>' … END, count(*)
+    FROM nodes WHERE provision_state = 'available' AND instance_uuid IS NULL GROUP BY 1
+    """
+    whens = [(or_(Node.resource_class.is_(None), Node.resource_class == ""), RESOURCE_CLASS)]
+    whens += [(each.clause.is_not(true()), each.label) for each in availability.CONDITIONS if each.label in _COUNTED]
+    first = case(*whens).label("reason")
+    inner = select(first).where(Node.provision_state == states.AVAILABLE, Node.instance_uuid.is_(None)).subquery()
+    rows = session.execute(select(inner.c.reason, func.count()).group_by(inner.c.reason))
+    found = {label: count for label, count in rows}
+    return {label: found.get(label, 0) for label in (RESOURCE_CLASS, *_COUNTED)}

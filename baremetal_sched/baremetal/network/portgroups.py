@@ -1,0 +1,162 @@
+"""Portgroups: several ports of a node that are used as one."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import exists, select
+from sqlalchemy import update as update_rows
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import records, states
+from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.network import vifs
+from baremetal_sched.baremetal.nodes import nodes
+from baremetal_sched.baremetal.schemas.portgroups import PORTGROUP_UPDATE
+from baremetal_sched.baremetal.visibility import UNRESTRICTED, Access
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models import Node, Port, Portgroup
+from baremetal_sched.documents import patch
+from baremetal_sched.documents.fields import COMMON, Field, Fields, Kind
+from baremetal_sched.errors.baremetal import (
+    InvalidNodeState,
+    PortgroupAlreadyExists,
+    PortgroupNotEmpty,
+    PortgroupNotFound,
+    PortgroupRefused,
+)
+
+FIELDS = Fields(
+    Field("uuid", 23, post=True),
+    Field("name", 23, post=True, patch=True),
+    Field("address", 23, post=True, patch=True),
+    Field("node_uuid", 23, Kind.COMPUTED, post=True, patch=True),
+    Field("extra", 23, Kind.JSON, post=True, patch=True, default={}),
+    Field("internal_info", 23, Kind.JSON),
+    Field("standalone_ports_supported", 23, post=True, patch=True, default=True),
+    Field("ports", 23, Kind.LINKS),
+    Field("mode", 26, post=True, patch=True),
+    Field("properties", 26, Kind.JSON, post=True, patch=True, default={}),
+    Field("physical_network", 102, post=True, patch=True),
+    Field("category", 103, post=True, patch=True),
+    Field("dynamic_portgroup", 111),
+    *(Field(field.name, 23, field.kind) for field in COMMON),
+)
+
+#: What ``GET /v1/portgroups`` shows of each portgroup.
+LIST_DEFAULT = ("uuid", "address", "name")
+
+
+def missing(ident: str) -> PortgroupNotFound:
+    """The error that says that there is no such portgroup."""
+    return PortgroupNotFound(portgroup=ident)
+
+
+def create(session: Session, values: Mapping[str, Any], default_mode: str, access: Access = UNRESTRICTED) -> Portgroup:
+    """A new portgroup from ``values`` (fields of ``schemas.portgroups.PORTGROUP_CREATE``).
+
+    Raises NotAllowed, InvalidValue, PortgroupAlreadyExists.
+    """
+    fields = dict(values)
+    node = nodes.find_named_in_body(session, fields.pop("node_uuid"), access)
+    fields["mode"] = fields.get("mode") or default_mode
+    _require_free(session, fields)
+    return records.new(session, Portgroup, {**fields, "node_id": node.id})
+
+
+def update(
+    session: Session,
+    ident: str,
+    operations: patch.Patch,
+    membership: Membership,
+    *,
+    hides_inspect_wait: bool,
+    access: Access = UNRESTRICTED,
+) -> Portgroup:
+    """Apply a PATCH of fields that may be touched. The ports of the group follow its physical network.
+
+    ``hides_inspect_wait``: the client is older than that state, so to it an inspected node may be changed. ``access``
+    has to cover the node, and the other one if the group moves.
+    Raises Unanswered, PortgroupNotFound, NotAllowed, NodeLocked, InvalidValue, InvalidNodeState,
+    PortgroupAlreadyExists, PortgroupNotEmpty, NoValidHost.
+    """
+    group = records.find_for_change(session, Portgroup, ident, missing)
+    node = nodes.find_owner_to_change(session, group.node_id, membership)
+    access.check(node)
+    before = FIELDS.values_of(group, node_uuid=node.uuid)
+    after = FIELDS.patched(before, operations, PORTGROUP_UPDATE)
+    changed = FIELDS.changes(before, after)
+    _check_settled(group, node, hides_inspect_wait)
+    if "node_uuid" in changed:
+        node = nodes.find_named_in_body(session, changed.pop("node_uuid"), access)
+        _check_move(session, group, node)
+        changed["node_id"] = node.id
+    _require_free(session, changed)
+    if changed:
+        vifs.follow_portgroup(session, node, membership, group.uuid, before, after)
+    if "physical_network" in changed:
+        session.execute(
+            update_rows(Port)
+            .where(Port.portgroup_id == group.id)
+            .values(physical_network=changed["physical_network"], updated_at=utcnow())
+        )
+    records.change(group, changed)
+    return group
+
+
+def destroy(session: Session, ident: str, membership: Membership) -> None:
+    """Remove a portgroup. Raises PortgroupNotFound, PortgroupNotEmpty, NodeLocked, NoValidHost, NoConductors."""
+    group = records.find_for_change(session, Portgroup, ident, missing)
+    nodes.find_owner_to_change(session, group.node_id, membership)
+    if _has_ports(session, group):
+        raise PortgroupNotEmpty(portgroup=group.uuid)
+    session.delete(group)
+
+
+def admit(session: Session, group: Portgroup, network: str | None, *, besides: int | None = None) -> None:
+    """Check that a port on this physical network may join the group, which is locked: its ports share one network.
+
+    The first port gives its network to a group that has none. ``besides``: the port, if it exists already. Raises
+    PortgroupRefused.
+    """
+    others = select(Port.physical_network).where(Port.portgroup_id == group.id, Port.id != (besides or 0))
+    networks = set(session.scalars(others.distinct()))
+    if not networks:
+        if group.physical_network is None:
+            group.physical_network = network
+            return
+        networks = {group.physical_network}
+    if network not in networks:
+        raise PortgroupRefused(
+            message=f"Port with physical network {network} cannot become a member of port group {group.uuid} which has "
+            f"ports in physical network {', '.join(str(name) for name in networks)}."
+        )
+
+
+def _has_ports(session: Session, group: Portgroup) -> bool:
+    return bool(session.scalar(select(exists().where(Port.portgroup_id == group.id))))
+
+
+def _check_settled(group: Portgroup, node: Node, hides_inspect_wait: bool) -> None:
+    if node.provision_state == states.INSPECTING and not hides_inspect_wait:
+        raise InvalidNodeState(
+            message=f'Cannot update portgroup "{group.uuid}" on node "{node.uuid}" while it is in state '
+            f'"{states.INSPECTING}".'
+        )
+
+
+def _check_move(session: Session, group: Portgroup, node: Node) -> None:
+    nodes.require_unlocked(node)
+    if node.provision_state not in states.CONNECTIVITY_ALLOWED and not node.maintenance:
+        raise InvalidNodeState(
+            message=f"Portgroup {group.uuid} can not be associated to node {node.uuid} unless the node is in a "
+            f"{', '.join(states.CONNECTIVITY_ALLOWED)} state or in maintenance mode. Current state is "
+            f"'{node.provision_state}'."
+        )
+    if _has_ports(session, group):
+        raise PortgroupNotEmpty(portgroup=group.uuid)
+
+
+def _require_free(session: Session, fields: Mapping[str, Any]) -> None:
+    for column, key in ((Portgroup.address, "MAC address"), (Portgroup.name, "name"), (Portgroup.uuid, "UUID")):
+        value = fields.get(column.key)
+        records.require_free(session, column, value, PortgroupAlreadyExists(key=key, value=value))

@@ -1,0 +1,194 @@
+"""The audit of the database: compares redundant data, stored for speed, with the data that it is derived from."""
+
+import sys
+from collections.abc import Iterator, Mapping, Set
+from itertools import groupby
+
+from sqlalchemy import exists, func, or_, select
+from sqlalchemy.orm import Session, aliased, load_only
+
+from baremetal_sched.baremetal.provider import projection
+from baremetal_sched.db.models import (
+    Allocation,
+    Consumer,
+    Inventory,
+    Node,
+    NodeTrait,
+    ProviderTrait,
+    ResourceClass,
+    ResourceProvider,
+    Trait,
+)
+from baremetal_sched.db.packing import joined, number
+from baremetal_sched.placement import trait_ids
+from baremetal_sched.placement.traits import is_scheduler_trait
+
+_Child = aliased(ResourceProvider)
+
+
+def audit(session: Session) -> list[str]:
+    """Return the differences, one line each; empty if there are none. Writes nothing."""
+    return [*_usage(session), *_providers(session), *_trees(session), *_traits(session)]
+
+
+def _usage(session: Session) -> Iterator[str]:
+    """Compare inventories.used with the sum of allocations. More than the capacity may be used: the reserved unit of a
+    node that is in use, or an inventory that was reduced."""
+    total = func.coalesce(
+        select(func.sum(Allocation.used))
+        .where(
+            Allocation.provider_id == Inventory.provider_id,
+            Allocation.resource_class_id == Inventory.resource_class_id,
+        )
+        .scalar_subquery(),
+        0,
+    )
+    rows = session.execute(
+        select(ResourceProvider.uuid, ResourceClass.name, Inventory.used, total.label("allocated"))
+        .join(ResourceProvider, ResourceProvider.id == Inventory.provider_id)
+        .join(ResourceClass, ResourceClass.id == Inventory.resource_class_id)
+        .where(or_(Inventory.used != total, Inventory.used < 0))
+    )
+    for uuid, name, used, allocated in rows:
+        yield f"provider {uuid}: used {used} of {name}, but {allocated} are allocated"
+    orphans = session.execute(
+        select(ResourceProvider.uuid, ResourceClass.name)
+        .select_from(Allocation)
+        .join(ResourceProvider, ResourceProvider.id == Allocation.provider_id)
+        .join(ResourceClass, ResourceClass.id == Allocation.resource_class_id)
+        .outerjoin(
+            Inventory,
+            (Inventory.provider_id == Allocation.provider_id)
+            & (Inventory.resource_class_id == Allocation.resource_class_id),
+        )
+        .where(Inventory.provider_id.is_(None))
+    )
+    for uuid, name in orphans:
+        yield f"provider {uuid}: {name} is allocated, but there is no inventory of it"
+
+
+def _providers(session: Session) -> Iterator[str]:
+    """Compare the provider of each node, and its inventory, with the node."""
+    found: dict[str, dict[str, tuple[int, int]]] = {}
+    for uuid, name, total, reserved in session.execute(
+        select(ResourceProvider.uuid, ResourceClass.name, Inventory.total, Inventory.reserved)
+        .join(Inventory, Inventory.provider_id == ResourceProvider.id)
+        .join(ResourceClass, ResourceClass.id == Inventory.resource_class_id)
+        .where(ResourceProvider.mirrored_class_id.is_not(None))
+    ):
+        found.setdefault(uuid, {})[name] = (total, reserved)
+    marks = {
+        uuid: (class_name, bool(withheld), is_root)
+        for uuid, class_name, withheld, is_root in session.execute(
+            select(
+                ResourceProvider.uuid,
+                ResourceClass.name,
+                ResourceProvider.withheld,
+                ResourceProvider.root_id == ResourceProvider.id,
+            )
+            .outerjoin(ResourceClass, ResourceClass.id == ResourceProvider.mirrored_class_id)
+            .where(ResourceProvider.mirrored_class_id.is_not(None))
+        )
+    }
+    # Not in portions: that takes a cursor, which PostgreSQL has in transactions only, and reads have none.
+    for node in session.scalars(select(Node).options(load_only(Node.uuid, *projection.PROJECTED))):
+        if node.uuid not in marks:
+            yield f"node {node.uuid}: has no resource provider"
+            continue
+        unit = projection.inventory_of(node)
+        wanted = {unit.resource_class: (1, int(unit.reserved))} if unit else {}
+        if found.get(node.uuid, {}) != wanted:
+            yield f"node {node.uuid}: its provider has {found.get(node.uuid, {})} (total, reserved), not {wanted}"
+        expected = (unit.resource_class if unit else None, unit is None or unit.reserved, True)
+        if marks[node.uuid] != expected:
+            yield (
+                f"node {node.uuid}: its provider is marked as {marks[node.uuid]} (class, withheld, is a root), "
+                f"not {expected}"
+            )
+
+
+def _trees(session: Session) -> Iterator[str]:
+    """Compare the marks of trees that belong to one consumer at a time with their members and allocations."""
+    root = aliased(ResourceProvider)
+    rows = session.execute(
+        select(
+            root.uuid,
+            root.holder,
+            root.withheld,
+            ResourceProvider.uuid.label("member"),
+            ResourceProvider.indivisible,
+            Consumer.uuid.label("consumer"),
+        )
+        .join(ResourceProvider, ResourceProvider.root_id == root.id)
+        .outerjoin(Allocation, Allocation.provider_id == ResourceProvider.id)
+        .outerjoin(Consumer, Consumer.id == Allocation.consumer_id)
+        .where(root.mirrored_class_id.is_not(None), exists().where(_Child.parent_id == root.id))
+        .order_by(root.id)
+    )
+    withheld: dict[str, bool] = {}
+    for uuid, group in groupby(rows, lambda row: row.uuid):
+        members = list(group)
+        consumers = sorted({row.consumer for row in members} - {None})
+        holder = members[0].holder
+        withheld |= {row.member: members[0].withheld or holder is not None for row in members}
+        if not all(row.indivisible for row in members):
+            yield f"provider {uuid}: its tree is not marked as indivisible"
+        if consumers != ([holder] if holder else []):
+            yield f"provider {uuid}: its tree is held by {consumers}, but said to be held by {holder}"
+    yield from _withheld(session, withheld)
+
+
+def _withheld(session: Session, trees: Mapping[str, bool]) -> Iterator[str]:
+    """Check inventories.withheld; ``trees`` says of the members of indivisible trees whether it must be set."""
+    rows = session.execute(
+        select(
+            ResourceProvider.uuid,
+            ResourceClass.name,
+            Inventory.withheld,
+            ResourceProvider.mirrored_class_id.is_not(None)
+            & (ResourceProvider.mirrored_class_id != Inventory.resource_class_id),
+        )
+        .join(Inventory, Inventory.provider_id == ResourceProvider.id)
+        .join(ResourceClass, ResourceClass.id == Inventory.resource_class_id)
+        .where(or_(Inventory.withheld != 0, ResourceProvider.uuid.in_(sorted(trees))))
+    )
+    for uuid, name, withheld, is_foreign in rows:
+        if bool(withheld) != bool(is_foreign or trees.get(uuid, False)):
+            yield f"provider {uuid}: its inventory of {name} is {'' if withheld else 'not '}withheld"
+
+
+def _traits(session: Session) -> Iterator[str]:
+    """The traits of each provider against what its row says of them, and against those of the node, if it is one.
+
+    A row a provider, and a row a node: drivers take long to read a row for each trait.
+    """
+    names = {row_id: name for row_id, name in session.execute(select(Trait.id, Trait.name))}
+    of_nodes: dict[str, str] = {}
+    own = select(joined(NodeTrait.trait)).where(NodeTrait.node_id == Node.id).scalar_subquery()
+    for uuid, text in session.execute(select(Node.uuid, own)):
+        of_nodes[uuid] = sys.intern(text or "")
+    of_provider = select(joined(number(ProviderTrait.trait_id))).where(ProviderTrait.provider_id == ResourceProvider.id)
+    rows = session.execute(
+        select(ResourceProvider.uuid, ResourceProvider.trait_ids, of_provider.scalar_subquery()).order_by(
+            ResourceProvider.id
+        )
+    )
+    for uuid, kept, found in rows:
+        ids = trait_ids.ids_in(found or "")
+        if kept != trait_ids.text_of(ids):
+            yield f'provider {uuid}: its trait_ids are "{kept}", but those of its traits are "{trait_ids.text_of(ids)}"'
+        if uuid in of_nodes:
+            yield from _differences(uuid, of_nodes.pop(uuid), {names[row_id] for row_id in ids})
+    for uuid, text in of_nodes.items():
+        yield from _differences(uuid, text, set())
+
+
+def _differences(uuid: str, text: str, shown: Set[str]) -> Iterator[str]:
+    """The traits of a node, with commas between them, and those of its provider, but for those of the scheduler."""
+    own = set(filter(None, text.split(",")))
+    for name in sorted(own - shown):
+        if not is_scheduler_trait(name):
+            yield f"node {uuid}: its provider lacks the trait {name}"
+    for name in sorted(shown - own):
+        if not is_scheduler_trait(name):
+            yield f"node {uuid}: its provider has the trait {name}, which the node has not"

@@ -1,0 +1,97 @@
+"""A node as a resource provider: the only place where a node's change reaches placement.
+
+It happens in the node's own transaction, whenever a session flushes a new or changed node, so no change can be
+forgotten, and node and provider cannot differ.
+"""
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+from sqlalchemy import event, inspect, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.provider import availability
+from baremetal_sched.db.changes import history_of
+from baremetal_sched.db.models import Node, NodeTrait
+from baremetal_sched.errors.baremetal import NodeAllocated
+from baremetal_sched.errors.placement import InventoryInUse
+from baremetal_sched.placement import projected
+
+#: The columns of a node that its provider depends on, besides the UUID.
+PROJECTED = (Node.resource_class, *availability.COLUMNS)
+
+#: The columns of a node that ``project`` and the checks before a change look at.
+COLUMNS = (Node.uuid, Node.revision, Node.driver, Node.conductor_group, Node.reservation, *PROJECTED)
+
+#: In ``Session.info``: traits of nodes before and after a change that is not flushed yet, by id of the node.
+_TRAITS = "traits_of_nodes"
+
+_NOT_ALPHANUMERIC = re.compile(r"[^0-9A-Za-z]+")
+
+
+def resource_class_of(name: str) -> str:
+    """The resource class in placement that a node's ``resource_class`` becomes: ``gold.v1`` is ``CUSTOM_GOLD_V1``.
+
+    As Nova has it: each run of characters outside ``0-9 A-Z a-z`` becomes one ``_``; nothing is stripped, and a
+    ``CUSTOM_`` in front stays and gets another.
+    """
+    return "CUSTOM_" + _NOT_ALPHANUMERIC.sub("_", name).upper()
+
+
+def inventory_of(node: Node) -> projected.Unit | None:
+    """Return the inventory of the node's provider: one of its resource class, or none if placement has no such
+    class."""
+    if not node.resource_class:
+        return None
+    return projected.Unit(resource_class_of(node.resource_class), reserved=not availability.is_available(node))
+
+
+def traits_changed(session: Session, node: Node, before: Collection[str], after: Collection[str]) -> None:
+    """Note the new traits of the node, whose row is locked; its provider follows with the next flush."""
+    changes = session.info.setdefault(_TRAITS, {})
+    first, _ = changes.get(node.id, (frozenset(before), None))
+    changes[node.id] = (first, frozenset(after))
+
+
+def project(session: Session, node: Node) -> list[str]:
+    """Make the node's provider match the node; return the changes, in words.
+
+    Raises NodeAllocated if the node changed its resource class while a consumer has a claim on the old one.
+    """
+    before, after = session.info.get(_TRAITS, {}).pop(node.id, (None, None))
+    if after is None:
+        # A new node does not have one.
+        names = session.scalars(select(NodeTrait.trait).where(NodeTrait.node_id == node.id)) if node.id else ()
+        before = after = frozenset(names)
+    traits = projected.Traits(after, added=after - before, removed=before - after)
+    try:
+        return projected.conform(session, node.uuid, inventory_of(node), traits)
+    except InventoryInUse:
+        consumers = projected.consumers_of(session, node.uuid)
+        raise NodeAllocated(node=node.uuid, consumer=", ".join(consumers)) from None
+
+
+@event.listens_for(Session, "before_flush")
+def _project_changed(session: Session, *_: Any) -> None:
+    """Project each node that is new, or whose change affects its provider."""
+    nodes = [entity for entity in (*session.new, *session.dirty) if isinstance(entity, Node)]
+    # In the same order everywhere, so that there are few deadlocks.
+    for node in sorted(nodes, key=lambda node: node.uuid):
+        if _is_to_project(session, node):
+            project(session, node)
+
+
+def _is_to_project(session: Session, node: Node) -> bool:
+    state: Any = inspect(node)
+    if state.pending or node.id in session.info.get(_TRAITS, ()):
+        return True
+    return any(history_of(node, column.key).has_changes() for column in PROJECTED)
+
+
+def withdraw(session: Session, node: Node, *, force: bool) -> None:
+    """Remove the node's provider. Raises NodeAllocated if a consumer has a claim on it, unless ``force``."""
+    consumers = projected.consumers_of(session, node.uuid)
+    if consumers and not force:
+        raise NodeAllocated(node=node.uuid, consumer=", ".join(consumers))
+    projected.remove(session, node.uuid)

@@ -1,0 +1,95 @@
+"""Undoing direct changes of the resource providers of nodes: the node is the source of truth."""
+
+from sqlalchemy import ColumnElement, and_, case, exists, func, or_, select, update
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import history
+from baremetal_sched.baremetal.provider import availability, projection
+from baremetal_sched.db.models import (
+    Conductor,
+    Inventory,
+    Node,
+    NodeTrait,
+    ProviderTrait,
+    ResourceProvider,
+    Trait,
+)
+from baremetal_sched.placement import names
+from baremetal_sched.placement.traits import scheduler_clause
+
+#: The type of the events that say what was undone.
+EVENT_TYPE = "reconciliation"
+
+
+def drifted(session: Session) -> ColumnElement[bool]:
+    """SQL condition: the node's provider differs from the result of ``projection.project``.
+
+    NOT EXISTS (the provider, a root with the marks of the node) OR its class is wanted AND NOT EXISTS (an inventory of
+    it, as it should be) OR EXISTS (an inventory of another, unless it is claimed and withheld) OR EXISTS (a trait of
+    the node that the provider lacks) OR EXISTS (a trait of the provider that the node lacks), except for those of the
+    scheduler above
+    """
+    wanted = _wanted_class(session)
+    reserved = case((availability.IS_AVAILABLE, 0), else_=1)
+    marked = and_(
+        ResourceProvider.uuid == Node.uuid,
+        ResourceProvider.root_id == ResourceProvider.id,
+        ResourceProvider.mirrored_class_id == wanted,
+        ResourceProvider.withheld == or_(wanted == 0, ~availability.IS_AVAILABLE),
+    )
+    inventory = and_(ResourceProvider.uuid == Node.uuid, Inventory.provider_id == ResourceProvider.id)
+    sound = and_(
+        inventory,
+        Inventory.resource_class_id == wanted,
+        Inventory.total == 1,
+        Inventory.reserved == reserved,
+        Inventory.min_unit == 1,
+        Inventory.max_unit == 1,
+        Inventory.step_size == 1,
+        Inventory.allocation_ratio == 1.0,
+    )
+    surplus = and_(inventory, Inventory.resource_class_id != wanted, or_(Inventory.used == 0, Inventory.withheld == 0))
+    shown = and_(
+        ResourceProvider.uuid == Node.uuid,
+        ProviderTrait.provider_id == ResourceProvider.id,
+        Trait.id == ProviderTrait.trait_id,
+    )
+    is_shown = exists().where(shown, Trait.name == NodeTrait.trait)
+    is_own = exists().where(NodeTrait.node_id == Node.id, NodeTrait.trait == Trait.name)
+    lacking = and_(NodeTrait.node_id == Node.id, ~scheduler_clause(NodeTrait.trait))
+    return or_(
+        ~exists().where(marked),
+        and_(wanted != 0, ~exists().where(sound)),
+        exists().where(surplus),
+        exists().where(lacking, ~is_shown.correlate(Node, NodeTrait)),
+        exists().where(shown, ~scheduler_clause(Trait.name), ~is_own.correlate(Node, Trait)),
+    )
+
+
+def _wanted_class(session: Session) -> ColumnElement[int]:
+    """The id of the resource class that the node's provider should have: 0 for none, -1 if it does not exist."""
+    used = session.scalars(select(Node.resource_class).where(Node.resource_class.is_not(None)).distinct()).all()
+    wanted = {name: projection.resource_class_of(name) for name in used if name}
+    ids = names.ids_of_classes(session, sorted(set(wanted.values())))
+    whens = {name: ids.get(standard, -1) for name, standard in wanted.items()}
+    return case(whens, value=Node.resource_class, else_=0) if whens else func.abs(0)
+
+
+def reconcile(session: Session, node_id: int, conductor: str) -> tuple[str, list[str]] | None:
+    """Make the node's provider match the node; return the node's UUID and what was undone, in words.
+
+    It is recorded in the node's history, and counted with ``conductor`` (a host name). Returns None if there is nothing
+    to undo. Raises NodeAllocated if a consumer has a claim on something that would be removed.
+    """
+    node = session.scalars(select(Node).where(Node.id == node_id).with_for_update()).first()
+    changes = projection.project(session, node) if node is not None else []
+    if node is None or not changes:
+        return None
+    event = f"The node's resource provider was changed directly. This was undone: {', '.join(changes)}"
+    history.record(session, node, event, event_type=EVENT_TYPE, severity="ERROR", conductor=conductor)
+    session.execute(
+        update(Conductor)
+        .where(Conductor.hostname == conductor)
+        .values(undone_changes=Conductor.undone_changes + len(changes))
+    )
+    return node.uuid, changes

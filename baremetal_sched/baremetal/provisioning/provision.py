@@ -1,0 +1,269 @@
+"""Provision verbs: what a client asks of a node. Checked and begun here, carried on by the node's conductor.
+
+A request is one transaction: the checks, the change of state, the node's reservation with the work, and the change in
+placement. So a node that is being cleaned or deployed is never offered.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import history, state_machine, states
+from baremetal_sched.baremetal.conductors import driver_calls, work
+from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.nodes import nodes
+from baremetal_sched.baremetal.provisioning import instances, outcomes, validation
+from baremetal_sched.baremetal.state_machine import RESUME, VERBS
+from baremetal_sched.db.models import Node
+from baremetal_sched.errors import InvalidValue, SchedulerError
+from baremetal_sched.errors.baremetal import (
+    NodeBusy,
+    NodeInMaintenance,
+    NodeIsRetired,
+    NodeProtected,
+    TooManyAtOnce,
+    VerbRefused,
+)
+from baremetal_sched.settings import Settings
+
+#: Arguments of work on a node.
+Arguments = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Order:
+    """A request: a verb and its arguments. ``project``: the project for which the node is deployed, or None.
+
+    ``steps`` are steps of cleaning, deploying or servicing that the client named. ``checked``: the driver validates the
+    node first; otherwise errors appear when the work begins.
+    """
+
+    verb: str
+    steps: Sequence[Mapping[str, Any]] = ()
+    configdrive: str | Mapping[str, Any] | None = None
+    rescue_password: str | None = None
+    hashed_rescue_password: str | None = None
+    disable_ramdisk: bool = False
+    project: str | None = None
+    checked: bool = True
+
+    @property
+    def event(self) -> str:
+        """The event of the verb."""
+        return VERBS[self.verb].event
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """An order for a node, with what is needed to check it."""
+
+    session: Session
+    node: Node
+    order: Order
+    membership: Membership
+    settings: Settings
+
+
+#: Events, besides deploying, that are refused in maintenance, with their names in messages. All others are allowed.
+_NOT_IN_MAINTENANCE = {
+    state_machine.CLEAN: "cleaning",
+    "rescue": "rescuing",
+    "unrescue": "unrescuing",
+    "service": "service",
+}
+
+
+def require_accepted(node: Node, verb: str | None) -> None:
+    """Raise VerbRefused unless the node's state takes ``verb``, NodeBusy if that may change soon.
+
+    NodeInMaintenance comes before both.
+    """
+    known = VERBS.get(verb or "")
+    if known and known.event in ("deploy", "rebuild") and node.maintenance:
+        raise NodeInMaintenance(operation="provisioning", node=node.uuid)
+    if known is None or not state_machine.accepts(node.provision_state, known.event):
+        if node.reservation is not None:
+            raise NodeBusy(node=node.uuid, host=node.reservation)
+        raise _refused(node, verb)
+
+
+def _refused(node: Node, verb: str | None) -> VerbRefused:
+    verbs = [_action(each) for each in state_machine.verbs_of(node.provision_state)]
+    possible = f"Possible now: {', '.join(verbs)}." if verbs else "Nothing is possible until a conductor has finished."
+    return VerbRefused(verb=_action(verb), node=node.uuid, state=node.provision_state, possible=possible)
+
+
+def _action(verb: str | None) -> str:
+    """Return what messages call the verb: clients deploy a node with the target ``active``."""
+    return "deploy" if verb == "active" else str(verb)
+
+
+def request(session: Session, node: Node, order: Order, membership: Membership, settings: Settings) -> None:
+    """Do at once what ``order`` asks of ``node`` (its row locked), if that is possible, and request the rest of its
+    conductor.
+
+    Raises Unanswered; the errors of ``require_accepted``, NoValidHost, NoConductors, NodeLocked, NodeInMaintenance,
+    NodeProtected, NodeIsRetired, TooManyAtOnce, and InvalidValue if the node is not fit for it.
+    """
+    require_accepted(node, order.verb)
+    owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
+    nodes.require_unlocked(node)
+    if node.maintenance and order.event in _NOT_IN_MAINTENANCE:
+        raise NodeInMaintenance(operation=_NOT_IN_MAINTENANCE[order.event], node=node.uuid)
+    if order.event in ("delete", "rebuild") and node.protected:
+        raise NodeProtected(node=node.uuid)
+    if order.event == "provide" and node.retired:
+        raise NodeIsRetired(node=node.uuid)
+    prepare = _PREPARE.get(order.event)
+    arguments: Arguments = {"steps": list(order.steps), "disable_ramdisk": order.disable_ramdisk}
+    if prepare is not None:
+        arguments |= prepare(_Asked(session, node, order, membership, settings)) or {}
+    if order.event == "abort" and _is_to_finish(node):
+        node.clean_step = {**(node.clean_step or {}), "abort_after": True}
+        node.touch()
+        return
+    target = states.MANAGEABLE if order.event == state_machine.CLEAN else None
+    if order.event == "abort" and node.provision_state in _ABORTED:
+        _note_abort(session, node)
+    state_machine.move(node, order.event, target)
+    after = node.provision_state
+    if after in state_machine.TRANSIENT:
+        node.last_error = None
+        work.request(session, node, owner, after, arguments)
+    elif order.event == "unhold":
+        node.last_error = None
+        work.request(session, node, owner, RESUME, {})
+    else:
+        outcomes.settle(node)
+        node.touch()
+
+
+def resume(
+    session: Session, node: Node, membership: Membership, found: Mapping[str, Mapping[str, Any]] | None = None
+) -> None:
+    """Continue the work on the node (its row locked, in a waiting state), as its agent has reported.
+
+    ``found``, of an inspection only, is what it found: ``inventory`` and ``plugin_data``. Raises VerbRefused if the
+    node does not wait, NodeLocked, NoValidHost, NoConductors.
+    """
+    if not state_machine.accepts(node.provision_state, RESUME):
+        raise _refused(node, RESUME)
+    owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
+    nodes.require_unlocked(node)
+    work.request(session, node, owner, RESUME, found or {})
+
+
+_ABORTED = {
+    states.CLEANWAIT: "cleaning",
+    states.CLEANHOLD: "cleaning",
+    states.INSPECTWAIT: "inspection",
+    states.DEPLOYWAIT: "deployment",
+    states.DEPLOYHOLD: "deployment",
+    states.RESCUEWAIT: "rescue",
+    states.SERVICEWAIT: "service",
+    states.SERVICEHOLD: "service",
+}
+
+
+def _note_abort(session: Session, node: Node) -> None:
+    """Record what is aborted, and at which step. An aborted rescue loses its password."""
+    step = node.clean_step or node.deploy_step or node.service_step
+    at = f" at step {step['interface']}.{step['step']}" if step else ""
+    node.last_error = f"By request, the {_ABORTED[node.provision_state]} was aborted{at}."
+    history.record(session, node, node.last_error, event_type=outcomes.event_type_of(node.provision_state))
+    if node.provision_state == states.RESCUEWAIT:
+        instances.forget_rescue_password(node)
+
+
+def _is_to_finish(node: Node) -> bool:
+    """Return whether the machine is at a step of cleaning that must not be interrupted, and is aborted after it."""
+    step = node.clean_step or {}
+    return node.provision_state == states.CLEANWAIT and step.get("abortable") is False
+
+
+def _validate(asked: _Asked, doing: str, *interfaces: str) -> None:
+    """Have the driver validate these interfaces, unless the conductor does so when the work begins."""
+    if not asked.order.checked:
+        return
+    node = asked.node
+    try:
+        driver_calls.answer(asked.session, node, asked.membership, "validate", {"interfaces": list(interfaces)})
+    except SchedulerError as error:
+        raise InvalidValue(message=f"Validation failed. Cannot {doing} node {node.uuid}. Error: {error}") from error
+
+
+def _prepare_deploy(asked: _Asked) -> Arguments:
+    _limit(asked.session, asked.settings.conductor.max_concurrent_deploy, states.DEPLOYING, states.DEPLOYWAIT)
+    node, order, settings = asked.node, asked.order, asked.settings
+    if order.checked:
+        templates = validation.require_deployable(asked.session, node, asked.membership, order.steps)
+    else:
+        templates = validation.require_traits(asked.session, node)
+    if order.configdrive:
+        node.instance_info = {**(node.instance_info or {}), "configdrive": order.configdrive}
+    leases = settings.conductor.automatic_lessee and order.event == "deploy"
+    if leases and order.project and node.lessee is None:
+        node.lessee = order.project
+        node.driver_internal_info = {**(node.driver_internal_info or {}), "automatic_lessee": True}
+    return {"templates": templates}
+
+
+def _prepare_delete(asked: _Asked) -> None:
+    _limit(asked.session, asked.settings.conductor.max_concurrent_clean, states.CLEANING, states.CLEANWAIT)
+    _validate(asked, "undeploy", "power")
+
+
+def _prepare_clean(asked: _Asked) -> None:
+    _limit(asked.session, asked.settings.conductor.max_concurrent_clean, states.CLEANING, states.CLEANWAIT)
+    _validate(asked, "clean", "power", "network")
+
+
+def _prepare_provide(asked: _Asked) -> None:
+    _limit(asked.session, asked.settings.conductor.max_concurrent_clean, states.CLEANING, states.CLEANWAIT)
+
+
+def _prepare_inspect(asked: _Asked) -> None:
+    _validate(asked, "inspect", "power", "inspect")
+
+
+def _prepare_rescue(asked: _Asked) -> None:
+    _validate(asked, "rescue", "power", "rescue", "network")
+    node, order = asked.node, asked.order
+    passwords = {
+        "rescue_password": order.rescue_password,
+        "hashed_rescue_password": order.hashed_rescue_password,
+    }
+    node.instance_info = {**(node.instance_info or {}), **passwords}
+
+
+def _prepare_unrescue(asked: _Asked) -> None:
+    _validate(asked, "unrescue", "power")
+
+
+def _prepare_service(asked: _Asked) -> None:
+    _validate(asked, "service", "power", "network")
+
+
+_PREPARE: Mapping[str, Callable[[_Asked], Arguments | None]] = {
+    "deploy": _prepare_deploy,
+    "rebuild": _prepare_deploy,
+    "delete": _prepare_delete,
+    state_machine.CLEAN: _prepare_clean,
+    "provide": _prepare_provide,
+    "inspect": _prepare_inspect,
+    "rescue": _prepare_rescue,
+    "unrescue": _prepare_unrescue,
+    "service": _prepare_service,
+}
+
+
+def _limit(session: Session, most: int, *busy: str) -> None:
+    """Raise TooManyAtOnce if ``most`` nodes are in one of these states already.
+
+    SELECT count(*) FROM nodes WHERE provision_state IN (…)
+    """
+    if most and (session.scalar(select(func.count()).where(Node.provision_state.in_(busy))) or 0) >= most:
+        raise TooManyAtOnce(most=most, state=busy[0])
