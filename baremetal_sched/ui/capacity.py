@@ -5,7 +5,7 @@ from typing import Any
 from flask import Response
 from sqlalchemy import Connection
 
-from baremetal_sched.baremetal.api.node_filters import TRAIT_FILTERS
+from baremetal_sched.baremetal.api.nodes.node_filters import TRAIT_FILTERS
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.scheduling import capacity
 from baremetal_sched.scheduling.api.capacity import filters_of, visible_to

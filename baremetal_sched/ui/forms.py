@@ -4,8 +4,8 @@ from collections.abc import Collection
 from typing import Any
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.node_filters import TRAIT_FILTERS
-from baremetal_sched.baremetal.api.query import Query
+from baremetal_sched.baremetal.api.nodes.node_filters import TRAIT_FILTERS
+from baremetal_sched.baremetal.api.resources.query import Query
 
 #: In a form, an empty conductor group means any; this is the one without a name. No group can have it for a name.
 DEFAULT_GROUP = "(default)"

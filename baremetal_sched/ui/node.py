@@ -9,8 +9,8 @@ from flask import Response
 from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.api import access
-from baremetal_sched.baremetal.api.nodes import whole_text
+from baremetal_sched.baremetal.api.authorization import access
+from baremetal_sched.baremetal.api.nodes.nodes import whole_text
 from baremetal_sched.baremetal.matching.explanation import Explanation, explain
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.nodes.redaction import REPLACEMENTS

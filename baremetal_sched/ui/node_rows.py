@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.api.view import split_traits
+from baremetal_sched.baremetal.api.resources.view import split_traits
 from baremetal_sched.baremetal.conductors.ownership import NO_MEMBERS
 from baremetal_sched.baremetal.matching.reasons import reason, with_provider
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters, select_nodes

@@ -45,7 +45,7 @@ def test_an_unexpected_error_is_a_500_whose_cause_is_in_the_log_only(
     def explode(*args: object) -> None:
         raise RuntimeError("the cause")
 
-    monkeypatch.setattr("baremetal_sched.baremetal.api.nodes.select_nodes", explode)
+    monkeypatch.setattr("baremetal_sched.baremetal.api.nodes.nodes.select_nodes", explode)
     response = service.baremetal("GET", "/nodes", status=500)
     assert "the cause" not in response.text
     (line,) = [line for line in map(json.loads, lines.getvalue().splitlines()) if line["event"] == "request failed"]
@@ -61,7 +61,7 @@ def test_tracebacks_have_no_parameters_of_statements(
     def explode(connection: Session, *args: object) -> None:
         connection.execute(text("SELECT nosuch(:driver_info, :other)"), parameters)
 
-    monkeypatch.setattr("baremetal_sched.baremetal.api.nodes.select_nodes", explode)
+    monkeypatch.setattr("baremetal_sched.baremetal.api.nodes.nodes.select_nodes", explode)
     service.baremetal("GET", "/nodes", status="*")
     assert "nosuch" in lines.getvalue()
     assert "hunter2" not in lines.getvalue()

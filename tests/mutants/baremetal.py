@@ -146,14 +146,14 @@ MUTANTS = (
     ),
     Mutant(
         "step-rule",
-        "baremetal/api/step_rules.py",
+        "baremetal/api/provisioning/step_rules.py",
         "    if refused:\n",
         "    if False:\n",
         f"{STEPS}::test_every_refused_step_is_named_once",
     ),
     Mutant(
         "step-rule-of-runbook",
-        "baremetal/api/provision.py",
+        "baremetal/api/provisioning/provision.py",
         "    if runbook.owner is not None and not runbook.public:\n",
         "    if False:\n",
         f"{STEPS}::test_runbooks_of_a_project_are_asked_about_when_they_are_used",

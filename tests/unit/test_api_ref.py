@@ -10,11 +10,12 @@ from marshmallow import Schema
 
 from baremetal_sched.baremetal import history
 from baremetal_sched.baremetal.allocations import allocations
-from baremetal_sched.baremetal.api import agents as agents_api
-from baremetal_sched.baremetal.api import allocations as allocations_api
-from baremetal_sched.baremetal.api import conductors, drivers, node_filters
 from baremetal_sched.baremetal.api import versions as baremetal_versions
-from baremetal_sched.baremetal.api.query import PAGING
+from baremetal_sched.baremetal.api.allocations import allocations as allocations_api
+from baremetal_sched.baremetal.api.conductors import conductors, drivers
+from baremetal_sched.baremetal.api.inspection import agents as agents_api
+from baremetal_sched.baremetal.api.nodes import node_filters
+from baremetal_sched.baremetal.api.resources.query import PAGING
 from baremetal_sched.baremetal.api.root import COLLECTIONS as COLLECTIONS_OF_V1
 from baremetal_sched.baremetal.hardware import bios, firmware
 from baremetal_sched.baremetal.inspection import inspection_rules, inventory

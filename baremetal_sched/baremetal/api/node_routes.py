@@ -3,29 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from baremetal_sched.baremetal.api import (
-    absences,
-    access,
-    allocations,
-    bios,
-    children,
-    field_rules,
-    firmware,
-    history,
-    inventory,
-    management,
-    nodes,
-    portgroups,
-    ports,
-    provision,
-    states,
-    traits,
-    validation,
-    vendor_passthru,
-    vifs,
-    vmedia,
-    volume,
-)
+from baremetal_sched.baremetal.api import absences
+from baremetal_sched.baremetal.api.allocations import allocations
+from baremetal_sched.baremetal.api.authorization import access, field_rules
+from baremetal_sched.baremetal.api.hardware import bios, firmware, management, states, vendor_passthru, vmedia
+from baremetal_sched.baremetal.api.inspection import inventory
+from baremetal_sched.baremetal.api.network import portgroups, ports, vifs, volume
+from baremetal_sched.baremetal.api.nodes import children, history, nodes, traits
+from baremetal_sched.baremetal.api.provisioning import provision, validation
 from baremetal_sched.baremetal.api.route import Route
 from baremetal_sched.baremetal.api.route_lines import LARGE_BODY_SIZE, RECODED, any_method, every, patch, read, write
 from baremetal_sched.errors.baremetal import NodeNotFound

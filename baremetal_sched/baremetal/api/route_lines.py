@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from baremetal_sched.baremetal.api.collection import evaluate_patch
+from baremetal_sched.baremetal.api.resources.collection import evaluate_patch
 from baremetal_sched.baremetal.api.route import Guard, Route
 from baremetal_sched.errors.baremetal import ChassisNotFound, NoValidHost
 from baremetal_sched.web.route import View

@@ -2,26 +2,17 @@
 
 from dataclasses import replace
 
-from baremetal_sched.baremetal.api import (
-    absences,
-    access,
-    agents,
-    allocations,
-    chassis,
-    conductors,
-    deploy_templates,
-    drivers,
-    events,
-    field_rules,
-    inspection_rules,
-    nodes,
-    root,
-    runbooks,
-    shards,
-    vendor_passthru,
-)
+from baremetal_sched.baremetal.api import absences, root
+from baremetal_sched.baremetal.api.allocations import allocations
 from baremetal_sched.baremetal.api.alternatives import alternatives, named
+from baremetal_sched.baremetal.api.authorization import access, field_rules
+from baremetal_sched.baremetal.api.conductors import conductors, drivers
+from baremetal_sched.baremetal.api.hardware import vendor_passthru
+from baremetal_sched.baremetal.api.inspection import agents, inspection_rules
+from baremetal_sched.baremetal.api.network import events
 from baremetal_sched.baremetal.api.node_routes import NODE_ROUTES
+from baremetal_sched.baremetal.api.nodes import chassis, nodes, shards
+from baremetal_sched.baremetal.api.provisioning import deploy_templates, runbooks
 from baremetal_sched.baremetal.api.route import Route, guarded, sub_collections
 from baremetal_sched.baremetal.api.route_lines import LARGE_BODY_SIZE, RECODED, any_method, every, patch, read, write
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from webtest import TestResponse
 
-from baremetal_sched.baremetal.api import access, field_rules
+from baremetal_sched.baremetal.api.authorization import access, field_rules
 from baremetal_sched.baremetal.api.routes import ALTERNATIVES, ROUTES
 from tests.service import LATEST, Service, fault
 

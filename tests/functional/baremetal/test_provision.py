@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from baremetal_sched.baremetal.api import provision
+from baremetal_sched.baremetal.api.provisioning import provision
 from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.baremetal.state_machine import STABLE
 from baremetal_sched.db.models import Node, NodeHistory

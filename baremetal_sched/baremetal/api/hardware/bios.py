@@ -1,0 +1,48 @@
+"""/v1/nodes/{node}/bios"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from flask import Response
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.api.call import BaremetalCall
+from baremetal_sched.baremetal.api.nodes.nodes import node_of
+from baremetal_sched.baremetal.api.resources.links import links
+from baremetal_sched.baremetal.api.resources.query import Query
+from baremetal_sched.baremetal.api.resources.view import listing
+from baremetal_sched.baremetal.hardware import bios
+from baremetal_sched.baremetal.hardware.bios import FIELDS, LIST_DEFAULT, REGISTRY_SINCE
+from baremetal_sched.db.models import BiosSetting, Node
+from baremetal_sched.masking import MASK, names_secret
+from baremetal_sched.web.listing import select_fields
+from baremetal_sched.web.responses import json_response
+from baremetal_sched.web.view import document
+
+_LISTING = listing(fields=FIELDS, list_default=LIST_DEFAULT, fields_since=REGISTRY_SINCE, detail_since=REGISTRY_SINCE)
+
+
+def list_settings(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/nodes/{node}/bios"""
+    shown = select_fields(call, Query(call, ("fields", "detail")), _LISTING).shown
+    node = node_of(call, session, ident)
+    return json_response({"bios": [_render(call, node, setting, shown) for setting in bios.settings(session, node)]})
+
+
+def show_setting(call: BaremetalCall, session: Session, ident: str, setting: str) -> Response:
+    """GET /v1/nodes/{node}/bios/{setting}"""
+    call.refuse_query()
+    node = node_of(call, session, ident)
+    found = bios.find(session, node, setting)
+    return json_response({setting: _render(call, node, found, FIELDS.visible(call.version))})
+
+
+def _render(call: BaremetalCall, node: Node, setting: BiosSetting, shown: Iterable[str]) -> dict[str, Any]:
+    names = [name for name in ("created_at", "updated_at", *shown) if name != "links"]
+    values = document(setting, names)
+    if values.get("value") and names_secret(setting.name):
+        values["value"] = MASK
+    return {
+        **values,
+        "links": links(call.base_url, "nodes", node.uuid, f"bios/{setting.name}"),
+    }

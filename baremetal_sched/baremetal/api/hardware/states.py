@@ -1,0 +1,88 @@
+"""/v1/nodes/{node}/states"""
+
+from flask import Response
+from sqlalchemy import Connection
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import states
+from baremetal_sched.baremetal.api.call import BaremetalCall
+from baremetal_sched.baremetal.api.nodes.node_view import NODES, StatesView, redacted
+from baremetal_sched.baremetal.api.nodes.nodes import served_node, uuid_of, uuid_to_find
+from baremetal_sched.baremetal.hardware import console, management, power, raid
+from baremetal_sched.baremetal.nodes import nodes
+from baremetal_sched.baremetal.nodes.node_fields import FIELDS, STATES
+from baremetal_sched.baremetal.schemas.management import BOOT_MODE, CONSOLE, SECURE_BOOT
+from baremetal_sched.baremetal.schemas.nodes import POWER
+from baremetal_sched.db.models import Node
+from baremetal_sched.documents.schema import load, parse_flag
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.web.responses import empty_response, json_response
+
+SOFT_POWER_SINCE = 27
+
+
+def show_states(call: BaremetalCall, connection: Connection, ident: str) -> Response:
+    """GET /v1/nodes/{node}/states"""
+    call.refuse_query()
+    shown = [name for name in STATES if FIELDS[name].since <= call.version]
+    view = redacted(StatesView, call.redaction)(NODES, shown, call.version, call.base_url)
+    node_uuid = uuid_to_find(call, connection, ident)
+    return json_response(view.fetch(connection, node_uuid, values=call.redaction_values))
+
+
+def set_power(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """PUT /v1/nodes/{node}/states/power"""
+    arguments = call.arguments(POWER.fields, require="target")
+    found = uuid_of(call, session, ident)
+    soft = arguments["target"] in (states.SOFT_POWER_OFF, states.SOFT_REBOOT)
+    if soft or arguments.get("timeout") is not None:
+        call.require_version(SOFT_POWER_SINCE)
+    body = load(POWER, arguments, "power")
+    power.request(session, found, body["target"], body.get("timeout"), call.membership(session))
+    return _accepted(call, ident)
+
+
+def set_raid(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """PUT /v1/nodes/{node}/states/raid"""
+    call.refuse_query()
+    config = call.body()
+    if not isinstance(config, dict):
+        raise InvalidValue(message=f"RAID config validation error: {config} is not of type 'object'")
+    raid.set_target(session, _node(call, session, ident), config, call.membership(session))
+    return empty_response(204)
+
+
+def show_console(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/nodes/{node}/states/console"""
+    call.refuse_query()
+    return json_response(console.show(session, served_node(call, session, ident), call.membership(session)))
+
+
+def set_console(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """PUT /v1/nodes/{node}/states/console"""
+    body = call.arguments(CONSOLE.fields, require="enabled")
+    enabled = parse_flag("enabled", body["enabled"])
+    console.switch(session, _node(call, session, ident), call.membership(session), enabled=enabled)
+    return empty_response(202, {"Location": f"{call.base_url}/v1/nodes/{ident}/states/console"})
+
+
+def set_boot_mode(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """PUT /v1/nodes/{node}/states/boot_mode"""
+    mode = load(BOOT_MODE, call.arguments(BOOT_MODE.fields, require="target"), "boot_mode")["target"]
+    management.set_boot_mode(session, _node(call, session, ident), call.membership(session), mode)
+    return _accepted(call, ident)
+
+
+def set_secure_boot(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """PUT /v1/nodes/{node}/states/secure_boot"""
+    enabled = parse_flag("target", call.arguments(SECURE_BOOT.fields, require="target")["target"])
+    management.set_secure_boot(session, _node(call, session, ident), call.membership(session), enabled=enabled)
+    return _accepted(call, ident)
+
+
+def _accepted(call: BaremetalCall, ident: str) -> Response:
+    return empty_response(202, {"Location": f"{call.base_url}/v1/nodes/{ident}/states"})
+
+
+def _node(call: BaremetalCall, session: Session, ident: str) -> Node:
+    return nodes.find_to_change_by(session, uuid_to_find(call, session, ident), call.membership(session))

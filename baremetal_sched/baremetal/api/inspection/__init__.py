@@ -1,0 +1,1 @@
+"""Views for agents, and of inspection rules and inventories."""

@@ -1,0 +1,1 @@
+"""Views of ports, port groups, VIFs, volumes and network events."""

@@ -1,0 +1,53 @@
+"""/v1/nodes/{node}/vifs"""
+
+from typing import Any
+
+from flask import Response
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.api.call import BaremetalCall
+from baremetal_sched.baremetal.api.nodes.nodes import served_node, uuid_to_find
+from baremetal_sched.baremetal.network import vifs
+from baremetal_sched.baremetal.nodes import nodes
+from baremetal_sched.baremetal.schemas.management import VIF
+from baremetal_sched.db.models import Node
+from baremetal_sched.documents.schema import load
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.web.responses import empty_response, json_response
+
+PORTS_SINCE = 67
+
+
+def list_vifs(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/nodes/{node}/vifs"""
+    call.refuse_query()
+    node = served_node(call, session, ident)
+    return json_response({"vifs": vifs.list_vifs(session, node, call.membership(session))})
+
+
+def attach_vif(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """POST /v1/nodes/{node}/vifs"""
+    call.refuse_query()
+    body = call.body()
+    vif = load(VIF, body, "vif")
+    for name in ("port_uuid", "portgroup_uuid"):
+        if name in vif and call.version < PORTS_SINCE:
+            raise InvalidValue(message=f"{name} can be given since 1.{PORTS_SINCE}")
+    if "port_uuid" in vif and "portgroup_uuid" in vif:
+        raise InvalidValue(message="Cannot specify both port_uuid and portgroup_uuid")
+    call.ident(vif["id"], "id")
+    vifs.attach(_node(call, session, ident), call.membership(session), vif, _done)
+
+
+def detach_vif(call: BaremetalCall, session: Session, ident: str, vif: str) -> Response:
+    """DELETE /v1/nodes/{node}/vifs/{vif}"""
+    call.refuse_query()
+    vifs.detach(_node(call, session, ident), call.membership(session), call.ident(vif, "vif_id"), _done)
+
+
+def _done(_said: Any) -> Response:
+    return empty_response(204)
+
+
+def _node(call: BaremetalCall, session: Session, ident: str) -> Node:
+    return nodes.find_to_change_by(session, uuid_to_find(call, session, ident), call.membership(session))

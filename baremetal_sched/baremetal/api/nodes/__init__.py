@@ -1,0 +1,1 @@
+"""Views of nodes and what they carry: traits, history, children, chassis, shards."""

@@ -1,0 +1,103 @@
+"""/v1/nodes/{node}/history"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+from flask import Response
+from sqlalchemy import String, cast
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import history
+from baremetal_sched.baremetal.api.call import BaremetalCall
+from baremetal_sched.baremetal.api.nodes.nodes import node_of
+from baremetal_sched.baremetal.api.resources.collection import page_response, parse_page
+from baremetal_sched.baremetal.api.resources.links import links
+from baremetal_sched.baremetal.api.resources.query import PAGING, Query
+from baremetal_sched.baremetal.api.resources.view import View, resource
+from baremetal_sched.baremetal.history import FIELDS, LIST_DEFAULT
+from baremetal_sched.db import paging
+from baremetal_sched.db.json_text import quoted
+from baremetal_sched.db.models import Node, NodeHistory
+from baremetal_sched.documents.identifiers import canonical_uuid
+from baremetal_sched.web.listing import Selection
+from baremetal_sched.web.responses import json_response
+from baremetal_sched.web.view import ANY, Column, Resource
+
+#: Longest text of an event in a list that is not in detail, in characters.
+SHORT_EVENT = 255
+
+
+class EventView(View):
+    """Some ``fields`` of events in the history of ``node``."""
+
+    def __init__(self, call: BaremetalCall, node: Node, fields: Iterable[str]) -> None:
+        super().__init__(HISTORY, fields, call.version, call.base_url)
+        itself = links(call.base_url, "nodes", node.uuid, f"history/{ANY}")[:1]
+        self.set_links(orjson.dumps({"links": itself})[1:-1].decode())
+
+    @classmethod
+    def column(cls, name: str, resource: Resource, version: int) -> Column | None:
+        match name:
+            case "event":
+                return quoted(NodeHistory.event), lambda text: cls.shown(orjson.loads(text))
+            case "duration_seconds":
+                return cast(NodeHistory.duration_seconds, String), _whole
+            case _:
+                return super().column(name, resource, version)
+
+    @classmethod
+    def links(cls, resource: Resource, names: tuple[str, ...], base: str) -> str:
+        return ""  # they begin with the node
+
+    @staticmethod
+    def shown(event: str) -> str:
+        """The text of an event as it is shown."""
+        return event
+
+
+class ShortEventView(EventView):
+    """The same, with long texts cut."""
+
+    @staticmethod
+    def shown(event: str) -> str:
+        return event if len(event) <= SHORT_EVENT else f"{event[: SHORT_EVENT - 3]}..."
+
+
+def _whole(seconds: str) -> int | None:
+    return int(float(seconds)) if seconds else None
+
+
+HISTORY = resource(
+    path="history",
+    plural="history",
+    model=NodeHistory,
+    fields=FIELDS,
+    list_default=LIST_DEFAULT,
+    missing=history.missing,
+    view=EventView,
+)
+
+
+def list_history(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/nodes/{node}/history"""
+    query = Query(call, (*PAGING, "detail"))
+    detail = query.flag("detail")
+    page = parse_page(call, query, FIELDS)
+    node = node_of(call, session, ident)
+    shown = FIELDS.visible(call.version) if detail else LIST_DEFAULT
+    view = (EventView if detail else ShortEventView)(call, node, shown)
+    statement = view.query.where(NodeHistory.node_id == node.id)
+    rows: Any = paging.select_page(session, statement, NodeHistory, page, history.missing)
+    return page_response(call, query, view, rows, page, f"nodes/{ident}/history", Selection(shown))
+
+
+def show_event(call: BaremetalCall, session: Session, ident: str, uuid: str) -> Response:
+    """GET /v1/nodes/{node}/history/{uuid}"""
+    call.refuse_query()
+    canonical = canonical_uuid(call.ident(uuid, "event"))
+    node = node_of(call, session, ident)
+    if canonical is None:
+        raise history.missing(uuid)
+    view = EventView(call, node, FIELDS.visible(call.version))
+    return json_response(view.fetch(session, canonical, NodeHistory.node_id == node.id))

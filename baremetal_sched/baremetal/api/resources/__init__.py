@@ -1,0 +1,1 @@
+"""What views of all resources share: collections, queries, links, owners, and rows as JSON."""

@@ -1,0 +1,188 @@
+"""What requests about the resources of this API have in common: lists, single things, creation and PATCH."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from flask import Response
+from marshmallow import Schema
+from sqlalchemy import ColumnElement, and_
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.api.call import BaremetalCall
+from baremetal_sched.baremetal.api.resources.query import PAGING, Query
+from baremetal_sched.db import paging
+from baremetal_sched.db.paging import Page, SortKey
+from baremetal_sched.db.types import Rows
+from baremetal_sched.documents import patch
+from baremetal_sched.documents.fields import Fields
+from baremetal_sched.documents.identifiers import canonical_uuid
+from baremetal_sched.documents.schema import load
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.web.listing import Selection, listed, require_field, select_fields, whole
+from baremetal_sched.web.problems import TooNew
+from baremetal_sched.web.responses import json_response
+from baremetal_sched.web.view import Resource, View
+
+PATCH_ESCAPES_SINCE = 98
+
+#: A patch of this many bytes is evaluated before the transaction that writes. A smaller one takes less than a query.
+AHEAD_FROM = 4096
+
+#: The conditions that the filters in a query string stand for.
+Narrow = Callable[[Query], Sequence[ColumnElement[bool]]]
+
+
+def list_all(
+    call: BaremetalCall,
+    session: Session,
+    resource: Resource,
+    *,
+    detailed: bool = False,
+    path: str | None = None,
+    filters: Mapping[str, int] | None = None,
+    narrow: Narrow = lambda query: (),
+    within: Sequence[ColumnElement[bool]] = (),
+) -> Response:
+    """A page of a collection, at ``path`` (that of the resource if not given).
+
+    ``detailed``: this is the address ending in /detail. ``filters``: the parameters of the filters with the first
+    microversion of each; ``narrow`` makes conditions of them. ``within``: conditions of all that the caller may see.
+    The order of checks: versions, fields, page, filters.
+    """
+    filters = filters or {}
+    selecting = () if detailed else ("fields", "detail") if resource.detail else ("fields",)
+    query = Query(call, (*filters, *PAGING, *selecting))
+    selection = Selection(resource.fields.visible(call.version)) if detailed else select_fields(call, query, resource)
+    for name, since in filters.items():
+        query.require(since, name)
+    page = parse_page(call, query, resource.fields, any_marker=resource.any_marker)
+    view = resource.view(resource, selection.shown, call.version, call.base_url)
+    page.within = and_(*within) if within else None
+    statement = view.query.where(*within, *narrow(query))
+    rows = paging.select_page(session, statement, resource.model, page, resource.missing)
+    return page_response(call, query, view, rows, page, path or resource.path, selection)
+
+
+def parse_page(call: BaremetalCall, query: Query, fields: Fields, *, any_marker: bool = False) -> Page:
+    """Return the page that the request asks for. ``any_marker``: the marker need not be a UUID."""
+    sort_key = query.text("sort_key") or "id"
+    require_field(call, fields, [sort_key])
+    named = query.ident("marker") if any_marker else None
+    marker = named if named is not None and canonical_uuid(named) is None else query.uuid("marker")
+    return Page(query.limit(), marker, [SortKey(sort_key, query.descending())])
+
+
+def page_response(
+    call: BaremetalCall,
+    query: Query,
+    view: View,
+    rows: Rows,
+    page: Page,
+    path: str,
+    selection: Selection,
+    *,
+    only: bool = False,
+) -> Response:
+    """The rows, which ``view`` selected, as a list that says where it goes on if it is full (and not ``only`` one can
+    match)."""
+    found = listed(view, rows, page)
+    document: dict[str, Any] = {view.resource.plural: found.documents}
+    if found.marker is not None and not only:
+        url = f"{call.base_url}/v1/{path}"
+        document["next"] = query.next_page(url, found.marker, page.limit, selection.named)
+    return json_response(document)
+
+
+def load_creation(call: BaremetalCall, resource: Resource, schema: Schema, argument: str) -> dict[str, Any]:
+    """The body of a POST as ``schema`` loads it. Raises InvalidValue; TooNew for fields that the client cannot know."""
+    call.refuse_query()
+    body = call.body()
+    values = load(schema, body, argument)
+    require_known(call, resource.fields, values)
+    return values
+
+
+def require_known(call: BaremetalCall, fields: Fields, values: Mapping[str, Any]) -> None:
+    """Raise TooNew if one of ``values`` is for a field that is newer than the microversion; null is accepted."""
+    require_field(call, fields, [name for name, value in values.items() if value is not None])
+
+
+def load_patch(
+    call: BaremetalCall,
+    fields: Fields,
+    find: Callable[[], object],
+    *,
+    found_for: str = "versions",
+    newer_is_unknown: bool = False,
+) -> patch.Patch:
+    """The body as a patch of these fields. Raises InvalidValue; TooNew if it sets what the client cannot know.
+
+    What is wrong may be "fields", "versions" or "values", and is looked for in this order. From ``found_for`` on, a
+    thing that is not there comes first: ``find`` raises what says so. It is not called if nothing is wrong.
+    ``newer_is_unknown``: what the client cannot know is no field at all.
+    """
+    operations = parsed_patch(call)
+    known = [name for name in fields.patchable if not newer_is_unknown or fields[name].since <= call.version]
+    checks: dict[str, Callable[[], None]] = {
+        "fields": lambda: patch.require_roots(operations, known),
+        "versions": lambda: _require_known_to_set(call, fields, operations),
+        "values": lambda: patch.require_values(operations),
+    }
+    found_from = list(checks).index(found_for)
+    for position, check in enumerate(checks.values()):
+        try:
+            check()
+        except (InvalidValue, TooNew):
+            if position >= found_from:
+                find()
+            raise
+    return operations
+
+
+def parsed_patch(call: BaremetalCall) -> patch.Patch:
+    """The body as a patch: the same one for the request, however often its view runs."""
+    if call.patch is None:
+        options = call.settings.api
+        call.patch = patch.parse(
+            call.body(),
+            escapes=call.version >= PATCH_ESCAPES_SINCE,
+            most_operations=options.max_patch_operations,
+            max_depth=options.max_json_body_depth,
+        )
+    call.patch.ahead = call.evaluates_ahead
+    return call.patch
+
+
+def evaluate_patch(view: Callable[..., Response], call: BaremetalCall, session: Session, **parameters: Any) -> None:
+    """The first pass of a PATCH, which locks nothing: a patch that may take long is evaluated for what is stored now.
+
+    ``view`` runs until the result is known. When it runs again, in the transaction that writes, the result counts if
+    the stored document is still the same; otherwise the patch is evaluated again.
+    """
+    if len(call.raw_body) < AHEAD_FROM:
+        return
+    call.evaluates_ahead = True
+    try:
+        view(call, session, **parameters)
+    except patch.EvaluatedAhead:
+        pass
+    finally:
+        call.evaluates_ahead = False
+
+
+def _require_known_to_set(call: BaremetalCall, fields: Fields, operations: patch.Patch) -> None:
+    whole = [operation for operation in operations if patch.is_whole(operation) and operation["op"] != "remove"]
+    require_field(call, fields, map(patch.root, whole))
+
+
+def created(call: BaremetalCall, session: Session, resource: Resource, uuid: str) -> Response:
+    """The answer to a POST that made the thing with this UUID."""
+    session.flush()
+    document = whole(call, resource).fetch(session, uuid)
+    return json_response(document, 201, {"Location": f"{call.base_url}/v1/{resource.path}/{uuid}"})
+
+
+def updated(call: BaremetalCall, session: Session, resource: Resource, uuid: str) -> Response:
+    """The answer to a PATCH of the thing with this UUID."""
+    session.flush()
+    return json_response(whole(call, resource).fetch(session, uuid))

@@ -1,0 +1,55 @@
+"""Rows of this API as JSON: with its links, and secrets masked."""
+
+from functools import lru_cache, partial
+from typing import Any
+
+import orjson
+
+from baremetal_sched.baremetal import secrets
+from baremetal_sched.baremetal.api.resources.links import links
+from baremetal_sched.db.types import as_text
+from baremetal_sched.documents.fields import Kind
+from baremetal_sched.web import view
+from baremetal_sched.web.view import ANY, Column, Listing, Resource
+
+#: Since when lists have the parameters ``fields`` and ``detail``.
+FIELDS_SINCE = 8
+DETAIL_SINCE = 43
+
+
+#: Make a Listing and a Resource that have these parameters since then.
+listing = partial(Listing, fields_since=FIELDS_SINCE, detail_since=DETAIL_SINCE)
+resource = partial(Resource, fields_since=FIELDS_SINCE, detail_since=DETAIL_SINCE)
+
+
+class View(view.View):
+    """Some ``fields`` of a resource of this API."""
+
+    @classmethod
+    def links(cls, resource: Resource, names: tuple[str, ...], base: str) -> str:
+        return _links(resource, names, base)
+
+    @classmethod
+    def column(cls, name: str, resource: Resource, version: int) -> Column | None:
+        kind = resource.fields[name].kind
+        if kind in (Kind.MASKED, Kind.STEPS):
+            mask = secrets.mask_text if kind is Kind.MASKED else secrets.mask_steps_text
+            return as_text(getattr(resource.model, name).expression), mask
+        return super().column(name, resource, version)
+
+
+@lru_cache(maxsize=512)
+def _links(resource: Resource, names: tuple[str, ...], base: str) -> str:
+    """The members ``links`` and those of sub-resources, for any key."""
+    document: dict[str, Any] = {"links": links(base, resource.path, ANY)}
+    for name in names:
+        kind = resource.fields[name].kind
+        if name != "links" and kind in (Kind.LINKS, Kind.NESTED_LINKS):
+            found = links(base, resource.path, ANY, name)
+            document[name] = [found] if kind is Kind.NESTED_LINKS else found
+    return orjson.dumps(document)[1:-1].decode()
+
+
+def split_traits(text: str | None) -> list[str]:
+    """Traits that the database joined by commas, sorted."""
+    return sorted(text.split(",")) if text else []
