@@ -27,13 +27,8 @@ from baremetal_sched.baremetal.nodes import chassis
 from baremetal_sched.baremetal.nodes.node_fields import FIELDS, LIST_DEFAULT, STATES
 from baremetal_sched.baremetal.provisioning import deploy_templates, runbooks
 from baremetal_sched.baremetal.provisioning.validation import VALIDATED
-from baremetal_sched.baremetal.schemas.agents import HEARTBEAT, INSPECTION
-from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE, ALLOCATION_UPDATE
-from baremetal_sched.baremetal.schemas.chassis import CHASSIS_CREATE, CHASSIS_UPDATE
-from baremetal_sched.baremetal.schemas.deploy_templates import TEMPLATE_CREATE, TEMPLATE_UPDATE
-from baremetal_sched.baremetal.schemas.events import EVENT
-from baremetal_sched.baremetal.schemas.inspection_rules import RULE_CREATE, RULE_UPDATE
-from baremetal_sched.baremetal.schemas.management import (
+from baremetal_sched.baremetal.schemas.allocations.allocations import ALLOCATION_CREATE, ALLOCATION_UPDATE
+from baremetal_sched.baremetal.schemas.hardware.management import (
     BOOT_DEVICE,
     BOOT_MODE,
     CONSOLE,
@@ -41,11 +36,16 @@ from baremetal_sched.baremetal.schemas.management import (
     SECURE_BOOT,
     VIRTUAL_MEDIA,
 )
-from baremetal_sched.baremetal.schemas.nodes import MAINTENANCE, NODE_CREATE, NODE_UPDATE, POWER
-from baremetal_sched.baremetal.schemas.portgroups import PORTGROUP_CREATE, PORTGROUP_UPDATE
-from baremetal_sched.baremetal.schemas.ports import PORT_CREATE, PORT_UPDATE
-from baremetal_sched.baremetal.schemas.provision import KEYS as PROVISION_KEYS
-from baremetal_sched.baremetal.schemas.runbooks import RUNBOOK_CREATE, RUNBOOK_UPDATE
+from baremetal_sched.baremetal.schemas.inspection.agents import HEARTBEAT, INSPECTION
+from baremetal_sched.baremetal.schemas.inspection.inspection_rules import RULE_CREATE, RULE_UPDATE
+from baremetal_sched.baremetal.schemas.network.events import EVENT
+from baremetal_sched.baremetal.schemas.network.portgroups import PORTGROUP_CREATE, PORTGROUP_UPDATE
+from baremetal_sched.baremetal.schemas.network.ports import PORT_CREATE, PORT_UPDATE
+from baremetal_sched.baremetal.schemas.nodes.chassis import CHASSIS_CREATE, CHASSIS_UPDATE
+from baremetal_sched.baremetal.schemas.nodes.nodes import MAINTENANCE, NODE_CREATE, NODE_UPDATE, POWER
+from baremetal_sched.baremetal.schemas.provisioning.deploy_templates import TEMPLATE_CREATE, TEMPLATE_UPDATE
+from baremetal_sched.baremetal.schemas.provisioning.provision import KEYS as PROVISION_KEYS
+from baremetal_sched.baremetal.schemas.provisioning.runbooks import RUNBOOK_CREATE, RUNBOOK_UPDATE
 from baremetal_sched.baremetal.state_machine import TABLE, VERBS
 from baremetal_sched.baremetal.states import FAULTS, POWER_TARGETS
 from baremetal_sched.compute import quotas, server_history, server_rows

@@ -22,7 +22,7 @@ from baremetal_sched.baremetal.machine import Finding
 from baremetal_sched.baremetal.network import ports
 from baremetal_sched.baremetal.nodes import node_update, traits
 from baremetal_sched.baremetal.nodes.node_fields import FIELDS
-from baremetal_sched.baremetal.schemas.inspection_rules import PHASES
+from baremetal_sched.baremetal.schemas.inspection.inspection_rules import PHASES
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Port
 from baremetal_sched.db.types import dump_json

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import records, states
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.baremetal.schemas import volume as schemas
+from baremetal_sched.baremetal.schemas.network import volume as schemas
 from baremetal_sched.baremetal.visibility import UNRESTRICTED, Access
 from baremetal_sched.db.models import Node, VolumeConnector, VolumeTarget
 from baremetal_sched.db.paging import Missing

@@ -7,7 +7,7 @@ from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import records
-from baremetal_sched.baremetal.schemas.chassis import CHASSIS_UPDATE
+from baremetal_sched.baremetal.schemas.nodes.chassis import CHASSIS_UPDATE
 from baremetal_sched.db.models import Chassis, Node
 from baremetal_sched.documents import patch
 from baremetal_sched.documents.fields import COMMON, Field, Fields, Kind

@@ -17,7 +17,7 @@ from baremetal_sched.baremetal.interface_types import INTERFACE_TYPES
 from baremetal_sched.baremetal.nodes import chassis, nodes
 from baremetal_sched.baremetal.nodes.node_fields import FIELDS
 from baremetal_sched.baremetal.provider import resource_class_names
-from baremetal_sched.baremetal.schemas.nodes import NODE_UPDATE
+from baremetal_sched.baremetal.schemas.nodes.nodes import NODE_UPDATE
 from baremetal_sched.baremetal.visibility import UNRESTRICTED, Access
 from baremetal_sched.db.models import Chassis, Node
 from baremetal_sched.documents import patch

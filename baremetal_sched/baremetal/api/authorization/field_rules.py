@@ -13,7 +13,7 @@ from baremetal_sched.baremetal.api.provisioning import step_rules
 from baremetal_sched.baremetal.api.resources import owners
 from baremetal_sched.baremetal.api.resources.collection import parsed_patch
 from baremetal_sched.baremetal.interface_types import INTERFACE_TYPES
-from baremetal_sched.baremetal.schemas.provision import KEYS
+from baremetal_sched.baremetal.schemas.provisioning.provision import KEYS
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Reader
 from baremetal_sched.documents.patch import Operation, root

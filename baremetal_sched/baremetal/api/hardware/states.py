@@ -11,8 +11,8 @@ from baremetal_sched.baremetal.api.nodes.nodes import served_node, uuid_of, uuid
 from baremetal_sched.baremetal.hardware import console, management, power, raid
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.nodes.node_fields import FIELDS, STATES
-from baremetal_sched.baremetal.schemas.management import BOOT_MODE, CONSOLE, SECURE_BOOT
-from baremetal_sched.baremetal.schemas.nodes import POWER
+from baremetal_sched.baremetal.schemas.hardware.management import BOOT_MODE, CONSOLE, SECURE_BOOT
+from baremetal_sched.baremetal.schemas.nodes.nodes import POWER
 from baremetal_sched.db.models import Node
 from baremetal_sched.documents.schema import load, parse_flag
 from baremetal_sched.errors import InvalidValue

@@ -8,7 +8,7 @@ from baremetal_sched.baremetal.api.nodes.nodes import served_node, uuid_to_find
 from baremetal_sched.baremetal.api.resources.query import Query
 from baremetal_sched.baremetal.hardware import virtual_media
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.baremetal.schemas.management import DEVICE_TYPES, VIRTUAL_MEDIA
+from baremetal_sched.baremetal.schemas.hardware.management import DEVICE_TYPES, VIRTUAL_MEDIA
 from baremetal_sched.db.models import Node
 from baremetal_sched.documents.schema import load
 from baremetal_sched.errors import InvalidValue

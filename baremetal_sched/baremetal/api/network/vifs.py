@@ -9,7 +9,7 @@ from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes.nodes import served_node, uuid_to_find
 from baremetal_sched.baremetal.network import vifs
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.baremetal.schemas.management import VIF
+from baremetal_sched.baremetal.schemas.hardware.management import VIF
 from baremetal_sched.db.models import Node
 from baremetal_sched.documents.schema import load
 from baremetal_sched.errors import InvalidValue

@@ -22,7 +22,7 @@ from baremetal_sched.baremetal.nodes.node_fields import FIELDS
 from baremetal_sched.baremetal.nodes.node_list import select_nodes
 from baremetal_sched.baremetal.nodes.redaction import Redaction
 from baremetal_sched.baremetal.provider import resource_class_names
-from baremetal_sched.baremetal.schemas.nodes import MAINTENANCE, NODE_CREATE
+from baremetal_sched.baremetal.schemas.nodes.nodes import MAINTENANCE, NODE_CREATE
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Reader
 from baremetal_sched.documents import patch

@@ -13,7 +13,7 @@ from baremetal_sched.baremetal.api.provisioning import step_rules
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provisioning import provision, runbooks
 from baremetal_sched.baremetal.provisioning.provision import Order
-from baremetal_sched.baremetal.schemas.provision import KEYS, check_configdrive, check_steps, check_types
+from baremetal_sched.baremetal.schemas.provisioning.provision import KEYS, check_configdrive, check_steps, check_types
 from baremetal_sched.baremetal.secrets import hashed
 from baremetal_sched.baremetal.state_machine import VERBS
 from baremetal_sched.db.models import Node, Runbook

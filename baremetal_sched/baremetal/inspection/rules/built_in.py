@@ -8,7 +8,7 @@ import yaml
 
 from baremetal_sched.baremetal.inspection.rules import engine
 from baremetal_sched.baremetal.inspection.rules.engine import Rule
-from baremetal_sched.baremetal.schemas.inspection_rules import BUILT_IN_RULE, PHASES
+from baremetal_sched.baremetal.schemas.inspection.inspection_rules import BUILT_IN_RULE, PHASES
 from baremetal_sched.documents.schema import load
 from baremetal_sched.errors import InvalidValue
 

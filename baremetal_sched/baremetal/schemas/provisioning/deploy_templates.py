@@ -1,7 +1,7 @@
 """Bodies of requests about deploy templates."""
 
-from baremetal_sched.baremetal.schemas.steps import DeployStep, Steps
-from baremetal_sched.baremetal.schemas.traits import TraitName
+from baremetal_sched.baremetal.schemas.nodes.traits import TraitName
+from baremetal_sched.baremetal.schemas.provisioning.steps import DeployStep, Steps
 from baremetal_sched.documents.schema import JsonObject, StrictSchema, Text, Uuid
 
 

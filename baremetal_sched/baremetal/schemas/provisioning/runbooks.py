@@ -5,8 +5,8 @@ from typing import Any
 from marshmallow import ValidationError, fields
 
 from baremetal_sched.baremetal.identifiers import is_logical_name
-from baremetal_sched.baremetal.schemas.steps import RunbookStep, Steps
-from baremetal_sched.baremetal.schemas.traits import TraitName
+from baremetal_sched.baremetal.schemas.nodes.traits import TraitName
+from baremetal_sched.baremetal.schemas.provisioning.steps import RunbookStep, Steps
 from baremetal_sched.documents.schema import Flag, JsonObject, StrictSchema, Text, Uuid
 
 

@@ -1,0 +1,1 @@
+"""Bodies of requests about a node's hardware."""

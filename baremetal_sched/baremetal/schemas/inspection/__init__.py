@@ -1,0 +1,1 @@
+"""What agents report, and bodies of requests about inspection rules."""

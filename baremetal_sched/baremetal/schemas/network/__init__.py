@@ -1,0 +1,1 @@
+"""Bodies of requests about ports, port groups, volumes and events."""

@@ -1,0 +1,1 @@
+"""Bodies of requests about nodes, chassis and traits."""

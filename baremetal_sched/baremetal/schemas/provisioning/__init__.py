@@ -1,0 +1,1 @@
+"""Bodies of requests for provision states, deploy templates and runbooks, and their steps."""
