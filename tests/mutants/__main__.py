@@ -9,21 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
-from tests.mutants import authentication, baremetal, compute, conductor, database, placement, redfish, secrets, web
 from tests.mutants.mutant import Mutant
 from tests.mutants.runner import Copy, Verdict, url_of
-
-MUTANTS = (
-    *placement.MUTANTS,
-    *baremetal.MUTANTS,
-    *compute.MUTANTS,
-    *conductor.MUTANTS,
-    *database.MUTANTS,
-    *secrets.MUTANTS,
-    *authentication.MUTANTS,
-    *redfish.MUTANTS,
-    *web.MUTANTS,
-)
+from tests.mutants.table import MUTANTS
 
 
 def main() -> int:

@@ -67,7 +67,7 @@ MUTANTS = (
     Mutant(
         "listener-anywhere",
         "web/listener.py",
-        'if environ.get("SERVER_PORT") and not is_loopback(name):',
+        "if not arrived_on_loopback(environ):",
         "if False:",
         f"{LISTENER}::test_other_listeners_are_not",
     ),
