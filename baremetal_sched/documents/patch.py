@@ -205,9 +205,9 @@ class _Copy:
 
     def _replace(self, parts: list[str], value: Any) -> None:
         holder, last = self._holder(parts), parts[-1]
-        if last == "-":
-            raise _Inapplicable("'path' with '-' can't be applied to 'replace' operation")
         if isinstance(holder, list):
+            if last == "-":
+                raise _Inapplicable("'path' with '-' can't be applied to 'replace' operation")
             index = _index(last)
             if index >= len(holder):
                 raise _Inapplicable("can't replace outside of list")

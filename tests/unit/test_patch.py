@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonpatch
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from baremetal_sched.documents import patch
@@ -168,6 +168,8 @@ OPERATIONS = st.lists(
 
 
 @given(st.dictionaries(NAMES, SMALL, max_size=4), OPERATIONS)
+@example({}, [op("add", "/extra/a", {"-": None}), op("replace", "/extra/a/-", 1)])
+@example({"-": 1}, [op("replace", "/extra/-", 2)])
 @settings(max_examples=500)
 def test_the_result_is_that_of_the_library_of_the_original(extra: dict[str, Any], operations: list[Any]) -> None:
     document: dict[str, Any] = {"extra": extra, "name": None}
