@@ -18,6 +18,7 @@ from zlib import crc32
 import pymysql
 import pytest
 import structlog
+from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
 from baremetal_sched import logs
@@ -29,6 +30,10 @@ from baremetal_sched.settings import load
 from tests import compiled, emptying, fast_path, leaks
 from tests.service import Service
 from tests.slowness import Slowness
+
+# A machine may have other things to do: no example has to end in time.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 SERVERS = os.environ.get("TEST_DATABASE_URLS", "").split()
 
