@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import create_engine, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
@@ -63,6 +63,37 @@ def test_a_connection_that_was_cut_is_left_alone(database: Database) -> None:
     with pytest.raises(ExplanationTookTooLong):
         database.read(work)
     assert database.read(lambda session: session.scalar(text("SELECT 1"))) == 1
+
+
+#: How a session learns its number, and how another ends it, by dialect.
+ENDED = {
+    "postgresql": ("SELECT pg_backend_pid()", "SELECT pg_terminate_backend({})"),
+    "mysql": ("SELECT CONNECTION_ID()", "KILL {}"),
+}
+ENDED["mariadb"] = ENDED["mysql"]
+
+
+@pytest.mark.parametrize("cuts", [True, False])
+def test_a_connection_that_others_end_is_lost_for_the_transaction(database: Database, cuts: bool) -> None:
+    dialect = database.engine.dialect.name
+    if dialect not in ENDED:
+        pytest.skip("SQLite has no connections that others can end")
+    show, end = ENDED[dialect]
+    others = create_engine(database.engine.url)
+    attempts = []
+
+    def work(session: Session) -> int:
+        with limited(session, 5, cuts=cuts):
+            number = session.scalar(text(show))
+            attempts.append(number)
+            if len(attempts) == 1:
+                with others.connect() as other:
+                    other.execute(text(end.format(number)))
+        return session.execute(text("SELECT 1")).scalar_one()
+
+    assert database.write(work) == 1
+    assert len(attempts) == 2, "the transaction is tried again on another connection"
+    others.dispose()
 
 
 def test_no_limit(database: Database) -> None:

@@ -61,14 +61,18 @@ def limited(session: Session, seconds: float, *, cuts: bool = True) -> Iterator[
                 yield
             finally:
                 deadline.unwatch(driver)
-    except DBAPIError as error:
-        if time.monotonic() < ends:
-            raise
-        raise ExplanationTookTooLong(seconds=f"{seconds:.3g}") from error
-    finally:
+    except BaseException as error:
+        is_late = time.monotonic() >= ends
         # A connection that was cut is not used again.
         with suppress(DBAPIError, PendingRollbackError):
             _reset(connection, before)
+        if not is_late or not isinstance(error, DBAPIError):
+            raise
+        if error.connection_invalidated and not cuts:
+            raise  # not for its time: the transaction is lost
+        raise ExplanationTookTooLong(seconds=f"{seconds:.3g}") from error
+    # If the connection was lost meanwhile, this says so, like any other statement.
+    _reset(connection, before)
 
 
 #: Seconds that the server has to stop a statement, before the connection is cut.
