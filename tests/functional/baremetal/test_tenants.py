@@ -27,7 +27,7 @@ def test_projects_get_nodes_that_they_own_or_lease(fleet: Fleet) -> None:
     failed = allocate(fleet)
     assert failed["state"] == "error"
     # Nothing is said of nodes that the project does not see.
-    assert "of 3 nodes, 3 are in use by instances" in failed["last_error"]
+    assert "Of 3 nodes, 3 are in use by instances" in failed["last_error"]
 
 
 def test_candidates_are_nodes_that_the_project_sees(fleet: Fleet) -> None:

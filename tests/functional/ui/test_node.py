@@ -75,7 +75,7 @@ def add_events(service: Service, number: int) -> None:
         for node in session.scalars(select(Node)).all():
             for place in range(number):
                 severity: Severity = "ERROR" if place % 2 else "INFO"
-                record(session, node, f"event {place} {HOSTILE}", event_type="power", severity=severity, conductor="c7")
+                record(session, node, f"event {place} {HOSTILE}", event_type="power", severity=severity, conductor="host-7")
 
     service.database.write(add)
 
@@ -88,8 +88,8 @@ def test_its_history(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     document = look(service, "/nodes/n1")
     rows = [row[1:] for row in document.rows(EVENTS)]
     assert rows == [
-        ["INFO", "power", f"event 2 {HOSTILE}", "available", "c7", "none"],
-        ["ERROR", "power", f"event 1 {HOSTILE}", "available", "c7", "none"],
+        ["INFO", "power", f"event 2 {HOSTILE}", "available", "host-7", "none"],
+        ["ERROR", "power", f"event 1 {HOSTILE}", "available", "host-7", "none"],
     ]
     assert "These are the newest 2." in document.text
 
@@ -171,7 +171,7 @@ def test_tenants_see_their_own_and_no_conductors(database_url: str) -> None:
         assert facts(owner)["Last error"] == "secret trouble"
         assert EVENTS in owner.tables
         assert "conductor-of" not in owner.text
-        assert "c7" not in owner.text
+        assert "host-7" not in owner.text
         operator = look(service, "/nodes/leased", **ADMIN)
         assert facts(operator)["Conductor"] == "conductor-of-operators"
         look(service, "/nodes/leased", 401)
