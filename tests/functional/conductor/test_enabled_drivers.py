@@ -115,7 +115,10 @@ def test_conductors_of_the_release_before_say_less(service: Service) -> None:
     ("options", "reason"),
     [
         ({"enabled_hardware_types": "ilo"}, "Unknown hardware types: ilo. Installed are: fake-hardware, ipmi, man"),
-        ({"enabled_power_interfaces": "fake,ilo"}, "enabled_power_interfaces names 'ilo'. There is no power interface"),
+        (
+            {"enabled_power_interfaces": "fake,ilo"},
+            "enabled_power_interfaces names 'ilo'. No installed package provides power interface 'ilo'",
+        ),
         ({"enabled_raid_interfaces": "fake"}, "No raid interface of hardware type manual-management is enabled."),
         ({"default_boot_interface": "ilo"}, "default_boot_interface is 'ilo', which hardware type fake-hardware does"),
         ({"default_bios_interface": "fake"}, "default_bios_interface is 'fake', which hardware type manual-management"),

@@ -183,7 +183,7 @@ def test_a_file_without_a_certificate(tmp_path: Path) -> None:
     other.write_text("certificate")
     with RedfishService(tls=(str(own.certificate), str(own.key))) as service:
         error = failure(service.url, redfish_verify_ca=str(other))
-    assert "no certificate of an authority in the file that driver_info/redfish_verify_ca names" in str(error)
+    assert "the file that driver_info/redfish_verify_ca names contains no certificate of an authority" in str(error)
 
 
 def test_a_token_that_cannot_be_sent() -> None:

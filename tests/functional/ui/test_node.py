@@ -75,7 +75,9 @@ def add_events(service: Service, number: int) -> None:
         for node in session.scalars(select(Node)).all():
             for place in range(number):
                 severity: Severity = "ERROR" if place % 2 else "INFO"
-                record(session, node, f"event {place} {HOSTILE}", event_type="power", severity=severity, conductor="host-7")
+                record(
+                    session, node, f"event {place} {HOSTILE}", event_type="power", severity=severity, conductor="host-7"
+                )
 
     service.database.write(add)
 
