@@ -67,7 +67,7 @@ class Machine(NamedTuple):
 
 
 class Fleet:
-    """So many nodes, with so many traits each. Lots are drawn once for ``_LOTS`` nodes, which are repeated."""
+    """A fleet of a given size, with a number of traits a node. ``_LOTS`` nodes are drawn at random, and repeated."""
 
     _LOTS = 10_007
 

@@ -78,7 +78,7 @@ LIMITS = {
 
 
 def measure(ask: Callable[[], float], times: int) -> list[float]:
-    """Return the milliseconds of each of so many requests, sorted."""
+    """Return how many milliseconds each of the requests took, sorted."""
     return sorted(ask() * 1000 for _ in range(times))
 
 
@@ -102,7 +102,7 @@ def asking(client: Client, request: Request) -> Callable[[], float]:
 
 @contextmanager
 def explaining(client: Client, at_once: int) -> Iterator[list[int]]:
-    """Within this, so many clients have something explained all the time. The list has the statuses of the answers."""
+    """Run clients that ask for explanations without a pause. The list gets the statuses of the answers."""
     ended, statuses = threading.Event(), list[int]()
 
     def work(own: Client) -> None:
