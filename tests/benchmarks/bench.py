@@ -22,7 +22,7 @@ from tests.benchmarks.cases import Case
 from tests.benchmarks.measuring import Row, Timing, measure
 from tests.benchmarks.report import table
 from tests.benchmarks.servers import Client, Server
-from tests.benchmarks.stores import DEFAULT_URLS, Store
+from tests.benchmarks.stores import DEFAULT_URLS, MARIADB_DRIVERS, Store
 from tests.originals import CACHE
 
 
@@ -50,7 +50,8 @@ class Bench(ABC):
     def store(self, name: str) -> Store:
         """A database of this benchmark's own."""
         url = self.options.url or DEFAULT_URLS[self.options.database]
-        self.stores.append(Store(self.options.database, url, f"bench_{self.name}_{name}", self.folder))
+        database, driver = self.options.database, self.options.driver
+        self.stores.append(Store(database, url, f"bench_{self.name}_{name}", self.folder, driver))
         return self.stores[-1]
 
     @abstractmethod
@@ -128,6 +129,7 @@ class Bench(ABC):
         """Everything, for a machine to read."""
         return {
             "database": f"{self.options.database} {self.us.version()}",
+            "driver": self.us.url.drivername,
             "original": self.original,
             "python": platform.python_version(),
             "processors": os.cpu_count(),
@@ -146,6 +148,9 @@ def parser(name: str, about: str | None, sizes: str) -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(prog=f"python -m tests.benchmarks.{name}", description=about)
     result.add_argument("--database", choices=sorted(DEFAULT_URLS), default="mariadb")
     result.add_argument("--url", help="server on which databases are made; by default the local one")
+    result.add_argument(
+        "--driver", choices=MARIADB_DRIVERS, default=MARIADB_DRIVERS[0], help="both services' driver of MariaDB"
+    )
     result.add_argument("--sizes", type=_sizes, default=sizes, help=f"nodes of the fleets; may be empty ({sizes})")
     result.add_argument("--only", default="", help="only cases with this in their title")
     result.add_argument("--us-alone", action="store_true", help="do not measure the original")

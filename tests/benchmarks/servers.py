@@ -162,7 +162,14 @@ def install(original: str, folder: Path) -> Path:
     not there yet."""
     python = folder / "bin" / "python"
     complete = folder / "complete"
-    wanted = [original, "SQLAlchemy<2.1", "PyMySQL", "psycopg2-binary", f"gunicorn=={version('gunicorn')}"]
+    wanted = [
+        original,
+        "SQLAlchemy<2.1",
+        "PyMySQL",
+        "mysqlclient",
+        "psycopg2-binary",
+        f"gunicorn=={version('gunicorn')}",
+    ]
     if complete.exists() and complete.read_text().split() == wanted:
         return python
     print(f"Installing {original} into {folder}", file=sys.stderr)

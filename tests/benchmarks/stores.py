@@ -23,19 +23,25 @@ DEFAULT_URLS = {
     "postgresql": "postgresql://postgres@127.0.0.1",
     "sqlite": "sqlite://",
 }
-_DRIVERS = {"mariadb": "mysql+pymysql", "postgresql": "postgresql+psycopg", "sqlite": "sqlite"}
+_DRIVERS = {"postgresql": "postgresql+psycopg", "sqlite": "sqlite"}
+
+#: Drivers of MariaDB: mysqlclient, which is written in C as those of the other databases are, and PyMySQL.
+MARIADB_DRIVERS = ("mysqldb", "pymysql")
 
 Row = Sequence[Any]
 
 
 class Store:
-    """One database. ``url`` is that of our driver; ``load`` is how this kind of server likes to be filled."""
+    """One database. ``url`` is that of our driver; ``load`` is how this kind of server likes to be filled.
 
-    def __init__(self, kind: str, server: str, name: str, folder: Path) -> None:
+    ``driver`` is that of both services, if ``kind`` is mariadb.
+    """
+
+    def __init__(self, kind: str, server: str, name: str, folder: Path, driver: str = MARIADB_DRIVERS[0]) -> None:
         self.kind = kind
         self.name = name
         self.folder = folder
-        url = make_url(server).set(drivername=_DRIVERS[kind])
+        url = make_url(server).set(drivername=f"mysql+{driver}" if kind == "mariadb" else _DRIVERS[kind])
         database = str(folder / f"{name}.sqlite") if kind == "sqlite" else name
         self._server = url.set(database="postgres" if kind == "postgresql" else None)
         self.url: URL = url.set(database=database)
