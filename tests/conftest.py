@@ -18,7 +18,7 @@ from zlib import crc32
 import pymysql
 import pytest
 import structlog
-from hypothesis import HealthCheck, settings
+from oslo_policy import policy
 from xdist.scheduler import LoadScopeScheduling
 
 from baremetal_sched import logs
@@ -27,13 +27,9 @@ from baremetal_sched.db import schema
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.placement.names import sync_standard_names
 from baremetal_sched.settings import load
-from tests import compiled, emptying, fast_path, leaks
+from tests import built_once, compiled, emptying, examples, fast_path, leaks
 from tests.service import Service
 from tests.slowness import Slowness
-
-# A machine may have other things to do: no example has to end in time.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("patient")
 
 SERVERS = os.environ.get("TEST_DATABASE_URLS", "").split()
 
@@ -44,6 +40,7 @@ KINDS = {url.split(":")[0].split("+")[0]: url for url in SERVERS}
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Slowness())
+    examples.choose(few=config.option.markexpr == "not slow")
 
 
 def pytest_collection_finish() -> None:
@@ -109,6 +106,17 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def sqlite_template_with_conductor(sqlite_template: Path) -> bytes:
+    """The same, with the entry of a conductor c1 in the default group."""
+    path = sqlite_template.with_name("conductor.sqlite")
+    path.touch(mode=0o600)
+    path.write_bytes(sqlite_template.read_bytes())
+    with Service(f"sqlite:///{path}") as service:
+        service.add_conductor("c1")
+    return path.read_bytes()
+
+
+@pytest.fixture(scope="session")
 def servers() -> Iterator[Mapping[str, emptying.Server]]:
     """The databases of TEST_DATABASE_URLS, by URL, each with a connection that stays."""
     found = {url: emptying.Server(url) for url in SERVERS}
@@ -159,10 +167,17 @@ def certificates() -> Iterator[None]:
 
 
 @pytest.fixture
-def service(database_url: str) -> Iterator[Service]:
+def service(
+    database_kind: str, database_url: str, sqlite_template_with_conductor: bytes, tmp_path: Path
+) -> Iterator[Service]:
     """The service, in process, with one live conductor in the default group."""
+    if database_kind == "sqlite":
+        (tmp_path / "test.sqlite").write_bytes(sqlite_template_with_conductor)
     with Service(database_url) as running:
-        running.add_conductor("c1")
+        if database_kind == "sqlite":
+            running.resume_conductor("c1")
+        else:
+            running.add_conductor("c1")
         yield running
 
 
@@ -179,6 +194,32 @@ def watched() -> Iterator[None]:
 def compiled_statements() -> Iterator[None]:
     """What is compiled for one test is there for the others."""
     with compiled.shared():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def worlds_built_once() -> Iterator[None]:
+    """What ``built_once`` keeps, it keeps until the end."""
+    yield
+    built_once.forget()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def rules_checked_once() -> Iterator[None]:
+    """Search the default rules of policies for circles once, and not again for the applications of each test."""
+    original, checked = policy.Enforcer.check_rules, set[frozenset[str]]()
+
+    def check_rules(enforcer: policy.Enforcer, *arguments: Any, **named: Any) -> bool:
+        names = frozenset(enforcer.rules)
+        if names in checked and not enforcer.file_rules:
+            return True
+        is_right: bool = original(enforcer, *arguments, **named)
+        if is_right and not enforcer.file_rules:
+            checked.add(names)
+        return is_right
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(policy.Enforcer, "check_rules", check_rules)
         yield
 
 

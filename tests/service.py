@@ -1,6 +1,7 @@
 """The service in process, as functional tests drive it."""
 
 import json
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -35,8 +36,7 @@ class Service:
     def __init__(self, database_url: str, **overrides: dict[str, Any]) -> None:
         self.database_url = database_url
         self._overrides = {
-            # No test cuts the power, so none has to wait for the disk.
-            "database": {"connection": database_url, "max_pool_size": 5, "sqlite_synchronous": False},
+            "database": {"connection": database_url, "max_pool_size": 5},
             "conductor": {
                 "heartbeat_interval": 0.2,
                 "node_locked_retry_attempts": 2,
@@ -48,6 +48,9 @@ class Service:
         self.app = create_app(self._overrides)
         self.http = TestApp(self.app)
         self.database: Database = self.app.extensions["database"]
+        for engine in (self.database.engine, self.database.schema._engine):
+            if engine.dialect.name == "sqlite":
+                event.listen(engine, "connect", _never_wait_for_the_disk)
         self.conductors: dict[str, Conductor] = {}
         self.app.extensions["drivers"].on_call = self.call_drivers
 
@@ -60,18 +63,29 @@ class Service:
         self.close()
 
     def close(self) -> None:
-        """End what is going on, and then close the connections to the database."""
+        """End what is going on, and then close the connections to the database. The next use opens new ones."""
         self.app.extensions["drivers"].close()
         _await_threads()
         self.database.dispose()
 
     def add_conductor(self, host: str, group: str = "") -> Conductor:
         """A conductor that is registered; its work is done when ``work`` is called."""
+        conductor = self._conductor(host, group)
+        conductor.register()
+        return conductor
+
+    def resume_conductor(self, host: str) -> Conductor:
+        """A conductor whose entry the database has: a heartbeat takes a fraction of the time of a registration."""
+        conductor = self._conductor(host)
+        conductor.beat()
+        conductor._is_registered = True
+        return conductor
+
+    def _conductor(self, host: str, group: str = "") -> Conductor:
         overrides = {name: dict(values) for name, values in self._overrides.items()}
         overrides.setdefault("DEFAULT", {})["host"] = host
         overrides["conductor"]["conductor_group"] = group
         conductor = Conductor(self.database, load(overrides=overrides))
-        conductor.register()
         self.conductors[host] = conductor
         return conductor
 
@@ -268,6 +282,11 @@ def fault(response: TestResponse) -> str:
     """The message of an error of the bare metal API."""
     document = json.loads(response.json["error_message"])
     return document.get("faultstring") or document.get("description") or ""
+
+
+def _never_wait_for_the_disk(connection: sqlite3.Connection, record: object) -> None:
+    """No test cuts the power."""
+    connection.execute("PRAGMA synchronous = OFF").close()
 
 
 def _await_threads(seconds: float = 20) -> None:

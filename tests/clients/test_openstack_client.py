@@ -118,6 +118,7 @@ def test_conductors_and_drivers(openstack: OpenStack, fleet: dict[str, dict[str,
     }
 
 
+@pytest.mark.slow
 def test_candidates_and_claims(openstack: OpenStack, fleet: dict[str, dict[str, Any]]) -> None:
     """An available machine is offered to who asks for its class and traits, claimed, offered no more, and released."""
     # Clients that know no later version than 1.10 get nodes that are available at once.
@@ -160,6 +161,7 @@ def test_candidates_and_claims(openstack: OpenStack, fleet: dict[str, dict[str, 
     assert again == offered
 
 
+@pytest.mark.slow
 def test_clouds_yaml(printed: str, tmp_path: Path) -> None:
     """The clouds.yaml that ``serve`` printed, saved as it is, configures the command for every API."""
     block = re.search(r"^ +clouds:\n(?: +.*\n)+", printed, re.MULTILINE)

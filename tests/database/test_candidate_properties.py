@@ -26,6 +26,7 @@ from baremetal_sched.placement.query_values import AggregateConditions, TraitCon
 from baremetal_sched.placement.schemas.allocations import MAPPINGS_SINCE
 from baremetal_sched.settings import load
 from tests import worlds
+from tests.examples import examples
 from tests.worlds import SHARES, Spec, Stock, uuid_of
 
 CLASSES = ["CUSTOM_X", "CUSTOM_Y", "CUSTOM_Z"]
@@ -176,11 +177,11 @@ stocks = st.builds(
 
 
 @st.composite
-def some_worlds(draw: st.DrawFn, *, flat_only: bool = False) -> list[Spec]:
+def some_worlds(draw: st.DrawFn, *, flat_only: bool = False, fewest: int = 2, most: int = 8) -> list[Spec]:
     specs: list[Spec] = []
     depth: dict[str, int] = {}
     some_share = not flat_only and draw(st.booleans())
-    for number in range(draw(st.integers(2, 8))):
+    for number in range(draw(st.integers(fewest, most))):
         name = f"p{number}"
         above = [] if flat_only else [one.name for one in specs if depth[one.name] < 2]
         parent = draw(st.sampled_from([None, *above, *above]))
@@ -276,7 +277,9 @@ def comparable(session: Session, found: Iterable[Found]) -> list[Comparable]:
 
 
 PROPERTY = settings(
-    max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(250),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 

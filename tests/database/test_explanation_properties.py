@@ -32,6 +32,7 @@ from tests.database.test_candidate_properties import (
     some_worlds,
     trait_conditions,
 )
+from tests.examples import examples
 from tests.worlds import Spec
 
 __all__ = ["database"]
@@ -136,7 +137,7 @@ def request_of(entries: list[str]) -> CandidateRequest:
     return CandidateRequest({"": RequestGroup("", {"CUSTOM_GOLD": 1}, asked)})
 
 
-@settings(PROPERTY, max_examples=25)
+@settings(PROPERTY, max_examples=examples(25))
 @given(fleet=fleets, asked=entries, wanted=st.sampled_from([1, 1, 2, 5]))
 def test_candidates_of_a_fleet(database: Database, fleet: list[Machine], asked: list[str], wanted: int) -> None:
     def check(session: Session) -> None:
@@ -162,7 +163,7 @@ def test_candidates_of_a_fleet(database: Database, fleet: list[Machine], asked: 
     in_a_fleet(database, fleet, check)
 
 
-@settings(PROPERTY, max_examples=25)
+@settings(PROPERTY, max_examples=examples(25))
 @given(fleet=fleets, asked=entries)
 def test_allocations_of_a_fleet(database: Database, fleet: list[Machine], asked: list[str]) -> None:
     def check(session: Session) -> None:
@@ -196,7 +197,7 @@ def test_allocations_of_a_fleet(database: Database, fleet: list[Machine], asked:
     in_a_fleet(database, fleet, check)
 
 
-@settings(PROPERTY, max_examples=80)
+@settings(PROPERTY, max_examples=examples(80))
 @given(
     specs=some_worlds(flat_only=True),
     resources=amounts,

@@ -26,6 +26,7 @@ from tests.database.test_candidate_properties import (
     some_worlds,
 )
 from tests.database.test_explanation_properties import SETTINGS, written
+from tests.examples import examples
 from tests.worlds import SHARES, Spec, uuid_of
 
 __all__ = ["database"]
@@ -155,9 +156,24 @@ def number_of_candidates(session: Session, request: CandidateRequest) -> int:
     return len(list(search.find(session.connection(), request, VERSION)))
 
 
-@settings(PROPERTY, max_examples=25)
-@given(specs=some_worlds(), request=some_requests(), wanted=st.sampled_from([1, 1, 1, 3]))
+wanted_numbers = st.sampled_from([1, 1, 1, 3])
+
+
+@settings(PROPERTY, max_examples=examples(25))
+@given(specs=some_worlds(), request=some_requests(), wanted=wanted_numbers)
 def test_candidates_in_trees(database: Database, specs: list[Spec], request: CandidateRequest, wanted: int) -> None:
+    compare(database, specs, request, wanted)
+
+
+@settings(PROPERTY, max_examples=examples(15))
+@given(specs=some_worlds(fewest=9, most=30), request=some_requests(), wanted=wanted_numbers)
+def test_candidates_among_many(database: Database, specs: list[Spec], request: CandidateRequest, wanted: int) -> None:
+    compare(database, specs, request, wanted)
+
+
+def compare(database: Database, specs: list[Spec], request: CandidateRequest, wanted: int) -> None:
+    """Compare what an explanation says with the enumeration, in the world of these providers."""
+
     def check(session: Session) -> None:
         count = number_of_candidates(session, request)
         found = explain_query(Context(session, SETTINGS, Asker(), wanted), request)

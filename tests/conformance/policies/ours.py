@@ -93,12 +93,13 @@ class Ours:
 
     def restore(self) -> None:
         """Put the world back."""
-        self.service.database.dispose()
+        # A thread that still had the old file open would remove the new one's WAL when it closes it.
+        self.service.close()
         for rest in self._path.parent.glob(f"{self._path.name}*"):
-            rest.unlink()
+            rest.unlink(missing_ok=True)
         self._path.touch(mode=0o600)
         self._path.write_bytes(self._template)
 
     def close(self) -> None:
         """Close the database."""
-        self.service.database.dispose()
+        self.service.close()

@@ -7,6 +7,7 @@ from typing import Any
 
 from webtest import TestResponse
 
+from tests.built_once import built_once
 from tests.service import Service
 
 MANAGERS = "admin,manager,member,reader"
@@ -25,31 +26,12 @@ SECRETS = set(NODES) - SEEN
 
 
 class Fleet:
-    """The service with the nodes, each with a port, a portgroup, a connector, a target, and a runbook."""
+    """The service with the nodes, each with a port, a portgroup, a connector and a target: their UUIDs, by node."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self.uuids: dict[str, str] = {}
-        self.ports: dict[str, str] = {}
-        self.portgroups: dict[str, str] = {}
-        self.connectors: dict[str, str] = {}
-        self.targets: dict[str, str] = {}
-        for number, (name, (owner, lessee)) in enumerate(NODES.items()):
-            uuid = self.uuids[name] = service.add_node(name, resource_class="gold", shard=f"shard-{name}")
-            for field, value in (("owner", owner), ("lessee", lessee)):
-                if value is not None:
-                    service.patch(uuid, ("add", f"/{field}", value))
-            address = f"52:54:00:00:00:0{number}"
-            self.ports[name] = self.made("/ports", node_uuid=uuid, address=address, name=f"port-{name}")
-            self.portgroups[name] = self.made("/portgroups", node_uuid=uuid, name=f"group-{name}")
-            connector = {"type": "iqn", "connector_id": f"iqn.{name}"}
-            self.connectors[name] = self.made("/volume/connectors", node_uuid=uuid, **connector)
-            target = {"volume_type": "iscsi", "volume_id": name, "boot_index": 0, "properties": {"iqn": f"iqn.{name}"}}
-            self.targets[name] = self.made("/volume/targets", node_uuid=uuid, **target)
-
-    def made(self, path: str, **body: Any) -> str:
-        uuid: str = self.service.baremetal("POST", path, body).json["uuid"]
-        return uuid
+        made = built_once(service, _build)
+        self.uuids, self.ports, self.portgroups, self.connectors, self.targets = made
 
     def ask(
         self,
@@ -73,6 +55,27 @@ class Fleet:
 
     def patch(self, path: str, place: str, value: Any, **asked: Any) -> TestResponse:
         return self.ask("PATCH", path, [{"op": "add", "path": place, "value": value}], **asked)
+
+
+def _build(service: Service) -> tuple[dict[str, str], ...]:
+    def made(path: str, **body: Any) -> str:
+        uuid: str = service.baremetal("POST", path, body).json["uuid"]
+        return uuid
+
+    uuids, ports, portgroups, connectors, targets = found = tuple(dict[str, str]() for _ in range(5))
+    for number, (name, (owner, lessee)) in enumerate(NODES.items()):
+        uuid = uuids[name] = service.add_node(name, resource_class="gold", shard=f"shard-{name}")
+        for field, value in (("owner", owner), ("lessee", lessee)):
+            if value is not None:
+                service.patch(uuid, ("add", f"/{field}", value))
+        address = f"52:54:00:00:00:0{number}"
+        ports[name] = made("/ports", node_uuid=uuid, address=address, name=f"port-{name}")
+        portgroups[name] = made("/portgroups", node_uuid=uuid, name=f"group-{name}")
+        connector = {"type": "iqn", "connector_id": f"iqn.{name}"}
+        connectors[name] = made("/volume/connectors", node_uuid=uuid, **connector)
+        target = {"volume_type": "iscsi", "volume_id": name, "boot_index": 0, "properties": {"iqn": f"iqn.{name}"}}
+        targets[name] = made("/volume/targets", node_uuid=uuid, **target)
+    return found
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from webtest import TestResponse
 
 from baremetal_sched.baremetal.api.authorization import access, field_rules
 from baremetal_sched.baremetal.api.routes import ALTERNATIVES, ROUTES
+from tests.built_once import built_once
 from tests.service import LATEST, Service, fault
 
 MANAGERS = "admin,manager,member,reader"
@@ -31,10 +32,14 @@ def secured(database_url: str) -> Iterator[Service]:
     the first."""
     with Service(database_url, api={"auth_strategy": "noauth2"}) as service:
         service.add_conductor("host")
-        for name, fields in (("owned", {"owner": "owners", "lessee": "tenants"}), ("foreign", {"owner": "others"})):
-            service.add_node(name, **fields)
-        service.add_node("ownerless")
+        built_once(service, build)
         yield service
+
+
+def build(service: Service) -> None:
+    for name, fields in (("owned", {"owner": "owners", "lessee": "tenants"}), ("foreign", {"owner": "others"})):
+        service.add_node(name, **fields)
+    service.add_node("ownerless")
 
 
 def as_project(

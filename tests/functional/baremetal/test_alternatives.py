@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from baremetal_sched.baremetal.api.routes import ALTERNATIVES
+from tests.built_once import built_once
 from tests.reference import API_REF, shape
 from tests.service import LATEST, Service, fault
 
@@ -22,7 +23,7 @@ REPORT = {"callback_url": "http://192.0.2.1:9999", "agent_token": "x"}
 
 @pytest.fixture
 def node(service: Service) -> str:
-    return service.add_node("n1", power=False)
+    return built_once(service, lambda service: service.add_node("n1", power=False))
 
 
 @pytest.mark.parametrize("path", ["/nodes/states/n1", "/nodes/states?node_ident=n1", "/nodes/states/n1/"])

@@ -5,6 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.built_once import built_once
 from tests.service import Service, fault
 
 UUIDS = [f"aaaaaaaa-0000-4000-8000-00000000010{number}" for number in range(7)]
@@ -12,6 +13,11 @@ UUIDS = [f"aaaaaaaa-0000-4000-8000-00000000010{number}" for number in range(7)]
 
 @pytest.fixture
 def fleet(service: Service) -> Service:
+    built_once(service, build)
+    return service
+
+
+def build(service: Service) -> None:
     for number, uuid in enumerate(UUIDS):
         body = {
             "driver": "fake-hardware" if number else "manual-management",
@@ -25,7 +31,6 @@ def fleet(service: Service) -> Service:
         }
         service.baremetal("POST", "/nodes", body)
     service.patch("n5", ("add", "/owner", "o1"))
-    return service
 
 
 def names(service: Service, query: str, **options: Any) -> list[str]:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from baremetal_sched.baremetal import states
+from tests.built_once import built_once
 from tests.service import Service, fault
 
 UUID = "aaaaaaaa-2222-4000-8000-000000000001"
@@ -20,7 +21,9 @@ NETWORK_DATA: dict[str, list] = {"links": [], "networks": [], "services": []}
 
 @pytest.fixture
 def uuid(service: Service) -> str:
-    return service.add_node("p1", extra={"a": 1}, resource_class="rc1", power=False)
+    return built_once(
+        service, lambda service: service.add_node("p1", extra={"a": 1}, resource_class="rc1", power=False)
+    )
 
 
 def test_the_answer_is_the_node_as_it_is_now(service: Service, uuid: str) -> None:

@@ -15,6 +15,7 @@ from sqlalchemy import update
 
 from baremetal_sched.db.models import Node
 from baremetal_sched.documents import patch
+from tests.built_once import built_once
 from tests.service import Service, fault
 
 pytestmark = pytest.mark.shows_secrets  # the document "extra" has no secrets for anyone
@@ -72,7 +73,7 @@ def make(service: Service) -> dict[str, str]:
 
 @pytest.fixture
 def paths(service: Service) -> dict[str, str]:
-    return make(service)
+    return built_once(service, make)
 
 
 @pytest.fixture

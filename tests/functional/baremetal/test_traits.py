@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.built_once import built_once
 from tests.service import Service, fault
 
 FIFTY = [f"CUSTOM_N{number:02}" for number in range(50)]
@@ -11,7 +12,7 @@ FIFTY = [f"CUSTOM_N{number:02}" for number in range(50)]
 
 @pytest.fixture
 def uuid(service: Service) -> str:
-    return service.add_node("t1", power=False)
+    return built_once(service, lambda service: service.add_node("t1", power=False))
 
 
 def traits(service: Service, ident: str = "t1") -> list[str]:
@@ -186,9 +187,13 @@ FLEET = {
 
 @pytest.fixture
 def fleet(service: Service) -> Service:
+    built_once(service, build)
+    return service
+
+
+def build(service: Service) -> None:
     for name, owned in FLEET.items():
         service.add_node(name, resource_class="odd" if len(owned) % 2 else "even", traits=owned, power=False)
-    return service
 
 
 @pytest.mark.parametrize(

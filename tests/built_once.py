@@ -1,0 +1,54 @@
+"""Worlds that are built once in a process: on SQLite all other tests get a copy of the database as it was then.
+
+For what is the same in each test of a module, such as a fleet that is only asked about.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from typing import Any, TypeVar
+
+from tests.service import Service
+
+T = TypeVar("T")
+
+#: By code of the function and conductors: a copy of the database, and what the function returned.
+_BUILT: dict[tuple[Any, ...], tuple[sqlite3.Connection, Any]] = {}
+
+
+def built_once(service: Service, build: Callable[[Service], T]) -> T:
+    """Return ``build(service)``, or what it returned the first time, with the database as it was then.
+
+    The database has nothing but the conductors of ``service`` before, and ``build`` changes only the database.
+    """
+    if service.database.engine.dialect.name != "sqlite":
+        return build(service)
+    key = (build.__code__, *service.conductors)
+    if key not in _BUILT:
+        result, copy = build(service), sqlite3.connect(":memory:", check_same_thread=False)
+        with _driver(service) as connection:
+            connection.backup(copy)
+        _BUILT[key] = copy, result
+    else:
+        copy, result = _BUILT[key]
+        with _driver(service) as connection:
+            copy.backup(connection)
+        for conductor in service.conductors.values():
+            conductor.beat()
+    return deepcopy(result)
+
+
+def forget() -> None:
+    """Close the copies."""
+    while _BUILT:
+        _BUILT.popitem()[1][0].close()
+
+
+@contextmanager
+def _driver(service: Service) -> Iterator[sqlite3.Connection]:
+    pooled = service.database.engine.raw_connection()
+    try:
+        yield pooled.driver_connection  # type: ignore[misc]
+    finally:
+        pooled.close()
