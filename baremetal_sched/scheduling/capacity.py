@@ -9,7 +9,6 @@ from sqlalchemy.sql.expression import FromClause
 
 from baremetal_sched.baremetal.identifiers import is_trait
 from baremetal_sched.baremetal.matching.reasons import ALLOCATED, HAS_NO_INSTANCE, reason, with_provider
-from baremetal_sched.baremetal.nodes import node_list
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters
 from baremetal_sched.baremetal.nodes.trait_conditions import has_any
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
@@ -72,7 +71,7 @@ def measure(
     A node with an instance is allocated, whatever its provider is like: the joins take most of the time.
     """
     columns = [_column(key).label(f"key_{place}") for place, key in enumerate(_checked(keys))]
-    where = (*visible.conditions(), *node_list.conditions(filters))
+    where = (*visible.conditions(), *filters.conditions)
     nodes: FromClause = table_of(Node)
     with_instance = _counted(columns, literal(ALLOCATED), nodes, (~HAS_NO_INSTANCE, *where))
     others = _counted(columns, reason(), with_provider(nodes), (HAS_NO_INSTANCE, *where))

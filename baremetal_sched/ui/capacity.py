@@ -11,10 +11,10 @@ from baremetal_sched.scheduling import capacity
 from baremetal_sched.scheduling.api.capacity import filters_of, visible_to
 from baremetal_sched.scheduling.capacity import Figures
 from baremetal_sched.ui.call import UiCall
-from baremetal_sched.ui.forms import DEFAULT_GROUP, group_named, submitted
+from baremetal_sched.ui.forms import DEFAULT_GROUP, submitted
 from baremetal_sched.ui.pictures.heat_map import LEVELS, Cell, Grid, grid, heat_map
 from baremetal_sched.ui.rendering import page
-from baremetal_sched.web.problems import message_of
+from baremetal_sched.web.http_errors import message_of
 
 #: The number of rows of the table; the others are counted.
 MOST_ROWS = 300
@@ -31,7 +31,6 @@ def show_capacity(call: UiCall, connection: Connection) -> Response:
     query = submitted(call, PARAMETERS)
     try:
         filters = filters_of(query)
-        filters.conductor_group = group_named(filters.conductor_group)
         found = capacity.measure(connection, _KEYS, filters, visible)
     except InvalidValue as error:
         return _page(call, [], 400, everything=visible.everything, complaint=message_of(error))

@@ -11,25 +11,28 @@ from baremetal_sched.baremetal.api.resources.query import Query
 DEFAULT_GROUP = "(default)"
 
 
-def submitted(call: BaremetalCall, known: Collection[str]) -> Query:
+class FormQuery(Query):
+    """The parameters of a form, in which the conductor group without a name is written as DEFAULT_GROUP."""
+
+    def text(self, name: str) -> str | None:
+        text = super().text(name)
+        return "" if name == "conductor_group" and text is not None and text.lower() == DEFAULT_GROUP else text
+
+
+def submitted(call: BaremetalCall, known: Collection[str]) -> FormQuery:
     """Return the parameters of the request, of which only those in ``known`` are allowed.
 
     Controls that were left empty do not count. Traits may be separated by blanks too. Raises InvalidValue.
     """
     call.refuse_unknown(known)
     call.query = [(name, _tidy(name, value)) for name, value in call.query if value.strip()]
-    return Query(call, known)
+    return FormQuery(call, known)
 
 
 def _tidy(name: str, value: str) -> str:
     if name in TRAIT_FILTERS:
         return ",".join(value.replace(",", " ").split())
     return value.strip()
-
-
-def group_named(text: str | None) -> str | None:
-    """Return the conductor group that a form means by ``text``."""
-    return "" if text == DEFAULT_GROUP else text
 
 
 def without(pairs: Collection[tuple[str, str]], *names: str) -> dict[str, Any]:

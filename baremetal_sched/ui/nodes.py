@@ -12,10 +12,10 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.scheduling.api.policies import CAPACITY
 from baremetal_sched.ui.call import UiCall
-from baremetal_sched.ui.forms import group_named, submitted, without
+from baremetal_sched.ui.forms import submitted, without
 from baremetal_sched.ui.node_rows import NodePage, Place, read
 from baremetal_sched.ui.rendering import page
-from baremetal_sched.web.problems import Problem, message_of
+from baremetal_sched.web.http_errors import HttpError, message_of
 
 #: The number of nodes on a page: the default and the maximum.
 USUAL, MOST = 50, 200
@@ -35,7 +35,7 @@ CONTROLS = (
 _STATES = [("", "any"), *((state, state) for state in sorted(states.PROVISION_STATES))]
 
 
-class MarkerGone(Problem):
+class MarkerGone(HttpError):
     """A page begins behind a node that does not exist any more."""
 
     status = 404
@@ -48,7 +48,6 @@ def show_nodes(call: UiCall, session: Session) -> Response:
     query = submitted(call, (*_FILTERS, *_PAGING))
     try:
         filters = parse_filters(call, query)
-        filters.conductor_group = group_named(filters.conductor_group)
         place = Place(min(query.integer("limit", least=1) or USUAL, MOST), query.uuid("marker"), query.uuid("before"))
         if place.after is not None and place.before is not None:
             raise InvalidValue(message="A page is either after a marker or before one: leave out marker or before.")

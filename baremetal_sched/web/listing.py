@@ -25,11 +25,12 @@ from baremetal_sched.web.view import Listing, Resource, View
 class Filter:
     """A filter parameter of a list: its first minor version, how it is parsed, and its condition.
 
-    ``read`` is a method of Query; ``condition`` is called with its result if the parameter is given.
+    ``read`` is a method of Query, or a function like one; ``condition`` is called with its result if the parameter is
+    given. Without a condition the value is only checked, and the list applies it.
     """
 
     name: str
-    condition: Callable[[Any], ColumnElement[bool]]
+    condition: Callable[[Any], ColumnElement[bool]] | None
     since: int = 0
     read: Callable[[Query, str], Any] = Query.text
 
@@ -82,9 +83,14 @@ def narrowed(query: Query, filters: Iterable[Filter]) -> list[ColumnElement[bool
     conditions = []
     for each in filters:
         query.require(each.since, each.name)
-        if query.has(each.name):
-            conditions.append(each.condition(each.read(query, each.name)))
+        conditions += conditions_of(query, (each,))
     return conditions
+
+
+def conditions_of(query: Query, filters: Iterable[Filter]) -> list[ColumnElement[bool]]:
+    """Return the conditions of the given filters, whatever the microversion. Raises InvalidValue."""
+    given = [(each.condition, each.read(query, each.name)) for each in filters if query.has(each.name)]
+    return [condition(value) for condition, value in given if condition is not None]
 
 
 def parse_page(query: Query, resource: Resource, sort: Sequence[SortKey] = ()) -> Page:

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.api.nodes.node_filters import FILTERS
 from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.nodes import nodes, traits
@@ -27,6 +28,7 @@ from baremetal_sched.placement.consumers import ConsumerWrite
 from baremetal_sched.placement.names import ensure_class, ensure_traits
 from baremetal_sched.placement.query_values import TraitConditions
 from baremetal_sched.settings import load
+from tests.examples import examples
 
 TRAITS = [f"CUSTOM_{letter}" for letter in "ABCD"]
 CLASSES = ["gold", "silver"]
@@ -107,8 +109,16 @@ def build(session: Session, machine: Machine) -> str:
 
 
 PROPERTY = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
+
+
+def condition_of(name: str, value: Any) -> ColumnElement[bool]:
+    condition = FILTERS[name].condition
+    assert condition is not None
+    return condition(value)
 
 
 @PROPERTY
@@ -130,9 +140,11 @@ def test_node_lists_by_traits(
         )
 
     def check(session: Session, world: dict[str, Machine]) -> None:
-        filters = NodeFilters(
-            traits=has, not_traits=lacks, traits_any=some, not_traits_any=none, maintenance=maintenance
-        )
+        given = {"traits": has, "not-traits": lacks, "traits-any": some, "not-traits-any": none}
+        conditions = [condition_of(name, values) for name, values in given.items() if values]
+        if maintenance is not None:
+            conditions.append(condition_of("maintenance", maintenance))
+        filters = NodeFilters(conditions)
         page = Page(limit, sort=[SortKey("id", descending)])
         found = [row[0] for row in select_nodes(session, filters, page, select(Node.uuid), MEMBERS)]
         expected = [uuid for uuid, machine in world.items() if fits(machine)]

@@ -1,16 +1,14 @@
 """Lists of nodes: filters, order and pages as SQL. Plain rows, no entities."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, func, not_, or_, select
+from sqlalchemy import ColumnElement, and_, func, select
 from sqlalchemy.orm import Session, aliased
-from sqlalchemy.orm.attributes import InstrumentedAttribute
 
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.nodes import chassis
-from baremetal_sched.baremetal.nodes.trait_conditions import has_all, has_any
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.db import paging
 from baremetal_sched.db.models import Node
@@ -25,33 +23,16 @@ _CHUNK = 2000
 
 @dataclass
 class NodeFilters:
-    """The filters of a list; None (or empty) means that the filter is not used. All conditions must hold."""
+    """The filters of a list: ``conditions`` on the columns and traits of a node, and filters that need more than those.
 
+    All must hold. None means that the filter is not used; without ``include_children``, ``parent_node`` is empty.
+    """
+
+    conditions: Sequence[ColumnElement[bool]] = ()
     chassis_uuid: str | None = None
-    instance_uuid: str | None = None
-    instance_name: str | None = None
-    associated: bool | None = None
-    maintenance: bool | None = None
-    retired: bool | None = None
-    provision_state: str | None = None
-    driver: str | None = None
-    resource_class: str | None = None
-    fault: str | None = None
-    conductor_group: str | None = None
     conductor: str | None = None
-    owner: str | None = None
-    lessee: str | None = None
-    project: str | None = None
-    description_contains: str | None = None
-    shards: Sequence[str] | None = None
-    sharded: bool | None = None
-    include_children: bool = False
     parent_node: str | None = None
-    #: has all of them; does not have all of them; has at least one; has none
-    traits: Sequence[str] = field(default_factory=list)
-    not_traits: Sequence[str] = field(default_factory=list)
-    traits_any: Sequence[str] = field(default_factory=list)
-    not_traits_any: Sequence[str] = field(default_factory=list)
+    include_children: bool = False
 
 
 def select_nodes(
@@ -63,8 +44,8 @@ def select_nodes(
     visible: Visibility = EVERYTHING,
     values: Mapping[str, Any] | None = None,
 ) -> Rows:
-    """The page of the list, of what ``query`` selects of ``visible`` nodes; ``values`` are those of its parameters.
-    ``membership`` is for the filter ``conductor`` only.
+    """Return the page of the list, of what ``query`` selects of ``visible`` nodes; ``values`` are those of its
+    parameters. ``membership`` is for the filter ``conductor`` only.
 
     Raises ChassisNotFound and NodeNotFound (marker) for what the filters and the page name, InvalidValue for a sort key
     that cannot be one.
@@ -80,23 +61,18 @@ def select_nodes(
 
 
 def children(session: Session, parent: str, visible: Visibility = EVERYTHING) -> list[str]:
-    """UUIDs of the visible nodes whose parent is the one with UUID ``parent``, the oldest first."""
+    """Return the UUIDs of the visible nodes whose parent is the one with UUID ``parent``, the oldest first."""
     found = select(Node.uuid).where(Node.parent_node == parent, *visible.conditions())
     return list(session.scalars(found.order_by(Node.id)))
 
 
-def conditions(filters: NodeFilters) -> list[ColumnElement[bool]]:
-    """Return what the filters say of the columns and the traits of a node, without chassis, conductor and parent."""
-    return [*_plain(filters), *_trait_conditions(filters)]
-
-
 def missing(node: str) -> NodeNotFound:
-    """The error that says that there is no such node."""
+    """Return the error for a node that does not exist."""
     return NodeNotFound(node=node)
 
 
 def _filtered(session: Session, query: Query, filters: NodeFilters, visible: Visibility) -> Query:
-    wanted: list[ColumnElement[bool]] = [*visible.conditions(), *conditions(filters)]
+    wanted: list[ColumnElement[bool]] = [*visible.conditions(), *filters.conditions]
     if filters.parent_node is not None:
         wanted.append(_is_child_of(filters.parent_node, visible))
     elif not filters.include_children:
@@ -104,34 +80,6 @@ def _filtered(session: Session, query: Query, filters: NodeFilters, visible: Vis
     if filters.chassis_uuid is not None:
         wanted.append(Node.chassis_id == chassis.id_of(session, filters.chassis_uuid))
     return query.where(*wanted)
-
-
-def _plain(filters: NodeFilters) -> list[ColumnElement[bool]]:
-    equal: list[tuple[InstrumentedAttribute[Any], Any]] = [
-        (Node.instance_uuid, filters.instance_uuid),
-        (Node.instance_name, filters.instance_name),
-        (Node.maintenance, filters.maintenance),
-        (Node.retired, filters.retired),
-        (Node.provision_state, filters.provision_state),
-        (Node.driver, filters.driver),
-        (Node.resource_class, filters.resource_class),
-        (Node.fault, filters.fault),
-        (Node.conductor_group, filters.conductor_group),
-        (Node.owner, filters.owner),
-        (Node.lessee, filters.lessee),
-    ]
-    conditions: list[ColumnElement[bool]] = [column == value for column, value in equal if value is not None]
-    if filters.associated is not None:
-        conditions.append(Node.instance_uuid.is_not(None) if filters.associated else Node.instance_uuid.is_(None))
-    if filters.sharded is not None:
-        conditions.append(Node.shard.is_not(None) if filters.sharded else Node.shard.is_(None))
-    if filters.shards is not None:
-        conditions.append(in_shards(filters.shards))
-    if filters.project is not None:
-        conditions.append(or_(Node.owner == filters.project, Node.lessee == filters.project))
-    if filters.description_contains is not None:
-        conditions.append(contains(Node.description, filters.description_contains))
-    return conditions
 
 
 def _is_child_of(parent: str, visible: Visibility) -> ColumnElement[bool]:
@@ -146,33 +94,16 @@ def _is_child_of(parent: str, visible: Visibility) -> ColumnElement[bool]:
 
 
 def contains(column: Any, text: str) -> ColumnElement[bool]:
-    """The column has ``text`` in it, letter case aside. % and _ in it are wildcards, as with Ironic."""
+    """Return the condition that the column contains ``text``, in any letter case. As with Ironic, % and _ in it are
+    wildcards."""
     # A backslash is just itself, which needs another escape character.
     condition: ColumnElement[bool] = func.lower(column).like("%{}%".format(text.lower().replace("!", "!!")), escape="!")
     return condition
 
 
 def in_shards(shards: Sequence[str]) -> ColumnElement[bool]:
-    """The node is in one of the shards, letter case aside."""
+    """Return the condition that the node is in one of the shards, in any letter case."""
     return func.lower(Node.shard).in_([shard.lower() for shard in shards])
-
-
-def _trait_conditions(filters: NodeFilters) -> list[ColumnElement[bool]]:
-    """The four trait filters.
-
-    traits:         EXISTS (… trait = A) AND EXISTS (… trait = B)
-    not-traits:     NOT (EXISTS (… trait = A) AND EXISTS (… trait = B))
-    traits-any:     EXISTS (… trait IN (A, B))
-    not-traits-any: NOT EXISTS (… trait IN (A, B))
-    """
-    conditions = has_all(filters.traits)
-    if filters.not_traits:
-        conditions.append(not_(and_(*has_all(filters.not_traits))))
-    if filters.traits_any:
-        conditions.append(has_any(filters.traits_any))
-    if filters.not_traits_any:
-        conditions.append(not_(has_any(filters.not_traits_any)))
-    return conditions
 
 
 def _ids_owned_by(

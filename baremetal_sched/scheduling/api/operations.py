@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from baremetal_sched.baremetal.api.nodes.node_filters import TRAIT_FILTERS
 from baremetal_sched.placement.schemas.queries import candidates
-from baremetal_sched.scheduling.api.capacity import TRAIT_FILTERS
 from baremetal_sched.scheduling.capacity import COLUMNS, MOST_KEYS
 from baremetal_sched.scheduling.explained import VERSION
 from baremetal_sched.scheduling.schemas.answers import ERROR, TEXT, array, component, said

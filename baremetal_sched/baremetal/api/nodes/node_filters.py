@@ -1,97 +1,47 @@
-"""The filters and the paging of the node lists, from the query string."""
+"""The filters of lists of nodes: one table, which the node lists, capacity and the pages share."""
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, not_, or_
+from sqlalchemy.orm.attributes import InstrumentedAttribute
 
 from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.resources.query import PAGING, Query
+from baremetal_sched.baremetal.api.resources.query import PAGING
 from baremetal_sched.baremetal.identifiers import is_trait
 from baremetal_sched.baremetal.nodes import trait_names
-from baremetal_sched.baremetal.nodes.node_list import NodeFilters
+from baremetal_sched.baremetal.nodes.node_list import NodeFilters, contains, in_shards
+from baremetal_sched.baremetal.nodes.trait_conditions import has_all, has_any
+from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.suggestions import did_you_mean
+from baremetal_sched.web.listing import Filter, conditions_of
+from baremetal_sched.web.query import Query
 
-#: Trait filters, with the attribute of NodeFilters that each fills. Specified (node-traits), never built by Ironic.
-TRAIT_FILTERS = {
-    "traits": "traits",
-    "not-traits": "not_traits",
-    "traits-any": "traits_any",
-    "not-traits-any": "not_traits_any",
-}
-
-#: Filters, with the first microversion (minor) that has each.
-FILTERS = {
-    "chassis_uuid": 1,
-    "instance_uuid": 1,
-    "associated": 1,
-    "maintenance": 1,
-    "retired": 1,
-    "provision_state": 9,
-    "driver": 16,
-    "resource_class": 21,
-    **dict.fromkeys(TRAIT_FILTERS, 37),
-    "fault": 42,
-    "conductor_group": 46,
-    "conductor": 49,
-    "owner": 50,
-    "description_contains": 1,
-    "lessee": 65,
-    "project": 1,
-    "shard": 82,
-    "sharded": 82,
-    "include_children": 83,
-    "parent_node": 83,
-    "instance_name": 104,
-}
-
-PARAMETERS = (*FILTERS, *PAGING)
+Condition = Callable[[Any], ColumnElement[bool]]
 
 
-def parse_filters(call: BaremetalCall, query: Query, *, detailed: bool = False) -> NodeFilters:
-    """The filters of the request. Raises TooNew, and InvalidValue for values that cannot be.
-
-    ``detailed``: for /v1/nodes/detail, which has always known children.
-    """
-    if query.has("provision_state"):
-        call.require_version(FILTERS["provision_state"])
-    for name, since in FILTERS.items():
-        if not (detailed and name in ("include_children", "parent_node")):
-            query.require(since, name)
-    filters = NodeFilters(
-        chassis_uuid=query.uuid("chassis_uuid"),
-        instance_uuid=query.uuid("instance_uuid"),
-        instance_name=query.text("instance_name"),
-        associated=query.flag("associated"),
-        maintenance=query.flag("maintenance"),
-        retired=query.flag("retired"),
-        provision_state=_one_of(query, "provision_state", states.PROVISION_STATES, 'Provision state "{}" is not valid'),
-        driver=query.text("driver"),
-        resource_class=query.text("resource_class"),
-        fault=_one_of(
-            query, "fault", states.FAULTS, f'Unrecognized fault "{{}}" is specified, allowed faults are {states.FAULTS}'
-        ),
-        conductor_group=_lower(query.text("conductor_group")),
-        conductor=query.text("conductor"),
-        owner=query.text("owner"),
-        lessee=query.text("lessee"),
-        project=query.text("project"),
-        description_contains=query.text("description_contains"),
-        shards=query.items("shard"),
-        sharded=query.flag("sharded"),
-        include_children=query.flag("include_children") or False,
-        parent_node=query.text("parent_node"),
-    )
-    for name, attribute in TRAIT_FILTERS.items():
-        setattr(filters, attribute, _traits(query, name))
-    return filters
+def _equals(column: InstrumentedAttribute[Any]) -> Condition:
+    return lambda value: column == value
 
 
-def _one_of(query: Query, name: str, known: frozenset[str] | tuple[str, ...], refusal: str) -> str | None:
-    value = query.text(name)
-    if value is not None and value not in known:
-        raise InvalidValue(message=f"{refusal.format(value)}.{did_you_mean(value, known)}")
-    return value
+def _is_set(column: InstrumentedAttribute[Any]) -> Condition:
+    return lambda value: column.is_not(None) if value else column.is_(None)
 
 
-def _lower(text: str | None) -> str | None:
+def _one_of(known: Collection[str], refusal: str) -> Callable[[Query, str], str | None]:
+    def read(query: Query, name: str) -> str | None:
+        value = query.text(name)
+        if value is not None and value not in known:
+            raise InvalidValue(message=f"{refusal.format(value)}.{did_you_mean(value, known)}")
+        return value
+
+    return read
+
+
+def _lower(query: Query, name: str) -> str | None:
+    text = query.text(name)
     return None if text is None else text.lower()
 
 
@@ -101,3 +51,61 @@ def _traits(query: Query, name: str) -> list[str]:
         if not is_trait(trait):
             raise InvalidValue(message=f"Invalid {name}: {trait_names.complaint(trait)} Separate them by commas.")
     return list(dict.fromkeys(traits))
+
+
+_STATE = _one_of(states.PROVISION_STATES, 'Provision state "{}" is not valid')
+_FAULT = _one_of(states.FAULTS, f'Unrecognized fault "{{}}" is specified, allowed faults are {states.FAULTS}')
+
+#: The filters, in the order in which their values are checked. The ones without a condition are attributes of
+#: NodeFilters. Filters by traits are specified (node-traits), but Ironic does not have them.
+_TABLE = (
+    Filter("chassis_uuid", None, 1, Query.uuid),
+    Filter("instance_uuid", _equals(Node.instance_uuid), 1, Query.uuid),
+    Filter("instance_name", _equals(Node.instance_name), 104),
+    Filter("associated", _is_set(Node.instance_uuid), 1, Query.flag),
+    Filter("maintenance", _equals(Node.maintenance), 1, Query.flag),
+    Filter("retired", _equals(Node.retired), 1, Query.flag),
+    Filter("provision_state", _equals(Node.provision_state), 9, _STATE),
+    Filter("driver", _equals(Node.driver), 16),
+    Filter("resource_class", _equals(Node.resource_class), 21),
+    Filter("fault", _equals(Node.fault), 42, _FAULT),
+    Filter("conductor_group", _equals(Node.conductor_group), 46, _lower),
+    Filter("conductor", None, 49),
+    Filter("owner", _equals(Node.owner), 50),
+    Filter("lessee", _equals(Node.lessee), 65),
+    Filter("project", lambda project: or_(Node.owner == project, Node.lessee == project), 1),
+    Filter("description_contains", lambda text: contains(Node.description, text), 1),
+    Filter("shard", in_shards, 82, Query.items),
+    Filter("sharded", _is_set(Node.shard), 82, Query.flag),
+    Filter("include_children", None, 83, Query.flag),
+    Filter("parent_node", None, 83),
+    # EXISTS (… trait = A) AND EXISTS (… trait = B)
+    Filter("traits", lambda traits: and_(*has_all(traits)), 37, _traits),
+    # NOT (EXISTS (… trait = A) AND EXISTS (… trait = B))
+    Filter("not-traits", lambda traits: not_(and_(*has_all(traits))), 37, _traits),
+    # EXISTS (… trait IN (A, B))
+    Filter("traits-any", has_any, 37, _traits),
+    # NOT EXISTS (… trait IN (A, B))
+    Filter("not-traits-any", lambda traits: not_(has_any(traits)), 37, _traits),
+)
+
+FILTERS = {each.name: each for each in _TABLE}
+TRAIT_FILTERS = tuple(each.name for each in _TABLE if each.read is _traits)
+PARAMETERS = (*FILTERS, *PAGING)
+
+
+def parse_filters(call: BaremetalCall, query: Query, *, detailed: bool = False) -> NodeFilters:
+    """Return the filters of the request. Raises TooNew, and InvalidValue for an invalid value.
+
+    ``detailed``: for /v1/nodes/detail, where the filters about children need no microversion.
+    """
+    for each in sorted(_TABLE, key=lambda each: each.since):
+        if not (detailed and each.name in ("include_children", "parent_node")):
+            query.require(each.since, each.name)
+    return NodeFilters(
+        conditions_of(query, _TABLE),
+        chassis_uuid=query.uuid("chassis_uuid"),
+        conductor=query.text("conductor"),
+        parent_node=query.text("parent_node"),
+        include_children=query.flag("include_children") or False,
+    )

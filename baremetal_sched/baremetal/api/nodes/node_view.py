@@ -16,8 +16,8 @@ from baremetal_sched.baremetal.nodes.redaction import NO_REDACTION, REPLACEMENTS
 from baremetal_sched.baremetal.secrets import mask_instance_text
 from baremetal_sched.db.keyring import Keyring
 from baremetal_sched.db.models import Chassis, Node, NodeTrait
-from baremetal_sched.db.packing import concatenated, constant, joined
 from baremetal_sched.db.sealing import whole_text
+from baremetal_sched.db.sql_functions import concat, constant, string_agg
 from baremetal_sched.db.types import as_text
 from baremetal_sched.web.view import Column, Render, Resource, uuid_of_parent
 
@@ -137,12 +137,12 @@ NODES = resource(
 def _key_and(members: ColumnElement[str | None] | None) -> ColumnElement[str]:
     """conductor_group || '\\t' || driver || '\\t' || (what ``LiveMembers`` asks for)"""
     key = (Node.conductor_group.expression, "\t", Node.driver.expression, "\t")
-    return concatenated(*key, *(() if members is None else (func.coalesce(members, constant("")),)))
+    return concat(*key, *(() if members is None else (func.coalesce(members, constant("")),)))
 
 
 def _traits_column() -> ColumnElement[Any]:
     """(SELECT group_concat(trait) FROM node_traits WHERE node_id = nodes.id)"""
-    return select(joined(NodeTrait.trait)).where(NodeTrait.node_id == Node.id).scalar_subquery()
+    return select(string_agg(NodeTrait.trait)).where(NodeTrait.node_id == Node.id).scalar_subquery()
 
 
 def _provision_state(version: int) -> ColumnElement[Any]:

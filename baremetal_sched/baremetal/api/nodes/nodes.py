@@ -85,14 +85,14 @@ def _page(
     membership = call.membership(session) if needed else Membership({}, 0)
     view = redacted(NodeView, call.redaction)(NODES, selection.shown, call.version, call.base_url, membership)
     rows = select_nodes(session, filters, page, view.query, membership, visible, call.redaction_values)
-    only = filters.instance_uuid is not None
+    only = query.has("instance_uuid")
     return page_response(call, query, view, rows, page, path, selection, only=only)
 
 
 def show_node(call: BaremetalCall, connection: Connection, ident: str) -> Response:
     """GET /v1/nodes/{node}"""
     shown = selected_fields(call, NODES)
-    node_uuid = uuid_to_find(call, connection, ident)
+    node_uuid = canonical_or_lookup(call, connection, ident)
     live = LiveMembers.of(call.settings)
     view = _view_of_one(tuple(shown), call.version, call.base_url, live, call.redaction)
     return json_response(view.fetch(connection, node_uuid, values=call.redaction_values))
@@ -154,7 +154,7 @@ def update_node(call: BaremetalCall, session: Session, ident: str) -> Response:
         raise InvalidValue(message="The reset_interfaces parameter can only be used when changing the node's driver.")
     _check_patch(call, ident, operations)
     membership = call.membership(session)
-    node_uuid = uuid_to_find(call, session, ident)
+    node_uuid = canonical_or_lookup(call, session, ident)
     node = node_update.update(
         session,
         node_uuid,
@@ -204,7 +204,7 @@ def delete_node(call: BaremetalCall, session: Session, ident: str) -> Response:
     """DELETE /v1/nodes/{node}"""
     call.refuse_query()
     call.refuse_body()
-    node_uuid = uuid_to_find(call, session, ident)
+    node_uuid = canonical_or_lookup(call, session, ident)
     membership = call.membership(session)
     nodes.destroy(session, node_uuid, membership, call.settings)
     return empty_response(204)
@@ -228,7 +228,7 @@ def _maintenance(
     call: BaremetalCall, session: Session, ident: str, *, maintenance: bool, reason: str | None
 ) -> Response:
     membership = call.membership(session)
-    node_uuid = uuid_to_find(call, session, ident)
+    node_uuid = canonical_or_lookup(call, session, ident)
     node = nodes.find_to_change_by(session, node_uuid, membership)
     nodes.set_maintenance(session, node, maintenance=maintenance, reason=reason)
     return empty_response(202)
@@ -247,7 +247,7 @@ def uuid_of(call: BaremetalCall, reader: Reader, ident: str) -> str:
         raise
 
 
-def uuid_to_find(call: BaremetalCall, reader: Reader, ident: str) -> str:
+def canonical_or_lookup(call: BaremetalCall, reader: Reader, ident: str) -> str:
     """``uuid_of`` for those who look the node up with it at once: what is a UUID already is not looked up twice."""
     canonical = canonical_uuid(ident)
     return canonical if canonical and not call.stripped_json else uuid_of(call, reader, ident)
@@ -255,10 +255,10 @@ def uuid_to_find(call: BaremetalCall, reader: Reader, ident: str) -> str:
 
 def node_of(call: BaremetalCall, session: Session, ident: str) -> Node:
     """The node that the path names, for reading. Raises like ``uuid_of``."""
-    return nodes.find(session, uuid_to_find(call, session, ident))
+    return nodes.find(session, canonical_or_lookup(call, session, ident))
 
 
-def served_node(call: BaremetalCall, session: Session, ident: str) -> Node:
+def node_with_conductor(call: BaremetalCall, session: Session, ident: str) -> Node:
     """The node that the path names, for reading, if a live conductor serves it. Raises NoValidHost, NoConductors."""
     node = node_of(call, session, ident)
     call.membership(session).require(node.conductor_group, node.driver)

@@ -4,12 +4,12 @@ from flask import Response
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.nodes.nodes import node_of, uuid_to_find
+from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup, node_of
 from baremetal_sched.baremetal.conductors.ownership import LiveMembers
 from baremetal_sched.baremetal.nodes import nodes, traits
 from baremetal_sched.baremetal.schemas.nodes.traits import check_trait, load_traits, refuse_traits
 from baremetal_sched.db.models import Node
-from baremetal_sched.web.problems import TooNew
+from baremetal_sched.web.http_errors import TooNew
 from baremetal_sched.web.responses import empty_response, json_response
 
 TRAITS_SINCE = 37
@@ -75,5 +75,5 @@ def remove_trait(call: BaremetalCall, session: Session, ident: str, trait: str) 
 
 
 def _changeable(call: BaremetalCall, session: Session, ident: str) -> Node:
-    node_uuid = uuid_to_find(call, session, ident)
+    node_uuid = canonical_or_lookup(call, session, ident)
     return nodes.find_to_change_projected(session, node_uuid, LiveMembers.of(call.settings))

@@ -8,8 +8,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
-from baremetal_sched.baremetal.schemas.provisioning.steps import MOST_STEPS
-from baremetal_sched.baremetal.steps import STEP_INTERFACES
+from baremetal_sched.baremetal.schemas.provisioning.steps import CLEAN_STEP, DEPLOY_STEP, MOST_STEPS
 from baremetal_sched.documents.schema import parse_flag, shown
 from baremetal_sched.errors import InvalidValue
 
@@ -19,44 +18,8 @@ KEYS = (
     *("rescue_password", "disable_ramdisk", "runbook"),
 )
 
-_NAME = {"type": "string", "minLength": 1}
-_INTERFACE = {"enum": list(STEP_INTERFACES)}
-_ARGUMENTS = {"type": "object"}
-_ORDER = {"type": "integer", "minimum": 0}
-
-_STEPS = Draft202012Validator(
-    {
-        "type": "array",
-        "items": {
-            "type": "object",
-            "properties": {"interface": _INTERFACE, "step": _NAME, "args": _ARGUMENTS, "order": _ORDER},
-            "required": ["interface", "step"],
-            "additionalProperties": False,
-        },
-    }
-)
-
-_DEPLOY_STEPS = Draft202012Validator(
-    {
-        "type": "array",
-        "items": {
-            "type": "object",
-            "properties": {
-                "interface": _INTERFACE,
-                "step": _NAME,
-                "args": _ARGUMENTS,
-                "priority": {
-                    "anyOf": [
-                        {"type": "integer", "minimum": 0},
-                        {"type": "string", "minLength": 1, "maxLength": 9, "pattern": r"^[0-9]+\Z"},
-                    ]
-                },
-            },
-            "required": ["interface", "step", "args", "priority"],
-            "additionalProperties": False,
-        },
-    }
-)
+_CLEAN_STEPS = Draft202012Validator(CLEAN_STEP.json_schema())
+_DEPLOY_STEPS = Draft202012Validator(DEPLOY_STEP.json_schema())
 
 _CONFIGDRIVE = Draft202012Validator(
     {
@@ -86,10 +49,10 @@ def check_types(body: Mapping[str, Any]) -> None:
 
 
 def check_steps(name: str, steps: Any) -> None:
-    """Raise InvalidValue unless ``steps`` are such as ``name`` has: clean_steps, deploy_steps or service_steps."""
+    """Raise InvalidValue unless ``steps`` are valid. ``name`` is clean_steps, deploy_steps or service_steps."""
     if isinstance(steps, list) and len(steps) > MOST_STEPS:
         raise InvalidValue(message=f"Invalid {name}: {len(steps)} steps are too many: {MOST_STEPS} are allowed")
-    error = best_match((_DEPLOY_STEPS if name == "deploy_steps" else _STEPS).iter_errors(steps))
+    error = best_match((_DEPLOY_STEPS if name == "deploy_steps" else _CLEAN_STEPS).iter_errors(steps))
     if error is not None:
         raise InvalidValue(message=f"Invalid {name}{_complaint(error)}")
 

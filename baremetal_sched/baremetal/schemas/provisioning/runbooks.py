@@ -6,7 +6,7 @@ from marshmallow import ValidationError, fields
 
 from baremetal_sched.baremetal.identifiers import is_logical_name
 from baremetal_sched.baremetal.schemas.nodes.traits import TraitName
-from baremetal_sched.baremetal.schemas.provisioning.steps import RunbookStep, Steps
+from baremetal_sched.baremetal.schemas.provisioning.steps import RUNBOOK_STEP, Steps
 from baremetal_sched.documents.schema import Flag, JsonObject, StrictSchema, Text, Uuid
 
 
@@ -26,7 +26,7 @@ class _Runbook1x92(StrictSchema):
     """Before 1.112: the name is a trait, and there is no description."""
 
     name: fields.Field[str] = TraitName(required=True)
-    steps = Steps(RunbookStep, "runbook", "runbook", required=True)
+    steps = Steps(RUNBOOK_STEP, "runbook", "runbook", required=True)
     disable_ramdisk = Flag(allow_none=True)
     extra = JsonObject()
     public = Flag(allow_none=True)

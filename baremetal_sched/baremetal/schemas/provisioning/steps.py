@@ -1,18 +1,21 @@
 """Steps in bodies: of deploy templates, runbooks and requests for provision states."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
 
-from marshmallow import ValidationError, fields
+from marshmallow import Schema, ValidationError, fields
 
 from baremetal_sched.baremetal.steps import STEP_INTERFACES
 from baremetal_sched.documents.schema import Choice, JsonObject, StrictSchema, Text, shown
 
 #: Most steps in one list. A conductor does them one after the other, with the node reserved.
 MOST_STEPS = 1000
-#: As many as fit into an integer of the databases.
+#: Maximum digits of a number that the databases' integers can hold.
 _MOST_DIGITS = 9
+_INTEGER = {"type": "integer", "minimum": 0}
 
 
 class Count(fields.Field[int]):
@@ -37,31 +40,69 @@ class Args(JsonObject):
         return super().deserialize(value, attr, data, **kwargs)
 
 
-class _Step(StrictSchema):
-    interface = Choice(STEP_INTERFACES, required=True)
-    step = Text(shortest=1, required=True)
+class _Part(NamedTuple):
+    """A member of a step: as a field of our schemas, and as JSON Schema, whose messages other requests have."""
+
+    field: Callable[..., fields.Field[Any]]
+    json_schema: Mapping[str, Any]
 
 
-class DeployStep(_Step):
-    """A step of a deploy template."""
+_PARTS = {
+    "interface": _Part(partial(Choice, STEP_INTERFACES), {"enum": list(STEP_INTERFACES)}),
+    "step": _Part(partial(Text, shortest=1), {"type": "string", "minLength": 1}),
+    "args": _Part(Args, {"type": "object"}),
+    "order": _Part(Count, _INTEGER),
+    "priority": _Part(
+        Count,
+        {"anyOf": [_INTEGER, {"type": "string", "minLength": 1, "maxLength": _MOST_DIGITS, "pattern": r"^[0-9]+\Z"}]},
+    ),
+}
 
-    args = Args(required=True)
-    priority = Count(required=True)
+
+@dataclass(frozen=True)
+class StepShape:
+    """The members of a step: those that are ``required``, and those that may be left out, with their defaults."""
+
+    required: Sequence[str]
+    optional: Mapping[str, Any] = field(default_factory=dict)
+
+    def schema(self) -> type[Schema]:
+        """Return the schema of one step."""
+        members = {name: part.field(**self._presence(name)) for name, part in self._parts().items()}
+        return StrictSchema.from_dict(members)
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of a list of steps."""
+        return {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {name: part.json_schema for name, part in self._parts().items()},
+                "required": list(self.required),
+                "additionalProperties": False,
+            },
+        }
+
+    def _parts(self) -> dict[str, _Part]:
+        """Return the members in the order of the table, which decides the mistake that is reported first."""
+        return {name: part for name, part in _PARTS.items() if name in self.required or name in self.optional}
+
+    def _presence(self, name: str) -> dict[str, Any]:
+        return {"required": True} if name in self.required else {"load_default": self.optional[name]}
 
 
-class RunbookStep(_Step):
-    """A step of a runbook."""
-
-    args = Args(load_default=dict)
-    order = Count(required=True)
+#: Steps in requests for cleaning and servicing, in requests for deploying and in deploy templates, and in runbooks.
+CLEAN_STEP = StepShape(("interface", "step"), {"args": dict, "order": None})
+DEPLOY_STEP = StepShape(("interface", "step", "args", "priority"))
+RUNBOOK_STEP = StepShape(("interface", "step", "order"), {"args": dict})
 
 
 class Steps(fields.Field[list[Any]]):
-    """Some steps, at least one, each interface and step once. ``of`` is what they belong to, for complaints."""
+    """A list of at least one step, without duplicates. ``of`` is what they belong to, for messages."""
 
-    def __init__(self, step: type[StrictSchema], of: str, kind: str, **options: Any) -> None:
+    def __init__(self, step: StepShape, of: str, kind: str, **options: Any) -> None:
         super().__init__(**options)
-        self._steps = fields.List(fields.Nested(step))
+        self._steps = fields.List(fields.Nested(step.schema()))
         self._of, self._kind = of, kind
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
