@@ -11,11 +11,11 @@ from sqlalchemy import ColumnElement, and_, bindparam, exists, not_, select
 
 from baremetal_sched.compute import server_states
 from baremetal_sched.compute.server_states import NodeState, ServerState
-from baremetal_sched.db import kept
+from baremetal_sched.db import compiled
 from baremetal_sched.db.json_text import members
 from baremetal_sched.db.models import Node, Server, ServerTag, table_of
-from baremetal_sched.db.packing import joined
 from baremetal_sched.db.paging import Page, after_marker, order
+from baremetal_sched.db.sql_functions import string_agg
 from baremetal_sched.db.transaction import Reader, connection_of
 from baremetal_sched.db.types import Query, Rows, as_text
 from baremetal_sched.errors.servers import ServerMarkerNotFound, ServerNotFound
@@ -44,7 +44,7 @@ _OF_SERVER = (
 _OF_NODE = (*("provision_state", "power_state", "target_power_state", "conductor_group", "driver", "network_data"),)
 
 #: (SELECT group_concat(tag) FROM server_tags WHERE server_id = servers.id); a tag has no comma.
-_TAGS = select(joined(ServerTag.tag)).where(ServerTag.server_id == Server.id).scalar_subquery()
+_TAGS = select(string_agg(ServerTag.tag)).where(ServerTag.server_id == Server.id).scalar_subquery()
 
 #: What a server is shown from. The database makes one text of nearly all of it: a driver in Python takes longer to read
 #: many columns. Copies of flavors and images are apart, as many servers have the same.
@@ -125,7 +125,7 @@ def _one() -> Query:
 
 def find(reader: Reader, uuid: str, project: str | None) -> ServerRow:
     """Return the server with this UUID, of the project if one is given. Raises ServerNotFound."""
-    found = kept.run(connection_of(reader), _one(), {"server": uuid}).first()
+    found = compiled.run(connection_of(reader), _one(), {"server": uuid}).first()
     row = None if found is None else _row(found)
     if row is None or project not in (None, row.project_id):
         raise ServerNotFound(server=uuid)

@@ -12,14 +12,14 @@ import structlog
 
 from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.baremetal.conductors.driver_facts import ServedType
-from baremetal_sched.conductor import answering, host_name, job, key_check, listening, orphans
+from baremetal_sched.conductor import answering, host_name, job, key_check, notifications, orphaned_reservations
 from baremetal_sched.conductor.answering import Answering
 from baremetal_sched.conductor.call_watch import CallWatch
-from baremetal_sched.conductor.chores import CHORES, Chore
 from baremetal_sched.conductor.flavor_migration import migrate_own
-from baremetal_sched.conductor.handing_over import hand_over
-from baremetal_sched.conductor.heart import Heart
+from baremetal_sched.conductor.handover import hand_over
+from baremetal_sched.conductor.heartbeat import ConductorHeartbeat
 from baremetal_sched.conductor.host import Host
+from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS, PeriodicTask
 from baremetal_sched.conductor.workers import Workers
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.drivers import registry
@@ -40,8 +40,8 @@ _LOGOUT_SECONDS = 5.0
 class Conductor:
     """One conductor, with the host name and the group of the settings.
 
-    ``run`` is the whole life cycle; ``start``, ``beat``, ``work_once``, ``do_chore``, ``sign_off`` and ``finish`` are
-    its phases. While the database is unavailable, it keeps trying. All shared state is in the database.
+    ``run`` is the whole life cycle; ``start``, ``beat``, ``work_once``, ``run_periodic_task``, ``sign_off`` and
+    ``finish`` are its phases. While the database is unavailable, it keeps trying. All shared state is in the database.
     """
 
     def __init__(self, database: Database, settings: Settings) -> None:
@@ -56,7 +56,7 @@ class Conductor:
         self._workers = Workers(settings.conductor.workers_pool_size)
         self._wake, self._called = threading.Event(), threading.Event()
         self.answering = Answering(self._host, self._process)
-        self._heart = Heart(
+        self._heartbeat = ConductorHeartbeat(
             lambda: self._tolerate(self.beat),
             interval=settings.conductor.heartbeat_interval,
             retry=settings.conductor.work_interval,
@@ -83,10 +83,10 @@ class Conductor:
         """
         if not host_name.take_over(self._host, stop or threading.Event()):
             return
-        orphans.release_before_start(self._host)
+        orphaned_reservations.release_before_start(self._host)
         answering.give_up_before_start(self._host)
         self.register()
-        orphans.fail_unfinished(self._host)
+        orphaned_reservations.fail_unfinished(self._host)
         key_check.warn(self._database, self._settings)
 
     def register(self) -> None:
@@ -125,10 +125,10 @@ class Conductor:
                 self._workers.begin(item, self._wake.set)
         return self._workers.futures()
 
-    def do_chore(self, chore: Chore) -> None:
+    def run_periodic_task(self, task: PeriodicTask) -> None:
         """Run a periodic task, unless heartbeats were interrupted and it depends on them."""
-        if not chore.trusts_heartbeats or self._heart.is_steady():
-            chore.do(self._host)
+        if not task.trusts_heartbeats or self._heartbeat.is_uninterrupted():
+            task.do(self._host)
 
     def sign_off(self) -> None:
         """Mark the conductor as offline, so that no new work is requested from it."""
@@ -152,7 +152,7 @@ class Conductor:
                 time.sleep(min(remaining, self._settings.conductor.work_interval))
         self._tolerate(self.answering.give_up_all)
         self._tolerate(lambda: hand_over(self._host, with_polls=True))  # steps that have begun to be polled meanwhile
-        self._tolerate(lambda: orphans.release_after_stop(self._host, self._process))
+        self._tolerate(lambda: orphaned_reservations.release_after_stop(self._host, self._process))
         self._tolerate(_log_out)
         log.info("conductor stopped", conductor=self._hostname)
 
@@ -171,10 +171,10 @@ class Conductor:
         answering = threading.Thread(target=self._answer, args=(over,), name="conductor-calls", daemon=True)
         threads = [
             answering,
-            threading.Thread(target=self._heart.run, args=(over,), name="conductor-heart", daemon=True),
+            threading.Thread(target=self._heartbeat.run, args=(over,), name="conductor-heartbeat", daemon=True),
             threading.Thread(target=self._migrate, args=(stop,), name="conductor-migration", daemon=True),
-            threading.Thread(target=listening.listen, args=(self._host, self._hear, over), daemon=True),
-            *(threading.Thread(target=self._do_again, args=(chore, stop), daemon=True) for chore in CHORES),
+            threading.Thread(target=notifications.listen, args=(self._host, self._hear, over), daemon=True),
+            *(threading.Thread(target=self._do_again, args=(task, stop), daemon=True) for task in PERIODIC_TASKS),
         ]
         for thread in threads:
             thread.start()
@@ -205,12 +205,12 @@ class Conductor:
         """Migrate old servers, with retries until it succeeds once."""
         self._persist(lambda: migrate_own(self._host, stop), stop)
 
-    def _do_again(self, chore: Chore, stop: threading.Event) -> None:
+    def _do_again(self, task: PeriodicTask, stop: threading.Event) -> None:
         """Run a periodic task repeatedly, with a random delay so that conductors do not run it simultaneously."""
-        interval: float = getattr(self._settings.conductor, chore.interval)
+        interval: float = getattr(self._settings.conductor, task.interval)
         pause = interval * random.uniform(0.1, 1)  # noqa: S311 - not a secret
         while interval and not stop.wait(pause):
-            self._tolerate(lambda: self.do_chore(chore))
+            self._tolerate(lambda: self.run_periodic_task(task))
             pause = interval
 
     def _persist(self, action: Callable[[], object], stop: threading.Event) -> None:

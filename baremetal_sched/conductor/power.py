@@ -5,7 +5,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.hardware import power
 from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.baremetal.states import POWER_TARGETS
-from baremetal_sched.conductor import relatives
+from baremetal_sched.conductor import power_dependencies
 from baremetal_sched.conductor.job import Job
 from baremetal_sched.conductor.task import WorkLost
 from baremetal_sched.db.models import Node
@@ -47,7 +47,7 @@ def bring(job: Job, target: str, timeout: int | None) -> Exception | None:
 def _act(job: Job, target: str, timeout: int | None) -> Effect:
     machine = _hold(job, target)
     job.log.info("work begins", kind=job.kind)
-    if relatives.bring_first(job, machine, target, lambda led: bring(led, target, timeout)):
+    if power_dependencies.ensure_related_power(job, machine, target, lambda led: bring(led, target, timeout)):
         machine = _hold(job, target)  # which may have taken long
     job.calls.extra_seconds = timeout or 0
     return job.switch(machine, target, timeout)
@@ -58,7 +58,7 @@ def reach(job: Job, machine: Machine, target: str) -> Effect:
 
     Raises WorkLost, and what parents, children and drivers raise.
     """
-    relatives.bring_first(job, machine, target, lambda led: bring(led, target, None))
+    power_dependencies.ensure_related_power(job, machine, target, lambda led: bring(led, target, None))
     return job.switch(machine, target)
 
 

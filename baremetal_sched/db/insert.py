@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Table, insert
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
-from baremetal_sched.db import kept
+from baremetal_sched.db import compiled
 from baremetal_sched.db.results import new_id, rows_changed
 from baremetal_sched.db.types import Query
 
@@ -23,7 +23,7 @@ def insert_if_missing(connection: Connection, table: Table, row: dict[str, Any])
     """Insert ``row`` and return its id; if it violates a unique key, change nothing and return None."""
     dialect = connection.dialect.name
     if dialect in ("sqlite", "postgresql"):
-        new: int | None = kept.change(connection, _insert(table, dialect, returning=True), row).scalar()
+        new: int | None = compiled.change(connection, _insert(table, dialect, returning=True), row).scalar()
         return new
     result = connection.execute(_insert(table, dialect), row)
     return new_id(result) if rows_changed(result) else None

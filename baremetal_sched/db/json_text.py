@@ -26,8 +26,8 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from baremetal_sched.db.packing import concatenated, constant
 from baremetal_sched.db.sealing import SealedJson
+from baremetal_sched.db.sql_functions import concat, constant
 from baremetal_sched.db.types import Json, as_text
 
 _NULL = constant("null")
@@ -45,10 +45,10 @@ def members(named: Iterable[tuple[str, ColumnElement[Any]]]) -> ColumnElement[An
     for name, column in named:
         comma = "," if parts else ""
         parts += [constant(f'{comma}"{name}":'), _value(column)]
-    return KeptText(concatenated(*parts)) if parts else null()
+    return PrecompiledText(concat(*parts)) if parts else null()
 
 
-class KeptText(ColumnClause[str]):
+class PrecompiledText(ColumnClause[str]):
     """An immutable ``inner``, which SQLAlchemy's statement cache identifies by a number.
 
     Comparing hundreds of small expressions with cached ones takes longer than the database needs for a row.
@@ -62,8 +62,8 @@ class KeptText(ColumnClause[str]):
         self.inner = inner
 
 
-@compiles(KeptText)
-def _kept(element: KeptText, compiler: SQLCompiler, **kw: Any) -> str:
+@compiles(PrecompiledText)
+def _precompiled(element: PrecompiledText, compiler: SQLCompiler, **kw: Any) -> str:
     return compiler.process(element.inner)
 
 
@@ -81,7 +81,7 @@ def _value(column: ColumnElement[Any]) -> ColumnElement[str]:
             # All three databases write 2026-01-31 12:00:00, perhaps with a fraction.
             seconds = func.substr(cast(column, String), literal_column("1"), literal_column("19"))
             text = func.replace(seconds, constant(" "), constant("T"))
-            return func.coalesce(concatenated(constant('"'), text, constant('+00:00"')), _NULL)
+            return func.coalesce(concat(constant('"'), text, constant('+00:00"')), _NULL)
         case _:
             return func.coalesce(quoted(column), _NULL)
 

@@ -8,6 +8,7 @@ management controller needs none, and should say so.
 """
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from baremetal_sched.baremetal.steps import Argument, Kind, Step
@@ -59,9 +60,12 @@ def service_step(
 
 def steps_of(interface: object, interface_type: str, kind: Kind) -> list[Step]:
     """The steps of this kind that ``interface`` has."""
-    found = []
-    for name in sorted(dir(type(interface))):
-        mark = getattr(getattr(type(interface), name), _MARKS, {}).get(kind)
-        if mark:
-            found.append(Step(interface_type, name, *mark))
-    return found
+    owner: Any = type(interface)
+    return [Step(interface_type, name, *marks[kind]) for name, marks in _marked(owner) if kind in marks]
+
+
+@lru_cache(maxsize=200)
+def _marked(interface: type) -> tuple[tuple[str, dict[Kind, Any]], ...]:
+    """Return the methods that are steps, by name. Cached, as it looks at every attribute of the class."""
+    found = ((name, getattr(getattr(interface, name), _MARKS, {})) for name in sorted(dir(interface)))
+    return tuple((name, marks) for name, marks in found if marks)

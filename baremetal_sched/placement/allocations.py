@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Integer, bindparam, delete, insert, select, t
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.db import kept
+from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.insert import insert_if_missing
 from baremetal_sched.db.models import Allocation, Consumer, ProviderTrait, ResourceClass, ResourceProvider, Trait
@@ -236,11 +236,11 @@ def _save_consumer(writer: Writer, request: ConsumerWrite, consumer: Any) -> int
 def release(writer: Writer, consumer_uuid: str) -> None:
     """Remove the consumer and all its allocations. Generations of providers do not change. Raises NoAllocations."""
     connection = connection_of(writer)
-    consumer = kept.run(connection, _CONSUMER, {"uuid": consumer_uuid}).scalar()
+    consumer = compiled.run(connection, _CONSUMER, {"uuid": consumer_uuid}).scalar()
     trees = Trees()
     held: dict[tuple[int, int], int] = {}
     if consumer is not None:
-        for _, provider_id, class_id, used, root_id, indivisible in kept.run(
+        for _, provider_id, class_id, used, root_id, indivisible in compiled.run(
             connection, _HELD_BY_ONE, {"consumer": consumer}
         ):
             held[provider_id, class_id] = used
@@ -249,8 +249,8 @@ def release(writer: Writer, consumer_uuid: str) -> None:
         raise NoAllocations(consumer=consumer_uuid)
     trees.confirm(connection)
     stock.move(connection, {key: -amount for key, amount in held.items()})
-    kept.change(connection, _FREE_ONE, {"consumer": consumer})
-    kept.change(connection, _FORGET, {"consumer": consumer})
+    compiled.change(connection, _FREE_ONE, {"consumer": consumer})
+    compiled.change(connection, _FORGET, {"consumer": consumer})
     trees.settle(connection)
 
 

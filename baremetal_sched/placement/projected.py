@@ -18,8 +18,8 @@ from baremetal_sched.db.models import (
     Inventory,
     ResourceProvider,
 )
-from baremetal_sched.db.packing import concatenated, joined, number
 from baremetal_sched.db.results import rows_changed
+from baremetal_sched.db.sql_functions import as_digits, concat, string_agg
 from baremetal_sched.errors.placement import InventoryInUse
 from baremetal_sched.placement import indivisible, names, trait_ids, tree
 from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDER_TRAITS, PROVIDERS, TRAITS
@@ -174,17 +174,17 @@ _NUMBERS = (
 
 
 def _spaced(name: SQLColumnExpression[str], *numbers: SQLColumnExpression[Any]) -> ColumnElement[str]:
-    return concatenated(name, *(part for each in numbers for part in (" ", number(each))))
+    return concat(name, *(part for each in numbers for part in (" ", as_digits(each))))
 
 
 #: SELECT (SELECT group_concat(name || ' ' || id) FROM traits JOIN provider_traits … WHERE provider_id = :provider),
 #:        (SELECT group_concat(name || ' ' || resource_class_id || ' ' || used || ' ' || total || …) FROM inventories …)
 _PRESENT = select(
-    select(joined(_spaced(TRAITS.c.name, TRAITS.c.id)))
+    select(string_agg(_spaced(TRAITS.c.name, TRAITS.c.id)))
     .join_from(TRAITS, PROVIDER_TRAITS, PROVIDER_TRAITS.c.trait_id == TRAITS.c.id)
     .where(PROVIDER_TRAITS.c.provider_id == bindparam("provider"))
     .scalar_subquery(),
-    select(joined(_spaced(CLASSES.c.name, _STOCK.resource_class_id, _STOCK.used, _STOCK.withheld, *_NUMBERS)))
+    select(string_agg(_spaced(CLASSES.c.name, _STOCK.resource_class_id, _STOCK.used, _STOCK.withheld, *_NUMBERS)))
     .join_from(INVENTORIES, CLASSES, CLASSES.c.id == INVENTORIES.c.resource_class_id)
     .where(INVENTORIES.c.provider_id == bindparam("provider"))
     .scalar_subquery(),

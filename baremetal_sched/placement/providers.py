@@ -9,7 +9,8 @@ from sqlalchemy.orm import Session, aliased
 
 from baremetal_sched.db.json_text import quoted
 from baremetal_sched.db.models import Aggregate, ProviderAggregate, ResourceProvider
-from baremetal_sched.db.packing import concatenated, lines, number, packed, packet
+from baremetal_sched.db.row_packing import lines, packed, packet
+from baremetal_sched.db.sql_functions import as_digits, concat
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.placement import ProviderNotFound, TraitNotFound, UnknownClassInQuery
 from baremetal_sched.placement import names
@@ -27,8 +28,8 @@ _PROVIDER_ID = ResourceProvider.__table__.c.id
 _MODIFIED = func.coalesce(ResourceProvider.updated_at, ResourceProvider.created_at)
 
 #: A line of a list. The name comes last, as it may contain blanks.
-_LISTED = concatenated(
-    *(ResourceProvider.uuid, " ", number(ResourceProvider.generation), " "),
+_LISTED = concat(
+    *(ResourceProvider.uuid, " ", as_digits(ResourceProvider.generation), " "),
     *(func.coalesce(_Parent.uuid, ""), " ", func.coalesce(_Root.uuid, ""), " "),
     quoted(ResourceProvider.name),
 )

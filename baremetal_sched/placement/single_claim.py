@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Integer, and_, bindparam, insert, or_, select, update
 
-from baremetal_sched.db import kept
+from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.placement.consumers import ConsumerWrite
@@ -81,13 +81,13 @@ def claim(connection: Connection, request: ConsumerWrite, consumer_id: int) -> b
     given: dict[str, Any] = {"provider": provider, "resource_class": resource_class, "amount": amount}
     if not _take(connection, given):
         return False
-    kept.change(connection, _BOOK, {**given, "consumer": consumer_id, "now": utcnow()})
+    compiled.change(connection, _BOOK, {**given, "consumer": consumer_id, "now": utcnow()})
     return True
 
 
 def _take(connection: Connection, given: dict[str, Any]) -> bool:
     """Update the provider before its inventory, as everywhere, to avoid deadlocks."""
     if connection.dialect.name in ("mysql", "mariadb"):
-        return rows_changed(kept.change(connection, _BUMP_AND_TAKE, given)) > 0
-    bumped = rows_changed(kept.change(connection, _BUMP, given))
-    return bool(bumped and rows_changed(kept.change(connection, _TAKE, given)))
+        return rows_changed(compiled.change(connection, _BUMP_AND_TAKE, given)) > 0
+    bumped = rows_changed(compiled.change(connection, _BUMP, given))
+    return bool(bumped and rows_changed(compiled.change(connection, _TAKE, given)))

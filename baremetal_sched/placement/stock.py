@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import bindparam, select, update
 from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.db import kept
+from baremetal_sched.db import compiled
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.transaction import Writer, connection_of
 from baremetal_sched.errors.placement import (
@@ -161,5 +161,5 @@ def move(writer: Writer, growth: Mapping[tuple[int, int], int], own: Collection[
         take = _TAKE_WITHHELD if key[0] in own else _TAKE
         statement = take if amount > 0 else _GIVE_BACK
         given = {"provider": key[0], "class_id": key[1], "growth": amount}
-        if not rows_changed(kept.change(connection, statement, given)):
+        if not rows_changed(compiled.change(connection, statement, given)):
             raise StaleDataError("another claim was faster")

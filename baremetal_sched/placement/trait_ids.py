@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, or_
 
-from baremetal_sched.db.packing import concatenated, constant
+from baremetal_sched.db.sql_functions import concat, constant
 
 
 def text_of(ids: Collection[int]) -> str:
@@ -33,6 +33,6 @@ def has_any(text: Any, ids: Collection[int]) -> ColumnElement[bool]:
 
     ',' || text || ',' LIKE '%,17,%' OR …
     """
-    padded = concatenated(",", text, ",")
+    padded = concat(",", text, ",")
     found: ColumnElement[bool] = or_(*(padded.like(constant(f"%,{row_id},%")) for row_id in sorted(ids)))
     return found

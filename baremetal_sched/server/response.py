@@ -10,7 +10,7 @@ from waitress.utilities import build_http_date
 
 from baremetal_sched.server.limits import Limits
 from baremetal_sched.web.environ import ACCEPTED_AT, IDLE, REFUSAL
-from baremetal_sched.web.problems import RefusedRequest
+from baremetal_sched.web.http_errors import RefusedRequest
 
 log = structlog.get_logger(__name__)
 

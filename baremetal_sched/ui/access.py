@@ -5,8 +5,8 @@ from typing import Any
 from baremetal_sched import auth_settings
 from baremetal_sched.settings import Settings
 from baremetal_sched.web.forwarding import was_passed_on, without_port
+from baremetal_sched.web.http_errors import HttpError, RefusedRequest
 from baremetal_sched.web.listener import arrived_on_loopback, is_loopback
-from baremetal_sched.web.problems import Problem, RefusedRequest
 
 _KEYSTONE = (
     "These pages are not available: callers are authenticated by tokens of Keystone ([api] auth_strategy = keystone), "
@@ -20,7 +20,7 @@ _LOOPBACK_ONLY = (
 )
 
 
-class PagesOff(Problem):
+class PagesOff(HttpError):
     """No pages are served; the message says why."""
 
     status = 404

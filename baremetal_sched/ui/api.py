@@ -15,8 +15,8 @@ from baremetal_sched.ui.routes import ROUTES
 from baremetal_sched.web.api import Api
 from baremetal_sched.web.authentication import Strategy
 from baremetal_sched.web.call import Call
+from baremetal_sched.web.http_errors import message_of
 from baremetal_sched.web.policy import Policy
-from baremetal_sched.web.problems import message_of
 
 #: No script, no frame, nothing from elsewhere: what a page shows is all that it is.
 _HEADERS = {

@@ -7,7 +7,7 @@ from importlib.resources import files
 from flask import Response
 
 from baremetal_sched.web.call import Call
-from baremetal_sched.web.problems import PathNotFound
+from baremetal_sched.web.http_errors import PathNotFound
 
 _CSS = "text/css; charset=utf-8"
 #: The files, with their media types.

@@ -13,8 +13,8 @@ from baremetal_sched.baremetal.matching.reasons import reason, with_provider
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters, select_nodes
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Node, NodeTrait, table_of
-from baremetal_sched.db.packing import joined
 from baremetal_sched.db.paging import Page, SortKey
+from baremetal_sched.db.sql_functions import string_agg
 
 _COLUMNS = (
     Node.uuid,
@@ -91,7 +91,7 @@ def read(session: Session, filters: NodeFilters, place: Place, visible: Visibili
 
 def _query() -> Any:
     """SELECT n.uuid, …, <why it is not free>, (SELECT group_concat(trait) …) FROM nodes n LEFT JOIN <its provider> …"""
-    traits = select(joined(NodeTrait.trait)).where(NodeTrait.node_id == Node.id).scalar_subquery()
+    traits = select(string_agg(NodeTrait.trait)).where(NodeTrait.node_id == Node.id).scalar_subquery()
     return select(*_COLUMNS, reason(), traits).select_from(with_provider(table_of(Node)))
 
 

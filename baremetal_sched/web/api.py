@@ -13,9 +13,7 @@ from werkzeug.http import parse_accept_header
 from baremetal_sched.settings import Settings
 from baremetal_sched.web.authentication import Strategy, make
 from baremetal_sched.web.call import Call
-from baremetal_sched.web.microversions import Microversions
-from baremetal_sched.web.policy import OptionalRules, Policy
-from baremetal_sched.web.problems import (
+from baremetal_sched.web.http_errors import (
     MethodNotAllowed,
     NotAcceptable,
     Statuses,
@@ -23,6 +21,8 @@ from baremetal_sched.web.problems import (
     UnsupportedMediaType,
     status_of,
 )
+from baremetal_sched.web.microversions import Microversions
+from baremetal_sched.web.policy import OptionalRules, Policy
 from baremetal_sched.web.responses import JSON
 from baremetal_sched.web.route import Methods, Route
 

@@ -11,6 +11,7 @@ import time
 import uuid
 from collections.abc import Callable
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -25,11 +26,13 @@ from baremetal_sched.web import audit, body, metrics
 from baremetal_sched.web.api import Api
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.environ import ACCEPTED_AT, REFUSAL
+from baremetal_sched.web.http_errors import HttpError, PathNotFound
 from baremetal_sched.web.log_lines import loggable
-from baremetal_sched.web.problems import PathNotFound, Problem
 from baremetal_sched.web.route import Methods, Route, by_path, choose, is_public
 
 log = structlog.get_logger(__name__)
+
+_HERE = str(Path(__file__).parent)
 
 
 class _Application(Flask):
@@ -44,7 +47,8 @@ def build(api: Api, database: Database) -> Flask:
     unguarded = [f"{route.method} {route.path}" for route in api.routes if route.policy is None and not route.public]
     if unguarded:
         raise ValueError(f"routes of the API {api.name} that name no policy and are not public: {', '.join(unguarded)}")
-    app = _Application(api.name, static_folder=None)
+    # With the paths given, Flask need not look for a package of this name.
+    app = _Application(api.name, static_folder=None, root_path=_HERE, instance_path=_HERE)
     table = by_path(api.routes)
     app.url_map = _url_map(tuple(table))
     for path, methods in table.items():
@@ -88,7 +92,7 @@ def _begin(api: Api, table: dict[str, Methods], timeout: float | None) -> Respon
     call.policy = api.policy
     if timeout is not None:
         call.deadline = http.environ.get(ACCEPTED_AT, time.monotonic()) + timeout
-    refusal: Problem | None = http.environ.get(REFUSAL)
+    refusal: HttpError | None = http.environ.get(REFUSAL)
     if refusal is not None:
         raise refusal
     body.check_text(http.path)

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 from flask import Request
 
-from baremetal_sched.web.problems import BadRequest, BodyTooDeep, BodyTooLarge
+from baremetal_sched.web.http_errors import BadRequest, BodyTooDeep, BodyTooLarge
 
 
 def read(request: Request, limit: int) -> bytes:

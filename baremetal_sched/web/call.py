@@ -16,9 +16,9 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.settings import Settings
 from baremetal_sched.web import body, forwarding
 from baremetal_sched.web.caller import Caller
+from baremetal_sched.web.http_errors import BadRequest, TooNew
 from baremetal_sched.web.microversions import Microversions
 from baremetal_sched.web.policy import Policy, Target
-from baremetal_sched.web.problems import BadRequest, TooNew
 from baremetal_sched.web.route import Methods, Route
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})

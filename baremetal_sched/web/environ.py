@@ -3,7 +3,7 @@
 #: When the request was completely received, by ``time.monotonic``.
 ACCEPTED_AT = "baremetal_sched.accepted_at"
 
-#: A Problem: the request is refused, and its API answers with this.
+#: An HttpError: the request is refused, and its API answers with this.
 REFUSAL = "baremetal_sched.refusal"
 
 #: A factory of a context in which the request waits, so that the server may serve another one.

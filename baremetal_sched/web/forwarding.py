@@ -9,7 +9,7 @@ from werkzeug.http import parse_list_header
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from baremetal_sched.web.environ import REFUSAL
-from baremetal_sched.web.problems import RefusedRequest
+from baremetal_sched.web.http_errors import RefusedRequest
 
 WSGI = Callable[[dict[str, Any], Any], Iterable[bytes]]
 

@@ -17,8 +17,8 @@ from baremetal_sched.web.api import Api
 from baremetal_sched.web.authentication import Strategy
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.caller import Caller
+from baremetal_sched.web.http_errors import message_of
 from baremetal_sched.web.metrics import Figures
-from baremetal_sched.web.problems import message_of
 from baremetal_sched.web.responses import json_response
 from baremetal_sched.web.route import Route
 

@@ -10,7 +10,7 @@ import structlog
 
 from baremetal_sched.web.environ import REFUSAL
 from baremetal_sched.web.forwarding import WSGI
-from baremetal_sched.web.problems import RefusedRequest
+from baremetal_sched.web.http_errors import RefusedRequest
 
 log = structlog.get_logger(__name__)
 

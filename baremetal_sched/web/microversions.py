@@ -10,7 +10,7 @@ from functools import lru_cache
 import microversion_parse
 from werkzeug.datastructures import Headers
 
-from baremetal_sched.web.problems import MicroversionMalformed, MicroversionNotServed
+from baremetal_sched.web.http_errors import MicroversionMalformed, MicroversionNotServed
 
 STANDARD_HEADER = "OpenStack-API-Version"
 

@@ -3,7 +3,6 @@
 import re
 import time
 from collections.abc import Hashable, Iterable, Mapping
-from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,7 +56,8 @@ class Policy:
         for rule in defaults:
             if rule.name in self._enforcer.registered_rules:
                 raise policy.DuplicatePolicyError(rule.name)
-            self._enforcer.registered_rules[rule.name] = copy(rule)
+            own = self._enforcer.registered_rules[rule.name] = object.__new__(type(rule))
+            vars(own).update(vars(rule))  # what copy() does, several times as fast
 
     def require(self, caller: Caller, rule: str, target: Target) -> None:
         """Raise NotAllowed unless ``rule`` allows the caller to access ``target`` (WrongScope: in another scope)."""

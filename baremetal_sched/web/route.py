@@ -6,7 +6,7 @@ from typing import Literal
 
 from flask import Response
 
-from baremetal_sched.web.problems import MethodNotAllowed, PathNotFound, Statuses
+from baremetal_sched.web.http_errors import MethodNotAllowed, PathNotFound, Statuses
 
 #: Called as ``view(call, session, **path parameters)``.
 View = Callable[..., Response]

@@ -16,7 +16,7 @@ from typing import Any
 from baremetal_sched.errors import TooManyWaiting
 from baremetal_sched.settings import Settings
 from baremetal_sched.web.environ import ACCEPTED_AT, IDLE, IMMEDIATE, REFUSAL
-from baremetal_sched.web.problems import RefusedRequest
+from baremetal_sched.web.http_errors import RefusedRequest
 
 WSGI = Callable[[dict[str, Any], Any], Iterable[bytes]]
 Idle = Callable[[], AbstractContextManager[None]]

@@ -10,11 +10,11 @@ import orjson
 from sqlalchemy import ColumnElement, bindparam, func, select, type_coerce
 from sqlalchemy.orm.attributes import InstrumentedAttribute
 
-from baremetal_sched.db import kept
-from baremetal_sched.db.json_text import KeptText, members
+from baremetal_sched.db import compiled
+from baremetal_sched.db.json_text import PrecompiledText, members
 from baremetal_sched.db.models import Base, table_of
-from baremetal_sched.db.packing import concatenated, constant
 from baremetal_sched.db.paging import Missing
+from baremetal_sched.db.sql_functions import concat, constant
 from baremetal_sched.db.transaction import Reader, connection_of
 from baremetal_sched.db.types import Json, Query, as_text
 from baremetal_sched.documents.fields import Fields, Kind
@@ -155,7 +155,7 @@ class View:
         if conditions:
             record = connection.scalar(query.where(*conditions), values)
         else:
-            record = kept.run(connection, query, values).scalar()
+            record = compiled.run(connection, query, values).scalar()
         if record is None:
             raise self.resource.missing(key)
         return self.text(record)
@@ -201,7 +201,7 @@ def _select(resource: Resource, *columns: ColumnElement[Any]) -> Query:
     """SELECT CONCAT(uuid, '\\n', COALESCE(…, ''), '\\n', …) FROM …"""
     nothing = constant("")
     parts = [part for column in columns for part in ("\n", func.coalesce(column, nothing))]
-    return select(KeptText(concatenated(*parts[1:]))).select_from(table_of(resource.model))
+    return select(PrecompiledText(concat(*parts[1:]))).select_from(table_of(resource.model))
 
 
 def uuid_of_parent(model: type[Base], own_key: Any) -> ColumnElement[Any]:

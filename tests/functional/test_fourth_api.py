@@ -22,9 +22,9 @@ from baremetal_sched.web import listing
 from baremetal_sched.web.api import Api
 from baremetal_sched.web.application import build
 from baremetal_sched.web.call import Call
+from baremetal_sched.web.http_errors import message_of
 from baremetal_sched.web.listing import Filter
 from baremetal_sched.web.microversions import Microversions
-from baremetal_sched.web.problems import message_of
 from baremetal_sched.web.responses import JSON, empty_response, json_response
 from baremetal_sched.web.route import Route
 from baremetal_sched.web.view import Resource, View

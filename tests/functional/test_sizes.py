@@ -10,6 +10,7 @@ from tests.service import Service, fault
 MEGABYTE = 10**6
 
 
+@pytest.mark.slow
 def test_a_node_cannot_grow_beyond_what_can_be_read(service: Service) -> None:
     node = service.add_node("n1")
     service.set_columns(node, extra={"a": "x" * 8 * MEGABYTE}, properties={"b": "x" * 6_500_000})
@@ -45,11 +46,12 @@ def test_a_config_drive_that_can_be_sent_can_be_stored_or_is_refused(service: Se
     service.baremetal("GET", "/nodes/detail", status=200)
 
 
-@pytest.mark.parametrize("path", ["/ports", "/allocations", "/chassis"])
-def test_other_things_are_bounded_too(service: Service, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("path", ["/nodes", "/ports", "/allocations", "/chassis"])
+def test_everything_is_bounded(service: Service, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sizes, "_LARGEST_ROW", 200_000)
     node = service.add_node("n1")
     body = {
+        "/nodes": {"driver": "fake-hardware"},
         "/ports": {"node_uuid": node, "address": "aa:bb:cc:dd:ee:ff"},
         "/allocations": {"resource_class": "gold", "name": "a1"},
         "/chassis": {},

@@ -19,8 +19,8 @@ MUTANTS = (
     Mutant(
         "single-claim-row-count",
         "placement/single_claim.py",
-        "bool(bumped and rows_changed(kept.change(connection, _TAKE, given)))",
-        "bool(bumped and kept.change(connection, _TAKE, given))",
+        "bool(bumped and rows_changed(compiled.change(connection, _TAKE, given)))",
+        "bool(bumped and compiled.change(connection, _TAKE, given))",
         "functional/test_concurrency.py::test_one_node_is_claimed_once",
     ),
     Mutant(
@@ -71,8 +71,8 @@ MUTANTS = (
     Mutant(
         "single-claim-row-count-mysql",
         "placement/single_claim.py",
-        "return rows_changed(kept.change(connection, _BUMP_AND_TAKE, given)) > 0",
-        "return rows_changed(kept.change(connection, _BUMP_AND_TAKE, given)) >= 0",
+        "return rows_changed(compiled.change(connection, _BUMP_AND_TAKE, given)) > 0",
+        "return rows_changed(compiled.change(connection, _BUMP_AND_TAKE, given)) >= 0",
         "functional/test_concurrency.py::test_one_node_is_claimed_once",
         server="mariadb",
     ),

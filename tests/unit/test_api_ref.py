@@ -173,8 +173,8 @@ def test_filters_of_nodes(path: str) -> None:
     section = method("baremetal", "nodes", "GET", path)
     own = {"fields", "detail"} if path == "/v1/nodes" else set()
     assert set(section.query) == {*node_filters.PARAMETERS, *own}
-    for name, since in node_filters.FILTERS.items():
-        assert_since("baremetal", name, section.query[name], since)
+    for name, each in node_filters.FILTERS.items():
+        assert_since("baremetal", name, section.query[name], each.since)
 
 
 def test_fields_of_nodes() -> None:

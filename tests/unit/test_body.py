@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baremetal_sched.web.body import parse_json
-from baremetal_sched.web.problems import BadRequest, BodyTooDeep
+from baremetal_sched.web.http_errors import BadRequest, BodyTooDeep
 
 
 def nested(levels: int) -> bytes:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Connection, Integer, Select, create_engine, func, literal, select
 
-from baremetal_sched.db import kept
+from baremetal_sched.db import compiled
 from baremetal_sched.placement.candidates.fast_path import compiled_queries
 from baremetal_sched.placement.candidates.request.resolved_request import FrozenDict, Group, ResolvedRequest
 from baremetal_sched.placement.candidates.sql.conditions import one_of
@@ -73,4 +73,4 @@ def test_ids_in_a_statement_are_integers(connection: Connection) -> None:
     with pytest.raises(TypeError):
         one_of(PROVIDERS.c.id, ["1) OR (1=1"])  # type: ignore[list-item]
     with pytest.raises(TypeError):
-        kept.run(connection, select(PROVIDERS.c.id).where(PROVIDERS.c.id.in_([kept.IDS])), {}, ["1) OR (1=1"])  # type: ignore[list-item]
+        compiled.run(connection, select(PROVIDERS.c.id).where(PROVIDERS.c.id.in_([compiled.IDS])), {}, ["1) OR (1=1"])  # type: ignore[list-item]

@@ -16,6 +16,7 @@ from baremetal_sched import masking
 from baremetal_sched.baremetal import secrets
 from baremetal_sched.db.types import dump_json
 from baremetal_sched.masking import MASK
+from tests.examples import examples
 
 NAMES = [
     *strutils._SANITIZE_KEYS,
@@ -79,7 +80,7 @@ def uncovered(ours: Any, original: Any) -> Any:
     return (ours, original)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 @given(st.dictionaries(st.sampled_from(NAMES) | texts(), documents(), max_size=5))
 @example({"a": "password pa\u017f\u017fword-abc x"})
 @example({"a": ["x", {"b": ["--password hunter2"]}]})
@@ -90,7 +91,7 @@ def test_what_the_original_masks_is_masked(document: dict[str, Any]) -> None:
     assert uncovered(masking.mask(document), original) is None
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 @given(st.dictionaries(st.sampled_from(NAMES) | texts(), documents(), max_size=5))
 @example({"a": "password=hunter2"})
 @example({"a": [[{"PassWord": 1.50}]], "n": 10**30})

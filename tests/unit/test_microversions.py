@@ -3,8 +3,8 @@
 import pytest
 from werkzeug.datastructures import Headers
 
+from baremetal_sched.web.http_errors import MicroversionMalformed, MicroversionNotServed
 from baremetal_sched.web.microversions import Microversions
-from baremetal_sched.web.problems import MicroversionMalformed, MicroversionNotServed
 
 VERSIONS = Microversions("compute", 2, 1, 100, legacy_header="X-OpenStack-Nova-API-Version")
 

@@ -11,7 +11,7 @@ from baremetal_sched.errors import AuthenticationUnavailable
 from baremetal_sched.web.authentication import login_limits, password_checks, password_file
 from baremetal_sched.web.authentication.login_limits import FAILURES, SECONDS_EACH, LoginLimits
 from baremetal_sched.web.authentication.password_checks import AT_ONCE, PasswordChecks
-from baremetal_sched.web.problems import TooManyFailedLogins
+from baremetal_sched.web.http_errors import TooManyFailedLogins
 from tests.processes import wait_until
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from baremetal_sched.documents import patch
 from baremetal_sched.errors import InvalidValue
+from tests.examples import examples
 
 DOCUMENT = {"extra": {"a": 1, "list": [1, 2]}, "name": None}
 DEFAULTS = {"extra": {}, "name": None}
@@ -170,7 +171,7 @@ OPERATIONS = st.lists(
 @given(st.dictionaries(NAMES, SMALL, max_size=4), OPERATIONS)
 @example({}, [op("add", "/extra/a", {"-": None}), op("replace", "/extra/a/-", 1)])
 @example({"-": 1}, [op("replace", "/extra/-", 2)])
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_the_result_is_that_of_the_library_of_the_original(extra: dict[str, Any], operations: list[Any]) -> None:
     document: dict[str, Any] = {"extra": extra, "name": None}
     expected: dict[str, Any] | None = deepcopy(document)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from baremetal_sched.compute.resource_request import FlavorSpec, build
+from tests.examples import examples
 
 SUFFIX_LETTERS = ascii_letters + digits + "_-"
 STANDARD = ["VCPU", "PCPU", "MEMORY_MB", "DISK_GB", "VGPU"]
@@ -94,7 +95,7 @@ def wishes(key: str, value: str) -> list[Line]:
     return []
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(_flavors, _images, st.booleans(), st.none() | st.just(TREE))
 def test_both_builders_agree(flavor: FlavorSpec, image: dict[str, str], volume: bool, tree: str | None) -> None:
     request = build(flavor, image, boot_from_volume=volume, in_tree=tree, limit=7)

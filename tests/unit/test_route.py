@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.web.problems import MethodNotAllowed, PathNotFound, TooNew
+from baremetal_sched.web.http_errors import MethodNotAllowed, PathNotFound, TooNew
 from baremetal_sched.web.responses import empty_response
 from baremetal_sched.web.route import Route, by_path, choose, largest_body, method_not_allowed
 

@@ -22,6 +22,7 @@ from baremetal_sched.baremetal.inspection.rules.operators import OPERATORS
 from baremetal_sched.baremetal.inspection.rules.signatures import Signature
 from baremetal_sched.baremetal.inspection.rules.subject import ApiCall, Subject
 from baremetal_sched.errors import InvalidValue
+from tests.examples import examples
 from tests.functional.fuzz.words import odd_values
 
 PORT, MAC = "22222222-0000-4000-8000-000000000000", "52:54:00:00:00:0a"
@@ -487,7 +488,7 @@ def clauses(draw: st.DrawFn, signatures: Mapping[str, Signature]) -> dict[str, A
 
 @pytest.mark.filterwarnings("ignore:Possible:FutureWarning:re")
 @pytest.mark.filterwarnings("ignore:Possible:FutureWarning:baremetal_sched")
-@settings(max_examples=150, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(clauses(OPERATORS), max_size=2), st.lists(clauses(ACTIONS), min_size=1, max_size=3), odd_values)
 def test_whatever_a_rule_says_it_is_applied_or_fails_for_a_reason(
     conditions: list[dict[str, Any]], actions: list[dict[str, Any]], value: Any

@@ -2,7 +2,7 @@
 
 from baremetal_sched.baremetal.api.errors import CollectionTooNew, MethodRefused, ResourceNotFound, RoutingError
 from baremetal_sched.errors import NotFoundError
-from baremetal_sched.web.problems import MethodNotAllowed, TooNew
+from baremetal_sched.web.http_errors import MethodNotAllowed, TooNew
 from baremetal_sched.web.route import Absence
 
 #: Since when there are the collections that say what they are.

@@ -21,8 +21,8 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.settings import Settings
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.caller import Caller
+from baremetal_sched.web.http_errors import BadRequest, PathNotFound
 from baremetal_sched.web.policy import Target
-from baremetal_sched.web.problems import BadRequest, PathNotFound
 
 #: Since when nodes have names, and names may be more than host names.
 NAMES = 5

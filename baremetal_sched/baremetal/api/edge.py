@@ -13,7 +13,7 @@ from baremetal_sched.baremetal.api.waiting import WaitingApi
 from baremetal_sched.settings import Settings
 from baremetal_sched.web.authentication import Strategy
 from baremetal_sched.web.call import Call
-from baremetal_sched.web.problems import MicroversionMalformed, MicroversionNotServed, NotAcceptable
+from baremetal_sched.web.http_errors import MicroversionMalformed, MicroversionNotServed, NotAcceptable
 from baremetal_sched.web.responses import JSON, empty_response
 from baremetal_sched.web.route import Route
 

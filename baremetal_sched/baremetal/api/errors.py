@@ -14,15 +14,15 @@ from flask import Response
 from baremetal_sched.baremetal.api.versions import HEADER, MAJOR
 from baremetal_sched.errors import NotAllowed, NotFoundError, WrongScope
 from baremetal_sched.masking import mask_text
-from baremetal_sched.web.problems import (
+from baremetal_sched.web.http_errors import (
     BodyTooDeep,
     BodyTooLarge,
+    HttpError,
     MethodNotAllowed,
     MicroversionMalformed,
     MicroversionNotServed,
     NotAcceptable,
     PathNotFound,
-    Problem,
     message_of,
 )
 from baremetal_sched.web.responses import json_response
@@ -40,13 +40,13 @@ class ResourceNotFound(NotFoundError):
     template = "Resource could not be found."
 
 
-class MethodRefused(Problem):
+class MethodRefused(HttpError):
     """A method that the controller itself refuses: shape A."""
 
     status = 405
 
 
-class RoutingError(Problem):
+class RoutingError(HttpError):
     """What Ironic finds while it looks for the controller: shape B."""
 
     def __init__(self, status: int, description: str = "") -> None:

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Double, and_, false, func, literal_column,
 
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Conductor, ConductorInterface, Node
-from baremetal_sched.db.packing import concatenated, constant, joined
+from baremetal_sched.db.sql_functions import concat, constant, string_agg
 from baremetal_sched.db.transaction import Reader
 from baremetal_sched.errors.baremetal import NoConductors, NoValidHost
 from baremetal_sched.hashring import ring_of
@@ -153,9 +153,9 @@ def _live(timeout: float) -> ColumnElement[str | None]:
     """
     pin: ColumnElement[str] = func.coalesce(Conductor.pin_release_version, constant(""))
     columns = (Conductor.hostname, Conductor.conductor_group, pin, ConductorInterface.hardware_type)
-    lists = [part for column in columns for part in ("\t", joined(column, "\n"))][1:]
+    lists = [part for column in columns for part in ("\t", string_agg(column, "\n"))][1:]
     return (
-        select(concatenated(*lists))
+        select(concat(*lists))
         .join_from(Conductor, ConductorInterface, ConductorInterface.conductor_id == Conductor.id)
         # Every hardware type has one default of each kind of interface: so it is there once.
         .where(ConductorInterface.interface_type == constant("power"), ConductorInterface.is_default == true())

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, String, bindparam, case
 
 from baremetal_sched.baremetal.visibility import belongs_to
 from baremetal_sched.db.keyring import Keyring, keyring_of
-from baremetal_sched.db.packing import constant
+from baremetal_sched.db.sql_functions import constant
 
 
 def _content(text: str) -> str:

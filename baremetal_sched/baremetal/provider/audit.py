@@ -19,7 +19,7 @@ from baremetal_sched.db.models import (
     ResourceProvider,
     Trait,
 )
-from baremetal_sched.db.packing import joined, number
+from baremetal_sched.db.sql_functions import as_digits, string_agg
 from baremetal_sched.placement import trait_ids
 from baremetal_sched.placement.traits import is_scheduler_trait
 
@@ -164,10 +164,12 @@ def _traits(session: Session) -> Iterator[str]:
     """
     names = {row_id: name for row_id, name in session.execute(select(Trait.id, Trait.name))}
     of_nodes: dict[str, str] = {}
-    own = select(joined(NodeTrait.trait)).where(NodeTrait.node_id == Node.id).scalar_subquery()
+    own = select(string_agg(NodeTrait.trait)).where(NodeTrait.node_id == Node.id).scalar_subquery()
     for uuid, text in session.execute(select(Node.uuid, own)):
         of_nodes[uuid] = sys.intern(text or "")
-    of_provider = select(joined(number(ProviderTrait.trait_id))).where(ProviderTrait.provider_id == ResourceProvider.id)
+    of_provider = select(string_agg(as_digits(ProviderTrait.trait_id))).where(
+        ProviderTrait.provider_id == ResourceProvider.id
+    )
     rows = session.execute(
         select(ResourceProvider.uuid, ResourceProvider.trait_ids, of_provider.scalar_subquery()).order_by(
             ResourceProvider.id

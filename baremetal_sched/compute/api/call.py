@@ -9,8 +9,8 @@ from werkzeug.utils import cached_property
 from baremetal_sched.compute.api.policies import IS_ADMIN, name_of
 from baremetal_sched.compute.schemas.form import Form
 from baremetal_sched.web.call import Call
+from baremetal_sched.web.http_errors import BadRequest
 from baremetal_sched.web.policy import Target
-from baremetal_sched.web.problems import BadRequest
 
 #: Where the resources are, below the mount.
 PREFIX = "/v2.1"

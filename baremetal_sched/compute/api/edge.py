@@ -8,7 +8,7 @@ from baremetal_sched.compute.api.call import ComputeCall
 from baremetal_sched.compute.api.routes import ROUTES
 from baremetal_sched.compute.api.versions import VERSIONS
 from baremetal_sched.web.call import Call
-from baremetal_sched.web.problems import message_of
+from baremetal_sched.web.http_errors import message_of
 
 
 class ComputeApi(WaitingApi):

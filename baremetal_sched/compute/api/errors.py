@@ -13,7 +13,7 @@ from baremetal_sched.errors.baremetal import (
     ParentLocked,
 )
 from baremetal_sched.errors.servers import MachineRefuses
-from baremetal_sched.web.problems import Problem
+from baremetal_sched.web.http_errors import HttpError
 from baremetal_sched.web.responses import json_response
 
 #: What an error with each status is called; any other is a computeFault.
@@ -33,7 +33,7 @@ NAMES = {
 FAULT = "computeFault"
 
 
-class NotImplementedHere(Problem):
+class NotImplementedHere(HttpError):
     """Something that Nova has and this service does not, by name."""
 
     status = 501

@@ -9,7 +9,7 @@ from baremetal_sched.compute import flavors
 from baremetal_sched.compute.api.call import ComputeCall
 from baremetal_sched.compute.schemas import flavors as forms
 from baremetal_sched.errors.flavors import ExtraSpecNotFound
-from baremetal_sched.web.problems import BadRequest
+from baremetal_sched.web.http_errors import BadRequest
 from baremetal_sched.web.responses import empty_response, json_response
 
 

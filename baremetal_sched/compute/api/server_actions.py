@@ -19,7 +19,7 @@ from baremetal_sched.compute.api.servers import address, context_of, find_row, f
 from baremetal_sched.compute.schemas import servers as forms
 from baremetal_sched.compute.schemas.form import Form
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.web.problems import BadRequest
+from baremetal_sched.web.http_errors import BadRequest
 from baremetal_sched.web.responses import empty_response, json_response
 
 #: Actions that Nova has and this service has not.

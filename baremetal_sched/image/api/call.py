@@ -7,8 +7,8 @@ from werkzeug.utils import cached_property
 from baremetal_sched.image.access import PUBLIC, Requester
 from baremetal_sched.image.api.policies import IS_ADMIN
 from baremetal_sched.web.call import Call
+from baremetal_sched.web.http_errors import BadRequest
 from baremetal_sched.web.policy import Target
-from baremetal_sched.web.problems import BadRequest
 
 #: Most images of a page, as in Glance; ``[api] max_limit`` may be less.
 MOST_IMAGES = 1000

@@ -7,7 +7,7 @@ from baremetal_sched.errors.image import ImageDataRefused
 from baremetal_sched.image import data, images
 from baremetal_sched.image.api.call import ImageCall
 from baremetal_sched.web import body
-from baremetal_sched.web.problems import BadRequest, BodyTooLarge
+from baremetal_sched.web.http_errors import BadRequest, BodyTooLarge
 from baremetal_sched.web.responses import empty_response, json_response
 
 

@@ -9,7 +9,7 @@ from baremetal_sched.image.api.routes import ROUTES
 from baremetal_sched.image.patch import MEDIA_TYPES
 from baremetal_sched.web.api import Api
 from baremetal_sched.web.call import Call
-from baremetal_sched.web.problems import BodyTooLarge, Problem
+from baremetal_sched.web.http_errors import BodyTooLarge, HttpError
 
 
 class ImageApi(Api):
@@ -24,7 +24,7 @@ class ImageApi(Api):
     def failure(self, call: Call, error: Exception) -> Response:
         parts = call.http.path.split("/")
         if (
-            isinstance(error, Problem)
+            isinstance(error, HttpError)
             and error.status == BodyTooLarge.status
             and parts[-1] == "file"
             and len(parts) == 5

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from flask import Response
 
 from baremetal_sched.placement.api.accept import HTML, form_of_errors
-from baremetal_sched.web.problems import MethodNotAllowed, PathNotFound, message_of
+from baremetal_sched.web.http_errors import MethodNotAllowed, PathNotFound, message_of
 from baremetal_sched.web.responses import JSON, json_response
 
 _TITLES = {413: "Request Entity Too Large"}

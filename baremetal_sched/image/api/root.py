@@ -6,7 +6,7 @@ from baremetal_sched.image.api.call import ImageCall
 from baremetal_sched.image.data import IMPORT_METHODS
 from baremetal_sched.image.schemas.images import IMAGE, IMAGES
 from baremetal_sched.image.schemas.members import MEMBER, MEMBERS
-from baremetal_sched.web.problems import BadRequest
+from baremetal_sched.web.http_errors import BadRequest
 from baremetal_sched.web.responses import json_response
 
 #: Versions of Glance's API whose part for records is here, the newest first.

@@ -12,8 +12,8 @@ from baremetal_sched.placement.api.policies import USAGES
 from baremetal_sched.placement.query_values import last_values
 from baremetal_sched.placement.schemas.validation import complaint
 from baremetal_sched.web.call import Call
+from baremetal_sched.web.http_errors import BadRequest
 from baremetal_sched.web.policy import Target
-from baremetal_sched.web.problems import BadRequest
 from baremetal_sched.web.responses import json_response
 
 CACHE_HEADERS_SINCE = 15

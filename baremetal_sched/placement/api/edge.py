@@ -10,7 +10,7 @@ from baremetal_sched.placement.api.routes import ROUTES
 from baremetal_sched.placement.api.versions import VERSIONS
 from baremetal_sched.web.api import Api
 from baremetal_sched.web.call import Call
-from baremetal_sched.web.problems import BadRequest, PathNotFound
+from baremetal_sched.web.http_errors import BadRequest, PathNotFound
 
 
 class PlacementApi(Api):

@@ -28,7 +28,7 @@ from baremetal_sched.errors.placement import (
 )
 from baremetal_sched.masking import mask_text
 from baremetal_sched.placement.api.accept import HTML, JSON
-from baremetal_sched.web.problems import (
+from baremetal_sched.web.http_errors import (
     MethodNotAllowed,
     MicroversionMalformed,
     MicroversionNotServed,

@@ -10,7 +10,7 @@ from baremetal_sched.placement import resource_classes
 from baremetal_sched.placement.api.call import PlacementCall
 from baremetal_sched.placement.schemas import associations
 from baremetal_sched.placement.schemas.validation import complaint
-from baremetal_sched.web.problems import BadRequest
+from baremetal_sched.web.http_errors import BadRequest
 from baremetal_sched.web.responses import empty_response, json_response
 
 

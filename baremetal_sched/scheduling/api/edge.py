@@ -6,7 +6,7 @@ from baremetal_sched.scheduling.api import policies
 from baremetal_sched.scheduling.api.routes import ROUTES
 from baremetal_sched.web.api import Api
 from baremetal_sched.web.call import Call
-from baremetal_sched.web.problems import message_of
+from baremetal_sched.web.http_errors import message_of
 from baremetal_sched.web.responses import json_response
 
 

@@ -24,7 +24,7 @@ from baremetal_sched.scheduling.explained import VERSION, Context, Explained
 from baremetal_sched.scheduling.schemas.explanations import QUERY, SERVER, WANTED
 from baremetal_sched.web import body
 from baremetal_sched.web.call import Call
-from baremetal_sched.web.problems import BadRequest
+from baremetal_sched.web.http_errors import BadRequest
 
 _WANTED = "wanted"
 

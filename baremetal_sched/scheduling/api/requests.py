@@ -10,7 +10,7 @@ from baremetal_sched.scheduling import dry_run
 from baremetal_sched.scheduling.api.policies import SHOW_NODES
 from baremetal_sched.scheduling.schemas.requests import MOST_CANDIDATES, REQUEST
 from baremetal_sched.web.call import Call
-from baremetal_sched.web.problems import BadRequest
+from baremetal_sched.web.http_errors import BadRequest
 from baremetal_sched.web.responses import json_response
 
 

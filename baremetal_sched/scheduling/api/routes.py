@@ -13,7 +13,7 @@ from baremetal_sched.scheduling.api import (
     requests,
     root,
 )
-from baremetal_sched.web.problems import Statuses
+from baremetal_sched.web.http_errors import Statuses
 from baremetal_sched.web.responses import JSON
 from baremetal_sched.web.route import Route
 

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Integer, case, func, literal, literal_colu
 from sqlalchemy.orm import Session, aliased
 
 from baremetal_sched.baremetal.matching.question import Asker
-from baremetal_sched.db import packing
+from baremetal_sched.db import row_packing
 from baremetal_sched.db.models import Node
 from baremetal_sched.placement import trait_ids
 from baremetal_sched.placement.candidates.request.resolved_request import FrozenDict, ResolvedRequest
@@ -29,8 +29,8 @@ _INVENTORY = (
     *(_STOCK.max_unit * (literal_column("1") - _STOCK.withheld), _STOCK.step_size),
     *(_STOCK.total, _STOCK.allocation_ratio, _STOCK.max_unit),
 )
-_LINES = packing.packed(PROVIDERS.c.id, provider_rows.row_of(PROVIDERS, traits=True, inventory=_INVENTORY))
-_PACKET = packing.packet(PROVIDERS.c.id)
+_LINES = row_packing.packed(PROVIDERS.c.id, provider_rows.row_of(PROVIDERS, traits=True, inventory=_INVENTORY))
+_PACKET = row_packing.packet(PROVIDERS.c.id)
 _SHARING = PROVIDER_TRAITS.alias("sharing")
 
 #: Inventories as they are, and as they would be if everything were free.
@@ -188,7 +188,7 @@ class _Loader:
 
     def _read(self, which: Sequence[ColumnElement[bool]]) -> list[ProviderRow]:
         query = select(_LINES).where(*which).group_by(_PACKET)
-        return provider_rows.parsed(packing.lines(self._session.scalars(query)))
+        return provider_rows.parsed(row_packing.lines(self._session.scalars(query)))
 
     def _read_aggregates(
         self, column: ColumnElement[int], ids: Collection[int] | None, which: Sequence[ColumnElement[bool]] | None

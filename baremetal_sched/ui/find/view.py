@@ -22,7 +22,7 @@ from baremetal_sched.ui.find.form import Form
 from baremetal_sched.ui.find.query_text import renamed
 from baremetal_sched.ui.pictures.bars import bar
 from baremetal_sched.ui.rendering import page
-from baremetal_sched.web.problems import BadRequest, message_of
+from baremetal_sched.web.http_errors import BadRequest, message_of
 
 #: The number of machines, of changes of the request, and of conditions that are shown; the others are counted.
 MOST_MACHINES = 50

@@ -15,7 +15,7 @@ from baremetal_sched.web.authentication.strategy import Strategy
 from baremetal_sched.web.authentication.user_files import roles_path, users_path
 from baremetal_sched.web.authentication.watched_file import WatchedFile
 from baremetal_sched.web.caller import Caller
-from baremetal_sched.web.problems import BadRequest
+from baremetal_sched.web.http_errors import BadRequest
 
 log = structlog.get_logger(__name__)
 

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address, ip_network
 
-from baremetal_sched.web.problems import TooManyFailedLogins
+from baremetal_sched.web.http_errors import TooManyFailedLogins
 
 #: Number of failed log-ins allowed in succession; then one more after each interval, in seconds.
 FAILURES = 10

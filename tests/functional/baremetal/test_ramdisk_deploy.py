@@ -167,7 +167,7 @@ def test_a_conductor_dies_at_it_and_the_next_one_finishes(
     assert service.node(node)["reservation"] == "c1"
     die(service, "c1")
     del service.conductors["c1"]
-    service.add_conductor("c2").do_chore(ORPHANS)
+    service.add_conductor("c2").run_periodic_task(ORPHANS)
     service.work()
     shown = service.node(node)
     assert (state_of(shown), shown["reservation"], shown["power_state"]) == (("active", None), None, "power on")

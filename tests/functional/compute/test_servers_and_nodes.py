@@ -22,7 +22,7 @@ def active(service: Service, **asked: object) -> tuple[str, str]:
     return server["uuid"], server["node"]
 
 
-def chore(service: Service) -> None:
+def follow_up(service: Service) -> None:
     """What conductors do again and again about servers."""
     settings = service.app.extensions["settings"]
     for name in service.conductors:
@@ -85,7 +85,7 @@ def test_a_teardown_that_fails_is_an_error_and_keeps_the_claim(
     assert server["fault"] == "The server could not be taken off its machine. An administrator can see why."
     assert "The machine does not answer." in server["details"]
     assert held(service, uuid) == {node: {"CUSTOM_GOLD": 1}}
-    chore(service)
+    follow_up(service)
     service.work()
     assert service.node(node)["provision_state"] == "error"
     monkeypatch.undo()
@@ -102,7 +102,7 @@ def test_what_was_left_undone_is_done_by_the_conductor_later(service: Service) -
     delete(service, uuid)
     assert (show(service, uuid)["task_state"], service.node(node)["provision_state"]) == ("deleting", "active")
     service.conductors["c1"].register()
-    chore(service)
+    follow_up(service)
     service.work()
     assert show(service, uuid) == {}
     assert service.candidates(GOLD) == {node}
@@ -115,7 +115,7 @@ def test_a_deletion_that_turns_out_to_be_impossible_is_given_up(service: Service
     delete(service, uuid)
     assert show(service, uuid)["task_state"] == "deleting"
     service.set_columns(node, reservation=None, protected=True)
-    chore(service)
+    follow_up(service)
     server = show(service, uuid)
     assert (server["status"], server["task_state"], server["node"]) == ("ACTIVE", None, node)
     (result, details) = server["actions"][0][1][0]
@@ -131,13 +131,13 @@ def test_a_deployment_that_has_to_wait_begins_later(service: Service) -> None:
     assert sorted(service.node(node)["provision_state"] for node in nodes) == ["available", "deploying"]
     assert service.candidates(GOLD) == set()
     service.work()
-    chore(service)
+    follow_up(service)
     service.work()
     assert {show(service, uuid)["status"] for uuid in uuids} == {"ACTIVE"}
 
 
 def test_a_conductor_that_dies_while_it_deploys(service: Service) -> None:
-    from baremetal_sched.conductor import orphans
+    from baremetal_sched.conductor import orphaned_reservations
 
     service.add_node("n1")
     second = service.add_node("n2")
@@ -145,9 +145,9 @@ def test_a_conductor_that_dies_while_it_deploys(service: Service) -> None:
     other = boot(service)
     host = Host("c1", service.database, service.app.extensions["settings"])
     service.set_columns(server["node"], reservation=None)
-    orphans.fail_unfinished(host)
+    orphaned_reservations.fail_unfinished(host)
     assert show(service, server["uuid"])["status"] == "BUILD"
-    chore(service)
+    follow_up(service)
     service.work()
     assert show(service, server["uuid"])["status"] == "ERROR"
     server = show(service, other["uuid"])

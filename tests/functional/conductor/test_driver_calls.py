@@ -10,7 +10,7 @@ from sqlalchemy import func, select, update
 
 from baremetal_sched.baremetal.conductors import driver_calls, driver_replies
 from baremetal_sched.baremetal.machine import Effect, Machine
-from baremetal_sched.conductor import answering, driver_methods, orphans
+from baremetal_sched.conductor import answering, driver_methods, orphaned_reservations
 from baremetal_sched.conductor.answering import Answering
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.db.models import DriverCall, Node, NodeWork
@@ -281,7 +281,7 @@ def test_calls_of_a_process_that_was_killed_are_answered_when_its_conductor_star
     call_id = write_down(service)
     killed = Answering(host(service), "a process that is killed")
     assert service.database.write(lambda session: killed._claim(session, call_id)) is not None
-    orphans.release_before_start(host(service))
+    orphaned_reservations.release_before_start(host(service))
     answering.give_up_before_start(host(service))
     reply = reply_to(service, call_id)
     assert reply is not None

@@ -39,7 +39,7 @@ def test_a_newcomer_goes_if_the_heartbeat_of_the_other_goes_on(site: Service) ->
     uuid = site.add_node("n1", power=False)
     site.set_columns(uuid, reservation="c1", target_power_state="power on")
     stop = threading.Event()
-    heart = threading.Thread(target=site.conductors["c1"]._heart.run, args=(stop,))
+    heart = threading.Thread(target=site.conductors["c1"]._heartbeat.run, args=(stop,))
     heart.start()
     try:
         began = time.monotonic()

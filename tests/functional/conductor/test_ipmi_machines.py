@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.conductor.chores import CHORES
+from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.drivers import power_waiting
 from tests.emulators.ipmi_bmc import PASSWORD, IpmiBmc, ipmi_bmc
 from tests.processes import wait_until
@@ -19,8 +19,8 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("ipmitool") is None, reason="needs ipmitool: apt-get install ipmitool"),
 ]
 
-CHORE = next(chore for chore in CHORES if chore.name == "power")
-RECOVERY = next(chore for chore in CHORES if chore.name == "power failures")
+TASK = next(task for task in PERIODIC_TASKS if task.name == "power")
+RECOVERY = next(task for task in PERIODIC_TASKS if task.name == "power failures")
 IPMI = {"command_retry_timeout": 1, "min_command_interval": 0}
 
 
@@ -88,10 +88,10 @@ def switch(service: Service, uuid: str, target: str, **more: Any) -> dict[str, A
     return service.node(uuid)
 
 
-def do(service: Service, chore: Any) -> None:
-    """Do a chore; addresses that were silent are not left alone."""
+def do(service: Service, task: Any) -> None:
+    """Run a periodic task; addresses that were silent are not left alone."""
     service.conductors["c1"]._host.back_off.note_answer(["127.0.0.1"])
-    service.conductors["c1"].do_chore(chore)
+    service.conductors["c1"].run_periodic_task(task)
     service.work()
 
 
@@ -106,9 +106,9 @@ def test_from_enrolment_to_an_offer_and_back(fleet: Service, bmc: IpmiBmc) -> No
     assert fleet.candidates("resources=CUSTOM_GOLD:1") == {uuid}
 
     bmc.power = "off"
-    do(fleet, CHORE)
+    do(fleet, TASK)
     assert bmc.power == "on"  # switched back
-    do(fleet, CHORE)
+    do(fleet, TASK)
     node = fleet.node(uuid)
     assert (node["power_state"], node["maintenance"], node["last_error"]) == ("power on", False, None)
 
@@ -141,7 +141,7 @@ def test_or_the_node_says_what_the_machine_does(database_url: str, bmc: IpmiBmc)
         manage(service, uuid)
         switch(service, uuid, "power on")
         bmc.power = "off"
-        do(service, CHORE)
+        do(service, TASK)
         node = service.node(uuid)
         assert (node["power_state"], bmc.power) == ("power off", "off")
         history = service.baremetal("GET", f"/nodes/{uuid}/history").json["history"]
@@ -213,7 +213,7 @@ def test_a_controller_that_is_silent_and_then_answers_again(fleet: Service, bmc:
         assert "cannot be reached at 127.0.0.1" in switch(fleet, uuid, "rebooting")["last_error"]
         for _ in range(12):
             if not fleet.node(uuid)["maintenance"]:
-                do(fleet, CHORE)
+                do(fleet, TASK)
         node = fleet.node(uuid)
         assert (node["maintenance"], node["fault"]) == (True, "power failure")
         assert "max retries exceeded" in node["maintenance_reason"]

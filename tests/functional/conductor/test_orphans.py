@@ -14,10 +14,10 @@ from baremetal_sched.baremetal import history
 from baremetal_sched.baremetal.conductors import work
 from baremetal_sched.baremetal.machine import NOTHING
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.conductor import job, orphans
+from baremetal_sched.conductor import job, orphaned_reservations
 from baremetal_sched.conductor import work as conductor_work
-from baremetal_sched.conductor.chores import CHORES
 from baremetal_sched.conductor.daemon import Conductor
+from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Conductor as ConductorRow
 from baremetal_sched.db.models import Node, NodeHistory, NodeWork
@@ -28,7 +28,7 @@ from tests.service import Service
 
 T = TypeVar("T")
 
-ORPHANS = next(chore for chore in CHORES if chore.name == "orphans")
+ORPHANS = next(task for task in PERIODIC_TASKS if task.name == "orphans")
 
 
 def reserve(service: Service, uuid: str, host: str, **columns: object) -> None:
@@ -72,7 +72,7 @@ def test_a_power_action_of_a_dead_conductor_is_aborted(service: Service, mainten
     uuid = service.add_node("n1")
     c1 = survivor(service)
     begin(service, uuid, "c2", target_power_state="power off", maintenance=maintenance)
-    c1.do_chore(ORPHANS)
+    c1.run_periodic_task(ORPHANS)
     node = service.node(uuid)
     error = "Pending power operation was aborted due to conductor take over"
     assert (node["reservation"], node["target_power_state"], node["last_error"]) == (None, None, error)
@@ -95,7 +95,7 @@ def test_provisioning_of_a_dead_conductor_fails(
     uuid = service.add_node("n1")
     c1 = survivor(service)
     begin(service, uuid, "c2", provision_state=state, target_provision_state=target)
-    c1.do_chore(ORPHANS)
+    c1.run_periodic_task(ORPHANS)
     node = service.node(uuid)
     assert (node["provision_state"], node["target_provision_state"]) == (after, target_after)
     assert (node["reservation"], node["last_error"]) == (None, "Operation was aborted due to conductor take over")
@@ -105,10 +105,10 @@ def test_who_lives_or_stops_in_peace_is_left_alone(service: Service) -> None:
     uuid = service.add_node("n1")
     c2 = service.add_conductor("c2")
     begin(service, uuid, "c2", target_power_state="power off")
-    service.conductors["c1"].do_chore(ORPHANS)
+    service.conductors["c1"].run_periodic_task(ORPHANS)
     c2.sign_off()
     c2.beat()  # it is still finishing
-    service.conductors["c1"].do_chore(ORPHANS)
+    service.conductors["c1"].run_periodic_task(ORPHANS)
     node = service.node(uuid)
     assert (node["reservation"], node["target_power_state"]) == ("c2", "power off")
 
@@ -116,7 +116,7 @@ def test_who_lives_or_stops_in_peace_is_left_alone(service: Service) -> None:
 def test_what_is_reserved_for_no_conductor_is_left_alone(service: Service) -> None:
     uuid = service.add_node("n1")
     service.set_columns(uuid, reservation="other-host")
-    survivor(service).do_chore(ORPHANS)
+    survivor(service).run_periodic_task(ORPHANS)
     assert service.node(uuid)["reservation"] == "other-host"
 
 
@@ -125,7 +125,7 @@ def test_nodes_of_other_groups_are_left_alone(service: Service) -> None:
     uuid = service.add_node("n1", conductor_group="rack1")
     begin(service, uuid, "r1")
     die(service, "r1")
-    service.conductors["c1"].do_chore(ORPHANS)
+    service.conductors["c1"].run_periodic_task(ORPHANS)
     assert service.node(uuid)["reservation"] == "r1"
 
 
@@ -135,7 +135,7 @@ def test_a_conductor_that_wakes_up_too_late_writes_nothing(service: Service) -> 
     reserve(service, uuid, "c2", target_power_state="power on")
     settings = service.app.extensions["settings"]
     (item,) = job.take(service.database, settings, "c2", "process 2")
-    c1.do_chore(ORPHANS)
+    c1.run_periodic_task(ORPHANS)
     service.conductors["c2"].beat()
     before = service.node(uuid)
     conductor_work.do(item)
@@ -180,7 +180,7 @@ def test_who_was_suspended_before_a_step_looks_again_whether_the_work_is_his(
             time.sleep(2.1)  # more than half of the timeout: whoever was away so long asks before he goes on
             if lost:
                 c1.beat()
-                orphans.release(c1._host)  # the chore waits for heartbeats of its own
+                orphaned_reservations.release(c1._host)  # the task waits for heartbeats of its own
 
         database.meanwhile = meanwhile
         conductor_work.do(dataclasses.replace(item, database=database))
@@ -222,7 +222,7 @@ def test_what_a_dead_conductor_has_not_begun_is_done_by_the_next_owner(service: 
     service.database.write(
         lambda session: work.request(session, nodes.find_for_change(session, deploy), "c2", "deploying", {})
     )
-    c1.do_chore(ORPHANS)
+    c1.run_periodic_task(ORPHANS)
     assert [service.node(uuid)["reservation"] for uuid in (power, deploy)] == ["c1", "c1"]
     assert dead.work_once() == []
     service.work()
@@ -284,7 +284,7 @@ def test_history_is_trimmed_to_the_newest(service: Service) -> None:
             history.record(session, nodes.find(session, uuid), f"event {number}", event_type="test")
 
     service.database.write(happen)
-    service.conductors["c1"].do_chore(next(chore for chore in CHORES if chore.name == "history"))
+    service.conductors["c1"].run_periodic_task(next(task for task in PERIODIC_TASKS if task.name == "history"))
     assert [event for _, _, event in events(service)] == [f"event {number}" for number in range(10, 310)]
 
 
@@ -298,16 +298,16 @@ def test_conductors_long_gone_are_forgotten(service: Service) -> None:
         )
     service.set_columns(uuid, reservation="c4")
     c1 = service.conductors["c1"]
-    c1.do_chore(next(chore for chore in CHORES if chore.name == "conductors"))
+    c1.run_periodic_task(next(task for task in PERIODIC_TASKS if task.name == "conductors"))
     listed = service.baremetal("GET", "/conductors").json["conductors"]
     assert [(row["hostname"], row["alive"]) for row in listed] == [("c1", True), ("c3", False), ("c4", False)]
     # Who still holds a node is kept, so that the node can be freed.
-    c1.do_chore(ORPHANS)
+    c1.run_periodic_task(ORPHANS)
     assert service.node(uuid)["reservation"] is None
 
 
 def test_a_node_that_waits_too_long_has_failed(service: Service) -> None:
-    waiting = next(chore for chore in CHORES if chore.name == "waiting")
+    waiting = next(task for task in PERIODIC_TASKS if task.name == "waiting")
     late, early = service.add_node("n1"), service.add_node("n2")
     for uuid, year in ((late, 2000), (early, 2999)):
         service.set_columns(
@@ -316,7 +316,7 @@ def test_a_node_that_waits_too_long_has_failed(service: Service) -> None:
             target_provision_state="active",
             provision_updated_at=datetime(year, 1, 1),
         )
-    service.conductors["c1"].do_chore(waiting)
+    service.conductors["c1"].run_periodic_task(waiting)
     assert service.node(late)["provision_state"] == "deploy failed"
     assert "Timeout reached while deploying the node" in service.node(late)["last_error"]
     assert service.node(early)["provision_state"] == "wait call-back"
@@ -325,7 +325,7 @@ def test_a_node_that_waits_too_long_has_failed(service: Service) -> None:
 def test_active_nodes_are_taken_over(service: Service) -> None:
     uuid = service.add_node("n1")
     service.set_columns(uuid, provision_state="active", conductor_affinity="c9")
-    service.conductors["c1"].do_chore(next(chore for chore in CHORES if chore.name == "local state"))
+    service.conductors["c1"].run_periodic_task(next(task for task in PERIODIC_TASKS if task.name == "local state"))
     affinity = service.database.read(lambda session: nodes.find(session, uuid).conductor_affinity)
     assert affinity == "c1"
 

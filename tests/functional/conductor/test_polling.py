@@ -184,7 +184,7 @@ def test_when_a_conductor_dies_another_one_asks(service: Service, busy: Busy, uu
         let_time_pass(service)
         take(service, "c1")
     die(service, "c1")
-    c2.do_chore(ORPHANS)
+    c2.run_periodic_task(ORPHANS)
     assert service.node(uuid)["reservation"] == "c2"
     let_time_pass(service)
     busy.says = NOTHING
@@ -201,7 +201,7 @@ def test_what_follows_the_step_is_not_begun_again(service: Service, busy: Busy, 
     item = take(service, "c1")
     service.database.write(lambda session: session.execute(update(NodeWork).values(not_before=None)))
     die(service, "c1")
-    c2.do_chore(ORPHANS)
+    c2.run_periodic_task(ORPHANS)
     node = service.node(uuid)
     assert (node["provision_state"], node["reservation"]) == ("clean failed", None)
     conductor_work.do(item)
@@ -233,7 +233,7 @@ def test_who_was_asking_while_the_work_was_given_to_another_writes_nothing(
     let_time_pass(service)
     item = take(service, "c1")
     die(service, "c1")
-    service.conductors["c2"].do_chore(ORPHANS)
+    service.conductors["c2"].run_periodic_task(ORPHANS)
     service.conductors["c1"].beat()
     busy.says = NOTHING
     before = service.node(uuid)

@@ -11,16 +11,16 @@ import pytest
 from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.states import POWER_TARGETS
-from baremetal_sched.conductor.chores import CHORES
 from baremetal_sched.conductor.host import Host
+from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.drivers import registry
 from baremetal_sched.drivers.interfaces.power import PowerInterface
 from baremetal_sched.errors import InvalidValue
 from tests.processes import wait_until
 from tests.service import Service
 
-CHORE = next(chore for chore in CHORES if chore.name == "power")
-RECOVERY = next(chore for chore in CHORES if chore.name == "power failures")
+TASK = next(task for task in PERIODIC_TASKS if task.name == "power")
+RECOVERY = next(task for task in PERIODIC_TASKS if task.name == "power failures")
 
 
 class Real(PowerInterface):
@@ -59,7 +59,7 @@ def uuid(service: Service, machine: Real) -> str:
 
 def synchronize(service: Service, times: int = 1) -> None:
     for _ in range(times):
-        service.conductors["c1"].do_chore(CHORE)
+        service.conductors["c1"].run_periodic_task(TASK)
         service.work()
 
 
@@ -110,10 +110,10 @@ def test_after_some_failures_the_node_is_put_into_maintenance_until_it_answers_a
     assert service.inventory(uuid)["CUSTOM_GOLD"]["reserved"] == 1
 
     machine.state = None
-    service.conductors["c1"].do_chore(RECOVERY)
+    service.conductors["c1"].run_periodic_task(RECOVERY)
     assert service.node(uuid)["maintenance"]
     machine.state = "power on"
-    service.conductors["c1"].do_chore(RECOVERY)
+    service.conductors["c1"].run_periodic_task(RECOVERY)
     node = service.node(uuid)
     assert (node["maintenance"], node["fault"], node["power_state"]) == (False, None, "power on")
     assert service.inventory(uuid)["CUSTOM_GOLD"]["reserved"] == 0
@@ -125,7 +125,7 @@ def test_nodes_that_are_locked_or_in_maintenance_or_enrolled_are_left_alone(
     machine.state = "power off"
     for columns in ({"reservation": "c9"}, {"maintenance": True}, {"provision_state": "enroll"}):
         service.set_columns(uuid, **columns)
-        service.conductors["c1"].do_chore(CHORE)
+        service.conductors["c1"].run_periodic_task(TASK)
         assert service.node(uuid)["power_state"] == "power on"
         service.set_columns(uuid, reservation=None, maintenance=False, provision_state="active")
 
@@ -152,7 +152,7 @@ def test_fake_machines_are_not_asked(service: Service, monkeypatch: pytest.Monke
     in_use = {("power", name): registry.interface("power", name) for name in ("agent", "fake")}
     monkeypatch.setattr(registry, "LOADED", in_use)
     with service.statements() as statements:
-        service.conductors["c1"].do_chore(CHORE)
+        service.conductors["c1"].run_periodic_task(TASK)
     assert statements == []
 
 
@@ -169,7 +169,7 @@ def test_a_node_that_was_changed_while_its_machine_was_asked_is_left_alone(
 
     monkeypatch.setattr(machine, "get_power_state", change_meanwhile)
     before = service.node(uuid)
-    service.conductors["c1"].do_chore(CHORE)
+    service.conductors["c1"].run_periodic_task(TASK)
     after = service.node(uuid)
     assert after["extra"] == {"a": 1}
     assert [after[name] for name in ("power_state", "target_power_state", "reservation", "driver_internal_info")] == [
@@ -186,7 +186,7 @@ def test_a_node_that_was_reserved_meanwhile_is_not_asked(
     number = service.database.read(lambda session: nodes.find(session, uuid).id)
     monkeypatch.setattr(Host, "own", lambda host, condition: [number])
     service.set_columns(uuid, reservation="c9")
-    service.conductors["c1"].do_chore(CHORE)
+    service.conductors["c1"].run_periodic_task(TASK)
     assert asked == []
 
 
@@ -237,7 +237,7 @@ def fleet(database_url: str, size: int, **conductor: Any) -> Iterator[Service]:
 
 def compare(service: Service, *, silent: int = 0) -> None:
     """A round, and what comes of it a little later if threads are slow; so many machines never answer."""
-    service.conductors["c1"].do_chore(CHORE)
+    service.conductors["c1"].run_periodic_task(TASK)
     asked = service.conductors["c1"]._host.questions
     wait_until(lambda: sum(not each.is_over for each in asked._snapshot().values()) <= silent, 10, "the others")
 
@@ -272,7 +272,7 @@ def test_a_machine_that_does_not_answer_until_the_next_round_has_failed(database
         silent.over.set()
         wait_until(lambda: conductor._host.back_off.is_due({"n0"}), 5, "the answer")
         assert service.node("n0") == before
-        conductor.do_chore(CHORE)
+        conductor.run_periodic_task(TASK)
         assert service.node("n0")["driver_internal_info"]["power_sync_failures"] == 0
 
 

@@ -9,7 +9,7 @@ from structlog.testing import CapturingLogger
 
 from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.conductor import providers
-from baremetal_sched.conductor.chores import CHORES
+from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import (
     Conductor,
@@ -22,7 +22,7 @@ from baremetal_sched.db.models import (
 )
 from tests.service import Service
 
-CHORE = next(chore for chore in CHORES if chore.name == "providers")
+TASK = next(task for task in PERIODIC_TASKS if task.name == "providers")
 
 
 def spoil(kind: str, session: Session, uuid: str) -> None:
@@ -62,7 +62,7 @@ def test_what_was_changed_is_undone_and_reported(service: Service, kind: str) ->
     other = service.add_node("n2", traits=("CUSTOM_B",))
     before = (service.inventory(uuid), service.provider_traits(uuid), service.inventory(other))
     service.database.write(lambda session: spoil(kind, session, uuid))
-    service.conductors["c1"].do_chore(CHORE)
+    service.conductors["c1"].run_periodic_task(TASK)
     assert (service.inventory(uuid), service.provider_traits(uuid), service.inventory(other)) == before
     assert service.database.read(audit) == []
 
@@ -82,7 +82,7 @@ def test_what_was_undone_is_in_the_log_the_metrics_and_the_history(
     uuid = service.add_node("n1", traits=("CUSTOM_A",))
     service.database.write(lambda session: spoil("trait lost", session, uuid))
     for _ in range(2):  # the second time there is nothing to undo
-        service.conductors["c1"].do_chore(CHORE)
+        service.conductors["c1"].run_periodic_task(TASK)
     ((severity, (event,), details),) = logged.calls
     assert (severity, event) == ("warning", "undid changes of a provider")
     assert (details["conductor"], details["node"]) == ("c1", uuid)
@@ -99,7 +99,7 @@ def test_a_provider_that_is_not_marked_as_that_of_a_node_is_marked_again(service
     uuid = service.add_node("n1")
     service.database.write(lambda session: spoil("no longer marked", session, uuid))
     assert service.database.read(audit) == [f"node {uuid}: has no resource provider"]
-    service.conductors["c1"].do_chore(CHORE)
+    service.conductors["c1"].run_periodic_task(TASK)
     assert service.database.read(audit) == []
 
 
@@ -108,7 +108,7 @@ def test_a_sound_fleet_costs_a_few_statements(service: Service) -> None:
         service.add_node(f"n{number}", traits=("CUSTOM_A",), resource_class=f"class{number % 2}")
     service.add_node("none", resource_class=None)
     with service.statements() as statements:
-        service.conductors["c1"].do_chore(CHORE)
+        service.conductors["c1"].run_periodic_task(TASK)
     # Servers are told first that a snapshot is wanted.
     asked = [statement for statement in statements if not statement.startswith(("SET", "START TRANSACTION"))]
     assert len(asked) == 4
@@ -125,7 +125,7 @@ def test_what_is_held_stays_without_more_of_it_and_the_others_are_still_looked_a
     service.database.write(hold)
     service.database.write(lambda session: spoil("trait lost", session, other))
     for _ in range(2):
-        service.conductors["c1"].do_chore(CHORE)
+        service.conductors["c1"].run_periodic_task(TASK)
     assert "VCPU" in service.inventory(held)
     assert held not in service.candidates("resources=VCPU:1")
     assert service.provider_traits(other) == ["CUSTOM_A"]
@@ -141,7 +141,7 @@ def test_traits_of_the_scheduler_above_stay(service: Service) -> None:
     generation = service.placement("GET", path).json["generation"]
     body = {"resource_provider_generation": generation, "traits": ["CUSTOM_A", *nova]}
     service.placement("PUT", f"{path}/traits", body, status=200)
-    service.conductors["c1"].do_chore(CHORE)
+    service.conductors["c1"].run_periodic_task(TASK)
     assert service.provider_traits(uuid) == sorted(["CUSTOM_A", *nova])
     service.baremetal("PUT", f"/nodes/{uuid}/traits", {"traits": ["CUSTOM_B"]})
     service.patch(uuid, ("replace", "/maintenance", True))

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.conductors import conductors, work
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provisioning import releasing
-from baremetal_sched.conductor import job, local_state, orphans, waiting
+from baremetal_sched.conductor import callback_timeouts, job, orphaned_reservations, takeover
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.db.models import Node, NodeWork
 from tests.functional.conductor.test_orphans import begin, die, reserve
@@ -49,7 +49,7 @@ def meanwhile(service: Service, monkeypatch: pytest.MonkeyPatch, action: Callabl
 
 
 def chosen(monkeypatch: pytest.MonkeyPatch, *node_ids: int) -> None:
-    """Let chores find these nodes, which are no longer as they were a moment ago."""
+    """Let periodic tasks find these nodes, which are no longer as they were a moment ago."""
     monkeypatch.setattr(Host, "own", lambda host, condition: list(node_ids))
 
 
@@ -114,7 +114,7 @@ def test_who_lives_again_keeps_its_nodes(service: Service, uuid: str, monkeypatc
     assert host.own(Node.reservation == "c2") == [number]
     service.conductors["c2"].beat()
     chosen(monkeypatch, number)
-    orphans.release(host)
+    orphaned_reservations.release(host)
     node = service.node(uuid)
     assert (node["reservation"], node["target_power_state"], node["last_error"]) == ("c2", "power off", None)
 
@@ -141,7 +141,7 @@ def test_a_node_that_was_heard_of_meanwhile_is_not_failed(
 ) -> None:
     late(service, uuid, provision_updated_at=datetime(2999, 1, 1))
     chosen(monkeypatch, node_id(service, uuid))
-    waiting.fail_late(service.conductors["c1"]._host)
+    callback_timeouts.fail_late(service.conductors["c1"]._host)
     assert service.node(uuid)["provision_state"] == "wait call-back"
 
 
@@ -152,7 +152,7 @@ def test_a_process_that_stops_leaves_the_work_of_another_of_its_name_alone(servi
     c1.finish()
     node = service.node(uuid)
     assert (node["reservation"], node["target_power_state"], node["last_error"]) == ("c1", "power off", None)
-    orphans.release_after_stop(c1._host, "process of c1")
+    orphaned_reservations.release_after_stop(c1._host, "process of c1")
     assert service.node(uuid)["reservation"] is None
 
 
@@ -162,7 +162,7 @@ def test_a_node_that_is_worked_on_meanwhile_is_not_taken_over(
     service.set_columns(uuid, provision_state="active", conductor_affinity="c9", reservation="c9")
     number = node_id(service, uuid)
     chosen(monkeypatch, number)
-    local_state.take_over(service.conductors["c1"]._host)
+    takeover.take_over(service.conductors["c1"]._host)
     affinity = service.database.read(lambda session: session.get_one(Node, number).conductor_affinity)
     assert affinity == "c9"
 

@@ -15,7 +15,7 @@ from webtest import TestResponse
 
 from baremetal_sched.db.models import Image
 from baremetal_sched.web.environ import REFUSAL
-from baremetal_sched.web.problems import RefusedRequest
+from baremetal_sched.web.http_errors import RefusedRequest
 from tests.service import Service
 
 IMAGES = "/image/v2/images"

@@ -9,6 +9,7 @@ from baremetal_sched.errors.placement import BadQueryValue, DuplicateQueryKey, M
 from baremetal_sched.placement.candidates.fast_path import plain_requests
 from baremetal_sched.placement.candidates.request.query import parse
 from baremetal_sched.placement.candidates.request.resolved_request import Group, ResolvedRequest
+from tests.built_once import built_once
 from tests.fast_path import needs_fast_path
 from tests.service import Service
 
@@ -41,6 +42,10 @@ OFFERED = [
 
 @pytest.fixture
 def fleet(service: Service) -> dict[str, str]:
+    return built_once(service, build)
+
+
+def build(service: Service) -> dict[str, str]:
     return {
         "plain": service.add_node("plain"),
         "a": service.add_node("a", traits=("CUSTOM_A",)),

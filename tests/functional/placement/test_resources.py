@@ -4,6 +4,7 @@ import os_resource_classes
 import os_traits
 import pytest
 
+from tests.built_once import built_once
 from tests.service import Service
 
 UUID = "aaaaaaaa-0000-4000-8000-000000000001"
@@ -11,7 +12,7 @@ UUID = "aaaaaaaa-0000-4000-8000-000000000001"
 
 @pytest.fixture
 def uuid(service: Service) -> str:
-    return service.add_node("n1", traits=("CUSTOM_A", "HW_CPU_X86_VMX"))
+    return built_once(service, lambda service: service.add_node("n1", traits=("CUSTOM_A", "HW_CPU_X86_VMX")))
 
 
 def test_standard_names_are_there(service: Service) -> None:

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.conductor.chores import CHORES
+from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.drivers.redfish import connection
 from tests.certificates import make_certificate
 from tests.redfish_service import Fault, RedfishService
 from tests.service import Service
 
-CHORE = next(each for each in CHORES if each.interval == "sync_power_state_interval")
-RECOVERY = next(each for each in CHORES if each.interval == "power_failure_recovery_interval")
+TASK = next(each for each in PERIODIC_TASKS if each.interval == "sync_power_state_interval")
+RECOVERY = next(each for each in PERIODIC_TASKS if each.interval == "power_failure_recovery_interval")
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "DEFAULT": {"enabled_hardware_types": "redfish"},
@@ -62,7 +62,7 @@ def synchronize(service: Service, times: int) -> None:
     """So many rounds in which the machine was asked."""
     for _ in range(times):
         time.sleep(0.03)  # an address that does not answer is left alone for a while
-        service.conductors["c1"].do_chore(CHORE)
+        service.conductors["c1"].run_periodic_task(TASK)
         service.work()
 
 
@@ -104,11 +104,11 @@ def test_a_fault_takes_a_machine_off_the_market_until_it_is_over(
     assert said in node["last_error"]
     assert said in node["maintenance_reason"]
     assert not is_offered(service)
-    service.conductors["c1"].do_chore(RECOVERY)
+    service.conductors["c1"].run_periodic_task(RECOVERY)
     assert service.node("n1")["maintenance"]
     end(bmc)
     time.sleep(0.05)
-    service.conductors["c1"].do_chore(RECOVERY)
+    service.conductors["c1"].run_periodic_task(RECOVERY)
     node = service.node("n1")
     assert (node["maintenance"], node["fault"], node["power_state"]) == (False, None, "power off")
     assert is_offered(service)
@@ -125,9 +125,9 @@ def test_a_password_that_was_changed(service: Service, bmc: RedfishService) -> N
     assert (node["maintenance"], node["fault"]) == (True, "power failure")
     assert "refused the credentials (HTTP 401): user or password is wrong" in node["last_error"]
     service.patch("n1", ("replace", "/driver_info/redfish_password", bmc.controller.password))
-    service.conductors["c1"].do_chore(RECOVERY)
+    service.conductors["c1"].run_periodic_task(RECOVERY)
     time.sleep(0.05)
-    service.conductors["c1"].do_chore(RECOVERY)
+    service.conductors["c1"].run_periodic_task(RECOVERY)
     assert not service.node("n1")["maintenance"]
     assert is_offered(service)
 

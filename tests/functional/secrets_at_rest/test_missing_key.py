@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import work
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.conductor.chores import CHORES
+from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.db.keyring import generate_key
 from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.drivers.fake.power import FakePower
@@ -141,8 +141,8 @@ def test_chores_go_on(service: Service, state: str, monkeypatch: pytest.MonkeyPa
     service.set_columns(uuid_of(service), **columns, inspection_started_at=long_ago, power_state="power on")
     service.set_columns(service.node("other")["uuid"], power_state="power off")
     for _ in range(4):
-        for chore in CHORES:
-            service.conductors["c1"].do_chore(chore)
+        for task in PERIODIC_TASKS:
+            service.conductors["c1"].run_periodic_task(task)
         service.work()
     assert service.node("other")["power_state"] == "power on"
     lost = service.node("lost")

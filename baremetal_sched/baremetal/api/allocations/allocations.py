@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.allocations import allocations
 from baremetal_sched.baremetal.allocations.allocation_claim import ALLOCATING
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.nodes.nodes import uuid_to_find
+from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup
 from baremetal_sched.baremetal.api.resources import collection, owners
 from baremetal_sched.baremetal.api.resources.query import Query
 from baremetal_sched.baremetal.api.resources.view import View, resource
@@ -151,7 +151,7 @@ def delete_allocation(call: BaremetalCall, session: Session, ident: str) -> Resp
 def show_allocation_of_node(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/allocation"""
     # As Ironic has it, whose controllers take the node for an argument of the list of allocations: 400, see the route.
-    node = nodes.find(session, uuid_to_find(call, session, ident))
+    node = nodes.find(session, canonical_or_lookup(call, session, ident))
     return listing.show(call, session, ALLOCATIONS, allocations.of_node(session, node, ident).uuid)
 
 
@@ -159,7 +159,7 @@ def delete_allocation_of_node(call: BaremetalCall, session: Session, ident: str)
     """DELETE /v1/nodes/{node}/allocation"""
     call.refuse_query()
     call.refuse_body()
-    node = nodes.find(session, uuid_to_find(call, session, ident))
+    node = nodes.find(session, canonical_or_lookup(call, session, ident))
     allocations.destroy(session, allocations.of_node(session, node, ident).uuid)
     return empty_response(204)
 

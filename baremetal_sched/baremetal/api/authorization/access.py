@@ -14,7 +14,7 @@ from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.allocations import allocations
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import ResourceNotFound
-from baremetal_sched.baremetal.api.nodes.nodes import uuid_to_find
+from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup
 from baremetal_sched.baremetal.api.provisioning import validation
 from baremetal_sched.baremetal.api.route import Guard
 from baremetal_sched.baremetal.identifiers import is_logical_name
@@ -44,7 +44,7 @@ def node_and_list(call: BaremetalCall, reader: Reader, rule: str, ident: str, **
 
 def seen_node(call: BaremetalCall, reader: Reader, ident: str) -> Target:
     """Return the node that ``ident`` names, as a target of rules. Raises NodeNotFound if the caller may not see it."""
-    uuid = uuid_to_find(call, reader, ident)
+    uuid = canonical_or_lookup(call, reader, ident)
     return _seen(call, _first(call, reader, select(Node.owner, Node.lessee).where(Node.uuid == uuid)), _no_node, ident)
 
 
@@ -193,7 +193,7 @@ def allocation_of_node(call: BaremetalCall, reader: Reader, rule: str, ident: st
         seen_node(call, reader, ident)
     except NotFoundError:
         raise ResourceNotFound from None
-    node = select(Node.id).where(Node.uuid == uuid_to_find(call, reader, ident)).scalar_subquery()
+    node = select(Node.id).where(Node.uuid == canonical_or_lookup(call, reader, ident)).scalar_subquery()
     found = reader.execute(select(NodeAllocation.owner).where(NodeAllocation.node_id == node)).first()
     if found is not None:
         call.require(rule, call.target_of("allocation", owner=found.owner))

@@ -8,7 +8,7 @@ from sqlalchemy import select
 from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.api.authorization import access
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.nodes.nodes import uuid_to_find
+from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup
 from baremetal_sched.baremetal.api.provisioning import step_rules
 from baremetal_sched.baremetal.api.resources import owners
 from baremetal_sched.baremetal.api.resources.collection import parsed_patch
@@ -78,7 +78,7 @@ def patched_node(call: BaremetalCall, reader: Reader, rule: str, ident: str) -> 
         call.require(each, target)
     changes_owner = any(root(operation) == "owner" and operation["op"] != "remove" for operation in operations)
     if changes_owner and not call.allows(_ACTIVE, target):
-        uuid = uuid_to_find(call, reader, ident)
+        uuid = canonical_or_lookup(call, reader, ident)
         if reader.scalar(select(Node.provision_state).where(Node.uuid == uuid)) == states.ACTIVE:
             raise InvalidNodeState(
                 message=f'Cannot update owner of node "{uuid}" while it is in state "{states.ACTIVE}".'

@@ -6,7 +6,7 @@ from flask import Response
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.nodes.nodes import served_node, uuid_to_find
+from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup, node_with_conductor
 from baremetal_sched.baremetal.api.resources.links import links
 from baremetal_sched.baremetal.hardware import management
 from baremetal_sched.baremetal.nodes import nodes
@@ -20,14 +20,14 @@ from baremetal_sched.web.responses import empty_response, json_response
 def show_boot_device(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/management/boot_device"""
     call.refuse_query()
-    node = served_node(call, session, ident)
+    node = node_with_conductor(call, session, ident)
     return json_response(management.boot_device(session, node, call.membership(session)))
 
 
 def show_supported_boot_devices(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/management/boot_device/supported"""
     call.refuse_query()
-    node = served_node(call, session, ident)
+    node = node_with_conductor(call, session, ident)
     devices = management.supported_boot_devices(session, node, call.membership(session))
     return json_response({"supported_boot_devices": devices})
 
@@ -50,7 +50,7 @@ def inject_nmi(call: BaremetalCall, session: Session, ident: str) -> Response:
 def list_indicators(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/management/indicators"""
     call.refuse_query()
-    node = served_node(call, session, ident)
+    node = node_with_conductor(call, session, ident)
     found = [
         _render(call, ident, component, name, facts)
         for component, named in management.indicators(session, node, call.membership(session)).items()
@@ -73,7 +73,7 @@ def show_indicator(call: BaremetalCall, session: Session, ident: str, indicator:
     """GET /v1/nodes/{node}/management/indicators/{indicator}"""
     call.refuse_query()
     name, component = _split(indicator)
-    node = served_node(call, session, ident)
+    node = node_with_conductor(call, session, ident)
     state = management.indicator_state(session, node, call.membership(session), component, name)
     return json_response({"state": state})
 
@@ -99,4 +99,4 @@ def _split(indicator: str) -> tuple[str, str]:
 
 
 def _node(call: BaremetalCall, session: Session, ident: str) -> Node:
-    return nodes.find_to_change_by(session, uuid_to_find(call, session, ident), call.membership(session))
+    return nodes.find_to_change_by(session, canonical_or_lookup(call, session, ident), call.membership(session))

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes.node_view import NODES, StatesView, redacted
-from baremetal_sched.baremetal.api.nodes.nodes import served_node, uuid_of, uuid_to_find
+from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup, node_with_conductor, uuid_of
 from baremetal_sched.baremetal.hardware import console, management, power, raid
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.nodes.node_fields import FIELDS, STATES
@@ -26,7 +26,7 @@ def show_states(call: BaremetalCall, connection: Connection, ident: str) -> Resp
     call.refuse_query()
     shown = [name for name in STATES if FIELDS[name].since <= call.version]
     view = redacted(StatesView, call.redaction)(NODES, shown, call.version, call.base_url)
-    node_uuid = uuid_to_find(call, connection, ident)
+    node_uuid = canonical_or_lookup(call, connection, ident)
     return json_response(view.fetch(connection, node_uuid, values=call.redaction_values))
 
 
@@ -55,7 +55,7 @@ def set_raid(call: BaremetalCall, session: Session, ident: str) -> Response:
 def show_console(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/states/console"""
     call.refuse_query()
-    return json_response(console.show(session, served_node(call, session, ident), call.membership(session)))
+    return json_response(console.show(session, node_with_conductor(call, session, ident), call.membership(session)))
 
 
 def set_console(call: BaremetalCall, session: Session, ident: str) -> Response:
@@ -85,4 +85,4 @@ def _accepted(call: BaremetalCall, ident: str) -> Response:
 
 
 def _node(call: BaremetalCall, session: Session, ident: str) -> Node:
-    return nodes.find_to_change_by(session, uuid_to_find(call, session, ident), call.membership(session))
+    return nodes.find_to_change_by(session, canonical_or_lookup(call, session, ident), call.membership(session))

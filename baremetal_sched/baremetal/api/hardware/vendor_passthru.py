@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched import masking
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.conductors.drivers import require_driver
-from baremetal_sched.baremetal.api.nodes.nodes import served_node, uuid_to_find
+from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup, node_with_conductor
 from baremetal_sched.baremetal.api.resources.query import Query
 from baremetal_sched.baremetal.conductors import driver_calls, driver_facts
 from baremetal_sched.baremetal.hardware import vendor_passthru
@@ -22,7 +22,7 @@ from baremetal_sched.web.responses import empty_response, json_response
 def list_methods(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/vendor_passthru/methods"""
     call.refuse_query()
-    methods = vendor_passthru.methods(session, served_node(call, session, ident), call.membership(session))
+    methods = vendor_passthru.methods(session, node_with_conductor(call, session, ident), call.membership(session))
     return json_response({name: _render(method) for name, method in methods.items()})
 
 
@@ -50,7 +50,7 @@ def _call(call: BaremetalCall, session: Session, ident: str, method: str) -> Res
     arguments = call.body()
     if not isinstance(arguments, dict):
         raise InvalidValue(message=f"Expected an object as the arguments of method {method}")
-    node = nodes.find_for_change(session, uuid_to_find(call, session, ident))
+    node = nodes.find_for_change(session, canonical_or_lookup(call, session, ident))
     vendor_passthru.call(session, node, method, call.http.method, arguments, call.membership(session), _answered)
     return empty_response(202)
 

@@ -4,7 +4,7 @@ from flask import Response
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.nodes.nodes import served_node, uuid_to_find
+from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup, node_with_conductor
 from baremetal_sched.baremetal.api.resources.query import Query
 from baremetal_sched.baremetal.hardware import virtual_media
 from baremetal_sched.baremetal.nodes import nodes
@@ -18,7 +18,7 @@ from baremetal_sched.web.responses import empty_response, json_response
 def show_media(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/vmedia"""
     call.refuse_query()
-    node = served_node(call, session, ident)
+    node = node_with_conductor(call, session, ident)
     return json_response(virtual_media.show(session, node, call.membership(session)))
 
 
@@ -43,4 +43,4 @@ def detach_media(call: BaremetalCall, session: Session, ident: str) -> Response:
 
 
 def _node(call: BaremetalCall, session: Session, ident: str) -> Node:
-    return nodes.find_to_change_by(session, uuid_to_find(call, session, ident), call.membership(session))
+    return nodes.find_to_change_by(session, canonical_or_lookup(call, session, ident), call.membership(session))

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import ResourceNotFound
 from baremetal_sched.baremetal.api.nodes.node_view import NODES, NodeView
-from baremetal_sched.baremetal.api.nodes.nodes import uuid_to_find
+from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup
 from baremetal_sched.baremetal.api.resources.query import Query
 from baremetal_sched.baremetal.identifiers import canonical_mac
 from baremetal_sched.baremetal.inspection import agents, discovery
@@ -54,7 +54,7 @@ def beat(call: BaremetalCall, session: Session, ident: str) -> Response:
     for name, since in HEARTBEAT_FIELDS.items():
         if call.version < since and heartbeat.get(name) is not None:
             raise InvalidValue(message=f'Field "{name}" not recognised before microversion 1.{since}')
-    node = nodes.find_for_change(session, uuid_to_find(call, session, ident))
+    node = nodes.find_for_change(session, canonical_or_lookup(call, session, ident))
     agents.beat(session, node, Heartbeat(**heartbeat), call.membership(session), call.settings)
     return empty_response(202)
 

@@ -6,7 +6,7 @@ from flask import Response
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.nodes.nodes import served_node, uuid_to_find
+from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup, node_with_conductor
 from baremetal_sched.baremetal.network import vifs
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.schemas.hardware.management import VIF
@@ -21,7 +21,7 @@ PORTS_SINCE = 67
 def list_vifs(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/vifs"""
     call.refuse_query()
-    node = served_node(call, session, ident)
+    node = node_with_conductor(call, session, ident)
     return json_response({"vifs": vifs.list_vifs(session, node, call.membership(session))})
 
 
@@ -50,4 +50,4 @@ def _done(_said: Any) -> Response:
 
 
 def _node(call: BaremetalCall, session: Session, ident: str) -> Node:
-    return nodes.find_to_change_by(session, uuid_to_find(call, session, ident), call.membership(session))
+    return nodes.find_to_change_by(session, canonical_or_lookup(call, session, ident), call.membership(session))

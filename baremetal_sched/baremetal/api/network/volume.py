@@ -17,7 +17,7 @@ from baremetal_sched.baremetal.api.resources.view import View, resource
 from baremetal_sched.baremetal.network import volume
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.models import Node
-from baremetal_sched.db.packing import constant
+from baremetal_sched.db.sql_functions import constant
 from baremetal_sched.db.types import Json
 from baremetal_sched.web import listing
 from baremetal_sched.web.responses import empty_response, json_response

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.nodes.nodes import uuid_to_find
+from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup
 from baremetal_sched.baremetal.api.provisioning import step_rules
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provisioning import provision, runbooks
@@ -45,7 +45,7 @@ def set_provision_state(call: BaremetalCall, session: Session, ident: str) -> Re
     if verb == "rescue" and call.hashed_password is None:
         # It is slow, so it is done once, before anything is locked.
         call.hashed_password = hashed(body.get("rescue_password") or "")
-    node = nodes.find_for_change(session, uuid_to_find(call, session, ident))
+    node = nodes.find_for_change(session, canonical_or_lookup(call, session, ident))
     if verb in VERBS and verb not in _LATE:
         _require_version(call, VERBS[verb].since)
     provision.require_accepted(node, verb)

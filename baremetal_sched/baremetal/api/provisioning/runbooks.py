@@ -14,7 +14,7 @@ from baremetal_sched.baremetal.provisioning import runbooks
 from baremetal_sched.baremetal.schemas.nodes.traits import check_trait, load_traits, refuse_traits
 from baremetal_sched.baremetal.schemas.provisioning.runbooks import RUNBOOK_CREATE, RUNBOOK_CREATE_1_92
 from baremetal_sched.db.models import Runbook, RunbookTrait
-from baremetal_sched.db.packing import joined
+from baremetal_sched.db.sql_functions import string_agg
 from baremetal_sched.documents.patch import root
 from baremetal_sched.web import listing
 from baremetal_sched.web.responses import empty_response, json_response
@@ -33,7 +33,7 @@ class RunbookView(View):
 
 def _traits_column() -> ColumnElement[str]:
     """(SELECT group_concat(trait) FROM runbook_traits WHERE runbook_id = runbooks.id)"""
-    return select(joined(RunbookTrait.trait)).where(RunbookTrait.runbook_id == Runbook.id).scalar_subquery()
+    return select(string_agg(RunbookTrait.trait)).where(RunbookTrait.runbook_id == Runbook.id).scalar_subquery()
 
 
 RUNBOOKS = resource(

@@ -4,7 +4,7 @@ from flask import Response
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.nodes.nodes import served_node
+from baremetal_sched.baremetal.api.nodes.nodes import node_with_conductor
 from baremetal_sched.baremetal.api.resources.query import Query
 from baremetal_sched.baremetal.provisioning import validation
 from baremetal_sched.errors import InvalidValue
@@ -32,5 +32,5 @@ def named(call: BaremetalCall) -> str:
 
 
 def _report(call: BaremetalCall, session: Session, ident: str) -> Response:
-    node = served_node(call, session, ident)
+    node = node_with_conductor(call, session, ident)
     return json_response(validation.report(session, node, call.membership(session)))

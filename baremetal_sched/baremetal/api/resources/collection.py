@@ -18,8 +18,8 @@ from baremetal_sched.documents.fields import Fields
 from baremetal_sched.documents.identifiers import canonical_uuid
 from baremetal_sched.documents.schema import load
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.web.http_errors import TooNew
 from baremetal_sched.web.listing import Selection, listed, require_field, select_fields, whole
-from baremetal_sched.web.problems import TooNew
 from baremetal_sched.web.responses import json_response
 from baremetal_sched.web.view import Resource, View
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Integer, func, literal, select
 
-from baremetal_sched.db import packing
+from baremetal_sched.db import row_packing
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement import name_memory
 from baremetal_sched.placement.candidates.answer import response
@@ -56,7 +56,7 @@ def answer(connection: Connection, request: CandidateRequest, version: int, opti
     form = _form(resolved, limit)
     rows = compiled_queries.texts(connection, _MAKE[version >= TRAITS_SINCE, form], resolved, limit)
     if form is not _one_by_one:
-        rows = packing.lines(filter(None, rows))
+        rows = row_packing.lines(filter(None, rows))
     if not rows:
         if not connection.scalar(select(_NO_PROVIDER_HAS_A_PARENT)):
             memory.note_trees()
@@ -93,7 +93,7 @@ def _packed(resolved: ResolvedRequest, limit: int | None, dialect: str, *, trait
     FROM (SELECT i.provider_id FROM … as above) found JOIN resource_providers p ON p.id = found.provider_id
     """
     found = _fitting(resolved, limit, dialect, single_provider.STOCK.c.provider_id).subquery("found")
-    rows_of_all = packing.packed(_FOUND.c.id, _FOUND_ROWS[traits])
+    rows_of_all = row_packing.packed(_FOUND.c.id, _FOUND_ROWS[traits])
     return select(rows_of_all).join_from(found, _FOUND, _FOUND.c.id == found.c.provider_id)
 
 
@@ -102,7 +102,7 @@ def _in_packets(resolved: ResolvedRequest, limit: int | None, dialect: str, *, t
 
     Few providers with neighbouring ids are free and of one class, so a packet spans many ids.
     """
-    return _packed(resolved, limit, dialect, traits=traits).group_by(packing.packet(_FOUND.c.id, _BITS))
+    return _packed(resolved, limit, dialect, traits=traits).group_by(row_packing.packet(_FOUND.c.id, _BITS))
 
 
 def _fitting(resolved: ResolvedRequest, limit: int | None, dialect: str, column: ColumnElement[Any]) -> Query:

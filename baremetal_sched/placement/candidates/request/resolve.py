@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, literal_column, null, select, union_all
 
-from baremetal_sched.db import kept
+from baremetal_sched.db import compiled
 from baremetal_sched.db.models import ResourceClass, Trait
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
@@ -179,7 +179,7 @@ def _look_up(
     if sum(number for _, number in counts) > _MANY:
         rows = connection.execute(_statement.__wrapped__(*counts, ahead=ahead), given)
     else:
-        rows = kept.run(connection, _statement(*counts, ahead=ahead), given)
+        rows = compiled.run(connection, _statement(*counts, ahead=ahead), given)
     for kind, name, row_id, many in rows:
         if name in asked[kind]:
             ids.add(kind, name, row_id, few=not many)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, literal_column, or_, select
 
-from baremetal_sched.db.packing import concatenated, joined, number
+from baremetal_sched.db.sql_functions import as_digits, concat, string_agg
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates.request.resolved_request import Group, ResolvedRequest
 from baremetal_sched.placement.candidates.sql import conditions
@@ -151,8 +151,8 @@ def _by_inventory(
 def _rows(connection: Connection, page: Query) -> list[tuple[int, ...]]:
     """What ``page`` selects, numbers, in their order. As one text: a driver in Python takes long to read a row."""
     found = page.subquery("found")
-    columns = [part for column in found.c for part in (":", number(column))]
-    text = connection.scalar(select(joined(concatenated(*columns[1:]))))
+    columns = [part for column in found.c for part in (":", as_digits(column))]
+    text = connection.scalar(select(string_agg(concat(*columns[1:]))))
     return sorted(tuple(map(int, row.split(":"))) for row in text.split(",")) if text else []
 
 

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Column, ColumnElement, Connection, func, literal_column, select
 
-from baremetal_sched.db import kept, packing
-from baremetal_sched.db.packing import concatenated, constant, joined, number
+from baremetal_sched.db import compiled, row_packing
+from baremetal_sched.db.sql_functions import as_digits, concat, constant, string_agg
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates.sql.conditions import Source
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDERS
@@ -45,11 +45,11 @@ def row_of(
     p.trait_ids
     """
     nothing = constant("")
-    columns = [part for column in inventory for part in (":", number(column))][1:]
-    inventories = select(joined(concatenated(*columns))).where(_STOCK.provider_id == provider.c.id)
-    return concatenated(
-        *(number(provider.c.id), ';"', provider.c.uuid, '";'),
-        *(func.coalesce(number(provider.c.parent_id), nothing), ";", number(provider.c.root_id), ";"),
+    columns = [part for column in inventory for part in (":", as_digits(column))][1:]
+    inventories = select(string_agg(concat(*columns))).where(_STOCK.provider_id == provider.c.id)
+    return concat(
+        *(as_digits(provider.c.id), ';"', provider.c.uuid, '";'),
+        *(func.coalesce(as_digits(provider.c.parent_id), nothing), ";", as_digits(provider.c.root_id), ";"),
         *(func.coalesce(inventories.correlate(provider).scalar_subquery(), nothing), ";"),
         provider.c.trait_ids if traits else nothing,
     )
@@ -77,18 +77,18 @@ def inventories(text: str) -> list[Sequence[str]]:
 
 
 #: With and without traits.
-_ROWS = {traits: packing.packed(PROVIDERS.c.id, row_of(PROVIDERS, traits=traits)) for traits in (False, True)}
+_ROWS = {traits: row_packing.packed(PROVIDERS.c.id, row_of(PROVIDERS, traits=traits)) for traits in (False, True)}
 
 
 def load(connection: Connection, which: ColumnElement[bool]) -> list[ProviderRow]:
     """Return the providers for which the condition ``which`` holds, in the order of their ids, with traits."""
-    return parsed(packing.lines(connection.scalars(_select(which, traits=True))))
+    return parsed(row_packing.lines(connection.scalars(_select(which, traits=True))))
 
 
 def load_those(connection: Connection, column: Column[int], ids: Iterable[int], *, traits: bool) -> list[ProviderRow]:
     """Return the providers of which ``column`` (``PROVIDERS.c.id`` or ``root_id``) is one of ``ids``, in the order of
     their own ids."""
-    return parsed(packing.lines(kept.run(connection, _select_those(column, traits), {}, ids).scalars()))
+    return parsed(row_packing.lines(compiled.run(connection, _select_those(column, traits), {}, ids).scalars()))
 
 
 def load_trees(connection: Connection, roots: Iterable[int]) -> Generator[list[ProviderRow]]:
@@ -97,25 +97,25 @@ def load_trees(connection: Connection, roots: Iterable[int]) -> Generator[list[P
     The database goes on reading while the first trees are looked at. Until this is read to its end or closed, no other
     statement may run on the connection.
     """
-    with closing(kept.run(connection, _TREES, {}, roots, stream=True)) as result:
+    with closing(compiled.run(connection, _TREES, {}, roots, stream=True)) as result:
         for text in result.scalars():
             trees: dict[str, list[ProviderRow]] = {}
-            for row in parsed(packing.lines([text])):
+            for row in parsed(row_packing.lines([text])):
                 trees.setdefault(row[3], []).append(row)
             yield from trees.values()
 
 
-_PACKET = packing.packet(PROVIDERS.c.root_id)
+_PACKET = row_packing.packet(PROVIDERS.c.root_id)
 
 #: SELECT (all rows of some trees) FROM resource_providers WHERE root_id IN (…) GROUP BY root_id >> 6 ORDER BY …
-_TREES = select(_ROWS[True]).where(PROVIDERS.c.root_id.in_([kept.IDS])).group_by(_PACKET).order_by(_PACKET)
+_TREES = select(_ROWS[True]).where(PROVIDERS.c.root_id.in_([compiled.IDS])).group_by(_PACKET).order_by(_PACKET)
 
 
 @lru_cache
 def _select_those(column: Column[int], traits: bool) -> Query:
-    return _select(column.in_([kept.IDS]), traits=traits)
+    return _select(column.in_([compiled.IDS]), traits=traits)
 
 
 def _select(which: ColumnElement[bool], *, traits: bool) -> Query:
     """SELECT (many rows) FROM resource_providers p WHERE … GROUP BY p.id >> 6"""
-    return select(_ROWS[traits]).where(which).group_by(packing.packet(PROVIDERS.c.id))
+    return select(_ROWS[traits]).where(which).group_by(row_packing.packet(PROVIDERS.c.id))

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from baremetal_sched.conductor import heart
-from baremetal_sched.conductor.heart import Heart
+from baremetal_sched.conductor import heartbeat
+from baremetal_sched.conductor.heartbeat import ConductorHeartbeat
 
 TIMEOUT = 10.0
 
@@ -39,19 +39,19 @@ class Waits(threading.Event):
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(heart, "time", made)
+    monkeypatch.setattr(heartbeat, "time", made)
     return made
 
 
 def steadiness(clock: Clock, *beats: float, works: bool = True) -> list[bool]:
     """Whether it was steady just before each of the beats."""
     seen: list[bool] = []
-    beating = Heart(lambda: works, interval=1, retry=0.2, timeout=TIMEOUT)
+    beating = ConductorHeartbeat(lambda: works, interval=1, retry=0.2, timeout=TIMEOUT)
 
     def steps() -> Iterator[float]:
         for beat in beats:
             clock.now = beat
-            seen.append(beating.is_steady())
+            seen.append(beating.is_uninterrupted())
             yield beat
 
     beating.run(Waits(clock, steps()))

@@ -30,7 +30,7 @@ from baremetal_sched.errors.baremetal import (
 Bring = Callable[[Job], Exception | None]
 
 
-def bring_first(job: Job, machine: Machine, target: str, bring: Bring) -> bool:
+def ensure_related_power(job: Job, machine: Machine, target: str, bring: Bring) -> bool:
     """Bring the parents or children of a node, whose machine is ``machine``, to ``target`` where they have to be there
     first.
 

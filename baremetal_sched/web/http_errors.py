@@ -17,82 +17,82 @@ from baremetal_sched.errors import (
 from baremetal_sched.masking import mask_text
 
 
-class Problem(SchedulerError):
+class HttpError(SchedulerError):
     """Base: ``status`` is the HTTP status of the answer."""
 
     status: int
     template = "{message}"
 
 
-class BadRequest(Problem):
+class BadRequest(HttpError):
     """The request cannot be understood."""
 
     status = 400
 
 
-class PathNotFound(Problem):
+class PathNotFound(HttpError):
     """The path does not exist, or not in the microversion of the request."""
 
     status = 404
     template = "The resource could not be found."
 
 
-class MethodNotAllowed(Problem):
+class MethodNotAllowed(HttpError):
     """The path does not support this method; ``details['allowed']`` lists the supported ones."""
 
     status = 405
     template = "The method {method} is not allowed for this resource."
 
 
-class NotAcceptable(Problem):
+class NotAcceptable(HttpError):
     """The client wants a format or a microversion that is not served."""
 
     status = 406
 
 
-class MicroversionMalformed(Problem):
+class MicroversionMalformed(HttpError):
     """The client asks for a malformed version."""
 
     status = 400
     template = "API version {given!r} is malformed: two numbers with a dot between them, or latest, are expected."
 
 
-class MicroversionNotServed(Problem):
+class MicroversionNotServed(HttpError):
     """The client asks for a version that is not offered. ``details`` has it, and the offered range."""
 
     status = 406
     template = "API version {given} is not offered: the oldest is {minimum}, the newest {maximum}."
 
 
-class TooNew(Problem):
+class TooNew(HttpError):
     """A field, parameter or verb is newer than the microversion of the request."""
 
     status = 406
     template = "Request not acceptable. The minimal required API version should be {since}"
 
 
-class BodyTooLarge(Problem):
+class BodyTooLarge(HttpError):
     status = 413
     template = "Request body is too large: at most {limit} bytes are accepted."
 
 
-class BodyTooDeep(Problem):
+class BodyTooDeep(HttpError):
     status = 400
     template = "Request body JSON is nested too deeply: at most {limit} levels are accepted."
 
 
-class UnsupportedMediaType(Problem):
+class UnsupportedMediaType(HttpError):
     status = 415
 
 
-class TooManyFailedLogins(Problem):
+class TooManyFailedLogins(HttpError):
     """``details['retry_after']``: seconds until the next attempt is allowed."""
 
     status = 429
     template = "Too many failed log-ins from {address}. Try again in {retry_after} seconds."
 
 
-class RefusedRequest(Problem):
+class RefusedRequest(HttpError):
     """The server or a middleware refused the request before it reached an API."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -121,7 +121,7 @@ def status_of(error: Exception, exceptions: Statuses = {}) -> int:  # noqa: B006
     for kind in type(error).__mro__:
         if kind in exceptions:
             return exceptions[kind]
-    if isinstance(error, Problem):
+    if isinstance(error, HttpError):
         return error.status
     return next((_STATUSES[kind] for kind in type(error).__mro__ if kind in _STATUSES), 500)
 

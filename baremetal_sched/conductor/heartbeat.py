@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 
-class Heart:
+class ConductorHeartbeat:
     """Sends a heartbeat every ``interval`` seconds, and notices interruptions.
 
     ``beat`` returns whether it succeeded; otherwise it is retried after ``retry`` seconds. ``timeout`` is how many
@@ -34,7 +34,7 @@ class Heart:
                 self._last = now
             due = max(due + self._interval, now) if worked else now + self._retry
 
-    def is_steady(self) -> bool:
+    def is_uninterrupted(self) -> bool:
         """Return whether heartbeats have gone on without interruption for a time-out.
 
         An interruption (the database was unavailable, the machine was suspended), or the time before the start, may
