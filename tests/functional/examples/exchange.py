@@ -19,6 +19,7 @@ _CONSTANTS = [
     (re.compile(r'(?<="adminPass": ")[^"]+'), "kT9vbhd3sLmQ"),
     (re.compile(r'(?<="agent_token": ")[^"]+'), "k0JrZ3uYx4gq1cT7wBvN9eLhMdSaPfRi"),
     (re.compile(r"\br-[0-9a-z]{8}\b"), "r-4kq0x2mz"),
+    (re.compile(r'(?<="duration_seconds": )\d+'), "0"),
 ]
 
 
