@@ -22,6 +22,7 @@ from baremetal_sched.conductor.host import Host
 from baremetal_sched.db.models import Node, NodeHistory
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.settings import load
+from tests import enrolment
 
 LATEST = "1.115"
 NODES = "/baremetal/v1/nodes"
@@ -171,23 +172,15 @@ class Service:
         power: bool = True,
         **fields: Any,
     ) -> str:
-        """A node that is available (created as clients below 1.11 do); returns its UUID.
+        """A node that is available; returns its UUID. With ``power`` its power is on, so that placement offers it.
 
-        With ``power`` its power is on, so that placement offers it.
+        It is entered as rows, where all that is given is stored as it is, and by requests otherwise.
         """
-        body = {"driver": "fake-hardware", "name": name}
-        uuid: str = self.baremetal("POST", "/nodes", body, version="1.10").json["uuid"]
-        patch = [{"op": "add", "path": f"/{field}", "value": value} for field, value in fields.items()]
-        if resource_class is not None:
-            patch.append({"op": "add", "path": "/resource_class", "value": resource_class})
-        if patch:
-            self.baremetal("PATCH", f"/nodes/{uuid}", patch)
-        if traits:
-            self.baremetal("PUT", f"/nodes/{uuid}/traits", {"traits": list(traits)})
-        if power:
-            self.baremetal("PUT", f"/nodes/{uuid}/states/power", {"target": "power on"})
-            self.work()
-        return uuid
+        values = {"name": name, "resource_class": resource_class, **fields}
+        if not fields.keys() <= enrolment.PLAIN_FIELDS:
+            return enrolment.by_requests(self, values, traits, power=power)
+        settings = self.app.extensions["settings"]
+        return self.database.write(lambda session: enrolment.enrol(session, settings, values, traits, power=power))
 
     @contextmanager
     def statements(self) -> Iterator[list[str]]:
