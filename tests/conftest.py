@@ -1,19 +1,18 @@
 """What all tests share: databases, and the service over them.
 
-Every test that asks for ``database_url`` (and so for ``service``) runs on SQLite, and on each database that
-TEST_DATABASE_URLS names (URLs separated by blanks; their tables are dropped and made anew), unless it has the mark
-``sqlite_only``. Tests of requests and of conductors run on one of those databases each, unless TEST_EVERY_DATABASE is
-set: what databases do differently is tested in the other folders.
+A test that asks for ``database_url`` (and so for ``service``) runs on SQLite. Those of ``databases.ON_SERVERS`` also run
+on each server that TEST_DATABASE_URLS names (URLs separated by blanks): each worker makes a database of its own beside
+the one that is named. With TEST_EVERY_DATABASE all tests do, but for those with the mark ``sqlite_only``.
 """
 
 import io
 import logging
 import os
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import pymysql
 import pytest
@@ -23,11 +22,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 from baremetal_sched import logs
 from baremetal_sched.app import settle
-from baremetal_sched.db import schema
-from baremetal_sched.db.transaction import Database
-from baremetal_sched.placement.names import sync_standard_names
 from baremetal_sched.settings import load
-from tests import built_once, compiled, emptying, examples, fast_path, leaks
+from tests import applications, built_once, compiled, databases, examples, fast_path, leaks
 from tests.service import Service
 from tests.slowness import Slowness
 
@@ -50,94 +46,88 @@ def pytest_collection_finish() -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "database_kind" in metafunc.fixturenames:
-        kinds = _servers_of(metafunc.definition)
-        metafunc.parametrize("database_kind", ["sqlite", *kinds.values()], ids=["sqlite", *kinds])
+        metafunc.parametrize("database_kind", ["sqlite", *_servers_of(metafunc.definition)])
 
 
-def _servers_of(definition: Any) -> Mapping[str, str]:
-    """The servers that a test runs on, by kind."""
-    if definition.get_closest_marker("sqlite_only"):
-        return {}
-    if not KINDS or "TEST_EVERY_DATABASE" in os.environ or not definition.nodeid.startswith(_ON_ONE_SERVER):
-        return KINDS
-    kind = sorted(KINDS)[crc32(definition.nodeid.encode()) % len(KINDS)]
-    return {kind: KINDS[kind]}
-
-
-#: Folders of tests that run on one server each.
-_ON_ONE_SERVER = tuple(
-    f"tests/functional/{name}/"
-    for name in ("baremetal", "compute", "conductor", "fuzz", "image", "scheduling", "tenants", "ui")
-)
+def _servers_of(definition: Any) -> Iterable[str]:
+    """The kinds of servers that a test runs on."""
+    if definition.get_closest_marker("sqlite_only") is not None:
+        return ()
+    return KINDS if definition.nodeid.startswith(databases.ON_SERVERS) or "TEST_EVERY_DATABASE" in os.environ else ()
 
 
 #: Tests that share what takes long to start: one process has them all.
 _TOGETHER = ("tests/clients/nova/", "tests/clients/keystone/", "tests/clients/browser/")
 
 
-class _OneWorkerPerServer(LoadScopeScheduling):
-    """Any test in any process, but for those of a server: they empty its database, so one process has them all."""
+class _Together(LoadScopeScheduling):
+    """Any test in any process, but for those that share a fixture of their module, or what takes long to start."""
 
     def _split_scope(self, nodeid: str) -> str:
         for folder in _TOGETHER:
             if nodeid.startswith(folder):
                 return folder
-        _, _, parameters = nodeid.partition("[")
-        kinds = (part for part in re.split(r"[-\]]", parameters) if part in KINDS)
-        return next(kinds, nodeid)
+        module = nodeid.partition("::")[0]
+        return module if _has_fixture_of_module(module) else nodeid
+
+
+@cache
+def _has_fixture_of_module(module: str) -> bool:
+    return 'scope="module"' in (Path(__file__).parent.parent / module).read_text()
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _OneWorkerPerServer:
-    return _OneWorkerPerServer(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _Together:
+    return _Together(config, log)
 
 
 @pytest.fixture(scope="session")
 def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A SQLite database with schema and standard names, to be copied."""
     path = tmp_path_factory.mktemp("template") / "template.sqlite"
-    database = Database(load(overrides={"database": {"connection": f"sqlite:///{path}"}}))
-    schema.upgrade(database.engine)
-    database.write(sync_standard_names)
-    with database.engine.connect() as connection:
-        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-    database.dispose()
+    databases.template(path)
     return path
 
 
 @pytest.fixture(scope="session")
-def sqlite_template_with_conductor(sqlite_template: Path) -> bytes:
-    """The same, with the entry of a conductor c1 in the default group."""
-    path = sqlite_template.with_name("conductor.sqlite")
-    path.touch(mode=0o600)
-    path.write_bytes(sqlite_template.read_bytes())
-    with Service(f"sqlite:///{path}") as service:
-        service.add_conductor("c1")
-    return path.read_bytes()
+def worker_databases(
+    sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory, worker_id: str
+) -> Iterator[databases.WorkerDatabases]:
+    """This worker's databases, by kind, each made when it is first asked for."""
+    shared = tmp_path_factory.getbasetemp().parent
+    with ExitStack() as stack:
 
+        @cache
+        def made(kind: str) -> databases.TestDatabase:
+            if kind == "sqlite":
+                path = tmp_path_factory.mktemp("database") / "test.sqlite"
+                found: databases.TestDatabase = databases.SqliteFile(path, sqlite_template.read_bytes())
+            elif worker_id == "master":
+                found = databases.ServerDatabase(KINDS[kind])
+            else:
+                url = stack.enter_context(databases.of_worker(KINDS[kind], worker_id, shared))
+                found = databases.ServerDatabase(url)
+            stack.callback(found.close)
+            return found
 
-@pytest.fixture(scope="session")
-def servers() -> Iterator[Mapping[str, emptying.Server]]:
-    """The databases of TEST_DATABASE_URLS, by URL, each with a connection that stays."""
-    found = {url: emptying.Server(url) for url in SERVERS}
-    yield found
-    for server in found.values():
-        server.close()
+        yield made
+        applications.forget()
 
 
 @pytest.fixture
-def database_url(
-    database_kind: str, sqlite_template: Path, servers: Mapping[str, emptying.Server], tmp_path: Path
-) -> Iterator[str]:
+def test_database(
+    database_kind: str, worker_databases: databases.WorkerDatabases
+) -> databases.TestDatabase:
+    """An empty database with schema and standard names."""
+    found = worker_databases(database_kind)
+    found.make_empty()
+    return found
+
+
+@pytest.fixture
+def database_url(test_database: databases.TestDatabase) -> str:
     """URL of an empty database with schema and standard names."""
-    if database_kind == "sqlite":
-        path = tmp_path / "test.sqlite"
-        path.touch(mode=0o600)
-        path.write_bytes(sqlite_template.read_bytes())
-        yield f"sqlite:///{path}"
-    else:
-        servers[database_kind].make_empty()
-        yield database_kind
+    return test_database.url
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -166,18 +156,22 @@ def certificates() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def conductor_rows(worker_databases: databases.WorkerDatabases) -> databases.ConductorRows:
+    """What a conductor c1 in the default group enters when it registers."""
+    database = worker_databases("sqlite")
+    database.make_empty()
+    with Service(database.url) as service:
+        service.add_conductor("c1")
+        return database.read_conductors()
+
+
 @pytest.fixture
-def service(
-    database_kind: str, database_url: str, sqlite_template_with_conductor: bytes, tmp_path: Path
-) -> Iterator[Service]:
+def service(conductor_rows: databases.ConductorRows, test_database: databases.TestDatabase) -> Iterator[Service]:
     """The service, in process, with one live conductor in the default group."""
-    if database_kind == "sqlite":
-        (tmp_path / "test.sqlite").write_bytes(sqlite_template_with_conductor)
-    with Service(database_url) as running:
-        if database_kind == "sqlite":
-            running.resume_conductor("c1")
-        else:
-            running.add_conductor("c1")
+    test_database.enter_conductors(conductor_rows)
+    with Service(test_database.url) as running:
+        running.resume_conductor("c1")
         yield running
 
 

@@ -1,7 +1,6 @@
 """The service in process, as functional tests drive it."""
 
 import json
-import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -14,15 +13,13 @@ from sqlalchemy import event, select
 from sqlalchemy.orm import Session
 from webtest import TestApp, TestResponse
 
-from baremetal_sched.app import create_app
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.conductor.answering import Answering
 from baremetal_sched.conductor.daemon import Conductor
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.db.models import Node, NodeHistory
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.settings import load
-from tests import enrolment
+from tests import applications, enrolment
 
 LATEST = "1.115"
 NODES = "/baremetal/v1/nodes"
@@ -46,12 +43,10 @@ class Service:
         }
         for group, values in overrides.items():
             self._overrides.setdefault(group, {}).update(values)
-        self.app = create_app(self._overrides)
-        self.http = TestApp(self.app)
+        self._application = applications.take(self._overrides)
+        self.app = self._application.app
+        self.http = TestApp(self._application)
         self.database: Database = self.app.extensions["database"]
-        for engine in (self.database.engine, self.database.schema._engine):
-            if engine.dialect.name == "sqlite":
-                event.listen(engine, "connect", _never_wait_for_the_disk)
         self.conductors: dict[str, Conductor] = {}
         self.app.extensions["drivers"].on_call = self.call_drivers
 
@@ -64,10 +59,10 @@ class Service:
         self.close()
 
     def close(self) -> None:
-        """End what is going on, and then close the connections to the database. The next use opens new ones."""
+        """End what is going on. The next use of the service opens new connections to the database."""
         self.app.extensions["drivers"].close()
         _await_threads()
-        self.database.dispose()
+        self._application.end()
 
     def add_conductor(self, host: str, group: str = "") -> Conductor:
         """A conductor that is registered; its work is done when ``work`` is called."""
@@ -76,9 +71,8 @@ class Service:
         return conductor
 
     def resume_conductor(self, host: str) -> Conductor:
-        """A conductor whose entry the database has: a heartbeat takes a fraction of the time of a registration."""
+        """A conductor that the database has as registered and alive."""
         conductor = self._conductor(host)
-        conductor.beat()
         conductor._is_registered = True
         return conductor
 
@@ -86,7 +80,7 @@ class Service:
         overrides = {name: dict(values) for name, values in self._overrides.items()}
         overrides.setdefault("DEFAULT", {})["host"] = host
         overrides["conductor"]["conductor_group"] = group
-        conductor = Conductor(self.database, load(overrides=overrides))
+        conductor = Conductor(self.database, self._application.settings(overrides))
         self.conductors[host] = conductor
         return conductor
 
@@ -275,11 +269,6 @@ def fault(response: TestResponse) -> str:
     """The message of an error of the bare metal API."""
     document = json.loads(response.json["error_message"])
     return document.get("faultstring") or document.get("description") or ""
-
-
-def _never_wait_for_the_disk(connection: sqlite3.Connection, record: object) -> None:
-    """No test cuts the power."""
-    connection.execute("PRAGMA synchronous = OFF").close()
 
 
 def _await_threads(seconds: float = 20) -> None:

@@ -24,7 +24,7 @@ from baremetal_sched.db.models import (
     ResourceProvider,
     Server,
 )
-from tests.emptying import make_empty
+from tests.databases import make_empty
 from tests.service import Service
 
 #: How many servers, unless the environment says so: the databases of servers take longer.

@@ -3,6 +3,7 @@
 The statements are those of the samples, in a database of its own, whose schema the migration user makes.
 """
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -19,6 +20,7 @@ from baremetal_sched.conductor.daemon import Conductor
 from baremetal_sched.db.models import Base
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.settings import load
+from tests import applications
 from tests.conftest import KINDS
 from tests.service import Service
 
@@ -26,7 +28,7 @@ SAMPLES = Path(__file__).parents[2] / "api-ref" / "guides" / "samples"
 USERS = ("migrate", "api", "conductor")
 #: Written by migrations only.
 OURS = {"schema_state"}
-DATABASE = "baremetal_sched_users_test"
+DATABASE = "baremetal_sched_users_test_" + os.environ.get("PYTEST_XDIST_WORKER", "main")
 MAC = "52:54:00:00:00:01"
 
 
@@ -107,6 +109,7 @@ def run(url: str, *commands: str) -> None:
 
 def remove(server: str, kind: str) -> None:
     """Remove database and users, if they are there."""
+    applications.forget()
     if kind == "postgresql":
         run(server, f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)")
         run(server, *(f"DROP ROLE IF EXISTS {DATABASE}_{user}" for user in USERS))

@@ -23,7 +23,7 @@ from statistics import median
 import pytest
 
 from tests.conftest import SERVERS as CONFIGURED
-from tests.emptying import make_empty
+from tests.databases import make_empty
 from tests.fault.journal import Journal
 from tests.fault.servers import SERVERS, Server, server
 from tests.fault.site import GROUPS, Site

@@ -16,7 +16,7 @@ from requests import RequestException
 from sqlalchemy import create_engine, text
 
 from baremetal_sched.db.models import Base
-from tests.emptying import make_empty
+from tests.databases import make_empty
 from tests.fault import galera
 from tests.fault.claim_journal import ClaimJournal
 from tests.fault.claimants import Claimant

@@ -16,7 +16,7 @@ from tests.clients.environments import python_with
 from tests.clients.nova import events
 from tests.clients.nova.events import Event
 from tests.clients.nova.rig import Machine, Site, machine
-from tests.emptying import make_empty
+from tests.databases import make_empty
 from tests.processes import run
 
 pytestmark = pytest.mark.slow

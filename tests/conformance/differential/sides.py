@@ -15,7 +15,7 @@ from baremetal_sched.placement.api.edge import PlacementApi
 from baremetal_sched.placement.names import sync_standard_names
 from baremetal_sched.settings import load
 from baremetal_sched.web.application import build
-from tests import emptying
+from tests import databases
 from tests.conformance.differential.calls import Answer, Call, Known
 from tests.conformance.differential.serving import Served
 
@@ -68,7 +68,7 @@ def ours(folder: Path, url: str | None = None) -> Iterator[Side]:
         }
     )
     database = Database(settings)
-    make_empty = partial(emptying.make_empty, url) if url else _restoring(database, path)
+    make_empty = partial(databases.make_empty, url) if url else _restoring(database, path)
     served = Served()
     app: Any = with_middleware(build(PlacementApi(settings), database), settings)
     served.app = app
