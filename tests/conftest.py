@@ -115,9 +115,7 @@ def worker_databases(
 
 
 @pytest.fixture
-def test_database(
-    database_kind: str, worker_databases: databases.WorkerDatabases
-) -> databases.TestDatabase:
+def test_database(database_kind: str, worker_databases: databases.WorkerDatabases) -> databases.TestDatabase:
     """An empty database with schema and standard names."""
     found = worker_databases(database_kind)
     found.make_empty()

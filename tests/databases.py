@@ -102,7 +102,9 @@ class TestDatabase:
     def read_conductors(self) -> ConductorRows:
         """Return the rows of all conductors."""
         with self._engine.connect() as connection:
-            return [[dict(row) for row in connection.execute(select(table_of(kind))).mappings()] for kind in _OF_CONDUCTORS]
+            return [
+                [dict(row) for row in connection.execute(select(table_of(kind))).mappings()] for kind in _OF_CONDUCTORS
+            ]
 
     def enter_conductors(self, rows: ConductorRows) -> None:
         """Enter conductors, as if they had just registered."""

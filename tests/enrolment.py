@@ -12,7 +12,6 @@ from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.conductors.ownership import live_members
 from baremetal_sched.baremetal.nodes import nodes, traits
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.models import Node
 from baremetal_sched.settings import Settings
 
 if TYPE_CHECKING:
