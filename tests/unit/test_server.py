@@ -20,6 +20,7 @@ from baremetal_sched.server.threads import RequestThreads
 from baremetal_sched.settings import load
 from baremetal_sched.web.environ import ACCEPTED_AT, REFUSAL
 from tests.clients.sockets import Wire, exchange, wire, wires
+from tests.clocks import Clock
 from tests.processes import wait_until
 
 GET = "GET /{} HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -65,28 +66,19 @@ class Application:
             self.ended.append("large response")
 
 
-class Clock:
-    """The clock of servers, which a test puts forward."""
+class ServersClock(Clock):
+    """The clock of a server."""
 
-    def __init__(self) -> None:
-        self._ahead = 0.0
-
-    def monotonic(self) -> float:
-        return time.monotonic() + self._ahead
-
-    def time(self) -> float:
-        return time.time() + self._ahead
-
-    def go_on(self, seconds: float, server: Server) -> None:
+    def until_looked(self, seconds: float, server: Server) -> None:
         """Let that time go by, and the server look for connections that are overdue then."""
-        self._ahead += seconds
+        self.go_on(seconds)
         now = self.monotonic()
         wait_until(lambda: server._expiry > now, 5, "the server to look at its connections")
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
+def clock(monkeypatch: pytest.MonkeyPatch) -> ServersClock:
+    clock = ServersClock()
     for module in (channel, connection, loop, parser, secure_connection):
         monkeypatch.setattr(module, "time", clock)
     return clock
@@ -127,52 +119,52 @@ def ask(one: Wire, server: Server) -> None:
     wait_until(lambda: not server.threads._at_work, 5, "the end of the request")
 
 
-def test_idle_connections_are_closed_after_a_while(clock: Clock) -> None:
+def test_idle_connections_are_closed_after_a_while(clock: ServersClock) -> None:
     with serving(keep_alive=30) as (url, _, server), wire(url) as one:
         for _ in range(2):
             ask(one, server)
-            clock.go_on(29, server)
-        clock.go_on(2, server)
+            clock.until_looked(29, server)
+        clock.until_looked(2, server)
         assert one.ends()
 
 
 @pytest.mark.parametrize("part", ["GET / HTTP", "POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n12345"])
-def test_a_request_has_to_arrive_in_time(clock: Clock, part: str) -> None:
+def test_a_request_has_to_arrive_in_time(clock: ServersClock, part: str) -> None:
     """However regularly something of it comes."""
     with serving(receive_seconds=60) as (url, application, server), wire(url) as one:
         one.send(part)
         wait_until(lambda: any(each.request for each in server.connections.values()), 5, "the first part")
         for _ in range(4):
-            clock.go_on(14, server)
+            clock.until_looked(14, server)
             (connection,) = server.connections.values()
             before = connection.last_activity
             one.send("x")
             wait_until(lambda: connection.last_activity > before, 5, "one more byte")  # noqa: B023
-        clock.go_on(5, server)
+        clock.until_looked(5, server)
         assert one.ends()
         assert application.environs == []
 
 
-def test_clients_that_do_not_read_do_not_keep_threads(clock: Clock) -> None:
+def test_clients_that_do_not_read_do_not_keep_threads(clock: ServersClock) -> None:
     limits = {"outbuf_high_watermark": 100_000, "blocked_seconds": 15, "send_seconds": 10**6}
     with serving(threads=2, **limits) as (url, application, server):
         with wires(url, 4, GET.format("large")):
 
             def are_free() -> bool:
-                clock.go_on(16, server)
+                clock.until_looked(16, server)
                 return application.ended.count("large response") == 4
 
             wait_until(are_free, 10, "the threads to be free")
         assert exchange(url, GET.format("")).status == 200
 
 
-def test_a_response_that_is_not_read_is_not_kept_for_ever(clock: Clock) -> None:
+def test_a_response_that_is_not_read_is_not_kept_for_ever(clock: ServersClock) -> None:
     with serving(send_seconds=60) as (url, application, server), wire(url) as one:
         one.send(GET.format("large"))
         wait_until(lambda: application.ended.count("large response") == 1, 10, "the response")
-        clock.go_on(58, server)
+        clock.until_looked(58, server)
         assert server.connections
-        clock.go_on(61, server)
+        clock.until_looked(61, server)
         assert not server.connections
 
 

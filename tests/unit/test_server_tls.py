@@ -14,7 +14,7 @@ from baremetal_sched.server.tls import make_context
 from tests.certificates import Certificate, make_certificate
 from tests.clients.sockets import exchange, wire, wires
 from tests.processes import wait_until
-from tests.unit.test_server import GET, Clock, ask, serving
+from tests.unit.test_server import GET, ServersClock, ask, serving
 from tests.unit.test_server import clock as clock
 
 CLOSE = "GET /{} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
@@ -117,7 +117,7 @@ def test_a_handshake_byte_by_byte(context: ssl.SSLContext, trust: ssl.SSLContext
                 continue
 
 
-def test_a_handshake_has_to_end_in_time(clock: Clock, context: ssl.SSLContext, trust: ssl.SSLContext) -> None:
+def test_a_handshake_has_to_end_in_time(clock: ServersClock, context: ssl.SSLContext, trust: ssl.SSLContext) -> None:
     with (
         serving(tls=context, handshake_seconds=20, keep_alive=60) as (url, _, server),
         wire(url) as silent,
@@ -126,9 +126,9 @@ def test_a_handshake_has_to_end_in_time(clock: Clock, context: ssl.SSLContext, t
     ):
         half.send(client_hello(trust)[:40])
         ask(complete, server)
-        clock.go_on(18, server)
+        clock.until_looked(18, server)
         assert len(server.connections) == 3
-        clock.go_on(3, server)
+        clock.until_looked(3, server)
         assert silent.ends()
         assert half.ends()
         complete.send(GET.format(""))
@@ -198,10 +198,12 @@ def test_a_refusal_reaches_the_client(context: ssl.SSLContext, trust: ssl.SSLCon
         assert one.socket.recv(1) == b""
 
 
-def test_idle_connections_are_told_that_they_end(clock: Clock, context: ssl.SSLContext, trust: ssl.SSLContext) -> None:
+def test_idle_connections_are_told_that_they_end(
+    clock: ServersClock, context: ssl.SSLContext, trust: ssl.SSLContext
+) -> None:
     with serving(tls=context, keep_alive=30) as (url, _, server), wire(url, tls=trust) as one:
         ask(one, server)
-        clock.go_on(31, server)
+        clock.until_looked(31, server)
         assert one.socket.recv(1) == b""
 
 
