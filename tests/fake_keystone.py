@@ -107,7 +107,7 @@ def fake_keystone() -> Iterator[FakeKeystone]:
     keystone = FakeKeystone()
     server = make_server("127.0.0.1", 0, keystone, threaded=True, request_handler=_Quiet)
     keystone.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
         yield keystone

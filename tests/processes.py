@@ -227,8 +227,9 @@ def free_port() -> int:
 
 def wait_until(condition: Callable[[], T], seconds: float, what: str) -> T:
     """Wait for ``condition`` to return something true, and return that."""
-    until = time.monotonic() + seconds
+    until, pause = time.monotonic() + seconds, 0.001
     while not (found := condition()):
         assert time.monotonic() < until, f"waited {seconds} seconds for {what}"
-        time.sleep(0.02)
+        time.sleep(pause)
+        pause = min(pause * 2, 0.02)
     return found

@@ -97,7 +97,7 @@ def config_of(flavour: str, database_url: str, folder: Path) -> dict[str, Any]:
 def listening(app: Any) -> Iterator[int]:
     """The application behind a real socket; yields the port."""
     server = make_server("127.0.0.1", 0, app, threaded=True)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
         yield server.server_port

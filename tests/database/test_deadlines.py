@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,11 +19,13 @@ from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import DatabaseTimeout, TooManyConflicts
 from baremetal_sched.settings import load
 from baremetal_sched.web.environ import ACCEPTED_AT
+from tests.processes import wait_until
 from tests.relay import Relay
 from tests.service import Service, fault
 
 #: Seconds that a request has here, and how late it may be: a tick, and a busy machine.
 TIMEOUT = 2
+SHORT = 0.2
 LOCK = 2
 LATE = 10
 
@@ -32,6 +35,12 @@ def timed(at_least: float, at_most: float) -> Iterator[None]:
     began = time.monotonic()
     yield
     assert at_least <= time.monotonic() - began <= at_most
+
+
+@pytest.fixture(autouse=True)
+def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is late is cut off at once, once the thread that looks after it has woken up."""
+    monkeypatch.setattr(deadline, "_TICK", 0.02)
 
 
 @pytest.fixture
@@ -135,13 +144,14 @@ def test_a_commit_whose_answer_does_not_come_is_unknown(database_url: str) -> No
         relay.resume()
 
 
-def test_a_statement_that_takes_too_long_is_ended(database_url: str) -> None:
-    overrides = {"database": {"connection": database_url}, "api": {"request_timeout": TIMEOUT}}
-    with Service(database_url, api=overrides["api"]) as service:
+def test_a_statement_that_takes_too_long_is_ended(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Service(database_url, api={"request_timeout": TIMEOUT}) as service:
         database = service.database
+        assert database.limits.transaction == TIMEOUT
+        monkeypatch.setattr(database, "limits", replace(database.limits, transaction=SHORT))
         for run, engine in ((database.read, database.reading_engine), (database.write, database.engine)):
             sleep = _longer_than_the_deadline(engine.dialect.name)
-            with timed(TIMEOUT - 0.5, TIMEOUT + LATE), pytest.raises(DatabaseTimeout):
+            with timed(SHORT - 0.05, SHORT + LATE), pytest.raises(DatabaseTimeout):
                 run(lambda session, sleep=sleep: session.execute(text(sleep)).all())
         assert database.read(lambda session: session.scalar(text("SELECT 1"))) == 1
 
@@ -218,33 +228,35 @@ def test_a_claim_of_a_locked_provider_is_503_and_not_a_conflict(quick: Service) 
     quick.claim("aaaaaaaa-0000-4000-8000-000000000001", node, status=204)
 
 
+@pytest.mark.sqlite_only
 def test_a_foreign_write_transaction_of_sqlite(quick: Service) -> None:
-    if not quick.database_url.startswith("sqlite"):
-        pytest.skip("others lock rows")
-    quick.add_node("n1")
-    with foreign(quick.database_url) as engine, engine.connect() as connection:
+    uuid = quick.add_node("n1")
+    with foreign(quick.database_url) as engine, engine.connect() as connection, ThreadPoolExecutor(4) as pool:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
-        with ThreadPoolExecutor(4) as pool, timed(LOCK - 0.1, LOCK + LATE):
-            held = [pool.submit(quick.patch, "n1", ("add", "/extra/a", 1), status=503) for _ in range(4)]
-            for _ in range(5):
-                quick.baremetal("GET", "/nodes/n1", status=200)
-            assert not any(future.done() for future in held)
-            assert all(future.result().headers["Retry-After"] for future in held)
+        held = [pool.submit(quick.patch, uuid, ("add", "/extra/a", 1), status=200) for _ in range(2)]
+        for _ in range(5):
+            quick.baremetal("GET", "/nodes/n1", status=200)
+        assert not any(future.done() for future in held)
+        with (
+            Service(quick.database_url, database={"lock_timeout": SHORT}) as impatient,
+            timed(SHORT - 0.05, SHORT + LATE),
+        ):
+            assert impatient.patch(uuid, ("add", "/extra/a", 1), status=503).headers["Retry-After"]
         connection.rollback()
-    quick.patch("n1", ("add", "/extra/a", 1), status=200)
+        assert all(future.result() for future in held)
 
 
 def test_lost_races_end_with_the_deadline(database_url: str) -> None:
     def lose(session: Any) -> None:
-        time.sleep(0.1)
+        time.sleep(0.01)
         raise StaleDataError
 
     with (
         Service(database_url, database={"transaction_retries": 20}) as service,
-        timed(0.4, 0.5 + LATE),
+        timed(SHORT / 4, SHORT + LATE),
         pytest.raises(DatabaseTimeout),
     ):
-        service.database.write(lose, deadline=time.monotonic() + 0.5)
+        service.database.write(lose, deadline=time.monotonic() + SHORT / 2)
     with Service(database_url, database={"transaction_retries": 2}) as service, pytest.raises(TooManyConflicts):
         service.database.write(lose, deadline=time.monotonic() + 30)
 
@@ -262,13 +274,16 @@ def test_the_deadline_counts_from_acceptance_where_the_server_knows_it(service: 
 
 
 def test_waiting_for_a_locked_node_ends_with_the_deadline(database_url: str) -> None:
-    waits = {"node_locked_retry_attempts": 100, "node_locked_retry_interval": 0.2}
-    with Service(database_url, api={"request_timeout": 1}, conductor=waits) as service:
+    waits = {"node_locked_retry_attempts": 1000, "node_locked_retry_interval": 0.05}
+    with Service(database_url, conductor=waits) as service:
         service.add_conductor("c1")
         node = service.add_node("n1")
         service.set_columns(node, reservation="c1")
-        with timed(0.5, 1 + LATE):
-            service.patch(node, ("add", "/extra/a", 1), status=409)
+        accepted_at = time.monotonic() + SHORT - load().api.request_timeout
+        patch = [{"op": "add", "path": "/extra/a", "value": 1}]
+        with timed(SHORT - 0.1, SHORT + LATE):
+            path = f"/baremetal/v1/nodes/{node}"
+            service.http.patch_json(path, patch, extra_environ={ACCEPTED_AT: accepted_at}, status=409)
 
 
 def test_what_ended_in_time_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,18 +291,19 @@ def test_what_ended_in_time_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     lost: list[Any] = []
     monkeypatch.setattr(deadline, "cut", lost.append)
     late, released, free = object(), object(), object()
-    with deadline.until(time.monotonic() + 0.2):
+    with deadline.until(time.monotonic() + 0.05):
         deadline.watch(late)
         deadline.watch(released)
         deadline.unwatch(released)
         with deadline.until(None):
             deadline.watch(free)
             assert deadline.remaining() is None
-        time.sleep(0.8)
+        wait_until(lambda: late in lost, 10, "the cut")
         assert deadline.remaining() == 0
+        time.sleep(0.05)
     assert set(map(id, lost)) == {id(late)}
     lost.clear()
-    time.sleep(0.6)
+    time.sleep(0.05)
     assert lost == []
 
 
@@ -300,12 +316,12 @@ def test_deadlines_of_many_threads(database_url: str) -> None:
             if number % 2:
                 try:
                     service.database.read(
-                        lambda session: session.execute(text(sleeps)).all(), deadline=time.monotonic() + 0.5
+                        lambda session: session.execute(text(sleeps)).all(), deadline=time.monotonic() + SHORT
                     )
                 except DatabaseTimeout:
                     return "late"
                 return "slept"
-            until = time.monotonic() + 2
+            until = time.monotonic() + 2 * SHORT
             while time.monotonic() < until:
                 service.database.read(lambda session: session.scalar(text("SELECT 1")))
             return "done"

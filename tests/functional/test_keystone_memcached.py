@@ -49,7 +49,7 @@ class _Connection(socketserver.StreamRequestHandler):
 def memcached() -> Iterator[_Memcached]:
     """One on a free port, which never forgets."""
     with _Memcached() as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         try:
             yield server

@@ -77,8 +77,8 @@ def test_status_and_reason_of_the_answer(listen: Callable[[Serve], int]) -> None
 def drip(head: bytes) -> Serve:
     def serve(connection: socket.socket, request: bytes) -> None:
         connection.sendall(head)
-        for _ in range(100):
-            time.sleep(0.1)
+        for _ in range(200):
+            time.sleep(0.05)
             connection.sendall(b"x")
 
     return serve
@@ -90,16 +90,23 @@ def test_a_server_that_drips_is_not_waited_for(listen: Callable[[Serve], int], h
     port = listen(drip(head))
     started = time.monotonic()
     with pytest.raises(RequestFailed):
-        get(f"{scheme}://127.0.0.1:{port}/", seconds=0.5)
+        get(f"{scheme}://127.0.0.1:{port}/", seconds=0.15)
     assert time.monotonic() - started < 6
 
 
 def test_a_name_that_is_not_resolved_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *arguments, **options: time.sleep(8))
+    released = threading.Event()
+
+    def resolve(*arguments: Any, **options: Any) -> list[Any]:
+        released.wait(8)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
     started = time.monotonic()
     with pytest.raises(RequestFailed, match="timed out"):
-        get("http://slow.example.com/", seconds=0.2)
+        get("http://slow.example.com/", seconds=0.1)
     assert time.monotonic() - started < 6
+    released.set()
 
 
 def test_a_host_that_may_not_be_called_is_not_connected_to(listen: Callable[[Serve], int]) -> None:

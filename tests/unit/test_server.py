@@ -10,14 +10,17 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from waitress import channel
 
 from baremetal_sched import gunicorn_config
+from baremetal_sched.server import connection, loop, parser, secure_connection
 from baremetal_sched.server.limits import Limits
 from baremetal_sched.server.loop import Server
 from baremetal_sched.server.threads import RequestThreads
 from baremetal_sched.settings import load
 from baremetal_sched.web.environ import ACCEPTED_AT, REFUSAL
 from tests.clients.sockets import Wire, exchange, wire, wires
+from tests.clocks import Clock
 from tests.processes import wait_until
 
 GET = "GET /{} HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -63,6 +66,24 @@ class Application:
             self.ended.append("large response")
 
 
+class ServersClock(Clock):
+    """The clock of a server."""
+
+    def until_looked(self, seconds: float, server: Server) -> None:
+        """Let that time go by, and the server look for connections that are overdue then."""
+        self.go_on(seconds)
+        now = self.monotonic()
+        wait_until(lambda: server._expiry > now, 5, "the server to look at its connections")
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> ServersClock:
+    clock = ServersClock()
+    for module in (channel, connection, loop, parser, secure_connection):
+        monkeypatch.setattr(module, "time", clock)
+    return clock
+
+
 @contextmanager
 def serving(
     threads: int = 2, tls: ssl.SSLContext | None = None, **limits: Any
@@ -70,18 +91,18 @@ def serving(
     """A server that runs; its URL and application."""
     application = Application()
     stop = threading.Event()
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with socket.create_server(("127.0.0.1", 0), backlog=1000) as listener:
         values: dict[str, Any] = {"connections": 100, "body_size": 10_000, "keep_alive": 30} | limits
         scheme = values["url_scheme"] = "https" if tls else "http"
         server = Server(application, [listener], RequestThreads(threads), Limits(**values), tls=tls)
         server.accept_connections(True)
 
-        def loop() -> None:
+        def run() -> None:
             while not stop.is_set():
-                server.poll(0.05)
+                server.poll(0.01)
             server.close()
 
-        thread = threading.Thread(target=loop)
+        thread = threading.Thread(target=run)
         thread.start()
         try:
             yield f"{scheme}://127.0.0.1:{listener.getsockname()[1]}", application, server
@@ -91,47 +112,67 @@ def serving(
             thread.join()
 
 
-def test_idle_connections_are_closed_after_a_while() -> None:
-    with serving(keep_alive=0.5) as (url, _, _), wire(url) as one:
-        one.send(GET.format(""))
-        assert one.response().status == 200
-        started = time.monotonic()
+def ask(one: Wire, server: Server) -> None:
+    """Have a request served, and its thread come to rest."""
+    one.send(GET.format(""))
+    assert one.response().status == 200
+    wait_until(lambda: not server.threads._at_work, 5, "the end of the request")
+
+
+def test_idle_connections_are_closed_after_a_while(clock: ServersClock) -> None:
+    with serving(keep_alive=30) as (url, _, server), wire(url) as one:
+        for _ in range(2):
+            ask(one, server)
+            clock.until_looked(29, server)
+        clock.until_looked(2, server)
         assert one.ends()
-        assert 0.4 < time.monotonic() - started < 10
 
 
 @pytest.mark.parametrize("part", ["GET / HTTP", "POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n12345"])
-def test_a_request_has_to_arrive_in_time(part: str) -> None:
+def test_a_request_has_to_arrive_in_time(clock: ServersClock, part: str) -> None:
     """However regularly something of it comes."""
-    with serving(receive_seconds=1) as (url, application, _), wire(url) as one:
+    with serving(receive_seconds=60) as (url, application, server), wire(url) as one:
         one.send(part)
-        started = time.monotonic()
-        for _ in range(8):
-            time.sleep(0.1)
-            one.send("x" if part.startswith("GET") else "")
+        wait_until(lambda: any(each.request for each in server.connections.values()), 5, "the first part")
+        for _ in range(4):
+            clock.until_looked(14, server)
+            (connection,) = server.connections.values()
+            before = connection.last_activity
+            one.send("x")
+            wait_until(lambda: connection.last_activity > before, 5, "one more byte")  # noqa: B023
+        clock.until_looked(5, server)
         assert one.ends()
-        assert 0.9 < time.monotonic() - started < 10
         assert application.environs == []
 
 
-def test_clients_that_do_not_read_do_not_keep_threads() -> None:
-    with serving(threads=2, outbuf_high_watermark=100_000, blocked_seconds=1) as (url, application, _):
+def test_clients_that_do_not_read_do_not_keep_threads(clock: ServersClock) -> None:
+    limits = {"outbuf_high_watermark": 100_000, "blocked_seconds": 15, "send_seconds": 10**6}
+    with serving(threads=2, **limits) as (url, application, server):
         with wires(url, 4, GET.format("large")):
-            wait_until(lambda: application.ended.count("large response") == 4, 10, "the threads to be free")
+
+            def are_free() -> bool:
+                clock.until_looked(16, server)
+                return application.ended.count("large response") == 4
+
+            wait_until(are_free, 10, "the threads to be free")
         assert exchange(url, GET.format("")).status == 200
 
 
-def test_a_response_that_is_not_read_is_not_kept_for_ever() -> None:
-    with serving(send_seconds=1) as (url, application, server), wire(url) as one:
+def test_a_response_that_is_not_read_is_not_kept_for_ever(clock: ServersClock) -> None:
+    with serving(send_seconds=60) as (url, application, server), wire(url) as one:
         one.send(GET.format("large"))
         wait_until(lambda: application.ended.count("large response") == 1, 10, "the response")
-        wait_until(lambda: not server.connections, 5, "the connection to be closed")
+        clock.until_looked(58, server)
+        assert server.connections
+        clock.until_looked(61, server)
+        assert not server.connections
 
 
 def test_slow_readers_get_everything() -> None:
-    with serving(outbuf_high_watermark=1_000_000, blocked_seconds=20) as (url, _, _), wire(url) as one:
+    with serving(outbuf_high_watermark=1_000_000, blocked_seconds=20) as (url, _, server), wire(url) as one:
         one.send(GET.format("large"))
-        time.sleep(1)
+        is_full = lambda: any(each.total_outbufs_len > 1_000_000 for each in server.connections.values())  # noqa: E731
+        wait_until(is_full, 10, "a full buffer")
         received = one.response()
         assert received.headers["transfer-encoding"] == "chunked"
         assert received.body == b"x" * 20_000_000
@@ -179,8 +220,7 @@ def test_threads_are_started_when_they_are_needed() -> None:
 
     for number in range(1, 6):
         threads.add(Request(waits=False))
-        wait_until(lambda: len(names) == number, 5, "the request")  # noqa: B023
-        time.sleep(0.05)
+        wait_until(lambda: len(names) == number and not threads._at_work, 5, "the request")  # noqa: B023
     assert set(names) == {"request-1"}
     for _ in range(5):
         threads.add(Request(waits=True))
@@ -205,7 +245,7 @@ def test_another_thread_serves_while_a_request_is_idle() -> None:
     class Quick:
         def service(self) -> None:
             log.append("begins")
-            time.sleep(0.05)
+            time.sleep(0.02)
             log.append("ends")
 
     for request in (Patient(), Patient(), Quick(), Quick(), Quick()):
@@ -221,16 +261,17 @@ def test_another_thread_serves_while_a_request_is_idle() -> None:
 
 
 def test_the_time_of_acceptance_is_when_the_request_was_complete() -> None:
-    with serving(threads=1) as (url, application, _), wire(url) as first, wire(url) as second:
+    with serving(threads=1) as (url, application, server), wire(url) as first, wire(url) as second:
         first.send(GET.format("waits"))
         second.send("GET /second HTTP/1.1\r\n")
-        time.sleep(0.3)
+        wait_until(lambda: any(each.request for each in server.connections.values()), 5, "a part of it")
         complete = time.monotonic()
         second.send("\r\n")
-        time.sleep(0.5)
+        wait_until(lambda: server.received == 2, 5, "the second request")
+        begun = time.monotonic()
         application.go.set()
         assert second.response().status == 200
-        assert complete <= application.environs[1][ACCEPTED_AT] < complete + 0.3
+        assert complete <= application.environs[1][ACCEPTED_AT] <= begun
 
 
 def test_a_failure_of_the_application_is_500_and_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -256,7 +297,7 @@ def test_bodies_of_any_size_that_is_allowed() -> None:
     """Also those that go through a temporary file, that have no lines, and that come long after the headers."""
     body = "0123456789" * 50_000
     with serving(body_size=len(body), inbuf_overflow=10_000) as (url, _, _), wire(url) as one:
-        for pause in (0.0, 0.2):
+        for pause in (0.0, 0.1):
             one.send(f"POST / HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n")
             time.sleep(pause)
             one.send(body)

@@ -14,7 +14,8 @@ from baremetal_sched.server.tls import make_context
 from tests.certificates import Certificate, make_certificate
 from tests.clients.sockets import exchange, wire, wires
 from tests.processes import wait_until
-from tests.unit.test_server import GET, serving
+from tests.unit.test_server import GET, ServersClock, ask, serving
+from tests.unit.test_server import clock as clock
 
 CLOSE = "GET /{} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
@@ -116,14 +117,18 @@ def test_a_handshake_byte_by_byte(context: ssl.SSLContext, trust: ssl.SSLContext
                 continue
 
 
-def test_a_handshake_has_to_end_in_time(context: ssl.SSLContext, trust: ssl.SSLContext) -> None:
+def test_a_handshake_has_to_end_in_time(clock: ServersClock, context: ssl.SSLContext, trust: ssl.SSLContext) -> None:
     with (
-        serving(tls=context, handshake_seconds=0.5) as (url, _, _),
+        serving(tls=context, handshake_seconds=20, keep_alive=60) as (url, _, server),
         wire(url) as silent,
         wire(url) as half,
         wire(url, tls=trust) as complete,
     ):
         half.send(client_hello(trust)[:40])
+        ask(complete, server)
+        clock.until_looked(18, server)
+        assert len(server.connections) == 3
+        clock.until_looked(3, server)
         assert silent.ends()
         assert half.ends()
         complete.send(GET.format(""))
@@ -193,10 +198,12 @@ def test_a_refusal_reaches_the_client(context: ssl.SSLContext, trust: ssl.SSLCon
         assert one.socket.recv(1) == b""
 
 
-def test_idle_connections_are_told_that_they_end(context: ssl.SSLContext, trust: ssl.SSLContext) -> None:
-    with serving(tls=context, keep_alive=0.5) as (url, _, _), wire(url, tls=trust) as one:
-        one.send(GET.format(""))
-        assert one.response().status == 200
+def test_idle_connections_are_told_that_they_end(
+    clock: ServersClock, context: ssl.SSLContext, trust: ssl.SSLContext
+) -> None:
+    with serving(tls=context, keep_alive=30) as (url, _, server), wire(url, tls=trust) as one:
+        ask(one, server)
+        clock.until_looked(31, server)
         assert one.socket.recv(1) == b""
 
 

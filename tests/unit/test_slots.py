@@ -76,7 +76,7 @@ def test_no_more_are_at_work_than_may_be(start: Callable[..., Requests]) -> None
     requests = start()
     sent = [requests.send("/work") for _ in range(6)]
     requests.count("/work at work", 2)
-    time.sleep(0.1)
+    time.sleep(0.05)
     assert requests.log == ["/work at work"] * 2
     requests.go["work"].set()
     assert {each.result(5) for each in sent} == {b"done"}
@@ -91,7 +91,7 @@ def test_who_waits_has_no_slot(start: Callable[..., Requests]) -> None:
     busy = [requests.send("/work") for _ in range(2)]
     requests.count("/work at work", 2)
     requests.go["wait"].set()
-    time.sleep(0.1)
+    time.sleep(0.05)
     assert "/wait done" not in requests.log
     requests.go["work"].set()
     assert {each.result(5) for each in patient + busy} == {b"done"}
@@ -125,7 +125,7 @@ def test_a_request_that_finds_no_slot_in_time_is_refused(start: Callable[..., Re
     busy = [requests.send("/work") for _ in range(2)]
     requests.count("/work at work", 2)
     began = time.monotonic()
-    assert requests.send("/late", **{ACCEPTED_AT: began - 0.7}).result(5) == b"503"
+    assert requests.send("/late", **{ACCEPTED_AT: began - 0.9}).result(5) == b"503"
     assert time.monotonic() - began < 0.9
     requests.go["work"].set()
     assert {each.result(5) for each in busy} == {b"done"}
@@ -135,7 +135,7 @@ def test_a_request_that_finds_no_slot_in_time_is_refused(start: Callable[..., Re
 def test_one_that_waited_too_long_goes_on_without_a_slot(start: Callable[..., Requests]) -> None:
     """What it waited for may have been done, so it has to be able to say so."""
     requests = start(request_timeout=1, max_requests_at_work=1)
-    patient = requests.send("/wait")
+    patient = requests.send("/wait", **{ACCEPTED_AT: time.monotonic() - 0.9})
     requests.count("/wait waits", 1)
     busy = requests.send("/work", **{ACCEPTED_AT: time.monotonic() + 60})
     requests.count("/work at work", 1)
@@ -193,7 +193,7 @@ def test_slots_are_neither_lost_nor_made() -> None:
         return True
 
     with ThreadPoolExecutor(16) as pool:
-        taken = [*pool.map(take, range(3000))]
+        taken = [*pool.map(take, range(1000))]
     assert True in taken
     assert False in taken
     assert most[0] == 3

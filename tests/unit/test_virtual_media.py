@@ -96,7 +96,7 @@ class Owner:
         return self._devices[number]
 
 
-MACHINE = machine(settings=quick(vmedia_insert_timeout=0.4, vmedia_insert_poll_interval=0.1))
+MACHINE = machine(settings=quick(vmedia_insert_timeout=0.2, vmedia_insert_poll_interval=0.1))
 
 
 @pytest.fixture
@@ -203,7 +203,7 @@ def test_it_is_waited_for(controller: Any) -> None:
 
 def test_an_image_that_is_never_there(controller: Any) -> None:
     controller(Owner([Device(CD, looks=None)]))
-    with pytest.raises(ControllerError, match=r"does not say that it is inserted, 0\.4 seconds later"):
+    with pytest.raises(ControllerError, match=r"does not say that it is inserted, 0\.2 seconds later"):
         insert()
 
 

@@ -37,7 +37,7 @@ class Pages(BaseHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
-        thread = Thread(target=server.serve_forever)
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         try:
             yield f"http://127.0.0.1:{server.server_port}"

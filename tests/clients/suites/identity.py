@@ -43,7 +43,7 @@ def identity(services: dict[str, str]) -> Iterator[str]:
     server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=_Quiet)
     own = f"http://127.0.0.1:{server.server_port}"
     application.services |= {"identity": f"{own}/v3", "block-storage": f"{own}/volume/v3"}
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}/v3"

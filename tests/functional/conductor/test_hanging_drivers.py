@@ -18,19 +18,26 @@ from baremetal_sched.drivers.fake.power import FakePower
 from baremetal_sched.drivers.fake.vendor import FakeVendor
 from baremetal_sched.drivers.power_waiting import Pace, wait_for
 from baremetal_sched.errors import DatabaseAway, SchedulerError
+from tests.clocks import Clock
 from tests.functional.baremetal.provisioning import LOG_STEP, put_into
 from tests.functional.conductor.test_orphans import reserve
 from tests.processes import wait_until
 from tests.service import Service
 
-OPTIONS = {"workers_pool_size": 1, "driver_call_timeout": 0.2}
+OPTIONS = {"workers_pool_size": 1, "driver_call_timeout": 600}
 
 
 class Hanging:
-    """Whatever is done to machines in ``uuids`` does not end until the test is over; ``ended`` counts what has."""
+    """Whatever is done to machines in ``uuids`` does not end until the test is over; ``ended`` counts what has.
 
-    def __init__(self) -> None:
+    Who hangs does so for ``seconds`` at once, by the clock of the calls.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.seconds = 601
         self.uuids: set[str] = set()
+        self.begun = 0
         self.ended = 0
         self.over = threading.Event()
 
@@ -43,13 +50,23 @@ class Hanging:
 
     def hang(self, machine: Machine) -> None:
         if machine.uuid in self.uuids:
+            self.clock.go_on(self.seconds)
+            self.begun += 1
             self.over.wait(60)
             self.ended += 1
 
 
 @pytest.fixture
-def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hanging]:
-    machines = Hanging()
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of calls of drivers."""
+    clock = Clock()
+    monkeypatch.setattr(noted_calls, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def hanging(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Iterator[Hanging]:
+    machines = Hanging(clock)
     set_power_state = FakePower.set_power_state
 
     def switch(self: FakePower, machine: Machine, target: str, timeout: int | None = None) -> str:
@@ -91,7 +108,7 @@ def test_a_step_that_hangs_is_given_up_and_its_worker_is_replaced(database_url: 
         service.baremetal("PUT", f"/nodes/{uuid}/states/provision", body)
         let(service, lambda: free(service, uuid), "the node to be free")
         node = service.node(uuid)
-        error = "The machine does not answer: vendor.log_passthrough of its driver was given up after 0.2 seconds."
+        error = "The machine does not answer: vendor.log_passthrough of its driver was given up after 600 seconds."
         assert (node["provision_state"], node["last_error"]) == ("clean failed", error)
         assert node["maintenance"]
         metric = 'baremetal_sched_given_up_driver_calls_total{conductor="c1"} 1.0'
@@ -102,7 +119,7 @@ def test_a_step_that_hangs_is_given_up_and_its_worker_is_replaced(database_url: 
         assert service.node(other)["power_state"] == "power on"
         hanging.over.set()
         wait_until(lambda: hanging.ended, 10, "the thread to go on")
-        time.sleep(0.1)
+        time.sleep(0.05)
         assert service.node(uuid) == node
 
 
@@ -111,27 +128,32 @@ def test_power_has_the_time_that_was_asked_for_it(database_url: str, hanging: Ha
         service.add_conductor("c1")
         uuid = service.add_node("n1", power=False)
         hanging.uuids.add(uuid)
-        begun = time.monotonic()
-        service.baremetal("PUT", f"/nodes/{uuid}/states/power", {"target": "power on", "timeout": 1})
+        hanging.seconds = 680
+        service.baremetal("PUT", f"/nodes/{uuid}/states/power", {"target": "power on", "timeout": 100})
+        service.conductors["c1"].work_once()
+        wait_until(lambda: hanging.begun, 10, "the call")
+        service.conductors["c1"].work_once()
+        assert not free(service, uuid)
+        hanging.clock.go_on(21)
         let(service, lambda: free(service, uuid), "the node to be free")
-        assert time.monotonic() - begun > 1.2
         node = service.node(uuid)
-        error = "The machine does not answer: power.set_power_state of its driver was given up after 1.2 seconds."
+        error = "The machine does not answer: power.set_power_state of its driver was given up after 700 seconds."
         assert (node["target_power_state"], node["last_error"]) == (None, error)
 
 
 def test_waiting_for_a_machine_is_no_hang(database_url: str, hanging: Hanging, monkeypatch: pytest.MonkeyPatch) -> None:
     """It may take longer than a call, if it is looked at meanwhile; a look that hangs is a hang."""
-    looks: list[float] = []
+    looks: list[str] = []
     changed: list[str] = []
 
     def switch(self: FakePower, machine: Machine, target: str, timeout: int | None = None) -> str:
         def read() -> str | None:
-            looks.append(time.monotonic())
+            looks.append(machine.uuid)
             hanging.hang(machine)
-            return "power on" if len(looks) > 20 else None
+            hanging.clock.go_on(400)
+            return "power on" if len(looks) > 10 else None
 
-        state = wait_for(read, "power on", 30, pace=Pace(first=0.05, longest=0.05))
+        state = wait_for(read, "power on", 30, pace=Pace(first=0.01, longest=0.01))
         changed.append(machine.uuid)
         return state
 
@@ -144,30 +166,30 @@ def test_waiting_for_a_machine_is_no_hang(database_url: str, hanging: Hanging, m
             service.baremetal("PUT", f"/nodes/{uuid}/states/power", {"target": "power on"})
             let(service, lambda uuid=uuid: free(service, uuid), "the node to be free")  # type: ignore[misc]
         assert service.node(slow)["power_state"] == "power on"
-        assert looks[20] - looks[0] > 0.9
-        assert "was given up after 0.2 seconds" in service.node(dead)["last_error"]
+        assert looks == [slow] * 11 + [dead]
+        assert "was given up after 600 seconds" in service.node(dead)["last_error"]
         hanging.over.set()
         wait_until(lambda: hanging.ended, 10, "the thread to go on")
-        time.sleep(0.1)
+        time.sleep(0.05)
         assert changed == [slow]
 
 
 @pytest.mark.parametrize("loss", ["taken away", "nobody can say"])
 def test_a_conductor_that_lost_the_work_does_nothing_more(
-    database_url: str, monkeypatch: pytest.MonkeyPatch, loss: str
+    database_url: str, clock: Clock, monkeypatch: pytest.MonkeyPatch, loss: str
 ) -> None:
     """While it waits for the machine, its heartbeats may not get through: somebody else is at work on the node then."""
-    monkeypatch.setattr(noted_calls, "_LOOK_EVERY", 0.1)
-    looks: list[float] = []
+    looks: list[None] = []
     ends: list[str] = []
+    asked: list[None] = []
 
     def read() -> str | None:
-        looks.append(time.monotonic())
+        looks.append(None)
         return None
 
     def switch(self: FakePower, machine: Machine, target: str, timeout: int | None = None) -> str:
         try:
-            wait_for(read, "power on", 20, pace=Pace(first=0.05, longest=0.05))
+            wait_for(read, "power on", 20, pace=Pace(first=0.01, longest=0.01))
         except SchedulerError as error:
             ends.append(type(error).__name__)
             raise
@@ -177,10 +199,11 @@ def test_a_conductor_that_lost_the_work_does_nothing_more(
         session.execute(delete(NodeWork))
 
     def away(*_: object) -> bool:
+        asked.append(None)
         raise DatabaseAway
 
     monkeypatch.setattr(FakePower, "set_power_state", switch)
-    with Service(database_url, conductor={"heartbeat_timeout": 6}) as service:
+    with Service(database_url, conductor={"heartbeat_timeout": 60}) as service:
         service.add_conductor("c1")
         uuid = service.add_node("n1", power=False)
         service.baremetal("PUT", f"/nodes/{uuid}/states/power", {"target": "power on"})
@@ -188,8 +211,13 @@ def test_a_conductor_that_lost_the_work_does_nothing_more(
         wait_until(lambda: len(looks) > 3, 10, "the driver to wait")
         if loss == "taken away":
             service.database.write(lose)
+            clock.go_on(6)
         else:
             monkeypatch.setattr(work, "is_held", away)
+            clock.go_on(20)
+            wait_until(lambda: len(asked) > 1, 10, "the question whether the work is lost")
+            assert ends == []
+            clock.go_on(11)
         wait_until(lambda: ends, 10, "the driver to end")
         assert ends == ["CallGivenUp"]
 
@@ -218,10 +246,8 @@ def test_a_method_of_a_vendor_that_hangs(database_url: str, hanging: Hanging) ->
         assert "vendor.call of its driver was given up" in service.node(uuid)["last_error"]
 
 
-def test_machines_that_are_slow_take_no_worker_from_others(
-    database_url: str, hanging: Hanging, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(workers, "_PATIENCE", 0.1)
+def test_machines_that_are_slow_take_no_worker_from_others(database_url: str, hanging: Hanging) -> None:
+    hanging.seconds = 6
     with Service(database_url, conductor={"workers_pool_size": 1}) as service, hanging:
         service.add_conductor("c1")
         slow = [service.add_node(f"slow{number}", power=False) for number in range(10)]
@@ -234,7 +260,7 @@ def test_machines_that_are_slow_take_no_worker_from_others(
         for uuid in slow[3:]:
             service.baremetal("PUT", f"/nodes/{uuid}/states/power", {"target": "power on"})
         let(service, lambda: len(service.conductors["c1"].work_once()) == 8, "as many as there may be")
-        time.sleep(0.2)
+        time.sleep(0.05)
         assert len(service.conductors["c1"].work_once()) == 8
         hanging.over.set()
         let(service, lambda: not ids_of_work(service), "all of them")

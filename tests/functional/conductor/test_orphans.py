@@ -1,7 +1,6 @@
 """Nodes that a conductor leaves behind: freed, and what it was doing has failed; it writes nothing any more."""
 
 import dataclasses
-import time
 from collections.abc import Callable
 from datetime import datetime
 from typing import TypeVar
@@ -24,6 +23,7 @@ from baremetal_sched.db.models import Node, NodeHistory, NodeWork
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.drivers import registry
 from baremetal_sched.errors import CommitUnknown
+from tests.clocks import Clock
 from tests.service import Service
 
 T = TypeVar("T")
@@ -162,7 +162,9 @@ def test_who_was_suspended_before_a_step_looks_again_whether_the_work_is_his(
     database_url: str, lost: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[str] = []
-    with Service(database_url, conductor={"heartbeat_timeout": 4, "heartbeat_interval": 0.2}) as service:
+    clock = Clock()
+    monkeypatch.setattr(job, "time", clock)
+    with Service(database_url, conductor={"heartbeat_timeout": 60}) as service:
         service.add_conductor("c1")
         uuid = service.add_node("n1")
         c1 = survivor(service)
@@ -177,7 +179,7 @@ def test_who_was_suspended_before_a_step_looks_again_whether_the_work_is_his(
         database = Suspending(settings)
 
         def meanwhile() -> None:
-            time.sleep(2.1)  # more than half of the timeout: whoever was away so long asks before he goes on
+            clock.go_on(31)  # more than half of the timeout: whoever was away so long asks before he goes on
             if lost:
                 c1.beat()
                 orphaned_reservations.release(c1._host)  # the task waits for heartbeats of its own
