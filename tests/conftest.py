@@ -1,8 +1,8 @@
 """What all tests share: databases, and the service over them.
 
-A test that asks for ``database_url`` (and so for ``service``) runs on SQLite. Those of ``databases.ON_SERVERS`` also run
-on each server that TEST_DATABASE_URLS names (URLs separated by blanks): each worker makes a database of its own beside
-the one that is named. With TEST_EVERY_DATABASE all tests do, but for those with the mark ``sqlite_only``.
+A test that asks for ``database_url`` (and so for ``service``) runs on SQLite, and on each server in TEST_DATABASE_URLS
+(URLs separated by blanks) if it is in ``databases.ON_SERVERS``: each worker makes a database of its own beside the one
+that is named. With TEST_EVERY_DATABASE all tests do, but for those with the mark ``sqlite_only``.
 """
 
 import io
@@ -23,7 +23,8 @@ from xdist.scheduler import LoadScopeScheduling
 from baremetal_sched import logs
 from baremetal_sched.app import settle
 from baremetal_sched.settings import load
-from tests import applications, built_once, compiled, databases, examples, fast_path, leaks
+from tests import applications, built_once, compiled, databases, examples, fast_path, leaks, slowness
+from tests.counts import Counts
 from tests.service import Service
 from tests.slowness import Slowness
 
@@ -36,7 +37,8 @@ KINDS = {url.split(":")[0].split("+")[0]: url for url in SERVERS}
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Slowness())
-    examples.choose(few=config.option.markexpr == "not slow")
+    config.pluginmanager.register(Counts())
+    examples.choose(few=config.option.markexpr == slowness.FIRST_TIER)
 
 
 def pytest_collection_finish() -> None:
@@ -180,6 +182,12 @@ def watched() -> Iterator[None]:
     logging.getLogger().handlers.clear()
     with leaks.watched():
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def sleeps() -> Iterator[None]:
+    """What sleeps is counted."""
+    yield from slowness.count_sleeps()
 
 
 @pytest.fixture(scope="session", autouse=True)

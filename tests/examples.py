@@ -1,24 +1,26 @@
-"""How many examples a property is tried with: few in plain ``pytest``, all of them wherever slow tests run, too."""
+"""How many examples a property is tried with: few in the first tier, more in ``.ci/run``, many in ``.ci/extended``."""
+
+import os
 
 from hypothesis import HealthCheck, settings
 
-_SHARE = 5
+_FIRST_TIER = 0.2
 _FEWEST = 10
 _DEFAULT = 100  # hypothesis's own
 
-_are_few = False
+_times = 1.0
 
 
 def choose(*, few: bool) -> None:
-    """Let the modules of tests that are imported from now on try few examples, or all."""
-    global _are_few
-    _are_few = few
+    """Set the number for the modules of tests that are imported from now on. EXAMPLES_TIMES multiplies it."""
+    global _times
+    _times = _FIRST_TIER if few else float(os.environ.get("EXAMPLES_TIMES", "1"))
     # A machine may have other things to do: no example has to end in time.
     checks = [HealthCheck.too_slow]
     settings.register_profile("patient", deadline=None, suppress_health_check=checks, max_examples=examples(_DEFAULT))
     settings.load_profile("patient")
 
 
-def examples(most: int) -> int:
-    """Return how many examples to try in this run, where ``most`` are tried with the slow tests."""
-    return max(_FEWEST, most // _SHARE) if _are_few else most
+def examples(usual: int) -> int:
+    """Return how many examples to try in this run, where ``.ci/run`` tries ``usual``."""
+    return max(_FEWEST, round(usual * _times))

@@ -1,74 +1,155 @@
-"""Which tests are slow: ``pytest`` without paths leaves them out, and says which others should have the mark.
+"""The tiers of tests, and what a test of the first may take.
 
-Folders whose tests start processes or compute for long are slow as a whole, but for a few files, such as one that shows
-that the real client works.
+``pytest`` without paths is the first tier. ``.ci/run`` also runs tests with the mark ``ci``, and those in
+``databases.ON_SERVERS`` on servers; ``.ci/extended`` runs what has the mark ``slow``. Folders whose tests start
+processes or compute for long are slow as a whole, but for the files and tests that are named here.
 """
 
 import os
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
+FIRST_TIER = "not slow and not ci"
+
 _SLOW = ("tests/clients/", "tests/emulators/", "tests/fault/", "tests/functional/fuzz/")
+#: Of these folders, what is in the first tier: it shows that a real client works.
 _NOT_SLOW = (
     "tests/clients/test_openstack_client.py",
     "tests/fault/test_claim_journal.py",
     "tests/fault/test_journal.py",
 )
+#: Of these folders, what is in the second.
+_IN_CI = ()
 
-#: Seconds of a processor that a test without the mark may take; child processes that have ended are included. They are
-#: not those of a clock, as the machine may have other things to do.
-_MUCH = 10.0
+#: Seconds of a processor that a test of the first tier may take. Child processes that have ended are included.
+_MOST_PROCESSOR = 2.0
+#: Seconds for which it may sleep, in all threads together: clocks and intervals are injected.
+_MOST_SLEEP = 0.3
+#: The number of waits that are shown, and the shortest one.
+_SHOWN, _SHORTEST = 25, 0.3
 
-_BEGUN = pytest.StashKey[float]()
+_SLEEPS = [0.0]
+
+
+class _Meter:
+    """What a test has taken since it began."""
+
+    def __init__(self) -> None:
+        self._began = self._now()
+        self._shared, self._is_paused = [0.0, 0.0, 0.0], False
+
+    @staticmethod
+    def _now() -> list[float]:
+        return [processor_seconds(), time.perf_counter(), _SLEEPS[0]]
+
+    def read(self) -> list[float]:
+        """Return seconds of a processor, of a clock, and of ``time.sleep``, without what other tests use, too."""
+        return [now - began - shared for now, began, shared in zip(self._now(), self._began, self._shared, strict=True)]
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Do not count what happens meanwhile."""
+        before = self.read()
+        yield
+        self._shared = [
+            shared + now - then for shared, now, then in zip(self._shared, self.read(), before, strict=True)
+        ]
 
 
 class Slowness:
     """A plug-in for pytest."""
 
     def __init__(self) -> None:
-        self._unmarked: dict[str, float] = {}
+        self._waits: dict[str, float] = {}
+        self._meter: _Meter | None = None
 
     def pytest_configure(self, config: pytest.Config) -> None:
-        """Leave slow tests out, unless it was said which tests are to run."""
+        """Run the first tier, unless it was said which tests are to run."""
         if config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.markexpr:
-            config.option.markexpr = "not slow"
+            config.option.markexpr = FIRST_TIER
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Mark the tests of slow folders."""
         for item in items:
             if item.nodeid.startswith(_SLOW) and not item.nodeid.startswith(_NOT_SLOW):
-                item.add_marker(pytest.mark.slow)
+                item.add_marker(pytest.mark.ci if item.nodeid.startswith(_IN_CI) else pytest.mark.slow)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Look at the processor's clock."""
-        item.stash[_BEGUN] = _processor_seconds()
+        """Begin to measure."""
+        self._meter = _Meter()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
+        """Do not count fixtures that tests share for the test that happens to be the first."""
+        if fixturedef.scope == "function" or self._meter is None:
+            return (yield)
+        with self._meter.pause():
+            return (yield)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[Any]:
-        """Put into the last report of a test without the mark what it took: reports come from other processes."""
+        """Put the wait into the last report of a test, which fails if it took too much for the first tier.
+
+        Reports come from other processes.
+        """
         report = yield
-        if call.when == "teardown" and item.get_closest_marker("slow") is None:
-            report.processor_seconds = _processor_seconds() - item.stash[_BEGUN]
+        if call.when == "teardown" and self._meter is not None:
+            processor, clock, slept = self._meter.read()
+            report.waited = clock - processor
+            if is_in_first_tier(item) and (complaint := complaint_of(processor, slept)) and report.passed:
+                report.outcome, report.longrepr = "failed", complaint
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Remember tests that took much."""
-        seconds = getattr(report, "processor_seconds", 0.0)
-        if seconds > _MUCH:
-            self._unmarked[report.nodeid] = seconds
+        """Remember how long tests waited."""
+        if hasattr(report, "waited"):
+            self._waits[report.nodeid] = report.waited
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Name the tests that took much: nothing fails for it."""
-        if self._unmarked:
-            terminalreporter.section(f"more than {_MUCH:g} s of a processor, and not marked as slow")
-        for name, seconds in sorted(self._unmarked.items(), key=lambda pair: -pair[1]):
+        """Name the tests that waited longest: nothing fails for it."""
+        waits = [pair for pair in self._waits.items() if pair[1] >= _SHORTEST]
+        longest = sorted(waits, key=lambda pair: -pair[1])[:_SHOWN]
+        if longest:
+            terminalreporter.section("longest waits (seconds of a clock without those of a processor)")
+        for name, seconds in longest:
             terminalreporter.line(f"{seconds:5.1f} s {name}")
 
 
-def _processor_seconds() -> float:
+def is_in_first_tier(item: Any) -> bool:
+    """Return whether plain ``pytest`` runs the test."""
+    return item.get_closest_marker("slow") is None and item.get_closest_marker("ci") is None
+
+
+def complaint_of(processor: float, slept: float) -> str | None:
+    """Return why a test takes too much for the first tier, if it does."""
+    advice = "make it cheaper, or give it the mark ci or slow (see tests/slowness.py)"
+    if processor > _MOST_PROCESSOR:
+        return f"It took {processor:.1f} s of a processor, and {_MOST_PROCESSOR:g} are allowed: {advice}"
+    if slept > _MOST_SLEEP:
+        return f"It slept for {slept:.2f} s, and {_MOST_SLEEP:g} are allowed: inject a clock, or {advice}"
+    return None
+
+
+def count_sleeps() -> Iterator[None]:
+    """Add up what all threads ask ``time.sleep`` for."""
+    sleep = time.sleep
+
+    def counted(seconds: float) -> None:
+        _SLEEPS[0] += seconds
+        sleep(seconds)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "sleep", counted)
+        yield
+
+
+def processor_seconds() -> float:
+    """Return what this process and its children that have ended have taken of processors."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system

@@ -10,12 +10,20 @@ from tests import examples
 
 @pytest.fixture(autouse=True)
 def _as_before() -> Iterator[None]:
-    were_few = examples._are_few
+    before = examples._times
     yield
-    examples.choose(few=were_few)
+    examples.choose(few=before < 1)
 
 
 @pytest.mark.parametrize(("few", "expected"), [(True, (50, 10, 20)), (False, (250, 25, 100))])
-def test_plain_pytest_tries_few(few: bool, expected: tuple[int, int, int]) -> None:
+def test_the_first_tier_tries_few(few: bool, expected: tuple[int, int, int]) -> None:
     examples.choose(few=few)
     assert (examples.examples(250), examples.examples(25), settings.default.max_examples) == expected
+
+
+def test_more_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXAMPLES_TIMES", "8")
+    examples.choose(few=False)
+    assert (examples.examples(250), settings.default.max_examples) == (2000, 800)
+    monkeypatch.delenv("EXAMPLES_TIMES")
+    examples.choose(few=False)

@@ -1,11 +1,13 @@
-"""Which tests ``pytest`` leaves out, and of which it says that they should have the mark ``slow``."""
+"""Which tests ``pytest`` leaves out, and what the others may take."""
 
+import time
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.slowness import Slowness
+from tests import slowness
+from tests.slowness import Slowness, complaint_of, is_in_first_tier
 
 _SOURCE = pytest.Config.ArgsSource
 
@@ -13,13 +15,13 @@ _SOURCE = pytest.Config.ArgsSource
 @pytest.mark.parametrize(
     ("source", "given", "expected"),
     [
-        (_SOURCE.TESTPATHS, "", "not slow"),
+        (_SOURCE.TESTPATHS, "", "not slow and not ci"),
         (_SOURCE.TESTPATHS, "slow or not slow", "slow or not slow"),
         (_SOURCE.ARGS, "", ""),  # paths were given
         (_SOURCE.ARGS, "slow", "slow"),
     ],
 )
-def test_slow_tests_are_left_out_only_where_nothing_is_asked_for(source: Any, given: str, expected: str) -> None:
+def test_the_first_tier_runs_only_where_nothing_is_asked_for(source: Any, given: str, expected: str) -> None:
     config: Any = SimpleNamespace(args_source=source, option=SimpleNamespace(markexpr=given))
     Slowness().pytest_configure(config)
     assert config.option.markexpr == expected
@@ -42,11 +44,32 @@ def test_folders_are_slow(name: str, is_slow: bool) -> None:
     assert [mark.name for mark in marks] == (["slow"] if is_slow else [])
 
 
-def test_those_that_take_much_are_named() -> None:
-    slowness, lines = Slowness(), list[str]()
-    for name, seconds in (("a", 10.5), ("b", 1.0), ("c", 12.0)):
-        report: Any = SimpleNamespace(nodeid=name, processor_seconds=seconds)
-        slowness.pytest_runtest_logreport(report)
+def test_those_that_waited_longest_are_named() -> None:
+    plugin, lines = Slowness(), list[str]()
+    for name, seconds in (("a", 10.5), ("b", 0.2), ("c", 12.0)):
+        report: Any = SimpleNamespace(nodeid=name, waited=seconds)
+        plugin.pytest_runtest_logreport(report)
     reporter: Any = SimpleNamespace(section=lambda title: None, line=lines.append)
-    slowness.pytest_terminal_summary(reporter)
+    plugin.pytest_terminal_summary(reporter)
     assert lines == [" 12.0 s c", " 10.5 s a"]
+
+
+@pytest.mark.parametrize(
+    ("processor", "slept", "expected"),
+    [(1.9, 0.3, None), (2.1, 0, "2.1 s of a processor"), (0, 0.31, "slept for 0.31 s"), (3, 3, "3.0 s of a processor")],
+)
+def test_what_the_first_tier_may_take(processor: float, slept: float, expected: str | None) -> None:
+    complaint = complaint_of(processor, slept)
+    assert (complaint is None) == (expected is None)
+    assert expected is None or expected in str(complaint)
+
+
+@pytest.mark.parametrize(("marks", "expected"), [((), True), (("ci",), False), (("slow",), False)])
+def test_what_is_in_the_first_tier(marks: tuple[str, ...], expected: bool) -> None:
+    assert is_in_first_tier(SimpleNamespace(get_closest_marker=lambda name: name in marks or None)) == expected
+
+
+def test_sleeps_are_counted() -> None:
+    before = slowness._SLEEPS[0]
+    time.sleep(0.01)
+    assert slowness._SLEEPS[0] - before >= 0.01

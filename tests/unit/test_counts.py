@@ -1,0 +1,21 @@
+"""Numbers of tests by folder, and whether one has gone."""
+
+from tests.counts import by_folder, differences
+
+
+def test_a_folder_has_its_tests_down_to_the_third_level() -> None:
+    names = {
+        "tests/unit/test_a.py::test_a",
+        "tests/unit/test_a.py::test_b[a/b::c]",
+        "tests/functional/ui/find/test_c.py::test_a",
+    }
+    assert by_folder(names) == {"tests/unit": 2, "tests/functional/ui": 1}
+
+
+def test_a_test_that_has_gone_or_come_is_said() -> None:
+    assert differences({"a": 2, "b": 1}, {"a": 2, "b": 1}) == []
+    assert differences({"a": 2, "b": 1}, {"a": 1, "c": 3}) == [
+        "a: 1 instead of 2",
+        "b: 0 instead of 1",
+        "c: 3 instead of 0",
+    ]
