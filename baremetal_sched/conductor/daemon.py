@@ -185,6 +185,7 @@ class Conductor:
         self._tolerate(self.sign_off)
         self.finish()
         over.set()
+        self._called.set()
         answering.join(_END_SECONDS)
 
     def _hear(self) -> None:

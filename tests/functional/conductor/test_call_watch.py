@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from baremetal_sched.conductor import call_watch
 from baremetal_sched.conductor.call_watch import CallWatch
 from baremetal_sched.conductor.host import Host
 from tests.functional.conductor.test_driver_calls import write_down
@@ -17,8 +18,13 @@ def told() -> threading.Event:
     return threading.Event()
 
 
+#: Seconds after which calls are looked for in any case.
+SHORT, LONG = 0.1, 10.0
+
+
 @pytest.fixture
-def watch(service: Service, told: threading.Event) -> Iterator[CallWatch]:
+def watch(service: Service, told: threading.Event, monkeypatch: pytest.MonkeyPatch) -> Iterator[CallWatch]:
+    monkeypatch.setattr(call_watch, "_LONGEST", SHORT)
     service.add_node("n1")
     watching = CallWatch(Host("c1", service.database, service.app.extensions["settings"]))
     watching.wait(told)  # SQLite has something new for it at first
@@ -32,28 +38,36 @@ def waited(watch: CallWatch, told: threading.Event) -> float:
     return time.monotonic() - begun
 
 
-def test_a_call_is_noticed_at_once(service: Service, watch: CallWatch, told: threading.Event) -> None:
+def test_a_call_is_noticed_at_once(
+    service: Service, watch: CallWatch, told: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """PostgreSQL tells of it, which is not the watch's business."""
     if watch._dialect == "postgresql":
         pytest.skip("there is a listener for that")
+    monkeypatch.setattr(call_watch, "_LONGEST", LONG)
     threading.Timer(0.1, lambda: write_down(service)).start()
-    assert 0.1 <= waited(watch, told) < 0.35
+    assert 0.1 <= waited(watch, told) < LONG / 2
 
 
 def test_nothing_is_looked_for_while_nothing_happens(watch: CallWatch, told: threading.Event) -> None:
-    assert waited(watch, told) >= 0.45
+    assert waited(watch, told) >= SHORT
 
 
-def test_somebody_tells(watch: CallWatch, told: threading.Event) -> None:
+def test_somebody_tells(watch: CallWatch, told: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(call_watch, "_LONGEST", LONG)
     told.set()
-    assert waited(watch, told) < 0.2
+    assert waited(watch, told) < LONG / 2
     assert not told.is_set()
 
 
-def test_a_connection_that_is_lost_is_made_again(service: Service, watch: CallWatch, told: threading.Event) -> None:
+def test_a_connection_that_is_lost_is_made_again(
+    watch: CallWatch, told: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if watch._dialect == "postgresql":
         pytest.skip("it has no connection")
+    monkeypatch.setattr(call_watch, "_LONGEST", LONG)
     watch._connection.close()
-    assert waited(watch, told) < 0.2
+    assert waited(watch, told) < LONG / 2
+    monkeypatch.setattr(call_watch, "_LONGEST", SHORT)
     waited(watch, told)
-    assert waited(watch, told) >= 0.45
+    assert waited(watch, told) >= SHORT

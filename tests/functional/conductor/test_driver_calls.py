@@ -18,6 +18,8 @@ from baremetal_sched.drivers import registry
 from baremetal_sched.errors import AnswerTimeout, CommitUnknown, DatabaseAway, DriverFailed, InvalidValue
 from baremetal_sched.errors.baremetal import NodeLocked
 from baremetal_sched.settings import load
+from tests.clocks import Clock
+from tests.processes import wait_until
 from tests.service import Service, fault
 
 BOOT_DEVICE = "/nodes/n1/management/boot_device"
@@ -65,6 +67,11 @@ def settled(service: Service) -> bool:
     while calls(service) and time.monotonic() < deadline:
         time.sleep(0.01)
     return calls(service) == 0
+
+
+def await_begun(made: Answering) -> None:
+    """Wait until the threads know what they are to call."""
+    wait_until(lambda: all(each.call for each in made._making.values()), 5, "the calls to be begun")
 
 
 def reservation(service: Service) -> str | None:
@@ -172,7 +179,7 @@ def test_a_node_that_always_changes_is_given_up(service: Service, uuid: str, mon
 
 def test_what_nobody_begins_is_taken_back(service: Service, uuid: str) -> None:
     service.app.extensions["drivers"].on_call = None
-    set_patience(service, 0.2)
+    set_patience(service, 0.1)
     refused = service.baremetal("PUT", BOOT_DEVICE, PXE, status=503)
     assert "did not start the driver call in time, so nothing was done" in fault(refused)
     assert refused.headers["Retry-After"]
@@ -184,8 +191,13 @@ def test_what_was_begun_and_not_answered_may_have_been_done(
 ) -> None:
     release = threading.Event()
     recorder = replace(monkeypatch, "set_boot_device", lambda: release.wait(10) and Effect())
-    service.app.extensions["drivers"].on_call = lambda name: service.conductors[name].answering.begin_all()
-    set_patience(service, 0.3)
+
+    def begin(name: str) -> None:
+        service.conductors[name].answering.begin_all()
+        wait_until(lambda: recorder.calls, 5, "the call")
+
+    service.app.extensions["drivers"].on_call = begin
+    set_patience(service, 0.1)
     refused = service.baremetal("PUT", BOOT_DEVICE, PXE, status=504)
     assert "It may have been completed" in fault(refused)
     assert "Retry-After" not in refused.headers
@@ -202,14 +214,17 @@ def test_a_driver_that_hangs_when_it_is_asked_is_not_asked_again(
     """Clients repeat a request that was answered with 503."""
     release = threading.Event()
     monkeypatch.setattr(registry.interface("power", "fake"), "validate", lambda machine: release.wait(10) and None)
-    made = service.conductors["c1"].answering
+    made, clock = service.conductors["c1"].answering, Clock()
+    monkeypatch.setattr(answering, "time", clock)
 
     def begin(name: str) -> None:
         made.begin_all()
-        threading.Timer(1.5, made.begin_all).start()  # as it does all the time
+        await_begun(made)
+        clock.go_on(2)
+        made.begin_all()  # as it does all the time
 
     service.app.extensions["drivers"].on_call = begin
-    set_patience(service, 2.5)
+    set_patience(service, 0.1)
     service.baremetal("GET", "/nodes/n1/validate", status=504)
     release.set()
     for making in list(made._making.values()):
@@ -391,7 +406,7 @@ def test_an_error_of_the_driver_is_never_a_reason_to_call_it_again(
 def test_a_conductor_that_stops_makes_the_calls_that_it_has_begun(
     service: Service, uuid: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recorder = replace(monkeypatch, "set_boot_device", lambda: time.sleep(0.5) or Effect())
+    recorder = replace(monkeypatch, "set_boot_device", lambda: time.sleep(0.05) or Effect())
     conductor = service.conductors["c1"]
     service.app.extensions["drivers"].on_call = lambda name: (conductor.answering.begin_all(), conductor.finish())
     service.baremetal("PUT", BOOT_DEVICE, PXE, status=204)
@@ -404,15 +419,17 @@ def test_a_conductor_that_cannot_wait_any_longer_says_so(
     release = threading.Event()
     replace(monkeypatch, "set_boot_device", lambda: release.wait(10) and Effect())
     conductor = service.conductors["c1"]
-    monkeypatch.setattr(conductor, "_settings", load(overrides={"DEFAULT": {"graceful_shutdown_timeout": 0.2}}))
+    monkeypatch.setattr(conductor, "_settings", load(overrides={"DEFAULT": {"graceful_shutdown_timeout": 0.1}}))
 
     def stop(name: str) -> None:
         conductor.answering.begin_all()
-        time.sleep(0.3)  # until it has been claimed
+        await_begun(conductor.answering)
         conductor.finish()
 
     service.app.extensions["drivers"].on_call = stop
+    begun = time.monotonic()
     service.baremetal("PUT", BOOT_DEVICE, PXE, status=504)
+    assert time.monotonic() - begun < 5
     assert reservation(service) is None
     release.set()
 
@@ -420,14 +437,16 @@ def test_a_conductor_that_cannot_wait_any_longer_says_so(
 def test_calls_that_hang_leave_room_for_others(service: Service, uuid: str, monkeypatch: pytest.MonkeyPatch) -> None:
     release = threading.Event()
     replace(monkeypatch, "set_boot_device", lambda: release.wait(10) and Effect())
-    made = service.conductors["c1"].answering
-    made._most, made._patience = 1, 0.1
+    made, clock = service.conductors["c1"].answering, Clock()
+    monkeypatch.setattr(answering, "time", clock)
+    made._most = 1
     first = write_down(service, reserves=False)
     made.begin_all()
     second = write_down(service, reserves=False, token="another")
     made.begin_all()
     assert list(made._making) == [first]
-    time.sleep(0.2)
+    await_begun(made)
+    clock.go_on(made._patience)
     made.begin_all()
     assert list(made._making) == [first, second]
     release.set()

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -16,10 +16,11 @@ from baremetal_sched.conductor.daemon import Conductor
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.db.models import Conductor as ConductorEntry
 from baremetal_sched.errors.baremetal import HostNameTaken
+from tests.clocks import Clock
 from tests.processes import wait_until
 from tests.service import Service
 
-INTERVAL = 1.0
+INTERVAL = 10.0
 
 
 @pytest.fixture
@@ -29,36 +30,56 @@ def site(database_url: str) -> Iterator[Service]:
         yield service
 
 
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """What the newcomer waits by."""
+    clock = Clock()
+    monkeypatch.setattr(host_name, "time", clock)
+    return clock
+
+
+class Waiting(threading.Event):
+    """A stop that is not waited for: the time goes by at once, and ``meanwhile`` happens each time."""
+
+    def __init__(self, clock: Clock, meanwhile: Callable[[], object] = lambda: None) -> None:
+        super().__init__()
+        self._clock = clock
+        self._meanwhile = meanwhile
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self._clock.go_on(timeout or 0)
+        self._meanwhile()
+        return self.is_set()
+
+
 def newcomer(site: Service) -> Conductor:
     """Another process that has the name c1."""
     settings = site.conductors["c1"]._settings
     return Conductor(site.database, settings)
 
 
-def test_a_newcomer_goes_if_the_heartbeat_of_the_other_goes_on(site: Service) -> None:
+def test_a_newcomer_goes_if_the_heartbeat_of_the_other_goes_on(site: Service, clock: Clock) -> None:
     uuid = site.add_node("n1", power=False)
     site.set_columns(uuid, reservation="c1", target_power_state="power on")
-    stop = threading.Event()
-    heart = threading.Thread(target=site.conductors["c1"]._heartbeat.run, args=(stop,))
-    heart.start()
-    try:
-        began = time.monotonic()
-        with pytest.raises(HostNameTaken, match="Another conductor with the host name c1 is running"):
-            newcomer(site).run(threading.Event())
-        assert time.monotonic() - began < 2 * INTERVAL + 10
-    finally:
-        stop.set()
-        heart.join()
+    began = clock.monotonic()
+
+    def live() -> None:
+        assert clock.monotonic() - began < 5 * INTERVAL
+        if clock.monotonic() - began > 1.9 * INTERVAL:  # late, as on a busy machine
+            site.conductors["c1"].beat()
+
+    with pytest.raises(HostNameTaken, match="Another conductor with the host name c1 is running"):
+        newcomer(site).start(Waiting(clock, live))
     # What the other works on is still its own.
     assert site.node(uuid)["reservation"] == "c1"
 
 
-def test_a_newcomer_takes_over_from_one_that_was_killed(site: Service) -> None:
+def test_a_newcomer_takes_over_from_one_that_was_killed(site: Service, clock: Clock) -> None:
     uuid = site.add_node("n1", power=False)
     site.set_columns(uuid, reservation="c1", target_power_state="power on")
-    began = time.monotonic()
-    newcomer(site).start()
-    assert 2 * INTERVAL <= time.monotonic() - began < 2 * INTERVAL + 10
+    began = clock.monotonic()
+    newcomer(site).start(Waiting(clock))
+    assert 2 * INTERVAL <= clock.monotonic() - began < 2 * INTERVAL + 10
     assert site.node(uuid)["reservation"] is None
 
 
@@ -82,8 +103,9 @@ def test_it_does_not_wait_if_there_is_no_doubt(site: Service, left: str, monkeyp
 
 
 @pytest.mark.parametrize("entry", ["offline", "none"])
-def test_of_two_that_start_together_one_stays(site: Service, entry: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_that_start_together_one_stays(database_url: str, entry: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both have seen that there is no other."""
+    monkeypatch.setattr(host_name, "_INTERVALS", 200)  # more time than the one may need for a heartbeat
     look, barrier, looked = host_name._look, threading.Barrier(2), threading.local()
 
     def look_together(host: Host) -> LastHeartbeat | None:
@@ -98,25 +120,27 @@ def test_of_two_that_start_together_one_stays(site: Service, entry: str, monkeyp
         if entry == "none":
             conductors.forget_gone(session, 1)
 
-    site.database.write(leave)
-    monkeypatch.setattr(host_name, "_look", look_together)
-    stop = threading.Event()
+    with Service(database_url, conductor={"heartbeat_interval": 0.1}) as site:
+        site.add_conductor("c1")
+        site.database.write(leave)
+        monkeypatch.setattr(host_name, "_look", look_together)
+        stop = threading.Event()
 
-    def live(_: int) -> str:
-        try:
-            newcomer(site).run(stop)
-        except HostNameTaken:
-            stop.set()
-            return "went"
-        return "stayed"
+        def live(_: int) -> str:
+            try:
+                newcomer(site).run(stop)
+            except HostNameTaken:
+                stop.set()
+                return "went"
+            return "stayed"
 
-    with ThreadPoolExecutor(2) as pool:
-        lives = [pool.submit(live, number) for number in range(2)]
-        try:
-            wait_until(stop.is_set, 20, "one of them to go")
-        finally:
-            stop.set()
-        assert sorted(future.result() for future in lives) == ["stayed", "went"]
+        with ThreadPoolExecutor(2) as pool:
+            lives = [pool.submit(live, number) for number in range(2)]
+            try:
+                wait_until(stop.is_set, 20, "one of them to go")
+            finally:
+                stop.set()
+            assert sorted(future.result() for future in lives) == ["stayed", "went"]
 
 
 def test_a_stop_ends_the_wait_and_leaves_the_other_alone(database_url: str) -> None:
@@ -125,7 +149,7 @@ def test_a_stop_ends_the_wait_and_leaves_the_other_alone(database_url: str) -> N
         uuid = service.add_node("n1", power=False)
         service.set_columns(uuid, reservation="c1", target_power_state="power on")
         stop = threading.Event()
-        threading.Timer(0.3, stop.set).start()
+        threading.Timer(0.05, stop.set).start()
         began = time.monotonic()
         newcomer(service).run(stop)
         assert time.monotonic() - began < 15

@@ -206,6 +206,7 @@ def test_a_restart_frees_what_was_left_under_its_name(service: Service) -> None:
     begin(service, clean, "c1", provision_state="cleaning", target_provision_state="available")
     stuck = service.add_node("n3", power=False)
     service.set_columns(stuck, provision_state="deploying", target_provision_state="active")
+    die(service, "c1")
     service.conductors["c1"].start()
     assert service.node(power)["last_error"] == "Pending power operation was aborted due to conductor restart"
     for uuid, state, after in ((clean, "cleaning", "clean failed"), (stuck, "deploying", "deploy failed")):
@@ -235,6 +236,7 @@ def test_what_a_dead_conductor_has_not_begun_is_done_by_the_next_owner(service: 
 def test_what_nobody_has_begun_survives_a_restart(service: Service) -> None:
     uuid = service.add_node("n1", power=False)
     reserve(service, uuid, "c1", target_power_state="power on")
+    die(service, "c1")
     service.conductors["c1"].start()
     service.work()
     node = service.node(uuid)

@@ -277,8 +277,9 @@ def test_who_was_asking_while_the_conductor_was_started_again_writes_nothing(
     """Under the same name: only the id of the work tells the two apart."""
     let_time_pass(service)
     item = take(service, "c1")
+    again = service.add_conductor("c1")
     die(service, "c1")
-    service.add_conductor("c1").start()
+    again.start()
     busy.says = NOTHING
     before = service.node(uuid)
     conductor_work.do(item)

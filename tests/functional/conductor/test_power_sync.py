@@ -11,11 +11,13 @@ import pytest
 from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.states import POWER_TARGETS
+from baremetal_sched.conductor import questions
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.drivers import registry
 from baremetal_sched.drivers.interfaces.power import PowerInterface
 from baremetal_sched.errors import InvalidValue
+from tests.clocks import Clock
 from tests.processes import wait_until
 from tests.service import Service
 
@@ -218,6 +220,7 @@ class Silent(Real):
 
 @pytest.fixture
 def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Silent]:
+    monkeypatch.setattr(questions, "_PATIENCE", 0.1)
     interface = Silent()
     monkeypatch.setitem(registry.LOADED, ("power", "real"), interface)
     yield interface
@@ -255,14 +258,18 @@ def test_machines_that_do_not_answer_delay_no_others(database_url: str, silent: 
         assert sorted(silent.asked) == ["n4", "n5", "n6", "n7", "n8"]
 
 
-def test_a_machine_that_does_not_answer_until_the_next_round_has_failed(database_url: str, silent: Silent) -> None:
+def test_a_machine_that_does_not_answer_until_the_next_round_has_failed(
+    database_url: str, silent: Silent, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its address is left alone for the next one; and if the machine answers some day, that does not count."""
-    with fleet(database_url, 2, driver_call_timeout=0.2) as service, silent:
+    clock = Clock()
+    monkeypatch.setattr(questions, "time", clock)
+    with fleet(database_url, 2, driver_call_timeout=30) as service, silent:
         silent.silent = {"n0"}
         conductor = service.conductors["c1"]
         compare(service, silent=1)
         assert "power_sync_failures" not in service.node("n0")["driver_internal_info"]
-        time.sleep(0.2)
+        clock.go_on(31)
         compare(service)
         assert service.node("n0")["driver_internal_info"]["power_sync_failures"] == 1
         assert "power_sync_failures" not in service.node("n1")["driver_internal_info"]

@@ -4,6 +4,7 @@ import pytest
 from sqlalchemy import true
 
 from baremetal_sched.app import create_app
+from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.hashring import ring_of
 from baremetal_sched.releases import has_groups
 from tests.service import Service
@@ -14,6 +15,7 @@ GROUPS = {"u1": "", "u2": "rack1", "u3": "rack1"}
 def upgrade(service: Service, host: str, pin: str | None) -> None:
     """(Re)start ``host`` with the given pin."""
     conductor = service.add_conductor(host, GROUPS[host])
+    service.database.write(lambda session: conductors.sign_off(session, host))
     conductor._settings.set_override("pin_release_version", pin)
     conductor.start()
 
