@@ -23,7 +23,7 @@ from xdist.scheduler import LoadScopeScheduling
 from baremetal_sched import logs
 from baremetal_sched.app import settle
 from baremetal_sched.settings import load
-from tests import applications, built_once, compiled, databases, examples, fast_path, leaks, slowness
+from tests import applications, built_once, compiled, databases, examples, fast_path, leaks, shares, slowness
 from tests.counts import Counts
 from tests.service import Service
 from tests.slowness import Slowness
@@ -38,6 +38,7 @@ KINDS = {url.split(":")[0].split("+")[0]: url for url in SERVERS}
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Slowness())
     config.pluginmanager.register(Counts())
+    config.pluginmanager.register(shares)
     examples.choose(few=config.option.markexpr == slowness.FIRST_TIER)
 
 

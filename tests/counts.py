@@ -73,7 +73,8 @@ def _tier(config: pytest.Config) -> str | None:
         return None
     tier = _TIERS.get(option.markexpr)
     has_servers = len(os.environ.get("TEST_DATABASE_URLS", "").split()) == 2
-    return tier if (tier == "ci") == has_servers and "TEST_EVERY_DATABASE" not in os.environ else None
+    is_whole = not {"TEST_EVERY_DATABASE", "TEST_SHARE"} & os.environ.keys()
+    return tier if (tier == "ci") == has_servers and is_whole else None
 
 
 def by_folder(names: set[str]) -> dict[str, int]:

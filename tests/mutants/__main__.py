@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
+from tests import shares
 from tests.mutants.mutant import Mutant
 from tests.mutants.runner import Copy, Verdict, url_of
 from tests.mutants.table import MUTANTS
@@ -21,7 +22,8 @@ def main() -> int:
     parser.add_argument("-j", "--jobs", type=int, default=1, help="how many at the same time (those of SQLite)")
     parser.add_argument("-l", "--list", action="store_true", help="print the table, and run nothing")
     options = parser.parse_args()
-    chosen = [each for each in MUTANTS if not options.names or each.name.startswith(tuple(options.names))]
+    named = [each for each in MUTANTS if not options.names or each.name.startswith(tuple(options.names))]
+    chosen = shares.mine(named, lambda each: each.name)
     if not chosen:
         parser.error("there is no mutant of this name")
     if options.list:
