@@ -59,10 +59,16 @@ class Service:
         self.close()
 
     def close(self) -> None:
-        """End what is going on. The next use of the service opens new connections to the database."""
+        """End what is going on; another service may use the application from now on."""
         self.app.extensions["drivers"].close()
         _await_threads()
         self._application.end()
+
+    def disconnect(self) -> None:
+        """End what is going on, and close the connections to the database. The next request opens new ones."""
+        self.app.extensions["drivers"].close()
+        _await_threads()
+        self.database.dispose()
 
     def add_conductor(self, host: str, group: str = "") -> Conductor:
         """A conductor that is registered; its work is done when ``work`` is called."""

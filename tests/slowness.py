@@ -23,7 +23,10 @@ _NOT_SLOW = (
     "tests/fault/test_journal.py",
 )
 #: Of these folders, what is in the second.
-_IN_CI = ()
+_IN_CI = (
+    "tests/clients/test_osc_placement.py",
+    "tests/functional/fuzz/test_every_route.py",
+)
 
 #: Seconds of a processor that a test of the first tier may take. Child processes that have ended are included.
 _MOST_PROCESSOR = 2.0

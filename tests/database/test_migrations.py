@@ -162,7 +162,7 @@ def _act_and_die(engine: Engine, action: Callable[[Engine], None], seen: set[str
         os._exit(1)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_who_comes_second_waits(engine: Engine, database_url: str, tmp_path: Path) -> None:
     schema.downgrade(engine, "base")
     engine.dispose()

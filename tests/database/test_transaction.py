@@ -181,7 +181,7 @@ def test_two_who_lock_in_opposite_order_both_finish(database: Database) -> None:
     assert database.read(lambda session: set(session.scalars(touched))) >= {"CUSTOM_A", "CUSTOM_B"}
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_who_stands_still_in_a_transaction_does_not_keep_others_waiting(database_url: str) -> None:
     """A process that was suspended, or whose host is gone, holds no lock for long; its transaction is void."""
     if database_url.startswith("sqlite"):
@@ -269,7 +269,7 @@ def test_a_snapshot_may_stand_still(database_url: str) -> None:
         assert database.write(lambda session: session.scalar(text(query))) in ("7s", "7s0")
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_snapshot_that_stands_still_for_longer_than_others_may(database_url: str) -> None:
     """The server's shortest limit is a second."""
     if database_url.startswith("sqlite"):

@@ -10,7 +10,7 @@ from tests.service import Service, fault
 MEGABYTE = 10**6
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_node_cannot_grow_beyond_what_can_be_read(service: Service) -> None:
     node = service.add_node("n1")
     service.set_columns(node, extra={"a": "x" * 8 * MEGABYTE}, properties={"b": "x" * 6_500_000})

@@ -280,7 +280,7 @@ def test_conditions_that_cannot_be_looked_at(condition: dict[str, Any], reason: 
 ENDLESS = clause("contains", value="a" * 40 + "!", regex="(a+)+$")
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("condition", "reason"),
     [

@@ -94,7 +94,7 @@ class Ours:
     def restore(self) -> None:
         """Put the world back."""
         # A thread that still had the old file open would remove the new one's WAL when it closes it.
-        self.service.close()
+        self.service.disconnect()
         for rest in self._path.parent.glob(f"{self._path.name}*"):
             rest.unlink(missing_ok=True)
         self._path.touch(mode=0o600)

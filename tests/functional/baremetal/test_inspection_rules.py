@@ -331,7 +331,7 @@ def test_a_rule_that_fails_fails_the_inspection_and_changes_nothing(
     assert found["plugin_data"] == {}
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_regular_expression_that_never_ends_fails_the_inspection(service: Service, uuid: str) -> None:
     endless = {"op": "contains", "args": ["a" * 40 + "!", "(a+)+$"]}
     rule = service.baremetal("POST", "/inspection_rules", {"conditions": [endless], "actions": [TRAIT]}).json["uuid"]

@@ -99,7 +99,7 @@ def make_things(service: Service) -> dict[str, str]:
     return things
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("name", PATHS)
 def test_keys(service: Service, name: str) -> None:
     things = make_things(service)

@@ -42,7 +42,7 @@ def count_listeners(service: Service, what: str = "count(*)") -> int:
     return service.database.read(lambda session: session.scalar(text(f"SELECT {what} {LISTENERS}")) or 0)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_postgresql_tells_of_work_at_once(database_url: str) -> None:
     with Service(database_url, conductor={"work_interval": 30}) as service:
         if service.database.engine.dialect.name != "postgresql":
@@ -57,7 +57,7 @@ def test_postgresql_tells_of_work_at_once(database_url: str) -> None:
             conductor._wake.set()  # not to wait for the end of the interval
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_listener_that_lost_its_connection_listens_again(database_url: str) -> None:
     with Service(database_url) as service:
         if service.database.engine.dialect.name != "postgresql":
@@ -69,7 +69,7 @@ def test_a_listener_that_lost_its_connection_listens_again(database_url: str) ->
             wait_until(lambda: count_listeners(service, "max(pid)") not in (0, first), 10, "somebody to listen again")
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("what", ["power", "provisioning"])
 def test_what_a_stop_does_not_wait_for_has_failed(database_url: str, what: str) -> None:
     """The node is free at once; what is still going on in a thread writes nothing any more."""

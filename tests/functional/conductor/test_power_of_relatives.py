@@ -320,7 +320,7 @@ def test_work_that_is_lost_while_the_parent_is_switched(service: Service, monkey
     require_free(service, parent)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_what_is_done_along_with_other_work_is_not_begun_twice(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -354,7 +354,7 @@ def test_what_is_done_along_with_other_work_is_not_begun_twice(
         assert (service.node(parent), service.node(child)) == before
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_family_that_is_switched_at_once_ends_somehow(database_url: str) -> None:
     """Children on, and their parent off, by all the workers: nobody waits for ever, nothing stays locked."""
     with Service(database_url, fake={"power_delay": 0.02}) as service:
