@@ -48,7 +48,7 @@ class RedfishService:
         self._server.daemon_threads = False  # so that closing waits for them
         self._port = self._server.server_port
         self.url = f"{'https' if self._tls else 'http'}://127.0.0.1:{self._port}"
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), name="redfish-service")
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), name="redfish-service")
         self._thread.start()
 
     def stop(self) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from baremetal_sched.drivers import power_waiting
 from baremetal_sched.drivers.redfish import boot_mode, connection
+from tests.clocks import Clock
 from tests.functional.redfish.steps import SETTINGS, switch_at_once
 from tests.redfish_service import Controller, RedfishService
 from tests.service import Service
@@ -42,5 +43,12 @@ def bmc() -> Iterator[RedfishService]:
 @pytest.fixture
 def fast(monkeypatch: pytest.MonkeyPatch) -> None:
     """Machines are looked at often."""
-    monkeypatch.setattr(power_waiting, "PACE", power_waiting.Pace(first=0.01, longest=0.05, settle=0.3))
+    monkeypatch.setattr(power_waiting, "PACE", power_waiting.Pace(first=0.01, longest=0.02, settle=0.15))
     monkeypatch.setattr(boot_mode, "_INTERVAL", 0.02)
+
+
+@pytest.fixture
+def patient(fast: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Machines are waited for as long as it takes, and that is no time."""
+    clock = Clock()
+    monkeypatch.setattr(power_waiting, "PACE", power_waiting.Pace(sleep=clock.sleep, clock=clock.monotonic))

@@ -1,6 +1,5 @@
 """What a fault of a controller does to its node: what the node says, that it is not offered, and that it recovers."""
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,8 +7,9 @@ from typing import Any
 import pytest
 
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
-from baremetal_sched.drivers.redfish import connection
+from baremetal_sched.drivers.redfish import connection, login
 from tests.certificates import make_certificate
+from tests.clocks import Clock
 from tests.redfish_service import Fault, RedfishService
 from tests.service import Service
 
@@ -18,17 +18,35 @@ RECOVERY = next(each for each in PERIODIC_TASKS if each.interval == "power_failu
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "DEFAULT": {"enabled_hardware_types": "redfish"},
-    "redfish": {"connection_attempts": 1, "connect_timeout": 1, "read_timeout": 0.3},
-    "conductor": {"sync_power_state_interval": 0.01, "power_failure_recovery_interval": 0.02},
+    "redfish": {"connection_attempts": 1, "connect_timeout": 5},
 }
 
 pytestmark = pytest.mark.usefixtures("fast")
 
 
 @pytest.fixture
-def service(database_url: str) -> Iterator[Service]:
-    with Service(database_url, **SETTINGS) as found:
-        found.add_conductor("c1")
+def clock() -> Clock:
+    """By which addresses that do not answer are left alone for a while."""
+    return Clock()
+
+
+@pytest.fixture
+def rounds() -> int:
+    """For how many rounds a machine may be silent."""
+    return 3
+
+
+@pytest.fixture
+def read_timeout() -> float:
+    return 5
+
+
+@pytest.fixture
+def service(database_url: str, clock: Clock, rounds: int, read_timeout: float) -> Iterator[Service]:
+    redfish = SETTINGS["redfish"] | {"read_timeout": read_timeout}
+    settings = SETTINGS | {"redfish": redfish, "conductor": {"power_state_sync_max_retries": rounds}}
+    with Service(database_url, **settings) as found:
+        found.add_conductor("c1")._host.back_off._clock = clock.monotonic
         yield found
 
 
@@ -58,10 +76,10 @@ def is_offered(service: Service) -> bool:
     return bool(found["allocation_requests"])
 
 
-def synchronize(service: Service, times: int) -> None:
+def synchronize(service: Service, clock: Clock, times: int) -> None:
     """So many rounds in which the machine was asked."""
     for _ in range(times):
-        time.sleep(0.03)  # an address that does not answer is left alone for a while
+        clock.go_on(3600)
         service.conductors["c1"].run_periodic_task(TASK)
         service.work()
 
@@ -86,19 +104,28 @@ FAULTS: dict[str, tuple[Callable[[RedfishService], None], Callable[[RedfishServi
 }
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize(
+    ("name", "rounds", "read_timeout"), [(name, *((1, 0.15) if name == "hangs" else (3, 5))) for name in FAULTS]
+)
 def test_a_fault_takes_a_machine_off_the_market_until_it_is_over(
-    service: Service, bmc: RedfishService, name: str
+    monkeypatch: pytest.MonkeyPatch,
+    service: Service,
+    clock: Clock,
+    bmc: RedfishService,
+    name: str,
+    rounds: int,
+    read_timeout: float,
 ) -> None:
     """Without anyone's help."""
+    monkeypatch.setattr(login, "_LOGOUT_SECONDS", read_timeout)
     begin, end, said = FAULTS[name]
     offered(service, bmc)
     begin(bmc)
-    synchronize(service, 3)
+    synchronize(service, clock, rounds)
     assert not service.node("n1")["maintenance"]
-    synchronize(service, 1)
+    synchronize(service, clock, 1)
     for _ in range(3):
-        synchronize(service, 1)
+        synchronize(service, clock, 1)
     node = service.node("n1")
     assert (node["maintenance"], node["fault"], node["power_state"]) == (True, "power failure", "error")
     assert said in node["last_error"]
@@ -107,7 +134,7 @@ def test_a_fault_takes_a_machine_off_the_market_until_it_is_over(
     service.conductors["c1"].run_periodic_task(RECOVERY)
     assert service.node("n1")["maintenance"]
     end(bmc)
-    time.sleep(0.05)
+    clock.go_on(3600)
     service.conductors["c1"].run_periodic_task(RECOVERY)
     node = service.node("n1")
     assert (node["maintenance"], node["fault"], node["power_state"]) == (False, None, "power off")
@@ -116,27 +143,27 @@ def test_a_fault_takes_a_machine_off_the_market_until_it_is_over(
     bmc.controller.sessions.close_all()  # some were lost
 
 
-def test_a_password_that_was_changed(service: Service, bmc: RedfishService) -> None:
+def test_a_password_that_was_changed(service: Service, clock: Clock, bmc: RedfishService) -> None:
     offered(service, bmc)
     bmc.controller.password = "changed-at-the-controller-1"
     bmc.controller.sessions.close_all()
-    synchronize(service, 6)
+    synchronize(service, clock, 6)
     node = service.node("n1")
     assert (node["maintenance"], node["fault"]) == (True, "power failure")
     assert "refused the credentials (HTTP 401): user or password is wrong" in node["last_error"]
     service.patch("n1", ("replace", "/driver_info/redfish_password", bmc.controller.password))
     service.conductors["c1"].run_periodic_task(RECOVERY)
-    time.sleep(0.05)
+    clock.go_on(3600)
     service.conductors["c1"].run_periodic_task(RECOVERY)
     assert not service.node("n1")["maintenance"]
     assert is_offered(service)
 
 
-def test_a_session_that_expires_is_no_fault(service: Service, bmc: RedfishService) -> None:
+def test_a_session_that_expires_is_no_fault(service: Service, clock: Clock, bmc: RedfishService) -> None:
     offered(service, bmc)
     for _ in range(5):
         bmc.controller.sessions.close_all()
-        synchronize(service, 1)
+        synchronize(service, clock, 1)
     node = service.node("n1")
     assert (node["maintenance"], node["driver_internal_info"].get("power_sync_failures", 0)) == (False, 0)
     assert is_offered(service)
@@ -169,6 +196,7 @@ def test_a_certificate_of_another_authority(service: Service, tmp_path: Path) ->
         connection.close_all(5)
 
 
+@pytest.mark.usefixtures("patient")
 def test_power_that_never_changes(service: Service, bmc: RedfishService) -> None:
     offered(service, bmc)
     bmc.controller.power_sticks = True

@@ -1,4 +1,4 @@
-"""Management by Redfish: with our own controller, and with those of sushy-tools."""
+"""Management by Redfish: with our own controller, and with those of sushy-tools, which are processes, and slow."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -48,10 +48,15 @@ def at(place: Emulator | RedfishService, **options: Any) -> Machine:
     return machine(settings=quick(post_boot_retry_delay=0.01, read_timeout=10, **options), **place.driver_info())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["pxe", "disk", "cdrom"])
-def test_boot_devices(fake: Emulator, bmc: RedfishService, device: str) -> None:
+def test_boot_devices_of_sushys(fake: Emulator, device: str) -> None:
     assert MANAGEMENT.set_boot_device(at(fake), device, persistent=True) == NOTHING
     assert MANAGEMENT.get_boot_device(at(fake)) == {"boot_device": device, "persistent": True}
+
+
+@pytest.mark.parametrize("device", ["pxe", "disk", "cdrom"])
+def test_boot_devices(bmc: RedfishService, device: str) -> None:
     for persistent in (False, True):
         assert MANAGEMENT.set_boot_device(at(bmc), device, persistent=persistent) == NOTHING
         assert MANAGEMENT.get_boot_device(at(bmc)) == {"boot_device": device, "persistent": persistent}
@@ -117,6 +122,7 @@ def test_a_controller_that_does_not_say_what_it_boots_from(bmc: RedfishService, 
     assert MANAGEMENT.get_boot_settings(at(bmc))["boot_mode"] is None
 
 
+@pytest.mark.slow
 def test_boot_mode_and_secure_boot(fake: Emulator) -> None:
     target = at(fake)
     found = MANAGEMENT.get_boot_settings(target)
@@ -129,6 +135,7 @@ def test_boot_mode_and_secure_boot(fake: Emulator) -> None:
         assert MANAGEMENT.get_boot_settings(target) == {"boot_mode": "uefi", "secure_boot": enabled}
 
 
+@pytest.mark.slow
 def test_secure_boot_needs_uefi(fake: Emulator) -> None:
     MANAGEMENT.set_boot_mode(at(fake), "bios")
     with pytest.raises(InvalidValue, match="Secure boot needs boot mode 'uefi'"):
@@ -187,6 +194,7 @@ def test_a_controller_that_fails_when_it_is_asked_for_secure_boot(bmc: RedfishSe
     assert MANAGEMENT.get_boot_settings(at(bmc)) == {"boot_mode": "uefi", "secure_boot": None}
 
 
+@pytest.mark.slow
 def test_libvirt(libvirt: Emulator) -> None:
     """Its boot mode and secure boot answer 500."""
     target = at(libvirt)
@@ -201,6 +209,7 @@ def test_libvirt(libvirt: Emulator) -> None:
     assert MANAGEMENT.get_mac_addresses(target)
 
 
+@pytest.mark.slow
 def test_a_controller_with_little(small: Emulator) -> None:
     target = at(small)
     assert RedfishPower().get_power_state(target) == "power off"
@@ -212,6 +221,7 @@ def test_a_controller_with_little(small: Emulator) -> None:
     assert RedfishPower().set_power_state(target, "power on") == "power on"
 
 
+@pytest.mark.slow
 def test_lamps(fake: Emulator) -> None:
     target = at(fake)
     found = MANAGEMENT.get_supported_indicators(target)
@@ -226,8 +236,12 @@ def test_lamps(fake: Emulator) -> None:
         MANAGEMENT.set_indicator_state(target, "system", name, "purple")
 
 
-def test_addresses_of_network_interfaces(fake: Emulator, bmc: RedfishService) -> None:
+@pytest.mark.slow
+def test_addresses_of_network_interfaces_of_sushys(fake: Emulator) -> None:
     assert MANAGEMENT.get_mac_addresses(at(fake)) == ["52:54:00:fa:00:01"]
+
+
+def test_addresses_of_network_interfaces(bmc: RedfishService) -> None:
     assert MANAGEMENT.get_mac_addresses(at(bmc)) == ["52:54:00:aa:00:01"]
 
 
@@ -239,6 +253,7 @@ def test_interrupts(bmc: RedfishService) -> None:
         MANAGEMENT.inject_nmi(at(bmc))
 
 
+@pytest.mark.slow
 def test_a_wrong_password(fake: Emulator) -> None:
     target = machine(settings=quick(), **fake.driver_info(redfish_password="wrong-password-1"))
     for ask in (MANAGEMENT.get_boot_device, MANAGEMENT.get_supported_indicators, boot_mode.known):

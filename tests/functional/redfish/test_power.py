@@ -52,7 +52,7 @@ def resets(service: RedfishService) -> list[str]:
     ],
 )
 def test_what_is_asked_for(bmc: RedfishService, before: str, target: str, asked: list[str]) -> None:
-    bmc.controller.power_state, bmc.controller.power_seconds = before, 0.1
+    bmc.controller.power_state, bmc.controller.power_seconds = before, 0.05
     assert RedfishPower().set_power_state(at(bmc), target) == POWER_TARGETS[target]
     assert resets(bmc) == asked
     assert RedfishPower().get_power_state(at(bmc)) == POWER_TARGETS[target]
@@ -83,6 +83,7 @@ def test_a_controller_with_little_to_offer(bmc: RedfishService) -> None:
         RedfishPower().set_power_state(at(bmc), POWER_OFF)
 
 
+@pytest.mark.usefixtures("patient")
 def test_power_that_never_changes(bmc: RedfishService) -> None:
     bmc.controller.power_sticks = True
     with pytest.raises(PowerNotReached, match="is in power state 'power off', not in 'power on', 1 seconds"):

@@ -12,7 +12,8 @@ from tests.functional.baremetal.provisioning import do, state_of
 from tests.leaks import WATCH
 from tests.service import Service, fault
 
-pytestmark = pytest.mark.sqlite_only
+#: Slow, as emulators are processes.
+pytestmark = [pytest.mark.sqlite_only, pytest.mark.slow]
 
 SYSTEMS = 30
 MAC = "52:54:00:fa:00:01"
