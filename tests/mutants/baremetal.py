@@ -167,4 +167,26 @@ MUTANTS = (
         "        if False:",
         "functional/baremetal/test_node_show.py::test_delete_is_refused_in_most_states",
     ),
+    Mutant(
+        "withdrawal-lock",
+        "baremetal/provider/projection.py",
+        "    projected.lock(session, node.uuid)\n",
+        "",
+        "races/test_doors.py::test_a_deletion_asks_who_has_the_node_when_nobody_can_claim_it_any_more",
+        server="postgresql",
+    ),
+    Mutant(
+        "withdrawal-in-use",
+        "placement/tree.py",
+        "() if force else (Inventory.used == 0,)",
+        "()",
+        f"{RACES}::test_a_node_that_was_claimed_meanwhile_is_deleted_only_in_maintenance",
+    ),
+    Mutant(
+        "withdrawal-row-count",
+        "placement/tree.py",
+        'raise StaleDataError("what was to be removed is in use")',
+        "pass",
+        f"{RACES}::test_a_node_that_was_claimed_meanwhile_is_deleted_only_in_maintenance",
+    ),
 )

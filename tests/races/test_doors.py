@@ -1,0 +1,54 @@
+"""Claims, releases and deletions through every door that meet: a dozen pairs, and what clients are told."""
+
+import pytest
+
+from tests.races.exploring import Explorer
+
+
+def require_serial(explorer: Explorer, state: str, *names: str) -> None:
+    """Fail unless the operations end like one after the other, wherever the first is paused."""
+    assert [str(finding) for finding in explorer.explore(state, names)] == []
+
+
+@pytest.mark.parametrize("claim", ["claim node", "claim with others", "claim node as old client"])
+def test_the_deletion_of_a_node_waits_for_a_claim_and_is_refused(explorer: Explorer, claim: str) -> None:
+    last = len(explorer.points("free", claim))
+    run, end = explorer.meet("free", [claim, "delete node"], last)
+    assert (run.paused_before, run.waited) == ("COMMIT", (True,))
+    assert end.statuses == (204, 409)
+    assert end.contents == explorer.serial("free", [claim]).contents
+
+
+@pytest.mark.parametrize(
+    ("state", "claim"),
+    [
+        ("free", "claim node"),
+        ("free", "claim with others"),
+        ("free", "allocate"),
+        ("free", "boot"),
+        ("children", "claim child"),
+        ("held", "move claim"),
+    ],
+)
+def test_a_node_is_claimed_or_deleted(explorer: Explorer, state: str, claim: str) -> None:
+    require_serial(explorer, state, claim, "delete node")
+    require_serial(explorer, state, "delete node", claim)
+
+
+def test_a_node_that_is_created_again_has_no_claim_of_the_former(explorer: Explorer) -> None:
+    require_serial(explorer, "free", "claim node", "delete node", "create node again")
+    require_serial(explorer, "free", "delete node", "create node again", "claim node")
+
+
+def test_a_node_in_maintenance_is_deleted_with_what_is_claimed_of_it(explorer: Explorer) -> None:
+    require_serial(explorer, "held-maintenance", "delete node", "release")
+    require_serial(explorer, "held-maintenance", "release", "delete node")
+    require_serial(explorer, "held-maintenance", "delete node", "claim again")
+
+
+def test_a_deletion_asks_who_has_the_node_when_nobody_can_claim_it_any_more(explorer: Explorer) -> None:
+    points = explorer.points("free", "delete node")
+    locks = next(place for place, point in enumerate(points) if "FROM resource_providers" in point)
+    asks = next(place for place, point in enumerate(points) if "DISTINCT consumers.uuid" in point)
+    assert "FOR UPDATE" in points[locks]
+    assert locks < asks
