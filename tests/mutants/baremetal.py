@@ -189,4 +189,12 @@ MUTANTS = (
         "pass",
         f"{RACES}::test_a_node_that_was_claimed_meanwhile_is_deleted_only_in_maintenance",
     ),
+    Mutant(
+        "allocation-of-node",
+        "baremetal/allocations/allocations.py",
+        "    if node.allocation_uuid != allocation.uuid:\n",
+        "    if False:\n",
+        "races/test_doors.py::test_the_deletion_of_an_allocation_spares_the_next",
+        server="postgresql",
+    ),
 )

@@ -52,3 +52,14 @@ def test_a_deletion_asks_who_has_the_node_when_nobody_can_claim_it_any_more(expl
     asks = next(place for place, point in enumerate(points) if "DISTINCT consumers.uuid" in point)
     assert "FOR UPDATE" in points[locks]
     assert locks < asks
+
+
+def test_the_deletion_of_an_allocation_spares_the_next(explorer: Explorer) -> None:
+    run, end = explorer.meet("allocated", ["delete allocation", "delete allocation", "allocate"], 2)
+    assert (run.waited, end.statuses) == ((False, False), (404, 204, 201))
+    assert end.contents == explorer.serial("allocated", ["delete allocation", "allocate"]).contents
+
+
+@pytest.mark.parametrize("door", ["delete allocation", "delete allocation of node", "release allocation"])
+def test_an_allocation_is_deleted_and_the_node_allocated_anew(explorer: Explorer, door: str) -> None:
+    require_serial(explorer, "allocated", door, "delete allocation", "allocate")
