@@ -103,6 +103,15 @@ def test_a_node_that_was_claimed_meanwhile_is_deleted_only_in_maintenance(
         assert set(service.inventory(uuid)) == {"CUSTOM_GOLD"}
 
 
+def test_a_node_whose_traits_were_changed_meanwhile_is_not_allocated(service: Service) -> None:
+    service.add_node("n1", traits=("CUSTOM_FAST",))
+    asked = {"resource_class": "gold", "traits": ["CUSTOM_FAST"]}
+    with just_before(service.database, "SELECT node_traits.trait", "DELETE FROM node_traits") as seen:
+        service.baremetal("POST", "/allocations", asked, status=503)
+    assert len(seen) == 2
+    assert service.baremetal("GET", "/allocations").json["allocations"] == []
+
+
 def test_a_tree_that_was_moved_meanwhile_is_looked_at_again(service: Service, provider: str) -> None:
     """What it was to be put below is in another tree now, perhaps below itself."""
     parent = make(service, "parent")
