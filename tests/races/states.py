@@ -20,6 +20,7 @@ _THINGS = (
     *("new_allocation", "new_node", "new_provider", "image", "plain_image", "new_image", "port", "portgroup"),
     *("chassis", "template", "runbook", "rule", "connector", "target", "new_port", "new_portgroup", "new_chassis"),
     *("new_template", "new_runbook", "new_rule", "new_connector", "new_target", "aggregate", "new_child", "instance"),
+    *("picky_image", "foreign_runbook"),
 )
 NAMES: Names = {name: given(number) for number, name in enumerate(_THINGS, 1)}
 
@@ -66,10 +67,12 @@ def _add_parts(service: Service) -> None:
         ),
         ("deploy_templates", {"uuid": NAMES["template"], "name": "CUSTOM_FAST", "steps": STEPS}),
         ("runbooks", {"uuid": NAMES["runbook"], "name": "CUSTOM_FAST", "steps": CLEAN_STEPS}),
+        ("runbooks", {"uuid": NAMES["foreign_runbook"], "name": "CUSTOM_FOREIGN", "steps": CLEAN_STEPS}),
         ("inspection_rules", {"uuid": NAMES["rule"], "actions": ACTIONS}),
     ):
         service.baremetal("POST", f"/{path}", body)
-    service.baremetal("PUT", f"/runbooks/{NAMES['runbook']}/traits", {"traits": ["CUSTOM_FAST"]})
+    for name, trait in (("runbook", "CUSTOM_FAST"), ("foreign_runbook", "CUSTOM_SLOW")):
+        service.baremetal("PUT", f"/runbooks/{NAMES[name]}/traits", {"traits": [trait]})
 
 
 def _add_placement(service: Service) -> None:
@@ -87,7 +90,11 @@ def _add_compute(service: Service) -> None:
     service.add_flavor("bm.gold", id="gold", specs={"resources:CUSTOM_GOLD": "1", **_ZEROS})
     service.add_flavor("private", id="private", **{"os-flavor-access:is_public": False})
     service.compute("POST", "/os-keypairs", {"keypair": {"name": "key", "public_key": _KEY}})
-    for name, fields in (("image", {"trait:CUSTOM_FAST": "required"}), ("plain_image", {})):
+    for name, fields in (
+        ("image", {"trait:CUSTOM_FAST": "required"}),
+        ("plain_image", {}),
+        ("picky_image", {"trait:CUSTOM_SPARE": "required"}),  # n1 does not have it
+    ):
         body = {"id": NAMES[name], "name": name, "container_format": "bare", "disk_format": "raw", **fields}
         _image(service, "POST", "/images", body)
         _image(service, "PUT", f"/images/{NAMES[name]}/tags/one")

@@ -39,6 +39,26 @@ OPERATIONS = (
     *_resource("rule", "/v1/inspection_rules", {"actions": ACTIONS}, "priority", 7),
     _operation("set runbook traits", method="PUT", path=_RUNBOOK, body={"traits": ["CUSTOM_SLOW"]}, is_hot=True),
     _operation("remove runbook traits", method="DELETE", path=_RUNBOOK, is_hot=True),
+    _operation(
+        "patch foreign runbook",
+        method="PATCH",
+        path="/v1/runbooks/{foreign_runbook}",
+        body=[
+            {
+                "op": "replace",
+                "path": "/steps",
+                "value": [{**CLEAN_STEPS[0], "interface": "deploy", "step": "erase_devices"}],
+            }
+        ],
+        is_hot=True,
+    ),
+    _operation(
+        "approve foreign runbook",
+        method="PUT",
+        path="/v1/runbooks/{foreign_runbook}/traits",
+        body={"traits": ["CUSTOM_FAST"]},
+        is_hot=True,
+    ),
     _operation("add runbook trait", method="PUT", path=f"{_RUNBOOK}/CUSTOM_SPARE"),
     _operation("remove runbook trait", method="DELETE", path=f"{_RUNBOOK}/CUSTOM_FAST"),
     _operation("delete rules", method="DELETE", path="/v1/inspection_rules"),

@@ -14,13 +14,16 @@ def _boot(name: str, image: str, **more: Any) -> Operation:
     return _operation(name, method="POST", path="/v2.1/servers", body={"server": asked}, is_hot=True)
 
 
-def _action(name: str, value: Any = None) -> Operation:
-    return _operation(f"server {name}", method="POST", path=f"{_SERVER}/action", body={name: value}, is_hot=True)
+def _action(name: str, value: Any = None, called: str = "") -> Operation:
+    return _operation(
+        called or f"server {name}", method="POST", path=f"{_SERVER}/action", body={name: value}, is_hot=True
+    )
 
 
 OPERATIONS = (
     _boot("boot", "image"),
     _boot("boot plain", "plain_image"),
+    _boot("boot picky", "picky_image"),
     _boot("boot with key", "plain_image", key_name="key"),
     _operation("delete server", method="DELETE", path=_SERVER, is_hot=True),
     _operation("update server", method="PUT", path=_SERVER, body={"server": {"name": "renamed"}}),
@@ -28,6 +31,7 @@ OPERATIONS = (
     _action("os-stop"),
     _action("reboot", {"type": "HARD"}),
     _action("rebuild", {"imageRef": "{plain_image}"}),
+    _action("rebuild", {"imageRef": "{picky_image}"}, "server rebuild picky"),
     _action("rescue"),
     _action("unrescue"),
     _action("lock"),

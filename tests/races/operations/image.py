@@ -27,6 +27,7 @@ OPERATIONS = (
         is_hot=True,
     ),
     _operation("delete image", method="DELETE", path=_ONE, is_hot=True),
+    _operation("delete picky image", method="DELETE", path=f"{_IMAGES}/{{picky_image}}", is_hot=True),
     _operation("upload image", method="PUT", path=f"{_ONE}/file", body=b"", media_type=_DATA),
     _operation(
         "import image",
