@@ -29,4 +29,5 @@ def explorer(database_url: str, explorers: dict[str, Explorer]) -> Explorer:
     """An explorer of the database, which is empty."""
     if database_url not in explorers:
         explorers[database_url] = Explorer(database_url)
+    explorers[database_url].look_again()
     return explorers[database_url]

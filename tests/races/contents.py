@@ -21,6 +21,9 @@ Compared = Mapping[str, list[str]]
 _TABLES = [table for table in Base.metadata.sorted_tables if table.name != "schema_state"]
 #: Of these only a few of many rows change.
 _NAMES = ("traits", "resource_classes")
+_CUSTOM = "name LIKE 'CUSTOM!_%%' ESCAPE '!'"
+#: What a conductor says of itself.
+_UNCOMPARED = ("conductor_hardware_types", "conductor_interfaces", "driver_calls")
 
 #: Columns that say when, in what version and by which request.
 _APART = re.compile(
@@ -28,6 +31,7 @@ _APART = re.compile(
 )
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?")
+_HASH = re.compile(r"\$scrypt\$[0-9a-f$]+")
 _LABELS = ("uuid", "name", "flavorid", "hostname")
 
 _FILLED = text(
@@ -44,6 +48,9 @@ class Contents:
     def __init__(self, url: str) -> None:
         self._engine = create_engine(database_url(url), isolation_level="READ COMMITTED", pool_size=1)
         self._connection = self._engine.connect()
+        with self._connection.begin():
+            found = {name: self._connection.execute(text(f"SELECT id, name FROM {name}")).all() for name in _NAMES}
+        self._standard = {table: {row_id: name for row_id, name in rows} for table, rows in found.items()}
 
     def __enter__(self) -> Self:
         return self
@@ -55,10 +62,24 @@ class Contents:
         self._engine.dispose()
 
     def read(self) -> Rows:
-        """Return all rows."""
+        """Return all rows, but for standard names."""
         with self._connection.begin():
             filled = set(self._connection.scalars(_FILLED))
             return {table.name: self._rows(table) for table in _TABLES if table.name in filled}
+
+    def compared(self, rows: Rows, known: Iterable[Any]) -> Compared:
+        """Return the rows without what differs from run to run: ids (references become names), times, generations, and
+        UUIDs that the service made up, which are all but the ``known`` ones."""
+        kept = {str(each) for each in known}
+        labels = {table: {row["id"]: _label(row) for row in found if "id" in row} for table, found in rows.items()}
+        for table, names in self._standard.items():
+            labels[table] = {**names, **labels.get(table, {})}
+        result = {}
+        for table in _TABLES:
+            if table.name not in _UNCOMPARED and rows.get(table.name):
+                found = (json.dumps(_row(table, row, labels), sort_keys=True, default=str) for row in rows[table.name])
+                result[table.name] = sorted(_plain(each, kept) for each in found)
+        return result
 
     def keep(self, name: str) -> None:
         """Keep everything under this name, until the connection is closed."""
@@ -93,8 +114,8 @@ class Contents:
         if table.name not in _NAMES:
             self._run(f"INSERT INTO {table.name} ({columns}) SELECT {columns} FROM {kept}")
             return
-        present = {row["id"]: row for row in now[table.name]}
-        for row in before[table.name]:
+        present = {row["id"]: row for row in now.get(table.name, ())}
+        for row in before.get(table.name, ()):
             if row["id"] not in present:
                 source = f"SELECT {columns} FROM {kept} WHERE id = {row['id']}"
                 self._run(f"INSERT INTO {table.name} ({columns}) {source}")
@@ -104,8 +125,10 @@ class Contents:
                 self._connection.execute(text(f"UPDATE {table.name} SET {places} WHERE id = {row['id']}"), given)
 
     def _rows(self, table: Table) -> list[dict[str, Any]]:
-        query = text(f"SELECT {self._columns(table)} FROM {table.name}")
-        return [dict(row) for row in self._connection.execute(query).mappings()]
+        custom = f" WHERE {_CUSTOM}" if table.name in _NAMES else ""
+        found = self._connection.exec_driver_sql(f"SELECT {self._columns(table)} FROM {table.name}{custom}")
+        names = list(found.keys())
+        return [dict(zip(names, row, strict=True)) for row in found]
 
     def _columns(self, table: Table) -> str:
         quote = self._connection.dialect.identifier_preparer.quote
@@ -117,20 +140,6 @@ class Contents:
 
 def _kept(name: str, table: Table) -> str:
     return f"kept_{name.replace('-', '_')}_{table.name}"
-
-
-def compared(rows: Rows, known: Iterable[Any]) -> Compared:
-    """Return the rows without what differs from run to run: ids (references become names), times, generations, and
-    UUIDs that the service made up, which are all but the ``known`` ones."""
-    kept = {str(each) for each in known}
-    labels = {table: {row["id"]: _label(row) for row in found if "id" in row} for table, found in rows.items()}
-    result = {}
-    for table in _TABLES:
-        found = [_row(table, row, labels) for row in rows.get(table.name, ())]
-        if found and table.name not in ("conductor_hardware_types", "conductor_interfaces"):
-            texts = [json.dumps(row, sort_keys=True, default=str) for row in found]
-            result[table.name] = sorted(_plain(each, kept) for each in texts)
-    return result
 
 
 def differences(one: Compared, other: Compared) -> list[str]:
@@ -183,4 +192,5 @@ def _content(value: Any) -> Any:
 
 
 def _plain(text: str, known: Container[str]) -> str:
+    text = _HASH.sub("a hash", text)
     return _TIME.sub("a time", _UUID.sub(lambda found: found[0] if found[0] in known else "a uuid", text))

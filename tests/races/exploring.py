@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.emptying import make_empty
-from tests.races.contents import Compared, Contents, Rows, compared, differences
+from tests.races.contents import Compared, Contents, Rows, differences
 from tests.races.operations import OPERATIONS
 from tests.races.pausing import Pausing, Run
 from tests.races.states import NAMES, STATES
@@ -67,6 +67,8 @@ class Explorer:
         self._stack.enter_context(self._pausing.listening())
         self._kept: dict[str, Rows] = {}
         self._facts: dict[str, Mapping[str, Any]] = {}
+        #: What the database contains, as long as nothing can have changed it.
+        self._now: Rows | None = None
         self._serial: dict[tuple[str, ...], End] = {}
         self.runs = 0
 
@@ -77,6 +79,10 @@ class Explorer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def look_again(self) -> None:
+        """Others have changed the database."""
+        self._now = None
 
     def close(self) -> None:
         """End everything."""
@@ -106,7 +112,7 @@ class Explorer:
         self._enter(state)
         self.runs += 1
         run = self._pausing.run([self._act(state, name) for name in names], place)
-        return run, End(run.statuses, self._compared(state, self._contents.read()))
+        return run, self._end(state, run.statuses)
 
     def serial(self, state: str, names: Sequence[str]) -> End:
         """How the operations end, one after the other."""
@@ -114,7 +120,7 @@ class Explorer:
         if key not in self._serial:
             self._enter(state)
             statuses = tuple(self._act(state, name)() for name in names)
-            self._serial[key] = End(statuses, self._compared(state, self._contents.read()))
+            self._serial[key] = self._end(state, statuses)
         return self._serial[key]
 
     def _changes_nothing(self, state: str, names: Sequence[str]) -> bool:
@@ -150,13 +156,14 @@ class Explorer:
     def _act(self, state: str, name: str) -> Callable[[], int]:
         return partial(OPERATIONS[name].act, self.service, self._facts[state])
 
-    def _compared(self, state: str, rows: Rows) -> Compared:
-        return compared(rows, self._facts[state].values())
+    def _end(self, state: str, statuses: tuple[int, ...]) -> End:
+        self._now = self._contents.read()
+        return End(statuses, self._contents.compared(self._now, self._facts[state].values()))
 
     def _enter(self, state: str) -> None:
         """Make the contents those of the state."""
         if state in self._kept:
-            self._contents.put_back(state, self._kept[state], self._contents.read())
+            self._contents.put_back(state, self._kept[state], self._contents.read() if self._now is None else self._now)
         else:
             make_empty(self._url)
             self.service.add_conductor("c1")
@@ -165,6 +172,7 @@ class Explorer:
             self._contents.keep(state)
             self._kept[state] = self._contents.read()
             self._facts[state] = _facts_of(self._kept[state])
+        self._now = None
         # What the process remembers of names may be of rows that were taken away.
         self.service.database._memory.clear()
 
