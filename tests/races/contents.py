@@ -31,6 +31,13 @@ _APART = re.compile(
 )
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?")
+#: Sentences about what was to be had a moment later.
+_REASONS = {
+    ("node_allocations", "last_error"),
+    ("servers", "fault"),
+    ("server_actions", "events"),
+    ("server_actions", "message"),
+}
 _HASH = re.compile(r"\$scrypt\$[0-9a-f$]+")
 _LABELS = ("uuid", "name", "flavorid", "hostname")
 
@@ -68,8 +75,8 @@ class Contents:
             return {table.name: self._rows(table) for table in _TABLES if table.name in filled}
 
     def compared(self, rows: Rows, known: Iterable[Any]) -> Compared:
-        """Return the rows without what differs from run to run: ids (references become names), times, generations, and
-        UUIDs that the service made up, which are all but the ``known`` ones."""
+        """Return the rows without what differs from run to run: ids (references become names), times, generations,
+        reasons of failures, and UUIDs that the service made up, which are all but the ``known`` ones."""
         kept = {str(each) for each in known}
         labels = {table: {row["id"]: _label(row) for row in found if "id" in row} for table, found in rows.items()}
         for table, names in self._standard.items():
@@ -175,6 +182,8 @@ def _row(table: Table, row: Mapping[str, Any], labels: Mapping[str, Mapping[int,
             result[column.name] = labels["resource_classes"].get(value, "none")
         elif column.name == "trait_ids":
             result[column.name] = sorted(labels["traits"].get(int(each), "nothing") for each in value.split(","))
+        elif (table.name, column.name) in _REASONS:
+            result[column.name] = "a reason"
         elif not _APART.fullmatch(column.name):
             result[column.name] = _content(value)
     return result

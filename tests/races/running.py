@@ -4,12 +4,17 @@ import logging
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 
 import structlog
 
 from tests.races import drawing
 from tests.races.drawing import Meeting
 from tests.races.exploring import Explorer
+
+
+#: After this many findings in a meeting, the next is looked at.
+_ENOUGH = 3
 
 
 @dataclass
@@ -33,7 +38,8 @@ def explore(url: str, meetings: Iterable[Meeting], seconds: float) -> Result:
             if time.monotonic() >= until:
                 break
             result.meetings += 1
-            for finding in explorer.explore(state, names, lambda: time.monotonic() >= until):
+            found = explorer.explore(state, names, lambda: time.monotonic() >= until)
+            for finding in islice(found, _ENOUGH):
                 result.findings.append(str(finding))
                 print(f"{result.database}: {finding}", flush=True)
         result.runs = explorer.runs

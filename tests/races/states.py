@@ -20,7 +20,7 @@ _THINGS = (
     *("new_allocation", "new_node", "new_provider", "image", "plain_image", "new_image", "port", "portgroup"),
     *("chassis", "template", "runbook", "rule", "connector", "target", "new_port", "new_portgroup", "new_chassis"),
     *("new_template", "new_runbook", "new_rule", "new_connector", "new_target", "aggregate", "new_child", "instance"),
-    *("picky_image", "foreign_runbook"),
+    *("picky_image", "foreign_runbook", "queued_image"),
 )
 NAMES: Names = {name: given(number) for number, name in enumerate(_THINGS, 1)}
 
@@ -81,8 +81,8 @@ def _add_placement(service: Service) -> None:
         service.placement("PUT", f"/traits/{name}")
     for name in ("provider", "provider2"):
         service.placement("POST", "/resource_providers", {"name": name, "uuid": NAMES[name]})
-    stock = {"resource_class": "VCPU", "total": 8}
-    service.placement("POST", f"/resource_providers/{NAMES['provider']}/inventories", stock)
+        stock = {"resource_class": "VCPU", "total": 8}
+        service.placement("POST", f"/resource_providers/{NAMES[name]}/inventories", stock)
     service.claim(NAMES["other_consumer"], NAMES["provider"], "VCPU")
 
 
@@ -94,11 +94,13 @@ def _add_compute(service: Service) -> None:
         ("image", {"trait:CUSTOM_FAST": "required"}),
         ("plain_image", {}),
         ("picky_image", {"trait:CUSTOM_SPARE": "required"}),  # n1 does not have it
+        ("queued_image", {}),
     ):
         body = {"id": NAMES[name], "name": name, "container_format": "bare", "disk_format": "raw", **fields}
         _image(service, "POST", "/images", body)
         _image(service, "PUT", f"/images/{NAMES[name]}/tags/one")
-        service.http.put(f"/image/v2/images/{NAMES[name]}/file", b"", {"Content-Type": "application/octet-stream"})
+        if name != "queued_image":
+            service.http.put(f"/image/v2/images/{NAMES[name]}/file", b"", {"Content-Type": "application/octet-stream"})
     _image(service, "POST", f"/images/{NAMES['image']}/members", {"member": "green"})
 
 
@@ -139,7 +141,15 @@ def _allocate(service: Service) -> None:
 def _boot(service: Service) -> None:
     """A server is on n1, and active."""
     body = {"name": "s1", "flavorRef": "gold", "imageRef": NAMES["image"], "networks": "none", "metadata": {"a": "b"}}
+    body["tags"] = ["one"]
     service.compute("POST", "/servers", {"server": body})
+    service.work()
+
+
+def _deploy(service: Service) -> None:
+    """The node n1 is active, deployed without an allocation for the consumer that holds it."""
+    service.patch(NAMES["node"], ("add", "/instance_uuid", NAMES["consumer"]))
+    service.baremetal("PUT", f"/nodes/{NAMES['node']}/states/provision", {"target": "active"})
     service.work()
 
 
@@ -164,5 +174,6 @@ STATES: Mapping[str, tuple[Callable[[Service], None], ...]] = {
     "server": (_free, _boot),
     "maintenance": (_free, _maintain),
     "held-maintenance": (_free, _hold, _maintain),
+    "deployed": (_free, _hold, _deploy),
     "manageable": (_free, _manage),
 }

@@ -63,3 +63,28 @@ def test_the_deletion_of_an_allocation_spares_the_next(explorer: Explorer) -> No
 @pytest.mark.parametrize("door", ["delete allocation", "delete allocation of node", "release allocation"])
 def test_an_allocation_is_deleted_and_the_node_allocated_anew(explorer: Explorer, door: str) -> None:
     require_serial(explorer, "allocated", door, "delete allocation", "allocate")
+
+
+@pytest.mark.parametrize(
+    ("state", "one", "other"),
+    [
+        ("free", "claim provider", "delete provider"),
+        ("free", "claim provider", "set inventories to none"),
+        ("free", "claim node", "allocate"),
+        ("free", "boot", "claim node"),
+        ("free", "claim node", "maintenance on"),
+        ("free", "claim node", "create child"),
+        ("free", "delete class", "add inventory"),
+        ("free", "delete class", "delete class"),
+        ("free", "delete class", "rename class"),
+        ("free", "rename class", "delete class"),
+        ("free", "rename class", "rename class"),
+        ("free", "delete trait", "delete trait"),
+        ("children", "claim child", "delete child"),
+        ("children", "free child", "claim node and child"),
+        ("server", "delete server", "release server"),
+        ("deployed", "backfill", "release"),
+    ],
+)
+def test_one_comes_after_the_other(explorer: Explorer, state: str, one: str, other: str) -> None:
+    require_serial(explorer, state, one, other)

@@ -3,13 +3,7 @@
 from tests.races.operations import baremetal, compute, image, nodes, placement
 from tests.races.operations.operation import Operation
 
-OPERATIONS: dict[str, Operation] = {
-    each.name: each
-    for each in (
-        *nodes.OPERATIONS,
-        *placement.OPERATIONS,
-        *compute.OPERATIONS,
-        *image.OPERATIONS,
-        *baremetal.OPERATIONS,
-    )
-}
+ALL = (*nodes.OPERATIONS, *placement.OPERATIONS, *compute.OPERATIONS, *image.OPERATIONS, *baremetal.OPERATIONS)
+
+#: By name.
+OPERATIONS: dict[str, Operation] = {each.name: each for each in ALL}

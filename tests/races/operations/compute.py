@@ -32,7 +32,7 @@ OPERATIONS = (
     _action("reboot", {"type": "HARD"}),
     _action("rebuild", {"imageRef": "{plain_image}"}),
     _action("rebuild", {"imageRef": "{picky_image}"}, "server rebuild picky"),
-    _action("rescue"),
+    _action("rescue", {"adminPass": "rescue-me"}),
     _action("unrescue"),
     _action("lock"),
     _action("unlock"),

@@ -28,11 +28,11 @@ OPERATIONS = (
     ),
     _operation("delete image", method="DELETE", path=_ONE, is_hot=True),
     _operation("delete picky image", method="DELETE", path=f"{_IMAGES}/{{picky_image}}", is_hot=True),
-    _operation("upload image", method="PUT", path=f"{_ONE}/file", body=b"", media_type=_DATA),
+    _operation("upload image", method="PUT", path=f"{_IMAGES}/{{queued_image}}/file", body=b"", media_type=_DATA),
     _operation(
         "import image",
         method="POST",
-        path=f"{_ONE}/import",
+        path=f"{_IMAGES}/{{queued_image}}/import",
         body={"method": {"name": "web-download", "uri": "http://127.0.0.1/a.img"}},
     ),
     _operation("deactivate image", method="POST", path=f"{_ONE}/actions/deactivate", is_hot=True),

@@ -39,6 +39,7 @@ OPERATIONS = (
     _patch("patch no instance", _NODE, ("remove", "/instance_uuid"), is_hot=True),
     _patch("patch owner", _NODE, ("add", "/owner", "green"), is_hot=True),
     _patch("patch protected", _NODE, ("add", "/protected", True), is_hot=True),
+    _operation("look up", method="GET", path="/v1/lookup?node_uuid={node}"),
     _patch("patch parent", "/v1/nodes/{node2}", ("add", "/parent_node", "{node}")),
     _patch("patch chassis of node", _NODE, ("add", "/chassis_uuid", "{chassis}")),
     _operation("power off", method="PUT", path=f"{_NODE}/states/power", body={"target": "power off"}),

@@ -33,9 +33,15 @@ class Operation:
     media_type: str = "application/json"
 
     @property
+    def minor_version(self) -> int:
+        """Return the minor part of the microversion."""
+        _, _, latest = _HEADERS[self.api]
+        return int((self.version or latest).partition(".")[2] or 0)
+
+    @property
     def deletes_allocation(self) -> bool:
         """Return whether it deletes an allocation."""
-        return self.method == "DELETE" and "/allocation" in self.path
+        return (self.api, self.method) == ("baremetal", "DELETE") and "/allocation" in self.path
 
     def act(self, service: Service, facts: Mapping[str, Any]) -> int:
         """Make the request; return its status."""

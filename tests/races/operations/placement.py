@@ -20,7 +20,7 @@ def _of_consumer(allocations: dict[str, Any], generation: Any = None) -> dict[st
     }
 
 
-_GOLD, _FPGA, _VCPU = {"{node}": {"CUSTOM_GOLD": 1}}, {"{child}": {"CUSTOM_FPGA": 1}}, {"{provider}": {"VCPU": 8}}
+_GOLD, _FPGA, _VCPU = {"{node}": {"CUSTOM_GOLD": 1}}, {"{child}": {"CUSTOM_FPGA": 1}}, {"{provider2}": {"VCPU": 8}}
 _OLD = {"allocations": [{"resource_provider": {"uuid": "{node}"}, "resources": {"CUSTOM_GOLD": 1}}]}
 _HELD = "{generation:consumer}"
 _STOCK = {"VCPU": {"total": 4, "max_unit": 4, "reserved": 0, **_TOTALS}}
@@ -68,7 +68,7 @@ OPERATIONS = (
         path=_RP,
         body={"name": "new child", "uuid": "{new_child}", "parent_provider_uuid": "{node}"},
     ),
-    _hot("delete provider", method="DELETE", path=f"{_RP}/{{provider}}"),
+    _hot("delete provider", method="DELETE", path=f"{_RP}/{{provider2}}"),
     _hot("delete child", method="DELETE", path=f"{_RP}/{{child}}"),
     _hot("delete node's provider", method="DELETE", path=f"{_RP}/{{node}}"),
     _hot(
@@ -105,7 +105,13 @@ OPERATIONS = (
     ),
     _hot("set no inventories", method="PUT", path=f"{_RP}/{{child}}/inventories", body=_given("child", inventories={})),
     _hot("set inventory", method="PUT", path=f"{_RP}/{{provider}}/inventories/VCPU", body=_given("provider", total=4)),
-    _hot("delete inventories", method="DELETE", path=f"{_RP}/{{provider}}/inventories"),
+    _hot("delete inventories", method="DELETE", path=f"{_RP}/{{provider2}}/inventories"),
+    _hot(
+        "set inventories to none",
+        method="PUT",
+        path=f"{_RP}/{{provider2}}/inventories",
+        body=_given("provider2", inventories={}),
+    ),
     _hot("delete inventories of child", method="DELETE", path=f"{_RP}/{{child}}/inventories"),
     _hot("delete inventory", method="DELETE", path=f"{_RP}/{{child}}/inventories/CUSTOM_FPGA"),
     _operation(
