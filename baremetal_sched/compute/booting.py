@@ -16,7 +16,7 @@ from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.provisioning import provision
 from baremetal_sched.baremetal.provisioning.provision import Order
 from baremetal_sched.compute import instance_info, network_addresses, server_history, server_states
-from baremetal_sched.compute.host_choice import Host, HostRequest, choose
+from baremetal_sched.compute.host_choice import Host, HostRequest, choose, hosts
 from baremetal_sched.compute.instance_info import Owner
 from baremetal_sched.compute.no_valid_host import because, explain
 from baremetal_sched.compute.node_changes import moving, set_fault
@@ -167,8 +167,21 @@ def _begin(context: Context, server: Server, host: Host, drive: Drive) -> str | 
     except InvalidValue as error:
         claims.release(session, server.uuid)
         session.refresh(node)
+        if not _fits(context, server, node):
+            raise StaleDataError("the machine was changed after it was found") from error
         return str(error)
     return None
+
+
+def _fits(context: Context, server: Server, node: Node) -> bool:
+    """Return whether the server may still have the node, whose row is locked."""
+    wanted = host_request(server, context.settings, on=node.uuid)
+    try:
+        return bool(hosts(context.session, wanted, context.membership, context.settings, limit=1))
+    except (UnknownClassInQuery, TraitNotFound):
+        return False
+    except _HOPELESS:
+        return True
 
 
 def _deploy(context: Context, server: Server, node: Node) -> None:

@@ -41,14 +41,15 @@ def properties_of(image: Document | None) -> dict[str, str]:
     return dict(image["properties"]) if image else {}
 
 
-def host_request(server: Server, settings: Settings) -> HostRequest:
-    """Return the server's own request. Its project may use its own nodes, and nodes without a project.
+def host_request(server: Server, settings: Settings, on: str | None = None) -> HostRequest:
+    """Return the server's own request; ``on``: for this node only. Its project may use its own nodes, and nodes without
+    a project.
 
     Nodes that administrators name, and servers from before there were projects, are left to administrators.
     """
     flavor, zone = flavor_spec(server.flavor), server.requested_zone
     is_tenants = server.requested_node is None and server.project_id != settings.compute.project_id
-    request = resource_request.build(flavor, properties_of(server.image), in_tree=server.requested_node)
+    request = resource_request.build(flavor, properties_of(server.image), in_tree=on or server.requested_node)
     return HostRequest(
         request.query(),
         group=None if zone is None else group_of(zone, settings.compute.default_availability_zone),

@@ -8,8 +8,8 @@ import uuid as uuid_module
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from sqlalchemy import and_, exists, insert, select
 from sqlalchemy import delete as sql_delete
-from sqlalchemy import exists, insert, select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.attributes import flag_modified
 
@@ -34,7 +34,7 @@ from baremetal_sched.image.access import (
     visible,
 )
 from baremetal_sched.image.patch import Change, Changed, apply
-from baremetal_sched.image.records import COLUMNS, PROPERTIES, TAGS, ImageRecord, select_records
+from baremetal_sched.image.records import PROPERTIES, TAGS, ImageRecord, select_record
 
 QUEUED = "queued"
 ACTIVE = "active"
@@ -47,10 +47,10 @@ MOST_TAGS = 128
 
 def get(session: Session, ident: str, requester: Requester = EVERYTHING) -> ImageRecord:
     """The image with this UUID, with its properties and tags. Raises ImageNotFound if the requester sees none."""
-    found = select_records(session, select(*COLUMNS).where(Image.uuid == canonical_uuid(ident), visible(requester)))
-    if not found or not requester.may("get_image", found[0]):
+    found = select_record(session, and_(Image.uuid == canonical_uuid(ident), visible(requester)))
+    if found is None or not requester.may("get_image", found):
         raise ImageNotFound(image=ident)
-    return found[0]
+    return found
 
 
 def find_for_change(

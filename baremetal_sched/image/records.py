@@ -1,11 +1,11 @@
-"""An image as a plain record, and how it is read: three statements, however many images."""
+"""An image as a plain record, and how images are read: three statements, however many there are."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.models import Image, ImageProperty, ImageTag, table_of
@@ -56,6 +56,26 @@ def select_records(session: Session, query: Query) -> list[ImageRecord]:
     ids = [row["id"] for row in rows]
     properties, tags = _properties(session, ids), _tags(session, ids)
     return [_record(row, properties.get(row["id"], {}), tags.get(row["id"], [])) for row in rows]
+
+
+def select_record(session: Session, condition: ColumnElement[bool]) -> ImageRecord | None:
+    """The image that meets ``condition``, if there is one. It and its properties are of one moment, as they decide
+    where a server may be.
+
+    SELECT i.*, p.name, p.value FROM images i LEFT JOIN image_properties p ON p.image_id = i.id WHERE … ORDER BY p.name
+    """
+    query = (
+        select(*COLUMNS, PROPERTIES.c.name.label("property"), PROPERTIES.c.value.label("value_of_property"))
+        .outerjoin_from(IMAGES, PROPERTIES, PROPERTIES.c.image_id == IMAGES.c.id)
+        .where(condition)
+        .order_by(PROPERTIES.c.name)
+    )
+    rows = session.execute(query).mappings().all()
+    if not rows:
+        return None
+    properties = {row["property"]: row["value_of_property"] for row in rows if row["property"] is not None}
+    image = {column.name: rows[0][column.name] for column in COLUMNS}
+    return _record(image, properties, _tags(session, [image["id"]]).get(image["id"], []))
 
 
 def _record(row: Mapping[Any, Any], properties: dict[str, str], tags: Iterable[str]) -> ImageRecord:

@@ -136,24 +136,36 @@ def consumers_of(session: Session, uuid: str) -> list[str]:
     )
 
 
-def remove(session: Session, uuid: str) -> None:
-    """Delete provider ``uuid`` with its associations and allocations. Raises ProviderHasChildren."""
+def lock(session: Session, uuid: str) -> None:
+    """Lock provider ``uuid``, if it exists, until the transaction ends: it is neither claimed nor changed meanwhile."""
+    session.execute(_LOCK, {"provider": uuid})
+
+
+def remove(session: Session, uuid: str, *, force: bool) -> None:
+    """Delete provider ``uuid`` with its associations; with ``force`` also with the allocations from it.
+
+    Raises ProviderHasChildren; StaleDataError if something of it is in use, unless ``force``.
+    """
     provider = session.execute(_LOCK, {"provider": uuid}).first()
     if provider is None:
         return
-    provider_id = provider.id
-    tree.require_childless(session, provider_id, uuid)
+    tree.require_childless(session, provider.id, uuid)
+    if force:
+        _remove_allocations(session, provider.id)
+    tree.erase(session, provider.id, force=force)
+
+
+def _remove_allocations(session: Session, provider_id: int) -> None:
+    """Delete the allocations from the provider, and consumers that have no others."""
     consumer_ids = session.scalars(select(Allocation.consumer_id).where(Allocation.provider_id == provider_id)).all()
     session.execute(delete(Allocation).where(Allocation.provider_id == provider_id))
     if consumer_ids:
-        # Consumers without allocations are deleted, too.
         session.execute(
             delete(Consumer).where(
                 Consumer.id.in_(consumer_ids),
                 ~select(Allocation.consumer_id).where(Allocation.consumer_id == Consumer.id).exists(),
             )
         )
-    tree.erase(session, provider_id)
 
 
 @dataclass(frozen=True)

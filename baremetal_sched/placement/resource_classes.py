@@ -2,10 +2,11 @@
 
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Allocation, Inventory, Node, ResourceClass, ResourceProvider
-from baremetal_sched.db.results import new_id
+from baremetal_sched.db.results import new_id, rows_changed
 from baremetal_sched.db.types import Rows
 from baremetal_sched.errors.placement import (
     ResourceClassExists,
@@ -61,11 +62,13 @@ def rename(session: Session, name: str, new_name: str) -> None:
     ):
         raise ResourceClassOfNodes(resource_class=name)
     created_at = session.scalar(select(ResourceClass.created_at).where(ResourceClass.id == class_id))
+    if created_at is None:
+        raise StaleDataError("the class was deleted or renamed meanwhile")
     renamed = insert(ResourceClass).values(name=new_name, created_at=created_at, updated_at=utcnow())
     renamed_id = new_id(session.execute(renamed))
     for model in (Inventory, Allocation):
         session.execute(update(model).where(model.resource_class_id == class_id).values(resource_class_id=renamed_id))
-    session.execute(delete(ResourceClass).where(ResourceClass.id == class_id))
+    _delete(session, class_id)
 
 
 def remove(session: Session, name: str) -> None:
@@ -78,7 +81,12 @@ def remove(session: Session, name: str) -> None:
         )
     if session.scalar(select(Inventory.provider_id).where(Inventory.resource_class_id == class_id).limit(1)):
         raise ResourceClassInUse(resource_class=name)
-    session.execute(delete(ResourceClass).where(ResourceClass.id == class_id))
+    _delete(session, class_id)
+
+
+def _delete(session: Session, class_id: int) -> None:
+    if not rows_changed(session.execute(delete(ResourceClass).where(ResourceClass.id == class_id))):
+        raise StaleDataError("the class was deleted meanwhile")
 
 
 def _find(session: Session, name: str) -> int:

@@ -4,9 +4,11 @@ from collections.abc import Collection, Iterable
 
 from sqlalchemy import ColumnElement, SQLColumnExpression, delete, exists, func, insert, or_, select
 from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import ProviderTrait, Trait
+from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.types import Rows
 from baremetal_sched.errors.placement import (
     InvalidTrait,
@@ -77,7 +79,8 @@ def remove(session: Session, name: str) -> None:
         raise StandardTrait(trait=name)
     if session.scalar(select(ProviderTrait.provider_id).where(ProviderTrait.trait_id == ids[name]).limit(1)):
         raise TraitInUse(trait=name)
-    session.execute(delete(Trait).where(Trait.id == ids[name]))
+    if not rows_changed(session.execute(delete(Trait).where(Trait.id == ids[name]))):
+        raise StaleDataError("the trait was deleted meanwhile")
 
 
 def list_provider_traits(session: Session, provider_id: int) -> Rows:

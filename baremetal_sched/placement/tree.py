@@ -2,13 +2,13 @@
 
 from enum import Enum
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.orm import Session, aliased
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Allocation, Inventory, ProviderAggregate, ProviderTrait, ResourceProvider
-from baremetal_sched.db.results import new_id
+from baremetal_sched.db.results import new_id, rows_changed
 from baremetal_sched.errors.placement import (
     DuplicateProvider,
     MirrorsNode,
@@ -236,9 +236,15 @@ def require_childless(session: Session, provider_id: int, uuid: str) -> None:
         raise ProviderHasChildren(provider=uuid)
 
 
-def erase(session: Session, provider_id: int) -> None:
-    """Delete a provider without children or allocations, and its associations."""
-    for model in (Inventory, ProviderTrait, ProviderAggregate):
+def erase(session: Session, provider_id: int, *, force: bool = False) -> None:
+    """Delete a provider without children (its row locked), its inventories and associations. Raises StaleDataError if
+    an inventory is in use, unless ``force``."""
+    of_provider = Inventory.provider_id == provider_id
+    stocked = session.scalar(select(func.count()).select_from(Inventory).where(of_provider))
+    unused = () if force else (Inventory.used == 0,)
+    if rows_changed(session.execute(delete(Inventory).where(of_provider, *unused))) != stocked:
+        raise StaleDataError("what was to be removed is in use")
+    for model in (ProviderTrait, ProviderAggregate):
         session.execute(delete(model).where(model.provider_id == provider_id))
     # The root of a tree points to itself.
     session.execute(update(ResourceProvider).where(ResourceProvider.id == provider_id).values(root_id=None))

@@ -9,12 +9,17 @@ down_revision = "0007"
 branch_labels = None
 depends_on = None
 
-#: Ids in order, with commas between them.
+#: Ids in order, with commas between them; no text for providers without traits.
 _OWN = "provider_traits WHERE provider_id = resource_providers.id"
-_TEXTS = {
-    "mariadb": f"SELECT GROUP_CONCAT(trait_id ORDER BY trait_id SEPARATOR ',') FROM {_OWN}",
-    "postgresql": f"SELECT string_agg(CAST(trait_id AS VARCHAR), ',' ORDER BY trait_id) FROM {_OWN}",
-    "sqlite": f"SELECT group_concat(trait_id, ',') FROM (SELECT trait_id FROM {_OWN} ORDER BY trait_id)",
+_SET = "UPDATE resource_providers SET trait_ids ="
+_WRITE = {
+    "mariadb": f"{_SET} COALESCE((SELECT GROUP_CONCAT(trait_id ORDER BY trait_id SEPARATOR ',') FROM {_OWN}), '')",
+    # One pass: without statistics, PostgreSQL may read all traits for each provider.
+    "postgresql": f"{_SET} own.ids FROM (SELECT provider_id, "
+    "string_agg(CAST(trait_id AS VARCHAR), ',' ORDER BY trait_id) AS ids FROM provider_traits GROUP BY provider_id) "
+    "AS own WHERE own.provider_id = resource_providers.id",
+    "sqlite": f"{_SET} COALESCE((SELECT group_concat(trait_id, ',') "
+    f"FROM (SELECT trait_id FROM {_OWN} ORDER BY trait_id)), '')",
 }
 
 
@@ -22,8 +27,7 @@ def upgrade() -> None:
     text = sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
     op.add_column("resource_providers", sa.Column("trait_ids", text, nullable=False, server_default=""))
     dialect = op.get_bind().dialect.name
-    texts = _TEXTS["mariadb" if dialect == "mysql" else dialect]
-    op.execute(f"UPDATE resource_providers SET trait_ids = COALESCE(({texts}), '')")
+    op.execute(_WRITE["mariadb" if dialect == "mysql" else dialect])
 
 
 def downgrade() -> None:

@@ -130,8 +130,9 @@ def mirror_nodes(connection: sa.Connection) -> None:
     )
     # Of no other class can anything be claimed of a node.
     run(
-        "UPDATE inventories SET withheld = 1 WHERE provider_id IN (SELECT id FROM resource_providers "
-        "WHERE mirrored_class_id IS NOT NULL AND mirrored_class_id <> inventories.resource_class_id)"
+        "UPDATE inventories SET withheld = 1 WHERE EXISTS (SELECT 1 FROM resource_providers p "
+        "WHERE p.id = inventories.provider_id AND p.mirrored_class_id IS NOT NULL "
+        "AND p.mirrored_class_id <> inventories.resource_class_id)"
     )
 
 

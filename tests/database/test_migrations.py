@@ -1,6 +1,7 @@
 """Migrations: up and down, and that models and migrations agree."""
 
 import os
+import re
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -267,6 +268,46 @@ def test_providers_of_nodes_and_their_trees_are_found(service: Service) -> None:
     schema.upgrade(service.database.engine)
     assert kept() == before
     assert service.database.read(audit) == []
+
+
+#: In a plan: a query that is run again for each row, unless its result is kept ("hashed").
+_SUBPLAN, _HASHED = re.compile(r"^\s*SubPlan (\d+)$", re.MULTILINE), re.compile(r"hashed SubPlan (\d+)")
+
+
+def test_no_migration_asks_once_for_each_row(service: Service) -> None:
+    """Without statistics such a query reads a whole table, so that large fleets would take an hour."""
+    if service.database.engine.dialect.name != "postgresql":
+        pytest.skip("its plans are read")
+    child = {"name": "child", "parent_provider_uuid": service.add_node("n1", traits=("CUSTOM_A",))}
+    uuid = service.placement("POST", "/resource_providers", child).json["uuid"]
+    service.placement("POST", f"/resource_providers/{uuid}/inventories", {"resource_class": "VCPU", "total": 8})
+    service.claim("00000001-0000-4000-8000-000000000000", uuid, "VCPU", status=204)
+    schema.downgrade(service.database.engine, "0007")
+    plans = plans_of(service.database.engine, schema.upgrade)
+    assert len(plans) > 8
+    for statement, plan in plans:
+        assert set(_SUBPLAN.findall(plan)) <= set(_HASHED.findall(plan)), f"{statement}\n{plan}"
+
+
+def plans_of(engine: Engine, action: Callable[[Engine], None]) -> list[tuple[str, str]]:
+    """The statements of ``action`` that change rows, each with its plan."""
+    found = []
+    is_explaining = False
+
+    def explain(connection: Any, cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        nonlocal is_explaining
+        if not is_explaining and statement.lstrip().startswith(("INSERT", "UPDATE", "DELETE")):
+            is_explaining = True
+            lines = connection.exec_driver_sql(f"EXPLAIN {statement}", parameters or None).scalars()
+            found.append((statement, "\n".join(lines)))
+            is_explaining = False
+
+    event.listen(engine, "before_cursor_execute", explain)
+    try:
+        action(engine)
+    finally:
+        event.remove(engine, "before_cursor_execute", explain)
+    return found
 
 
 def test_a_newer_schema_is_refused(engine: Engine) -> None:

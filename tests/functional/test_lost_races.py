@@ -89,6 +89,29 @@ def test_an_inventory_that_was_claimed_meanwhile_stays(service: Service, provide
     assert set(service.inventory(provider)) == {"VCPU"}
 
 
+@pytest.mark.parametrize("in_maintenance", [False, True])
+def test_a_node_that_was_claimed_meanwhile_is_deleted_only_in_maintenance(
+    service: Service, in_maintenance: bool
+) -> None:
+    uuid = service.add_node("n1")
+    if in_maintenance:
+        service.baremetal("PUT", f"/nodes/{uuid}/maintenance", {})
+    with just_before(service.database, "DELETE FROM inventories", "UPDATE inventories SET used = 1") as seen:
+        service.baremetal("DELETE", f"/nodes/{uuid}", status=204 if in_maintenance else 503)
+    assert len(seen) == (1 if in_maintenance else 2)
+    if not in_maintenance:
+        assert set(service.inventory(uuid)) == {"CUSTOM_GOLD"}
+
+
+def test_a_node_whose_traits_were_changed_meanwhile_is_not_allocated(service: Service) -> None:
+    service.add_node("n1", traits=("CUSTOM_FAST",))
+    asked = {"resource_class": "gold", "traits": ["CUSTOM_FAST"]}
+    with just_before(service.database, "SELECT node_traits.trait", "DELETE FROM node_traits") as seen:
+        service.baremetal("POST", "/allocations", asked, status=503)
+    assert len(seen) == 2
+    assert service.baremetal("GET", "/allocations").json["allocations"] == []
+
+
 def test_a_tree_that_was_moved_meanwhile_is_looked_at_again(service: Service, provider: str) -> None:
     """What it was to be put below is in another tree now, perhaps below itself."""
     parent = make(service, "parent")

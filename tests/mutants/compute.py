@@ -136,4 +136,12 @@ MUTANTS = (
         "    if server is None:\n",
         f"{SERVERS}::test_who_owns_a_server",
     ),
+    Mutant(
+        "boot-changed-machine",
+        "compute/booting.py",
+        "        if not _fits(context, server, node):\n",
+        "        if False:\n",
+        "races/test_parents.py::test_a_machine_is_given_to_what_was_asked_for",
+        server="postgresql",
+    ),
 )

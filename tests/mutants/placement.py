@@ -304,4 +304,20 @@ MUTANTS = (
         "pass",
         "functional/test_projection.py::test_the_resource_class_of_an_allocated_node_stays",
     ),
+    Mutant(
+        "class-deleted-once",
+        "placement/resource_classes.py",
+        '        raise StaleDataError("the class was deleted meanwhile")',
+        "        pass",
+        "races/test_doors.py::test_one_comes_after_the_other",
+        server="postgresql",
+    ),
+    Mutant(
+        "trait-deleted-once",
+        "placement/traits.py",
+        '        raise StaleDataError("the trait was deleted meanwhile")',
+        "        pass",
+        "races/test_doors.py::test_one_comes_after_the_other",
+        server="postgresql",
+    ),
 )

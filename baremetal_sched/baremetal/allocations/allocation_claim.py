@@ -2,6 +2,7 @@
 
 import structlog
 from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.allocations.allocation_choice import TraitEntry, Wanted, choose, question
@@ -126,9 +127,15 @@ def _claim(session: Session, allocation: NodeAllocation, node: Node, settings: S
 
 
 def _associate(session: Session, allocation: NodeAllocation, node: Node) -> None:
-    """Store the references between node and allocation on both sides."""
-    present = traits.list_traits(session, node.id)
-    granted = [name for entry in _entries(allocation) for name in entry.granted(present)]
+    """Store the references between node and allocation on both sides.
+
+    Raises StaleDataError if the node (its row locked) does not have the traits: the statement that found and locked it
+    may have seen those of a moment before.
+    """
+    present, entries = traits.list_traits(session, node.id), _entries(allocation)
+    if not all(entry.fits(present) for entry in entries):
+        raise StaleDataError("the node's traits were changed meanwhile")
+    granted = [name for entry in entries for name in entry.granted(present)]
     node.instance_uuid = node.allocation_uuid = allocation.uuid
     node.instance_info = {**(node.instance_info or {}), "traits": list(dict.fromkeys(granted))}
     node.touch()

@@ -215,6 +215,9 @@ def destroy(session: Session, ident: str) -> None:
     node = session.get(Node, allocation.node_id, with_for_update=True)
     if node is None:
         raise StaleDataError("the node was deleted meanwhile, and the allocation with it")
+    if node.allocation_uuid != allocation.uuid:
+        # It was deleted before the lock was granted, and the node may have another one now.
+        raise missing(ident)
     nodes.require_unlocked(node)
     if not node.maintenance:
         _require_idle(node, allocation)

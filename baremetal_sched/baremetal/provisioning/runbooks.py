@@ -1,6 +1,6 @@
 """Runbooks: steps of a cleaning or a service, for the nodes that share a trait with the runbook."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import delete, insert, select
@@ -119,17 +119,26 @@ def remove_trait(session: Session, ident: str, name: str) -> None:
     session.execute(delete(RunbookTrait).where(RunbookTrait.runbook_id == runbook.id, RunbookTrait.trait == name))
 
 
-def find(session: Session, ident: str) -> Runbook:
-    """The runbook with UUID or name ``ident``. Raises RunbookNotFound."""
-    runbook = session.scalars(select(Runbook).where(records.named(Runbook, ident))).first()
-    if runbook is None:
+def find(session: Session, ident: str) -> tuple[Runbook, list[str]]:
+    """The runbook with UUID or name ``ident``, and its traits, sorted: those that it has with these steps. Raises
+    RunbookNotFound."""
+    query = (
+        select(Runbook, RunbookTrait.trait)
+        .outerjoin(RunbookTrait, RunbookTrait.runbook_id == Runbook.id)
+        .where(records.named(Runbook, ident))
+        .order_by(RunbookTrait.trait)
+    )
+    rows = session.execute(query).all()
+    if not rows:
         raise missing(ident)
-    return runbook
+    return rows[0][0], [trait for _, trait in rows if trait is not None]
 
 
-def require_approved(session: Session, runbook: Runbook, node: Node, *, by_traits: bool) -> None:
-    """Raise RunbookNotApproved unless the runbook may be used on ``node``: they share a trait, or, unless
-    ``by_traits``, its name is one of the node's traits."""
+def require_approved(
+    session: Session, runbook: Runbook, wanted: Collection[str], node: Node, *, by_traits: bool
+) -> None:
+    """Raise RunbookNotApproved unless the runbook, whose traits are ``wanted``, may be used on ``node`` (its row
+    locked): they share a trait, or, unless ``by_traits``, its name is one of the node's traits."""
     present = traits.list_traits(session, node.id)
     not_approved = f"This runbook has not been approved for use on this node {node.uuid}."
     if not by_traits:
@@ -138,7 +147,6 @@ def require_approved(session: Session, runbook: Runbook, node: Node, *, by_trait
                 message=f"{not_approved} Please ask an administrator to add it to your node traits."
             )
         return
-    wanted = list_traits(session, runbook.id)
     if not wanted:
         raise RunbookNotApproved(
             message=f"Runbook {runbook.uuid} has no traits configured. "

@@ -134,9 +134,9 @@ def _runbook(call: BaremetalCall, session: Session, node: Node, verb: str, body:
     if not ident:
         return None
     call.require_version(RUNBOOK_SINCE)
-    runbook = runbooks.find(session, ident)
+    runbook, wanted = runbooks.find(session, ident)
     call.require("baremetal:runbook:use", call.target_of("runbook", owner=runbook.owner))
-    runbooks.require_approved(session, runbook, node, by_traits=call.version >= runbooks.TRAITS_SINCE)
+    runbooks.require_approved(session, runbook, wanted, node, by_traits=call.version >= runbooks.TRAITS_SINCE)
     if verb not in ("clean", "service"):
         raise InvalidValue(message="A runbook can only be used when setting target provision state to clean or service")
     if body.get("clean_steps") or body.get("service_steps"):

@@ -1,0 +1,2 @@
+"""Races, without luck: a request is paused at each of its statements while others run, and the end has to be that of
+some order of them, one after the other."""

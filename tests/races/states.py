@@ -1,0 +1,179 @@
+"""The states in which requests meet: what there is of the node n1, and who holds it; beside it everything else once."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tests.service import Service
+
+#: What operations say for things, by the names that they say: "{node}" is the UUID of n1.
+Names = Mapping[str, str]
+
+
+def given(number: int) -> str:
+    """A UUID that is the same in each run."""
+    return f"{number:08x}-0000-4000-8000-000000000001"
+
+
+#: Things of which each state has one, or none, and things that operations make.
+_THINGS = (
+    *("node", "node2", "provider", "provider2", "child", "consumer", "other_consumer", "new_consumer", "allocation"),
+    *("new_allocation", "new_node", "new_provider", "image", "plain_image", "new_image", "port", "portgroup"),
+    *("chassis", "template", "runbook", "rule", "connector", "target", "new_port", "new_portgroup", "new_chassis"),
+    *("new_template", "new_runbook", "new_rule", "new_connector", "new_target", "aggregate", "new_child", "instance"),
+    *("picky_image", "foreign_runbook", "queued_image"),
+)
+NAMES: Names = {name: given(number) for number, name in enumerate(_THINGS, 1)}
+
+_ZEROS = {f"resources:{name}": "0" for name in ("VCPU", "MEMORY_MB", "DISK_GB")}
+STEPS = [{"interface": "management", "step": "apply_configuration", "args": {}, "priority": 10}]
+CLEAN_STEPS = [{"interface": "management", "step": "apply_configuration", "args": {}, "order": 1}]
+ACTIONS = [{"op": "set-attribute", "args": {"path": "/extra/seen", "value": "yes"}}]
+
+
+def _free(service: Service) -> None:
+    """The node n1 is free; plain providers, of which another consumer has something; flavors, images and the rest."""
+    for number, (name, resource_class) in enumerate((("node", "gold"), ("node2", "silver")), 1):
+        body = {"driver": "fake-hardware", "name": f"n{number}", "uuid": NAMES[name]}
+        service.baremetal("POST", "/nodes", body, version=_CREATES_AVAILABLE)
+        service.patch(NAMES[name], ("add", "/resource_class", resource_class))
+        service.baremetal("PUT", f"/nodes/n{number}/traits", {"traits": ["CUSTOM_FAST"]})
+        service.set_columns(NAMES[name], power_state="power on")
+    _add_parts(service)
+    _add_placement(service)
+    _add_compute(service)
+
+
+#: Nodes of clients before 1.11 are available at once.
+_CREATES_AVAILABLE = "1.10"
+
+
+def _add_parts(service: Service) -> None:
+    node = NAMES["node"]
+    iqn = "iqn.2017-07.org.example:1"
+    for path, body in (
+        ("chassis", {"uuid": NAMES["chassis"]}),
+        ("portgroups", {"uuid": NAMES["portgroup"], "node_uuid": node, "name": "bond"}),
+        ("ports", {"uuid": NAMES["port"], "node_uuid": node, "address": "52:54:00:00:00:01"}),
+        ("volume/connectors", {"uuid": NAMES["connector"], "node_uuid": node, "type": "iqn", "connector_id": iqn}),
+        (
+            "volume/targets",
+            {
+                "uuid": NAMES["target"],
+                "node_uuid": node,
+                "volume_type": "iscsi",
+                "boot_index": 0,
+                "volume_id": "1",
+            },
+        ),
+        ("deploy_templates", {"uuid": NAMES["template"], "name": "CUSTOM_FAST", "steps": STEPS}),
+        ("runbooks", {"uuid": NAMES["runbook"], "name": "CUSTOM_FAST", "steps": CLEAN_STEPS}),
+        ("runbooks", {"uuid": NAMES["foreign_runbook"], "name": "CUSTOM_FOREIGN", "steps": CLEAN_STEPS}),
+        ("inspection_rules", {"uuid": NAMES["rule"], "actions": ACTIONS}),
+    ):
+        service.baremetal("POST", f"/{path}", body)
+    for name, trait in (("runbook", "CUSTOM_FAST"), ("foreign_runbook", "CUSTOM_SLOW")):
+        service.baremetal("PUT", f"/runbooks/{NAMES[name]}/traits", {"traits": [trait]})
+
+
+def _add_placement(service: Service) -> None:
+    for name in ("CUSTOM_FPGA", "CUSTOM_SPARE"):
+        service.placement("PUT", f"/resource_classes/{name}")
+        service.placement("PUT", f"/traits/{name}")
+    for name in ("provider", "provider2"):
+        service.placement("POST", "/resource_providers", {"name": name, "uuid": NAMES[name]})
+        stock = {"resource_class": "VCPU", "total": 8}
+        service.placement("POST", f"/resource_providers/{NAMES[name]}/inventories", stock)
+    service.claim(NAMES["other_consumer"], NAMES["provider"], "VCPU")
+
+
+def _add_compute(service: Service) -> None:
+    service.add_flavor("bm.gold", id="gold", specs={"resources:CUSTOM_GOLD": "1", **_ZEROS})
+    service.add_flavor("private", id="private", **{"os-flavor-access:is_public": False})
+    service.compute("POST", "/os-keypairs", {"keypair": {"name": "key", "public_key": _KEY}})
+    for name, fields in (
+        ("image", {"trait:CUSTOM_FAST": "required"}),
+        ("plain_image", {}),
+        ("picky_image", {"trait:CUSTOM_SPARE": "required"}),  # n1 does not have it
+        ("queued_image", {}),
+    ):
+        body = {"id": NAMES[name], "name": name, "container_format": "bare", "disk_format": "raw", **fields}
+        _image(service, "POST", "/images", body)
+        _image(service, "PUT", f"/images/{NAMES[name]}/tags/one")
+        if name != "queued_image":
+            service.http.put(f"/image/v2/images/{NAMES[name]}/file", b"", {"Content-Type": "application/octet-stream"})
+    _image(service, "POST", f"/images/{NAMES['image']}/members", {"member": "green"})
+
+
+_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFhVU4GHrxyVjHkxn/WNpD46HhE+pT5Ws6lGI9gD8S5r one@example.org"
+
+
+def _image(service: Service, method: str, path: str, body: Any = None) -> None:
+    call = getattr(service.http, method.lower() if body is None else f"{method.lower()}_json")
+    call(f"/image/v2{path}", *(() if body is None else (body,)))
+
+
+def _hold(service: Service) -> None:
+    """A consumer holds n1."""
+    service.claim(NAMES["consumer"], NAMES["node"])
+
+
+def _add_child(service: Service) -> None:
+    """A provider below n1."""
+    body = {"name": "child", "uuid": NAMES["child"], "parent_provider_uuid": NAMES["node"]}
+    service.placement("POST", "/resource_providers", body)
+    path = f"/resource_providers/{NAMES['child']}"
+    service.placement("POST", f"{path}/inventories", {"resource_class": "CUSTOM_FPGA", "total": 2})
+    traits = {"traits": ["CUSTOM_FAST"], "resource_provider_generation": 1}
+    service.placement("PUT", f"{path}/traits", traits)
+
+
+def _hold_child(service: Service) -> None:
+    """A consumer holds a part of what is below n1."""
+    service.claim(NAMES["consumer"], NAMES["child"], "CUSTOM_FPGA")
+
+
+def _allocate(service: Service) -> None:
+    """An allocation has n1."""
+    body = {"uuid": NAMES["allocation"], "name": "a1", "resource_class": "gold"}
+    service.baremetal("POST", "/allocations", body)
+
+
+def _boot(service: Service) -> None:
+    """A server is on n1, and active."""
+    body = {"name": "s1", "flavorRef": "gold", "imageRef": NAMES["image"], "networks": "none", "metadata": {"a": "b"}}
+    body["tags"] = ["one"]
+    service.compute("POST", "/servers", {"server": body})
+    service.work()
+
+
+def _deploy(service: Service) -> None:
+    """The node n1 is active, deployed without an allocation for the consumer that holds it."""
+    service.patch(NAMES["node"], ("add", "/instance_uuid", NAMES["consumer"]))
+    service.baremetal("PUT", f"/nodes/{NAMES['node']}/states/provision", {"target": "active"})
+    service.work()
+
+
+def _maintain(service: Service) -> None:
+    """The node n1 is in maintenance."""
+    service.baremetal("PUT", f"/nodes/{NAMES['node']}/maintenance", {"reason": "broken"})
+
+
+def _manage(service: Service) -> None:
+    """The node n1 is manageable: it can be inspected and cleaned, and not be had."""
+    service.baremetal("PUT", f"/nodes/{NAMES['node']}/states/provision", {"target": "manage"})
+    service.work()
+
+
+#: How each state is made, in steps.
+STATES: Mapping[str, tuple[Callable[[Service], None], ...]] = {
+    "free": (_free,),
+    "held": (_free, _hold),
+    "children": (_free, _add_child),
+    "child-held": (_free, _add_child, _hold_child),
+    "allocated": (_free, _allocate),
+    "server": (_free, _boot),
+    "maintenance": (_free, _maintain),
+    "held-maintenance": (_free, _hold, _maintain),
+    "deployed": (_free, _hold, _deploy),
+    "manageable": (_free, _manage),
+}
