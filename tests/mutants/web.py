@@ -5,6 +5,7 @@ from tests.mutants.mutant import Mutant
 CHECKS = "unit/test_password_checks.py"
 SLOTS = "unit/test_slots.py"
 LISTENER = "functional/test_listener.py"
+CROSS_SITE = "functional/test_cross_site.py"
 BASIC = "functional/test_http_basic.py"
 
 MUTANTS = (
@@ -70,6 +71,20 @@ MUTANTS = (
         "if not arrived_on_loopback(environ):",
         "if False:",
         f"{LISTENER}::test_other_listeners_are_not",
+    ),
+    Mutant(
+        "cross-site-writes",
+        "web/cross_site.py",
+        "not in _SAFE and not _may_write(environ, origins)",
+        "not in _SAFE and False",
+        f"{CROSS_SITE}::test_every_api_refuses_writes_of_other_sites",
+    ),
+    Mutant(
+        "cross-site-null-is-any",
+        "web/cross_site.py",
+        ' and origin != "null"',
+        "",
+        f"{CROSS_SITE}::test_an_asterisk_is_every_site",
     ),
     Mutant(
         "login-all-may-do-everything",
