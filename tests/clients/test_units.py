@@ -116,7 +116,7 @@ def test_the_socket_is_systemds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         with program(command, tmp_path, "activated", settings) as running:
             running.wait_for("Listening on", lambda: running.log)
             with wire(url, 60) as one:  # it is started by the first connection, which waits
-                one.send("GET /healthcheck/live HTTP/1.1\r\nHost: x\r\n\r\n")
+                one.send("GET /healthcheck/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 assert one.response().status == 200
             assert notified.recv(4096).startswith(b"READY=1")
             assert f"Listening at: {url}" in running.log

@@ -73,6 +73,13 @@ MUTANTS = (
         f"{LISTENER}::test_other_listeners_are_not",
     ),
     Mutant(
+        "listener-any-name",
+        "web/listener.py",
+        "if _canonical(host) not in names and not _is_address(host):",
+        "if False:",
+        f"{LISTENER}::test_names_that_others_let_lead_here_are_refused",
+    ),
+    Mutant(
         "cross-site-writes",
         "web/cross_site.py",
         "not in _SAFE and not _may_write(environ, origins)",
