@@ -80,6 +80,13 @@ MUTANTS = (
         f"{LISTENER}::test_names_that_others_let_lead_here_are_refused",
     ),
     Mutant(
+        "report-of-any-size",
+        "baremetal/schemas/inspection/agents.py",
+        "len(value) > MOST_INTERFACES",
+        "False",
+        "functional/baremetal/test_agents.py::test_an_inspection_has_so_many_interfaces_at_most",
+    ),
+    Mutant(
         "cross-site-writes",
         "web/cross_site.py",
         "not in _SAFE and not _may_write(environ, origins)",

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.drivers.fake.power import FakePower
@@ -417,6 +418,32 @@ def test_which_node_was_inspected(service: Service, node: str) -> None:
 def test_an_inspection_is_large(service: Service, node: str) -> None:
     inspect(service)
     post(service, {"inventory": FOUND, "logs": "x" * 3_000_000})
+    service.work()
+    assert state(service) == "manageable"
+
+
+def test_an_inspection_has_so_many_interfaces_at_most(service: Service, node: str) -> None:
+    """Anyone on the provisioning network may post one: the bound comes before the database, and before its lock."""
+    inspect(service)
+    interfaces = [
+        {"name": f"eth{number}", "mac_address": f"52:54:00:01:{number >> 8:02x}:{number & 255:02x}"}
+        for number in range(1023)
+    ]
+    begun: list[object] = []
+    note = begun.append
+    engines = {service.database.engine, service.database.reading_engine}
+    with service.statements() as statements:
+        for engine in engines:
+            event.listen(engine, "begin", note)
+        for count in (1024, 20_000):
+            found = {**FOUND, "interfaces": [{"mac_address": MAC}] * (count - 1023) + interfaces + interfaces[:1]}
+            answer = post(service, {"inventory": found}, status=400)
+            assert "'inventory.interfaces': at most 1024 are accepted" in fault(answer)
+        for engine in engines:
+            event.remove(engine, "begin", note)
+    assert (statements, begun) == ([], [])
+    assert state(service) == "inspect wait"
+    post(service, {"inventory": {**FOUND, "interfaces": [{"name": "eth0", "mac_address": MAC}, *interfaces]}})
     service.work()
     assert state(service) == "manageable"
 
