@@ -68,6 +68,7 @@ def create_app(settings: Settings | Mapping[str, Mapping[str, Any]] | None = Non
     served = [api.name for api in (*apis, pages) if api is not pages or pages.is_served]
     measured = metrics.together(partial(figures, settings=settings), CapacityMetrics(settings).figures)
     root = RootApi(settings, strategy, database, measured, served)
+    start_warnings.warn_of_roles(strategy.roles, settings, (rule for api in (*apis, root) for rule in api.rules))
     app = build(root, database)
     mounts = {f"/{api.name}": _rooted(build(api, database)) for api in (*apis, pages)}
     at_work = with_slots(DispatcherMiddleware(app.wsgi_app, mounts), settings)

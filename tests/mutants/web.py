@@ -87,6 +87,13 @@ MUTANTS = (
         "functional/baremetal/test_agents.py::test_an_inspection_has_so_many_interfaces_at_most",
     ),
     Mutant(
+        "scope-dropped-for-all",
+        "web/api.py",
+        'if caller.system_scope is None or "admin" not in caller.roles:',
+        "if caller.system_scope is None:",
+        "functional/tenants/test_guide.py::test_the_table_of_roles",
+    ),
+    Mutant(
         "cross-site-writes",
         "web/cross_site.py",
         "not in _SAFE and not _may_write(environ, origins)",

@@ -17,6 +17,7 @@ class PlacementApi(Api):
     """The Placement API (microversions 1.0 to 1.39)."""
 
     name = "placement"
+    is_of_projects = True
     routes = ROUTES
     versions = VERSIONS
     call = PlacementCall
