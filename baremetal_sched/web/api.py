@@ -53,6 +53,8 @@ class Api(ABC):
     rules: Sequence[policy.RuleDefault] = ()
     optional_rules: Sequence[OptionalRules] = ()
     is_of_projects: bool = False
+    #: Cache-Control of answers that do not say it themselves.
+    caching: str | None = "no-store"
 
     def __init__(self, settings: Settings, strategy: Strategy | None = None) -> None:
         """``strategy``: how callers are authenticated; by default, a new one according to the settings."""
@@ -147,5 +149,7 @@ class Api(ABC):
     def finish(self, call: Call, response: Response) -> None:
         """Add the headers that every response of this API has."""
         response.headers["X-OpenStack-Request-Id"] = call.request_id
+        if self.caching is not None:
+            response.headers.setdefault("Cache-Control", self.caching)
         if call.negotiated and self.versions is not None:
             self.versions.describe(response.headers, call.version)

@@ -18,6 +18,7 @@ class PlacementApi(Api):
 
     name = "placement"
     is_of_projects = True
+    caching = None  # its views say it from 1.15, as the original's do
     routes = ROUTES
     versions = VERSIONS
     call = PlacementCall
