@@ -94,6 +94,20 @@ MUTANTS = (
         "functional/tenants/test_guide.py::test_the_table_of_roles",
     ),
     Mutant(
+        "bodies-without-bound",
+        "server/parser.py",
+        "if self._bodies.size > limits.bodies_size and",
+        "if False and",
+        "unit/test_server.py::test_all_bodies_together_are_bounded",
+    ),
+    Mutant(
+        "bodies-of-lost-connections",
+        "server/parser.py",
+        "        size, self._counted = self._counted, 0\n",
+        "        size = 0\n",
+        "unit/test_server.py::test_a_body_is_counted_until_its_request_is_served",
+    ),
+    Mutant(
         "cross-site-writes",
         "web/cross_site.py",
         "not in _SAFE and not _may_write(environ, origins)",
