@@ -29,9 +29,10 @@ from baremetal_sched.ui.api import UiApi
 from baremetal_sched.web import authentication, metrics, slots
 from baremetal_sched.web.api import Api
 from baremetal_sched.web.application import build
+from baremetal_sched.web.cross_site import refusing_cross_site
 from baremetal_sched.web.forwarding import WSGI, behind_proxy, with_checked_host
 from baremetal_sched.web.health import RootApi
-from baremetal_sched.web.listener import on_loopback_only
+from baremetal_sched.web.listener import for_known_hosts, on_loopback_only
 from baremetal_sched.web.route import largest_body
 from baremetal_sched.web.slots import with_slots
 
@@ -67,6 +68,7 @@ def create_app(settings: Settings | Mapping[str, Mapping[str, Any]] | None = Non
     served = [api.name for api in (*apis, pages) if api is not pages or pages.is_served]
     measured = metrics.together(partial(figures, settings=settings), CapacityMetrics(settings).figures)
     root = RootApi(settings, strategy, database, measured, served)
+    start_warnings.warn_of_roles(strategy.roles, settings, (rule for api in (*apis, root) for rule in api.rules))
     app = build(root, database)
     mounts = {f"/{api.name}": _rooted(build(api, database)) for api in (*apis, pages)}
     at_work = with_slots(DispatcherMiddleware(app.wsgi_app, mounts), settings)
@@ -91,11 +93,15 @@ def settle() -> None:
 
 def with_middleware(wsgi: WSGI, settings: Settings) -> WSGI:
     """Wrap ``wsgi`` in the middleware that the settings ask for: CORS, and trust in a proxy's headers. The Host header
-    is always checked; without authentication the listener is, too."""
+    and the origin of writes are always checked; without authentication the listener and the name are, too."""
+    # Within the proxy's headers, as its Host counts, and within CORS, so that pages that may read see the refusal.
+    wsgi = refusing_cross_site(wsgi, settings.cors.allowed_origin or ())
     if settings.cors.allowed_origin:
         wsgi = cors.CORS(wsgi, settings)
     if settings.oslo_middleware.enable_proxy_headers_parsing:
         wsgi = behind_proxy(wsgi)
+    if auth_settings.is_open(settings):
+        wsgi = for_known_hosts(wsgi, settings.api.allowed_hosts)
     wsgi = with_checked_host(wsgi)
     if auth_settings.is_open(settings) and not settings.api.insecure:
         wsgi = on_loopback_only(wsgi)

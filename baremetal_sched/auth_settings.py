@@ -1,6 +1,6 @@
 """Options of authentication and of the callers' rights."""
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 from oslo_config.cfg import Locations
 
 #: Options of group ``[DEFAULT]``.
@@ -50,6 +50,13 @@ API: list[cfg.Opt] = [
         "insecure",
         default=False,
         help="Allow auth_strategy none on addresses that are not loopback, too.",
+    ),
+    cfg.ListOpt(
+        "allowed_hosts",
+        default=[],
+        item_type=types.HostDomain(),
+        help="Names, without ports, that the header Host may have on loopback with auth_strategy none, besides "
+        "localhost and addresses.",
     ),
     cfg.FloatOpt(
         "authentication_timeout",

@@ -27,16 +27,36 @@ _PARTS = tuple(name for name in sorted(set(_NAMES)) if not any(part in name for 
 _FEW = ("pass", "token", "secret", "key", "pswd", "drive", "fsid", "cookie", "credential", "kek", "suffix", "community")
 _HINTS = _FEW if all(any(hint in name for hint in _FEW) for name in _PARTS) else _PARTS
 
+#: Names that are too short to be looked for within others: they mark a secret as words of a name only, and ``pass``
+#: only as its last. A word ends before a capital letter, too.
+_WORDS = (
+    r"(?:api|access|ssh)[_. -]?key|authorization|cookies?|credentials?|community"
+    "|psk|hmac|pwd|pw|pin|otp"
+)
+_BEGIN = r"(?:(?<![A-Za-z])|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]))"
+_END = r"(?![a-z])(?!(?<=[A-Z])[A-Z](?![a-z]))"
+_LAST = r"(?:(?<=[A-Za-z0-9][_. -])(?i:pass)|(?<=[a-z0-9])Pass)[0-9]*(?![A-Za-z0-9_-])"
+_WHOLE = rf"(?-i:{_BEGIN}(?i:{_WORDS}){_END}|{_LAST})"
+_WHOLE_NAME = re.compile(_WHOLE)
+#: Each of these words contains one of these, which are looked at in text, with what is around them, up to so many.
+_MOST_HINTS = 20_000
+_AROUND = 16
+_WHOLE_HINTS = ("key", "author", "cookie", "credential", "community", "psk", "hmac", "pw", "pin", "otp", "pass")
+
 #: What oslo.utils does within texts, for the additional names.
-_ASSIGNED = re.compile(rf"((?:{'|'.join(_MORE_NAMES)})[0-9]*\s*=\s*['\"]?)[^\s'\"]+", re.IGNORECASE)
+_ASSIGNED = re.compile(rf"((?:{'|'.join(_MORE_NAMES)}|{_WHOLE})[0-9]*\s*=\s*['\"]?)[^\s'\"]+", re.IGNORECASE)
+#: The same for headers of HTTP; the value extends to the end of the line.
+_HEADER = re.compile(r"((?<![A-Za-z-])(?:(?:proxy-)?authorization|(?:set-)?cookie): ?)[^\r\n]+", re.IGNORECASE)
 
 #: A quoted string, as JSON and Python write it.
 _QUOTED = r"""(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")"""
 #: {"snmp_community": "..."}, which oslo.utils does for its own names.
-_NAMED = re.compile(rf"""(['"][^'"\s]*(?:{"|".join(_MORE_NAMES)})[^'"\s]*['"]\s*:\s*){_QUOTED}""", re.IGNORECASE)
+_NAMED = re.compile(
+    rf"""(['"][^'"\s]*(?:{"|".join(_MORE_NAMES)}|{_WHOLE})[^'"\s]*['"]\s*:\s*){_QUOTED}""", re.IGNORECASE
+)
 #: {"path": "/driver_info/ipmi_password", "value": ...}, as in patches, with the members in either order. A value that
 #: is not a string extends to the end of the object.
-_PATH = rf"""['"]path['"]\s*:\s*['"][^'"]*(?:{"|".join(_PARTS)})[^'"]*['"]"""
+_PATH = rf"""['"]path['"]\s*:\s*['"][^'"]*(?:{"|".join(_PARTS)}|{_WHOLE})[^'"]*['"]"""
 _PATCHED = re.compile(rf"""({_PATH}[^}}]*?['"]value['"]\s*:\s*)(?:{_QUOTED}|[^}}]*)""", re.IGNORECASE)
 _PATCHED_BEFORE = re.compile(rf"""(['"]value['"]\s*:\s*){_QUOTED}(?=[^}}]*?{_PATH})""", re.IGNORECASE)
 
@@ -45,7 +65,8 @@ _PATCHED_BEFORE = re.compile(rf"""(['"]value['"]\s*:\s*){_QUOTED}(?=[^}}]*?{_PAT
 _URL_PASSWORD = re.compile(r"(://[^\s/?#:@\"'<>\[]*:)(?!\d*(?:[/?#\s\"'<>]|$))(?:(?!://)[^\s\"'<>])*@")
 _URL_TOKEN = re.compile(r"(https?://)[^\s/?#:@\"'<>]+@", re.IGNORECASE)
 
-_LAST_LETTERS = frozenset(name[-1:] for name in _NAMES)
+#: Of all of these names.
+_LAST_LETTERS = frozenset(name[-1:] for name in _NAMES) | frozenset("cdeklnpswy")
 
 #: How much text of a document is searched for secrets: characters, times the names that occur in them. This takes about
 #: 50 ms. Further texts are masked as a whole if they may hold a secret.
@@ -67,6 +88,8 @@ def mask_decoded(document: Any, text: str) -> Any:
     # Quotes within a text, blanks other than spaces, and characters beyond ASCII come after a backslash.
     if "\\" in text or "'" in text or "<" in text or "@" in text or "--" in text or _follows_name(text):
         return mask(document)
+    if _has_header(text):
+        return mask(document)
     return _mask_named(document)
 
 
@@ -83,7 +106,7 @@ class _SecretNames(dict[str, bool]):
 
     def __missing__(self, name: str) -> bool:
         lowered = name.lower()
-        found = any(part in lowered for part in _PARTS)
+        found = any(part in lowered for part in _PARTS) or _WHOLE_NAME.search(name) is not None
         if len(name) <= _LONGEST_REMEMBERED:
             if len(self) >= _MOST_REMEMBERED:
                 self.clear()
@@ -108,8 +131,30 @@ def mentions_secret(text: str) -> bool:
     # Called for every log line; a loop takes a third of the time of a generator.
     for hint in _HINTS:
         if hint in lowered:
-            return any(part in lowered for part in _PARTS)
+            if any(part in lowered for part in _PARTS):
+                return True
+            break
+    return _has_word(text, lowered)
+
+
+def _has_word(text: str, lowered: str) -> bool:
+    """Return whether ``text`` may hold a name that marks a secret as a word."""
+    if len(lowered) != len(text):
+        return True  # some letters have two in lower case
+    left = _MOST_HINTS
+    for hint in _WHOLE_HINTS:
+        at = lowered.find(hint)
+        while at >= 0:
+            left -= 1
+            if left < 0 or _WHOLE_NAME.search(text, max(0, at - _AROUND), at + _AROUND):
+                return True
+            at = lowered.find(hint, at + 1)
     return False
+
+
+def _has_header(text: str) -> bool:
+    lowered = text.lower()
+    return "authorization:" in lowered or "cookie:" in lowered
 
 
 def _follows_name(text: str) -> bool:
@@ -127,7 +172,8 @@ def _ends_in_name(text: str) -> bool:
     last = text[-1:]
     if last.islower() and last not in _LAST_LETTERS:
         return False
-    return text.rstrip().rstrip("0123456789")[-32:].lower().endswith(_NAMES)
+    name = text.rstrip().rstrip("0123456789")[-32:]
+    return name.lower().endswith(_NAMES) or _WHOLE_NAME.search(name) is not None
 
 
 def _mask_named(value: Any) -> Any:
@@ -172,12 +218,13 @@ class _Search:
 
     def text(self, text: str) -> str:
         plain = text.isascii() and not ("'" in text or '"' in text or "<" in text or "@" in text or "--" in text)
+        plain = plain and not _has_header(text)
         if plain and not _follows_name(text):
             return text
         if "@" in text and "://" in text:
             text = _URL_TOKEN.sub(rf"\1{MASK}@", _URL_PASSWORD.sub(rf"\1{MASK}@", text))
         lowered = text.lower()
-        found = sum(part in lowered for part in _PARTS)
+        found = sum(part in lowered for part in _PARTS) + _has_word(text, lowered)
         if not found:
             return text
         self._left -= found * len(text)
@@ -186,4 +233,4 @@ class _Search:
         masked: str = strutils.mask_password(text, MASK)
         for pattern in (_NAMED, _PATCHED, _PATCHED_BEFORE):
             masked = pattern.sub(rf"\1'{MASK}'", masked)
-        return _ASSIGNED.sub(rf"\1{MASK}", masked)
+        return _HEADER.sub(rf"\1{MASK}", _ASSIGNED.sub(rf"\1{MASK}", masked))

@@ -1,8 +1,12 @@
 """Warnings about allowed but risky combinations of settings, logged when an application is created."""
 
+from collections.abc import Iterable
+
 import structlog
+from oslo_policy import policy
 
 from baremetal_sched.settings import Settings
+from baremetal_sched.web import policy_file
 
 log = structlog.get_logger(__name__)
 
@@ -38,3 +42,10 @@ def warn(settings: Settings) -> None:
             "[api] restrict_lookup is off: anyone who can reach /v1/lookup can find every node, and get the token of "
             "its agent"
         )
+
+
+def warn_of_roles(roles: frozenset[str], settings: Settings, rules: Iterable[policy.RuleDefault]) -> None:
+    """Warn of roles of users that grant nothing, because no rule of the service or the operator names them."""
+    unknown = roles and roles - policy_file.named_roles(settings, rules)
+    if unknown:
+        log.warning("no policy names these roles of users, so they allow nothing", roles=sorted(unknown))

@@ -69,6 +69,11 @@ def sample(api: str | None) -> None:
             click.echo(f'# {optional.description}\n# "{optional.form}": "role:admin"\n')
 
 
+def named_roles(settings: Settings) -> frozenset[str]:
+    """Return the roles that rules name, in lower case: no other grants anything."""
+    return policy_file.named_roles(settings, [rule for api in _ALL for rule in api.rules])
+
+
 @policy.command()
 @common_options
 def check(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:

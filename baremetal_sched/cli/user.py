@@ -7,7 +7,9 @@ import click
 
 from baremetal_sched.cli import user_files
 from baremetal_sched.cli.options import common_options, make_settings
+from baremetal_sched.cli.policy import named_roles
 from baremetal_sched.settings import Settings
+from baremetal_sched.suggestions import did_you_mean
 from baremetal_sched.web.authentication import password_file, roles_file
 from baremetal_sched.web.authentication.roles_file import Assignment
 from baremetal_sched.web.authentication.user_files import roles_path, users_path
@@ -53,6 +55,7 @@ def add(
         click.echo(f"Password: {password}")
     if file is not None and name not in _roles(settings):
         click.echo(f"{name} has no role: {file} says nothing of this user.", err=True)
+    _warn(name, roles, project, settings)
 
 
 @user.command()
@@ -96,6 +99,22 @@ def _check_options(
             "Users have roles only if [DEFAULT] http_basic_auth_roles_file is set. Without it, every user can do "
             "everything."
         )
+
+
+def _warn(name: str, roles: tuple[str, ...], project: str | None, settings: Settings) -> None:
+    """Say what may not be meant: an administrator of a project that is one of everything, and roles of no use."""
+    given = {role.lower() for role in roles}
+    if "admin" in given and project is not None:
+        click.echo(
+            f"Warning: {name} is an administrator of all projects in the compute, image and placement APIs: as in "
+            "OpenStack, their role admin is not limited to a project. For an administrator of the project only, use "
+            "--role manager.",
+            err=True,
+        )
+    known = named_roles(settings)
+    for role in sorted(given - known):
+        suggestion = did_you_mean(role, known)
+        click.echo(f"Warning: no policy names the role {role}, so it allows nothing.{suggestion}", err=True)
 
 
 def _password(generate: bool, from_stdin: bool) -> str:

@@ -7,11 +7,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, and_, bindparam, exists, not_, select
+from sqlalchemy import ColumnElement, bindparam, exists, not_, select
 
 from baremetal_sched.compute import server_states
 from baremetal_sched.compute.server_states import NodeState, ServerState
 from baremetal_sched.db import compiled
+from baremetal_sched.db.has_all import has_all
 from baremetal_sched.db.json_text import members
 from baremetal_sched.db.models import Node, Server, ServerTag, table_of
 from baremetal_sched.db.paging import Page, after_marker, order
@@ -19,6 +20,9 @@ from baremetal_sched.db.sql_functions import string_agg
 from baremetal_sched.db.transaction import Reader, connection_of
 from baremetal_sched.db.types import Query, Rows, as_text
 from baremetal_sched.errors.servers import ServerMarkerNotFound, ServerNotFound
+
+#: Most tags that a server may have.
+MOST_TAGS = 50
 
 _SERVERS, _NODES = table_of(Server).c, table_of(Node).c
 
@@ -169,17 +173,13 @@ def _first(rows: Iterable[Any], conditions: Sequence[RowCondition], limit: int) 
     return ids
 
 
-def has_tag(tag: str) -> ColumnElement[bool]:
-    """SQL condition: the server has the tag."""
-    return exists().where(ServerTag.server_id == Server.id, ServerTag.tag == tag)
-
-
 def has_tags(tags: Sequence[str], *, any_of: bool = False, negated: bool = False) -> ColumnElement[bool]:
     """SQL condition: the server has all of the tags, or one of them; or, ``negated``, not so."""
+    own = ServerTag.server_id == Server.id
     if any_of:
-        condition: ColumnElement[bool] = exists().where(ServerTag.server_id == Server.id, ServerTag.tag.in_(tags))
+        condition: ColumnElement[bool] = exists().where(own, ServerTag.tag.in_(tags))
     else:
-        condition = and_(*(has_tag(tag) for tag in tags))
+        condition = has_all(own, [ServerTag.tag == tag for tag in dict.fromkeys(tags)], MOST_TAGS)
     return not_(condition) if negated else condition
 
 

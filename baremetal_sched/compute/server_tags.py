@@ -6,14 +6,12 @@ from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.compute import server_states
+from baremetal_sched.compute.server_rows import MOST_TAGS
 from baremetal_sched.compute.servers import Locked
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Server, ServerTag
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.errors.servers import TagNotFound, TooManyTags
-
-#: Most tags that a server may have.
-MOST = 50
 
 
 def list_tags(session: Session, server_id: int) -> list[str]:
@@ -41,8 +39,8 @@ def add(session: Session, locked: Locked, tag: str) -> bool:
     """Give the server one more tag. Returns False if it has it. Raises ServerStateRefused, TooManyTags."""
     server = _editable(locked)
     present = list_tags(session, server.id)
-    if len(present) >= MOST:
-        raise TooManyTags(limit=MOST)
+    if len(present) >= MOST_TAGS:
+        raise TooManyTags(limit=MOST_TAGS)
     if tag in present:
         return False
     session.execute(insert(ServerTag).values(server_id=server.id, tag=tag))

@@ -114,19 +114,27 @@ def cut(connection: Any) -> None:
             connection.interrupt()
         return
     # It may be closed already, which each driver reports differently.
-    with suppress(Exception), socket.socket(fileno=os.dup(_descriptor(connection))) as shared:
+    with suppress(Exception), socket.socket(fileno=os.dup(descriptor(connection))) as shared:
         shared.shutdown(socket.SHUT_RDWR)
 
 
-def _descriptor(connection: Any) -> int:
-    descriptor: int
+def bound_silence(connection: Any, seconds: float) -> None:
+    """Let TCP give a driver connection up if what was sent to a server is not acknowledged for so long."""
+    with suppress(OSError), socket.socket(fileno=os.dup(descriptor(connection))) as shared:
+        if shared.family != socket.AF_UNIX and hasattr(socket, "TCP_USER_TIMEOUT"):
+            shared.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(seconds * 1000))
+
+
+def descriptor(connection: Any) -> int:
+    """Return the descriptor of the socket of a driver connection to a server."""
+    found: int
     if hasattr(connection, "pgconn"):
-        descriptor = connection.pgconn.socket
+        found = connection.pgconn.socket
     elif hasattr(connection, _DESCRIPTOR):
-        descriptor = getattr(connection, _DESCRIPTOR)
+        found = getattr(connection, _DESCRIPTOR)
     else:
-        descriptor = connection._sock.fileno()
-    return descriptor
+        found = connection._sock.fileno()
+    return found
 
 
 def remember_descriptor(connection: Any) -> None:

@@ -39,6 +39,9 @@ _SQLITE_LOCK_TIMEOUT = 30
 #: Keep-alive options, which detect a vanished peer while an answer is awaited.
 _POSTGRESQL_KEEPALIVES = {"keepalives": 1, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 
+#: Seconds for which a server may leave unacknowledged what was sent to it, if the network fails silently.
+_LONGEST_SILENCE = 10
+
 #: Execution option of an engine whose transactions write: on SQLite they take the write lock at once.
 WRITES = "baremetal_sched_writes"
 
@@ -179,6 +182,11 @@ def _sqlite_begin(connection: Connection) -> None:
         driver.execute("BEGIN").close()
 
 
+def _silence(limits: Limits) -> float:
+    """Return the seconds after which a server that acknowledges nothing is given up."""
+    return _LONGEST_SILENCE if limits.transaction is None else min(_LONGEST_SILENCE, limits.transaction)
+
+
 def _seconds_to_connect(options: Any) -> int:
     """Return the connection time-out: drivers take whole seconds, at least one."""
     configured: int = options.connect_timeout
@@ -187,10 +195,7 @@ def _seconds_to_connect(options: Any) -> int:
 
 
 def _connect_postgresql(options: Any, limits: Limits, dialect: Any, record: Any, arguments: Any, given: Any) -> Any:
-    given = {**given, "connect_timeout": _seconds_to_connect(options)}
-    if limits.transaction is not None:
-        # Unacknowledged data, if the network fails silently.
-        given["tcp_user_timeout"] = int(limits.transaction * 1000)
+    given = {**given, "connect_timeout": _seconds_to_connect(options), "tcp_user_timeout": int(_silence(limits) * 1000)}
     connection = dialect.connect(*arguments, **given)
     return _set_up(connection, partial(_postgresql_session, options.idle_transaction_timeout, limits))
 
@@ -206,6 +211,7 @@ def _connect_mysql(options: Any, limits: Limits, dialect: Any, record: Any, argu
         connection = dialect.connect(*arguments, **{**given, **waits})
         # From now on the deadline applies (see ``deadline``).
         connection._read_timeout = connection._write_timeout = None
+    deadline.bound_silence(connection, _silence(limits))
     return _set_up(connection, partial(_mysql_session, options.idle_transaction_timeout, limits))
 
 

@@ -1,15 +1,17 @@
 """Filters of the list of images, as conditions in SQL. Any name that is not a field's is that of a property."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
 from oslo_utils.timeutils import normalize_time, parse_isotime
-from sqlalchemy import ColumnElement, and_, exists, false
+from sqlalchemy import ColumnElement, and_, false
 
+from baremetal_sched.db.has_all import has_all
 from baremetal_sched.db.models import Image, ImageProperty, ImageTag
 from baremetal_sched.errors.image import InvalidImage
+from baremetal_sched.image.images import MOST_PROPERTIES, MOST_TAGS
 
 #: Fields that take ``in:A,B``.
 _LISTS = {
@@ -46,8 +48,25 @@ _LARGEST_INTEGER = 2**31 - 1
 _SHOWN = 200
 
 
-def condition(name: str, value: str) -> ColumnElement[bool]:
-    """Return the condition of the filter ``name=value``. Raises InvalidImage."""
+def conditions(wanted: Mapping[str, str], tags: Iterable[str]) -> list[ColumnElement[bool]]:
+    """Return the conditions of filters, by name, and that the image has all the tags. Raises InvalidImage."""
+    found, properties = [], []
+    for name, value in wanted.items():
+        of_field = _of_field(name, value)
+        if of_field is None:
+            properties.append(and_(ImageProperty.name == name, ImageProperty.value == value))
+        else:
+            found.append(of_field)
+    of_tags = [ImageTag.tag == tag for tag in dict.fromkeys(tags)]
+    return [
+        *found,
+        has_all(ImageProperty.image_id == Image.id, properties, MOST_PROPERTIES),
+        has_all(ImageTag.image_id == Image.id, of_tags, MOST_TAGS),
+    ]
+
+
+def _of_field(name: str, value: str) -> ColumnElement[bool] | None:
+    """Return the condition of the filter ``name=value``, or None if it is that of a property. Raises InvalidImage."""
     if name in _LISTS:
         return _listed(name, value)
     if name in _TEXTS:
@@ -63,14 +82,7 @@ def condition(name: str, value: str) -> ColumnElement[bool]:
         number = _number(value)
         column = _NUMBERS.get(stem)
         return false() if column is None else _COMPARISONS[_RANGES.get(suffix, "eq")](column, number)
-    return exists().where(
-        ImageProperty.image_id == Image.id, and_(ImageProperty.name == name, ImageProperty.value == value)
-    )
-
-
-def tagged(tag: str) -> ColumnElement[bool]:
-    """Condition: the image has the tag."""
-    return exists().where(ImageTag.image_id == Image.id, ImageTag.tag == tag)
+    return None
 
 
 def flag(name: str, value: str) -> bool:

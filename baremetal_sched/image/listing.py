@@ -63,8 +63,7 @@ def parse(pairs: Iterable[tuple[str, str]]) -> ListQuery:
         raise InvalidImage(message='The "changes-since" filter is no longer available on v2.')
     others = {*PAGING, *SORTING, "visibility", "member_status", "tag", "deleted"}
     wanted = {"os_hidden": "false", **{name: value for name, value in given.items() if name not in others}}
-    query.conditions += [filters.condition(name, value) for name, value in wanted.items()]
-    query.conditions += [filters.tagged(value.strip()) for name, value in pairs if name == "tag"]
+    query.conditions = filters.conditions(wanted, [value.strip() for name, value in pairs if name == "tag"])
     return query
 
 
@@ -118,8 +117,10 @@ def _order(pairs: Sequence[tuple[str, str]], given: dict[str, str]) -> list[tupl
         if len(directions) not in (1, len(keys)):
             raise InvalidImage(message="Number of sort dirs does not match the number of sort keys")
     last = directions[0] if len(directions) == 1 else True
-    order = list(zip(keys, directions if len(directions) > 1 else directions * len(keys), strict=True))
-    return order + [(key, last) for key in ("created_at", "id") if key not in keys]
+    order: dict[str, bool] = {}
+    for key, descending in zip(keys, directions if len(directions) > 1 else directions * len(keys), strict=True):
+        order.setdefault(key, descending)  # a second time it decides nothing
+    return [*order.items(), *((key, last) for key in ("created_at", "id") if key not in order)]
 
 
 def _sort_key(key: str) -> str:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 class Connection(HTTPChannel):  # type: ignore[misc]
     """Reads and parses in the thread of the loop; sends in any thread that has something to send."""
 
-    parser_class = RequestParser
     task_class = Response
     error_task_class = Refusal
     server: "Server"
@@ -40,6 +39,10 @@ class Connection(HTTPChannel):  # type: ignore[misc]
 
     # -- in the thread of the loop ------------------------------------------------------------------------------------
 
+    def parser_class(self, limits: Limits) -> RequestParser:
+        """Return the next request. (The name is waitress's, which has a class there.)"""
+        return RequestParser(limits, self.server.bodies)
+
     @property
     def is_idle(self) -> bool:
         """Return whether no complete request is being served, and nothing is left to send."""
@@ -49,6 +52,8 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         """Called before the socket is closed."""
         if self._fileno is not None:
             self.server.forget(self._fileno)
+        if self.request is not None:  # it is not complete, so no thread has it
+            self.request.close()
         super().del_channel(map)
 
     def readable(self) -> bool:

@@ -13,6 +13,10 @@ class Limits:
     body_size: int
     #: Seconds that an idle connection is kept.
     keep_alive: float
+    #: Maximum size of all request bodies together, in bytes, until their requests are served. Beyond it, no body may
+    #: become larger than a small one.
+    bodies_size: int = 256 * 2**20
+    small_body_size: int = 64 * 1024
     #: Maximum length of the request line, in bytes.
     request_line: int = 8190
     #: Seconds for a TLS handshake, counted from the connection.

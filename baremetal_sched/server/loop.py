@@ -15,6 +15,7 @@ from typing import Any
 import structlog
 from waitress import wasyncore
 
+from baremetal_sched.server.bodies import Bodies
 from baremetal_sched.server.connection import Connection
 from baremetal_sched.server.limits import Limits
 from baremetal_sched.server.secure_connection import SecureConnection
@@ -51,6 +52,7 @@ class Server:
         #: Number of requests received.
         self.received = 0
         self.connections: dict[int, Connection] = {}
+        self.bodies = Bodies()
         self.threads = threads
         # Attributes that waitress's channels expect of a server.
         self.active_channels: dict[int, Connection] = {}

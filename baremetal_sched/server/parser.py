@@ -4,8 +4,9 @@ import re
 import time
 
 from waitress.parser import HTTPRequestParser, ParsingError, unquote_bytes_to_wsgi
-from waitress.utilities import BadRequest
+from waitress.utilities import BadRequest, Error
 
+from baremetal_sched.server.bodies import Bodies
 from baremetal_sched.server.limits import Limits
 
 #: Maximum length of a line between two chunks of a body, and of trailers.
@@ -22,6 +23,13 @@ class UriTooLong(BadRequest):  # type: ignore[misc]
     reason = "URI Too Long"
 
 
+class TooManyBodies(Error):  # type: ignore[misc]
+    """The bodies of all requests together are too large."""
+
+    code = 503
+    reason = "Service Unavailable"
+
+
 class RequestParser(HTTPRequestParser):  # type: ignore[misc]
     """Collects a request. If ``error`` is set it cannot be served; ``command`` and ``path`` are then what could be
     parsed."""
@@ -32,8 +40,10 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
     request_uri = "/"
     adj: Limits
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, bodies: Bodies) -> None:
         super().__init__(limits)
+        self._bodies = bodies
+        self._counted = 0
         self.url_scheme = limits.url_scheme
         self.began_at = time.monotonic()
         #: Time of arrival of the last byte.
@@ -45,8 +55,10 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
         consumed: int = super().received(data)
         if head is not None:
             self._check_head(head)
-        elif self.chunked and not self.completed:
-            self._check_chunks()
+        else:
+            if self.chunked and not self.completed:
+                self._check_chunks()
+            self._count()
         if self.completed:
             # Nothing more to wait for: there is no body, or it will not be read.
             self.expect_continue = False
@@ -80,6 +92,28 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
         path = target.partition(" ")[0].partition("?")[0]
         if path.startswith("/"):
             self.path = unquote_bytes_to_wsgi(path.encode("latin-1"))
+
+    def close(self) -> None:
+        """Called when the request has been served, or is given up."""
+        super().close()
+        self._forget()
+
+    def __del__(self) -> None:
+        self._forget()
+
+    def _count(self) -> None:
+        """Count what has been received. Small bodies are never refused: they are in memory, as headers are."""
+        size, self._counted = self.body_bytes_received - self._counted, self.body_bytes_received
+        self._bodies.add(size)
+        limits = self.adj
+        if self._bodies.size > limits.bodies_size and self._counted > limits.small_body_size and not self.error:
+            self.error = TooManyBodies("too many bodies")
+            self.completed = True
+
+    def _forget(self) -> None:
+        size, self._counted = self._counted, 0
+        if size:
+            self._bodies.add(-size)
 
     def _check_chunks(self) -> None:
         body = self.body_rcv

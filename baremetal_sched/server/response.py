@@ -121,6 +121,8 @@ class Refusal(Response):
                 return f"The URI is too long: the first line of a request may have {limits.request_line} bytes."
             case 431:
                 return f"The headers are too long: together they may have {limits.max_request_header_size} bytes."
+            case 503:
+                return "The bodies of all requests together are more than this process takes at a time. Try again."
             case 501:
                 return "No other transfer coding than chunked is supported."
             case _:

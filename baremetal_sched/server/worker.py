@@ -88,9 +88,11 @@ class Worker(BaseWorker):  # type: ignore[misc]
         self._stop(server)
 
     def _make_server(self) -> Server:
+        largest: int = self.wsgi.extensions["largest_body"]
         limits = Limits(
             connections=_connections(self.cfg.worker_connections),
-            body_size=self.wsgi.extensions["largest_body"],
+            body_size=largest,
+            bodies_size=max(Limits.bodies_size, 4 * largest),
             keep_alive=max(1, self.cfg.keepalive),
             request_line=self.cfg.limit_request_line or Limits.max_request_header_size,
             url_scheme="https" if self.cfg.is_ssl else "http",

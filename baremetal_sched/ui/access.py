@@ -37,7 +37,7 @@ def check(settings: Settings, environ: dict[str, Any]) -> None:
     """Raise PagesOff if no pages are served, RefusedRequest if they are not served to this client.
 
     Without authentication, pages are for loopback only, whatever ``[api] insecure`` says. A proxy on this machine uses
-    loopback too, but its headers or the Host header reveal it; so does a browser that another site's name has led here.
+    loopback too, but its headers or the Host header reveal it, even if ``[api] allowed_hosts`` has its name.
     """
     reason = why_off(settings)
     if reason is not None:

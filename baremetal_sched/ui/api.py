@@ -70,4 +70,3 @@ class UiApi(Api):
     def finish(self, call: Call, response: Response) -> None:
         super().finish(call, response)
         response.headers.update(_HEADERS)
-        response.headers.setdefault("Cache-Control", "no-store")

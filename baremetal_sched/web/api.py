@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -13,6 +14,7 @@ from werkzeug.http import parse_accept_header
 from baremetal_sched.settings import Settings
 from baremetal_sched.web.authentication import Strategy, make
 from baremetal_sched.web.call import Call
+from baremetal_sched.web.caller import Caller
 from baremetal_sched.web.http_errors import (
     MethodNotAllowed,
     NotAcceptable,
@@ -39,7 +41,8 @@ class Api(ABC):
     """One API, at its own mount. Shared behaviour is implemented here; subclasses override the rest.
 
     ``versions``: its microversions, if any. ``statuses``: those of errors that differ from the other APIs'. ``rules``:
-    its policies. ``optional_rules``: rules that exist only in the operator's file.
+    its policies. ``optional_rules``: rules that exist only in the operator's file. ``is_of_projects``: its rules know
+    no scope but that of projects, and ``admin`` in any of them is the administrator.
     """
 
     name: str
@@ -49,6 +52,9 @@ class Api(ABC):
     statuses: Statuses = {}
     rules: Sequence[policy.RuleDefault] = ()
     optional_rules: Sequence[OptionalRules] = ()
+    is_of_projects: bool = False
+    #: Cache-Control of answers that do not say it themselves.
+    caching: str | None = "no-store"
 
     def __init__(self, settings: Settings, strategy: Strategy | None = None) -> None:
         """``strategy``: how callers are authenticated; by default, a new one according to the settings."""
@@ -67,7 +73,19 @@ class Api(ABC):
         """Authenticate the caller; ``public``: the route may be used by anyone. OPTIONS has no credentials, as browsers
         send it. Raises NotAuthenticated, AuthenticationUnavailable."""
         is_open = public or call.http.method == "OPTIONS"
-        call.caller = self.strategy.anyone if is_open else self.strategy.authenticate(call.http)
+        call.caller = self.strategy.anyone if is_open else self._scoped(self.strategy.authenticate(call.http))
+
+    def _scoped(self, caller: Caller) -> Caller:
+        """Return the caller in the scope that this API has for the administrator of the system.
+
+        Nobody with a token needs this: its owner asks for one with another scope. Other roles in the system have no
+        counterpart in a project.
+        """
+        if not (self.is_of_projects and self.strategy.scope_is_fixed):
+            return caller
+        if caller.system_scope is None or "admin" not in caller.roles:
+            return caller
+        return replace(caller, system_scope=None, project_id=self.settings.compute.project_id)
 
     def before_routing(self, call: Call) -> Response | None:
         """Checks after authentication and before 404 and 405. What they return or raise is the answer."""
@@ -131,5 +149,7 @@ class Api(ABC):
     def finish(self, call: Call, response: Response) -> None:
         """Add the headers that every response of this API has."""
         response.headers["X-OpenStack-Request-Id"] = call.request_id
+        if self.caching is not None:
+            response.headers.setdefault("Cache-Control", self.caching)
         if call.negotiated and self.versions is not None:
             self.versions.describe(response.headers, call.version)

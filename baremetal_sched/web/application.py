@@ -116,6 +116,8 @@ def _dispatcher(api: Api, methods: Methods, database: Database) -> Callable[...,
             api.refuse_method(call, methods)
         route = call.route = choose(routes, call.version)
         api.before_view(call, route)
+        if route.check is not None:
+            route.check(call)
         view, deadline = route.view, call.deadline
 
         def work(reader: Any) -> Response:

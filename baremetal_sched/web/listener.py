@@ -1,7 +1,7 @@
-"""The listener at which a request arrived. Without authentication only loopback is served, unless the settings allow
-more."""
+"""The listener at which a request arrived, and the name that led there. Without authentication only loopback is served,
+unless the settings allow more, and only under names that lead there."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 
 from baremetal_sched.web.environ import REFUSAL
-from baremetal_sched.web.forwarding import WSGI
+from baremetal_sched.web.forwarding import WSGI, without_port
 from baremetal_sched.web.http_errors import RefusedRequest
 
 log = structlog.get_logger(__name__)
@@ -17,6 +17,12 @@ log = structlog.get_logger(__name__)
 REMEDY = (
     "Callers are not authenticated ([api] auth_strategy = none), so only listeners on loopback are served. Set "
     "[api] auth_strategy, or, if only those who may do everything can reach this address, [api] insecure = true."
+)
+
+_FOREIGN_NAME = (
+    "Callers are not authenticated ([api] auth_strategy = none), so on loopback the header Host must be an address, "
+    "localhost, or a name in [api] allowed_hosts. Use an address such as http://127.0.0.1:6385, or, if a proxy on this "
+    "machine passes the name on, add it to [api] allowed_hosts."
 )
 
 
@@ -54,3 +60,35 @@ def on_loopback_only(wsgi: WSGI) -> WSGI:
         return wsgi(environ, start_response)
 
     return checked
+
+
+def for_known_hosts(wsgi: WSGI, allowed: Collection[str]) -> WSGI:
+    """Return ``wsgi`` with a check of requests that arrive at a loopback address: 403 if their Host is a name other
+    than ``localhost`` and those ``allowed``.
+
+    The owner of a name may let it lead to 127.0.0.1. To a browser, pages of that name are then pages of this service:
+    neither CORS nor the origin of a request tells them apart. Host must be valid; headers of proxies do not count, as
+    such pages can send these. Names cannot lead to a Unix socket.
+    """
+    names = {"", "localhost", *map(_canonical, allowed)}
+
+    def checked(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        if environ.get("SERVER_PORT") and is_loopback(environ["SERVER_NAME"]):
+            host = without_port(environ.get("HTTP_HOST", ""))
+            if _canonical(host) not in names and not _is_address(host):
+                environ.setdefault(REFUSAL, RefusedRequest(403, _FOREIGN_NAME))
+        return wsgi(environ, start_response)
+
+    return checked
+
+
+def _canonical(name: str) -> str:
+    return name.lower().removesuffix(".")
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -3,14 +3,17 @@
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from oslo_policy import policy
 
+from baremetal_sched.settings import Settings
 from baremetal_sched.suggestions import did_you_mean
 from baremetal_sched.web.policy import OptionalRules
 
+_ROLE = re.compile(r"\brole:([^\s()\"']+)")
 _REFERENCE = re.compile(r"\brule:([^\s()]+)")
 
 #: Names of rules and their checks.
@@ -38,6 +41,20 @@ def problems(
         *_undefined(texts, apis),
         *_circular(texts, apis),
     ]
+
+
+def named_roles(settings: Settings, defaults: Iterable[policy.RuleDefault]) -> frozenset[str]:
+    """Return the roles, in lower case, that ``defaults`` or the operator's policy files name: no other grants
+    anything. Files that cannot be read name none."""
+    texts = [rule.check_str for rule in defaults]
+    options = settings.oslo_policy
+    for name in (options.policy_file, *options.policy_dirs):
+        found = settings.find_file(name)
+        paths = [] if found is None else [Path(found), *sorted(Path(found).glob("*"))]
+        for path in paths:
+            with suppress(OSError, UnicodeDecodeError):
+                texts.append(path.read_text(encoding="utf-8"))
+    return frozenset(role.lower() for text in texts for role in _ROLE.findall(text))
 
 
 def _defined(texts: Checks, optional: Iterable[OptionalRules]) -> Checks:

@@ -95,7 +95,8 @@ class Query:
     def sort(self, default: Sequence[SortKey] = ()) -> Sequence[SortKey]:
         """Return the keys and directions of ``sort_key`` and ``sort_dir``, both of which may be repeated.
 
-        The first direction applies to keys without one of their own; without any, that of ``default`` does.
+        The first direction applies to keys without one of their own; without any, that of ``default`` does. Of a key
+        that is repeated, the first counts: all rows that a later one would order are equal in it.
         """
         keys, directions = self.texts("sort_key"), self.texts("sort_dir")
         for direction in directions:
@@ -109,7 +110,10 @@ class Query:
             return [SortKey(name, directions[0] == "desc") for name, _ in default] if directions else default
         descending = [direction == "desc" for direction in directions] or [default[0].descending if default else False]
         descending += descending[:1] * (len(keys) - len(descending))
-        return [SortKey(key, direction) for key, direction in zip(keys, descending, strict=True)]
+        first: dict[str, bool] = {}
+        for key, is_descending in zip(keys, descending, strict=True):
+            first.setdefault(key, is_descending)
+        return [SortKey(key, is_descending) for key, is_descending in first.items()]
 
     def others(self, without: Collection[str]) -> list[tuple[str, str]]:
         """Return names and values of the parameters that are not in ``without``, each value once."""

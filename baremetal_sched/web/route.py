@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from flask import Response
 
@@ -35,7 +35,8 @@ class Route:
 
     ``transaction``: "read" and "write" are sessions. "select" and "change" are connections, for views that select
     columns only, or that write rows which no entity follows. With None the view needs no database, and its session is
-    None. ``prepare`` is called before a view whose transaction is "write", with the view and its arguments, in a
+    None. ``check`` is called with the request before any transaction: for what is expensive to read and needs no
+    database. ``prepare`` is called before a view whose transaction is "write", with the view and its arguments, in a
     transaction of its own that writes nothing: for what takes long and needs no lock.
 
     ``policy``: the rule that the caller has to meet; None: none. ``checks_policy``: its view asks whether they do, as
@@ -62,6 +63,7 @@ class Route:
     largest_body: int = field(default=0, kw_only=True)
     statuses: Statuses = field(default_factory=dict, kw_only=True)
     is_routine: bool = field(default=False, kw_only=True)
+    check: Callable[[Any], None] | None = field(default=None, kw_only=True)
     prepare: Callable[..., None] | None = field(default=None, kw_only=True)
 
     @property

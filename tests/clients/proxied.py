@@ -21,7 +21,7 @@ SAMPLES = Path(__file__).parents[2] / "api-ref/guides/samples"
 
 #: The address from which agents call, instead of the sample's network.
 PROVISIONING = "127.0.0.9"
-_LIVE = "GET /healthcheck/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+_LIVE = "GET /healthcheck/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 
 @dataclass
@@ -92,7 +92,7 @@ def site(folder: Path) -> Iterator[Site]:
     """Two gunicorns, a conductor, and nginx."""
     settings = {
         "database": {"connection": f"sqlite:///{folder / DEFAULT_FILE}"},
-        "api": {"auth_strategy": "none"},
+        "api": {"auth_strategy": "none", "allowed_hosts": "cloud.example.com"},
         "oslo_middleware": {"enable_proxy_headers_parsing": "true"},
     }
     with program((*BAREMETAL_SCHED, "db", "upgrade"), folder, "upgrade", settings) as upgrade:

@@ -110,7 +110,7 @@ def test_tls(tmp_path: Path) -> None:
     files = make_certificate(tmp_path)
     port = free_port()
     options = ("--certfile", str(files.certificate), "--keyfile", str(files.key), "--bind", f"127.0.0.1:{port}")
-    url, live = f"https://127.0.0.1:{port}", "GET /healthcheck/live HTTP/1.1\r\nHost: x\r\n\r\n"
+    url, live = f"https://127.0.0.1:{port}", "GET /healthcheck/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with program((*GUNICORN, *options), tmp_path, "gunicorn", settings_of(tmp_path)) as running:
         wait_until(lambda: "Booting worker" in running.log, 30, "gunicorn to start")
         old = files.trusting()
@@ -158,7 +158,7 @@ def test_requests_under_way_are_finished(tmp_path: Path) -> None:
         wire(url) as idle,
     ):
         assert create_node(url) == 201
-        half.send("GET /healthcheck/live HTTP/1.1\r\nHost: x\r\n")
+        half.send("GET /healthcheck/live HTTP/1.1\r\nHost: localhost\r\n")
         other.execute("BEGIN IMMEDIATE")
         writes = [pool.submit(create_node, url) for _ in range(3)]
         time.sleep(0.5)
@@ -288,7 +288,7 @@ def test_workers_share_their_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyP
             with Client(url) as client:
                 assert client.placement("GET", "/").status_code == 200
         with wire(url) as one:
-            one.send("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+            one.send("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
             text = one.response().body.decode()
     name = "baremetal_sched_request_duration_seconds_count"
     assert re.findall(rf'^{name}{{api="placement",method="GET",status="200"}} (\S+)$', text, re.MULTILINE) == ["30.0"]

@@ -44,7 +44,7 @@ def test_silent_connections_hold_nobody_up(tmp_path: Path) -> None:
     """Two hundred that never begin a handshake, and two hundred that stop in the middle of one."""
     files = make_certificate(tmp_path)
     options = ("--tls-cert", str(files.certificate), "--tls-key", str(files.key), "--threads", "2")
-    nodes = "GET /baremetal/v1/nodes HTTP/1.1\r\nHost: x\r\nX-OpenStack-Ironic-API-Version: 1.50\r\n\r\n"
+    nodes = "GET /baremetal/v1/nodes HTTP/1.1\r\nHost: localhost\r\nX-OpenStack-Ironic-API-Version: 1.50\r\n\r\n"
     with serve(tmp_path, *options) as (_, url), wires(url, 200), wires(url, 200, b"\x16\x03\x01\x02\x00\x01"):
         started = time.monotonic()
         for _ in range(5):

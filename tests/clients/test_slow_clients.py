@@ -21,8 +21,8 @@ from tests.processes import GUNICORN, OPEN, Client, Program, Values, conductor, 
 pytestmark = pytest.mark.slow
 
 NODE = json.dumps({"driver": "fake-hardware"})
-HALF_A_HEADER = "POST /baremetal/v1/nodes HTTP/1.1\r\nHost: x\r\nContent-Ty"
-POST = "POST /baremetal/v1/nodes HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+HALF_A_HEADER = "POST /baremetal/v1/nodes HTTP/1.1\r\nHost: localhost\r\nContent-Ty"
+POST = "POST /baremetal/v1/nodes HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 HALF_A_BODY = f"{POST}Content-Length: 500\r\n\r\n{NODE}"
 
 
@@ -95,7 +95,7 @@ def test_idle_connections(url: str) -> None:
 
 def test_dripping(url: str) -> None:
     """A request is served when it is complete, however many pieces it comes in."""
-    request = "GET /baremetal/v1 HTTP/1.1\r\nHost: x\r\nX-OpenStack-Ironic-API-Version: 1.1\r\n\r\n"
+    request = "GET /baremetal/v1 HTTP/1.1\r\nHost: localhost\r\nX-OpenStack-Ironic-API-Version: 1.1\r\n\r\n"
     with wire(url) as one:
         for character in request:
             one.send(character)
@@ -150,7 +150,7 @@ def test_a_body_that_is_cut_off_is_not_processed(url: str, framing: str) -> None
 def test_pipelined_requests_are_answered_in_order(url: str) -> None:
     paths = ["/healthcheck/live", "/baremetal/v1/nodes", "/healthcheck/live", "/placement/", "/nosuch"] * 5
     with wire(url) as one:
-        one.send("".join(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n" for path in paths))
+        one.send("".join(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n" for path in paths))
         for path in paths:
             received = one.response()
             assert received.status == (404 if path == "/nosuch" else 200)
@@ -162,12 +162,12 @@ def test_connections_are_kept(url: str) -> None:
     """Whatever was answered: with and without a body, to HEAD, in HTTP/1.0 when asked for."""
     with wire(url) as one:
         for _ in range(2):
-            one.send("HEAD /healthcheck/live HTTP/1.1\r\nHost: x\r\n\r\n")
+            one.send("HEAD /healthcheck/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert int(one.response(head=True).headers["content-length"]) > 0
-            one.send("OPTIONS /baremetal/v1/nodes HTTP/1.1\r\nHost: x\r\n\r\n")
+            one.send("OPTIONS /baremetal/v1/nodes HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert one.response().status == 200
             version = "OpenStack-API-Version: placement 1.6"
-            one.send(f"PUT /placement/traits/CUSTOM_KEPT HTTP/1.1\r\nHost: x\r\n{version}\r\n\r\n")
+            one.send(f"PUT /placement/traits/CUSTOM_KEPT HTTP/1.1\r\nHost: localhost\r\n{version}\r\n\r\n")
             assert one.response().status in (201, 204)
             one.send("GET /healthcheck/live HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
             assert one.response().headers["connection"] == "keep-alive"
@@ -256,7 +256,7 @@ def test_garbage(url: str, garbage: str) -> None:
 
 def test_clients_that_go_away(url: str) -> None:
     """In the middle of anything."""
-    for request in (HALF_A_HEADER, HALF_A_BODY, "GET /baremetal/v1/nodes HTTP/1.1\r\nHost: x\r\n\r\n" * 30):
+    for request in (HALF_A_HEADER, HALF_A_BODY, "GET /baremetal/v1/nodes HTTP/1.1\r\nHost: localhost\r\n\r\n" * 30):
         with wires(url, 20, request):
             pass
     assert_serves(url)

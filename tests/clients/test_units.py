@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from baremetal_sched import gunicorn_config
+from baremetal_sched.settings import load
 from tests.clients.environments import python_with
 from tests.clients.sockets import wire
 from tests.processes import GUNICORN, free_port, program
@@ -81,12 +83,21 @@ def test_units_may_do_little(units: Path, unit: str) -> None:
 
 def test_units_are_protected_alike() -> None:
     own = {"ExecStart", "ExecReload", "Environment", "RuntimeDirectory", "Type", "NotifyAccess", "LimitNOFILE"}
-    own |= {"TimeoutStopSec", "Restart", "RestartSec"}
+    own |= {"TimeoutStopSec", "Restart", "RestartSec", "MemoryMax", "TasksMax"}
     protections = [{key: value for key, value in section(unit).items() if key not in own} for unit in (API, CONDUCTOR)]
     assert protections[0] == protections[1]
     conductor, template = section(CONDUCTOR), section(TEMPLATE)
     assert template.pop("ExecStart") == [f"{conductor.pop('ExecStart')[0]} --host %H-%i --group %i"]
     assert conductor == template
+
+
+@pytest.mark.parametrize(("unit", "gibibytes"), [(API, 4), (CONDUCTOR, 2), (TEMPLATE, 2)])
+def test_units_take_only_so_much_of_a_host(unit: str, gibibytes: int) -> None:
+    """And more threads than there are by default."""
+    assert section(unit)["MemoryMax"] == [f"{gibibytes}G"]
+    workers = int(section(API)["ExecStart"][0].split("--workers ")[1].split()[0])
+    threads = workers * (gunicorn_config.threads + 8) if unit == API else load().conductor.workers_pool_size + 100
+    assert threads < int(section(unit)["TasksMax"][0]) < 3 * threads
 
 
 def test_units_start_what_there_is() -> None:
@@ -116,7 +127,7 @@ def test_the_socket_is_systemds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         with program(command, tmp_path, "activated", settings) as running:
             running.wait_for("Listening on", lambda: running.log)
             with wire(url, 60) as one:  # it is started by the first connection, which waits
-                one.send("GET /healthcheck/live HTTP/1.1\r\nHost: x\r\n\r\n")
+                one.send("GET /healthcheck/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 assert one.response().status == 200
             assert notified.recv(4096).startswith(b"READY=1")
             assert f"Listening at: {url}" in running.log

@@ -7,6 +7,7 @@ import pytest
 
 from tests.service import Service
 
+NAMES = ("baremetal_sched", "api_1.example.org", "api.example.org", "a" * 63 + ".example.org")
 PROXIED = {"oslo_middleware": {"enable_proxy_headers_parsing": True}}
 SAMPLES = Path(__file__).parents[2] / "api-ref/guides/samples"
 
@@ -29,14 +30,15 @@ def link(service: Service, headers: dict[str, str], mount: str = "/baremetal", s
         ("a" * 63 + ".example.org", "http://" + "a" * 63 + ".example.org"),
     ],
 )
-def test_links_begin_with_the_host_of_the_request(service: Service, host: str, origin: str) -> None:
+def test_links_begin_with_the_host_of_the_request(database_url: str, host: str, origin: str) -> None:
     """Names of upstreams, which some proxies send, may have underscores."""
-    assert link(service, {"Host": host}) == f"{origin}/baremetal/v1/"
-    location = service.http.post_json(
-        "/placement/resource_providers",
-        {"name": f"at {host}"},
-        headers={"Host": host, "OpenStack-API-Version": "placement 1.0"},
-    ).headers["Location"]
+    with Service(database_url, api={"allowed_hosts": list(NAMES)}) as service:
+        assert link(service, {"Host": host}) == f"{origin}/baremetal/v1/"
+        location = service.http.post_json(
+            "/placement/resource_providers",
+            {"name": f"at {host}"},
+            headers={"Host": host, "OpenStack-API-Version": "placement 1.0"},
+        ).headers["Location"]
     assert location.startswith(f"{origin}/placement/resource_providers/")
 
 

@@ -39,7 +39,7 @@ def test_what_the_client_says_does_not_count(database_url: str) -> None:
     with Service(database_url, oslo_middleware=trusted) as service:
         said = {"Host": "localhost", "X-Forwarded-Host": "localhost", "X-Forwarded-For": "127.0.0.1"}
         assert status(service, "/baremetal/v1/nodes", "192.0.2.1", **said) == 403
-        said = {"Host": "api.example.org", "X-Forwarded-Host": "api.example.org", "X-Forwarded-For": "192.0.2.1"}
+        said = {"Host": "localhost", "X-Forwarded-Host": "api.example.org", "X-Forwarded-For": "192.0.2.1"}
         assert status(service, "/baremetal/v1/nodes", "127.0.0.1", **said) == 200
 
 
@@ -65,3 +65,49 @@ def test_a_strategy_is_enough(database_url: str) -> None:
 @pytest.mark.parametrize("host", ["", "999.0.0.1", "localhost.example.org", "1"])
 def test_what_is_no_loopback(host: str) -> None:
     assert not is_loopback(host)
+
+
+HERE = ["127.0.0.1:6385", "127.0.0.1", "[::1]:6385", "192.0.2.1", "localhost", "LocalHost:80", "localhost.", ""]
+FOREIGN = ["evil.example:6385", "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "api", "0x7f000001"]
+
+
+@pytest.mark.sqlite_only
+@pytest.mark.parametrize("strategy", ["none", "noauth"])
+def test_names_that_others_let_lead_here_are_refused(database_url: str, strategy: str) -> None:
+    """A page of such a name is, for its browser, a page of this service, whose answers it may read."""
+    with Service(database_url, api={"auth_strategy": strategy}) as service:
+        everything = [*PATHS, "/healthcheck/live", "/metrics", "/ui/", "/image/v2/images", "/no/such/path"]
+        for host in FOREIGN:
+            assert [status(service, path, "127.0.0.1", Host=host) for path in everything] == [403] * len(everything)
+        for host in HERE:
+            assert [status(service, path, "::1", Host=host) for path in PATHS] == [200] * len(PATHS)
+        answer = service.http.get("/placement/", headers={"Host": "evil.example"}, status=403)
+        assert "[api] allowed_hosts" in answer.json["errors"][0]["detail"]
+
+
+@pytest.mark.sqlite_only
+def test_names_that_the_settings_allow_are_served(database_url: str) -> None:
+    names = ["Cloud.example.org", "bm_upstream"]
+    with Service(database_url, api={"allowed_hosts": names}) as service:
+        for host in ("cloud.example.org", "CLOUD.example.org.:8443", "bm_upstream:80", *HERE):
+            assert status(service, PATHS[2], "127.0.0.1", Host=host) == 200
+        for host in (*FOREIGN, "x.cloud.example.org"):
+            assert status(service, PATHS[2], "127.0.0.1", Host=host) == 403
+
+
+@pytest.mark.sqlite_only
+def test_a_page_cannot_pose_as_a_proxy(database_url: str) -> None:
+    """It may send these headers to what is its own site in the eyes of the browser."""
+    with Service(database_url, oslo_middleware={"enable_proxy_headers_parsing": True}) as service:
+        posing = {"Host": "evil.example", "X-Forwarded-Host": "localhost"}
+        assert status(service, PATHS[2], "127.0.0.1", **posing) == 403
+
+
+@pytest.mark.sqlite_only
+def test_other_listeners_and_strategies_serve_every_name(database_url: str) -> None:
+    with Service(database_url, api={"insecure": True}) as service:
+        assert status(service, PATHS[2], "127.0.0.1", Host="evil.example") == 403
+        assert status(service, PATHS[2], "192.0.2.1", Host="api.example.org") == 200
+        assert status(service, PATHS[2], "localhost", "", Host="bm_upstream") == 200  # a Unix socket
+    with Service(database_url, api={"auth_strategy": "noauth2"}) as service:
+        assert status(service, PATHS[1], "127.0.0.1", Host="api.example.org") == 200

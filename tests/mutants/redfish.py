@@ -5,6 +5,7 @@ from tests.mutants.mutant import Mutant
 BAD = "functional/redfish/test_bad_controllers.py"
 CONNECTION = "functional/redfish/test_connection.py"
 FAULTS = "functional/redfish/test_faults.py"
+HUGE = "functional/redfish/test_huge_controllers.py"
 POWER = "functional/redfish/test_power.py"
 
 MUTANTS = (
@@ -39,9 +40,37 @@ MUTANTS = (
     Mutant(
         "redfish-links-without-end",
         "drivers/redfish/transport.py",
-        "        if until is not None and time.monotonic() > until:",
+        "        if time.monotonic() > self.until:",
         "        if False:",
         f"{BAD}::test_all_answers_together_have_an_end",
+    ),
+    Mutant(
+        "redfish-any-number-of-requests",
+        "drivers/redfish/transport.py",
+        "        if self.requests <= 0:",
+        "        if False:",
+        f"{HUGE}::test_requests_are_counted",
+    ),
+    Mutant(
+        "redfish-any-number-of-bytes",
+        "drivers/redfish/transport.py",
+        "        if self.size < 0:",
+        "        if False:",
+        f"{HUGE}::test_bytes_are_counted",
+    ),
+    Mutant(
+        "redfish-any-number-of-disks",
+        "drivers/redfish/hardware_found.py",
+        "        if len(disks) >= _MOST_DISKS:",
+        "        if False:",
+        f"{HUGE}::test_disks_are_counted",
+    ),
+    Mutant(
+        "redfish-any-number-of-members",
+        "drivers/redfish/documents.py",
+        "links(collection, name)[:_MOST_MEMBERS]",
+        "links(collection, name)",
+        f"{HUGE}::test_members_are_counted",
     ),
     Mutant(
         "redfish-changes-though-given-up",

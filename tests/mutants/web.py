@@ -5,6 +5,7 @@ from tests.mutants.mutant import Mutant
 CHECKS = "unit/test_password_checks.py"
 SLOTS = "unit/test_slots.py"
 LISTENER = "functional/test_listener.py"
+CROSS_SITE = "functional/test_cross_site.py"
 BASIC = "functional/test_http_basic.py"
 
 MUTANTS = (
@@ -70,6 +71,55 @@ MUTANTS = (
         "if not arrived_on_loopback(environ):",
         "if False:",
         f"{LISTENER}::test_other_listeners_are_not",
+    ),
+    Mutant(
+        "listener-any-name",
+        "web/listener.py",
+        "if _canonical(host) not in names and not _is_address(host):",
+        "if False:",
+        f"{LISTENER}::test_names_that_others_let_lead_here_are_refused",
+    ),
+    Mutant(
+        "report-of-any-size",
+        "baremetal/schemas/inspection/agents.py",
+        "len(value) > MOST_INTERFACES",
+        "False",
+        "functional/baremetal/test_agents.py::test_an_inspection_has_so_many_interfaces_at_most",
+    ),
+    Mutant(
+        "scope-dropped-for-all",
+        "web/api.py",
+        'if caller.system_scope is None or "admin" not in caller.roles:',
+        "if caller.system_scope is None:",
+        "functional/tenants/test_guide.py::test_the_table_of_roles",
+    ),
+    Mutant(
+        "bodies-without-bound",
+        "server/parser.py",
+        "if self._bodies.size > limits.bodies_size and",
+        "if False and",
+        "unit/test_server.py::test_all_bodies_together_are_bounded",
+    ),
+    Mutant(
+        "bodies-of-lost-connections",
+        "server/parser.py",
+        "        size, self._counted = self._counted, 0\n",
+        "        size = 0\n",
+        "unit/test_server.py::test_a_body_is_counted_until_its_request_is_served",
+    ),
+    Mutant(
+        "cross-site-writes",
+        "web/cross_site.py",
+        "not in _SAFE and not _may_write(environ, origins)",
+        "not in _SAFE and False",
+        f"{CROSS_SITE}::test_every_api_refuses_writes_of_other_sites",
+    ),
+    Mutant(
+        "cross-site-null-is-any",
+        "web/cross_site.py",
+        ' and origin != "null"',
+        "",
+        f"{CROSS_SITE}::test_an_asterisk_is_every_site",
     ),
     Mutant(
         "login-all-may-do-everything",

@@ -207,3 +207,42 @@ def test_names_that_clients_make_up_do_not_fill_the_memory() -> None:
 )
 def test_documents_within_texts(text: str, masked: str) -> None:
     assert masking.mask_text(text) == masked
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("api_key", "bmc_api_key", "apiKey", "API-Key", "apikey", "x_access_key", "AccessKey", "ssh_key", "sshKey2"),
+        *("authorization", "Proxy-Authorization", "cookie", "cookies", "credential", "bmc.credentials", "community"),
+        *("psk", "wifi_psk", "hmac", "pwd", "SetupPwd", "pw", "bmc_pw", "pin", "TpmPin", "PIN1", "otp", "ipmi_pass"),
+        *("adm_pass2", "admin.pass", "X-PIN"),
+    ],
+)
+def test_names_that_are_whole_words(name: str) -> None:
+    document = {name: "hunter2", "n": [{"name": name, "value": "hunter2"}]}
+    assert masking.mask(document) == {name: MASK, "n": [{"name": name, "value": MASK}]}
+    text = dump_json(document)
+    assert masking.mentions_secret(text)
+    assert "hunter2" not in orjson.dumps(secrets.mask_json(text)).decode()
+    assert "hunter2" not in masking.mask_text(f"{name}=hunter2 and {{'{name}': 'hunter2'}}")
+    assert "hunter2" not in masking.mask_text(f"[{{'path': '/driver_info/{name}', 'op': 'add', 'value': 'hunter2'}}]")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("pinned", "spin", "ping", "opinion", "mapping", "pwm", "pwm_fan", "option", "otpional", "bypass", "compass"),
+        *("pass_through", "pass", "communities", "authorizations_of", "hmacs", "accessible_keyboard", "shpin"),
+    ],
+)
+def test_names_that_only_have_such_a_word_within(name: str) -> None:
+    document = {name: "kept"}
+    assert masking.mask(document) == document
+    assert masking.mask_text(f"{name}=kept") == f"{name}=kept"
+    assert not masking.mentions_secret(json.dumps(document))
+
+
+def test_headers_in_texts() -> None:
+    assert masking.mask_text("sent Authorization: Basic aHVudGVyMg== x") == f"sent Authorization: {MASK}"
+    assert masking.mask_text("Cookie: a=hunter2; b=c\nX: y") == f"Cookie: {MASK}\nX: y"
+    assert masking.mask_text("the authorization failed: try again") == "the authorization failed: try again"

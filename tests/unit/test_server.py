@@ -342,3 +342,51 @@ def test_no_more_files(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_stop_waits_longer_than_a_request_may_take() -> None:
     assert gunicorn_config.patience(load(overrides={"api": {"request_timeout": 120.5}})) == 126
     assert gunicorn_config.patience(load()) == gunicorn_config.graceful_timeout
+
+
+def begin_body(one: Wire, size: int, sent: int) -> None:
+    """Send a part of a body, or refuse to go on when the server has answered."""
+    one.send(f"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\n\r\n" + "x" * sent)
+
+
+def test_all_bodies_together_are_bounded() -> None:
+    """What clients begin to send and never end takes no more than so much; small requests go on."""
+    limits = {"body_size": 1_000_000, "bodies_size": 1_000_000, "small_body_size": 20_000}
+    with serving(**limits) as (url, application, server):
+        with wires(url, 3) as ones:
+            for one in ones[:2]:
+                begin_body(one, 900_000, 450_000)
+            wait_until(lambda: server.bodies.size == 900_000, 5, "the bodies")
+            begin_body(ones[2], 900_000, 200_000)
+            refused = ones[2].response()
+            assert (refused.status, refused.headers["connection"]) == (503, "close")
+            assert application.environs[-1][REFUSAL].status == 503
+            assert "more than this process takes at a time" in str(application.environs[-1][REFUSAL])
+            assert server.bodies.size <= 1_000_000 + 2 * 20_000
+            assert exchange(url, f"POST / HTTP/1.1\r\nContent-Length: 10000\r\n\r\n{'x' * 10_000}").status == 200
+            ones[0].send("x" * 40_000)
+            ones[0].send("x" * 410_000)
+            assert ones[0].response().status == 503
+        wait_until(lambda: server.bodies.size == 0, 5, "the bodies to be forgotten")
+        assert exchange(url, f"POST / HTTP/1.1\r\nContent-Length: 900000\r\n\r\n{'x' * 900_000}").status == 200
+        assert server.bodies.size == 0
+
+
+def test_bodies_in_chunks_are_counted_too() -> None:
+    with serving(body_size=1_000_000, bodies_size=300_000, small_body_size=1000) as (url, _, server):
+        chunk = f"{100_000:x}\r\n{'x' * 100_000}\r\n"
+        with wire(url) as one:
+            one.send(f"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n{chunk * 4}")
+            assert one.response().status == 503
+        wait_until(lambda: server.bodies.size == 0, 5, "the bodies to be forgotten")
+
+
+def test_a_body_is_counted_until_its_request_is_served() -> None:
+    with serving(body_size=1_000_000, bodies_size=300_000) as (url, application, server), wires(url, 2) as ones:
+        ones[0].send(f"POST /waits HTTP/1.1\r\nContent-Length: 250000\r\n\r\n{'x' * 250_000}")
+        wait_until(lambda: len(application.environs) == 1, 5, "the request")
+        begin_body(ones[1], 250_000, 250_000)
+        assert ones[1].response().status == 503
+        application.go.set()
+        assert ones[0].response().status == 200
+        wait_until(lambda: server.bodies.size == 0, 5, "the body to be forgotten")

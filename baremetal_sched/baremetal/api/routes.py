@@ -168,6 +168,7 @@ ROUTES = tuple(
                 "/v1/continue_inspection",
                 agents.continue_inspection,
                 "driver:ipa_continue_inspection",
+                check=agents.check_report,
                 largest_body=LARGE_BODY_SIZE,
             ),
             statuses=RECODED,

@@ -43,6 +43,7 @@ STATUSES = ("start", "end", "error")
 
 _INVALID_TOKEN = "Invalid or missing agent token received."  # noqa: S105 - what is said of one
 _TOKEN = "agent_secret_token"  # noqa: S105 - its name
+_LONGEST_URL = 255
 #: Facts of a heartbeat that are stored besides its time and the address.
 _KEPT = ("agent_version", "agent_verify_ca", "agent_status", "agent_status_message")
 
@@ -163,17 +164,38 @@ def _check(node: Node, heartbeat: Heartbeat, settings: Settings) -> None:
 
 
 def _check_address(url: str, settings: Settings) -> None:
-    """Raise InvalidValue if the URL leads to this machine or to a link-local address."""
+    """Raise InvalidValue if the URL is none of an agent, or leads to this machine or to a link-local address."""
+    wrong = _complaint(url)
     try:
-        host = urlsplit(url).hostname
+        host = None if wrong else urlsplit(url).hostname
     except ValueError:
         host = None
-    if not host or _scheme(url) not in ("http", "https"):
-        raise InvalidValue(message='An issue with the supplied "callback_url" has been detected.')
+    if wrong or not host or _scheme(url) not in ("http", "https"):
+        raise InvalidValue(message=f'An issue with the supplied "callback_url" has been detected{wrong}.')
     try:
         allowed_hosts(settings).require_literal(host)
     except AddressRefused as error:
         raise InvalidValue(message=f'An issue with the supplied "callback_url" has been detected: {error}.') from None
+
+
+def _complaint(url: str) -> str:
+    """Return what is wrong with a URL, with a colon before it; empty if nothing is."""
+    if len(url) > _LONGEST_URL:
+        return f": it may have at most {_LONGEST_URL} characters"
+    # urlsplit leaves line breaks and tabs out.
+    if any(letter.isspace() or not letter.isprintable() for letter in url):
+        return ": it may have no blanks and no line breaks"
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    if "@" in parts.netloc:
+        return ": it may have no user and no password"
+    try:
+        is_port = parts.port != 0
+    except ValueError:
+        is_port = False
+    return "" if is_port else ": what comes after the host is no port"
 
 
 def _scheme(url: str) -> str:

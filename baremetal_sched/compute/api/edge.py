@@ -15,6 +15,7 @@ class ComputeApi(WaitingApi):
     """The compute API (Nova v2.1, microversions 2.1 to 2.100)."""
 
     name = "compute"
+    is_of_projects = True
     routes = ROUTES
     versions = VERSIONS
     call = ComputeCall

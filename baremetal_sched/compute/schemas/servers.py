@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from baremetal_sched.compute.schemas.form import BOOLEAN, NAME, Form, closed, whole_number
-from baremetal_sched.compute.server_tags import MOST as MOST_TAGS
+from baremetal_sched.compute.server_rows import MOST_TAGS
 
 DESCRIPTION_SINCE = 19
 TAGS_SINCE = 26

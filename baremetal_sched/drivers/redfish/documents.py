@@ -17,7 +17,7 @@ from baremetal_sched.drivers.redfish.driver_info import Target
 
 Document = Mapping[str, Any]
 
-#: The most members of a collection that are read.
+#: The most members of a collection, or links of a list, that are followed.
 _MOST_MEMBERS = 256
 #: The longest text that is kept, in characters: what columns hold.
 LONGEST_TEXT = 255
@@ -64,10 +64,15 @@ class Documents:
                 return None
             raise
 
-    def members(self, collection: Document | None) -> list[Document]:
-        """Return the members of a collection that exist."""
-        found = (self.find(path) for path in links(collection, "Members")[:_MOST_MEMBERS])
-        return [each for each in found if each is not None]
+    def members(self, collection: Document | None, name: str = "Members") -> Iterator[Document]:
+        """Read the members of a collection that exist, or what another list of links leads to, one after the other.
+
+        Each may be large: keep fields of it, and not the document.
+        """
+        for path in links(collection, name)[:_MOST_MEMBERS]:
+            found = self.find(path)
+            if found is not None:
+                yield found
 
     def patch(self, path: str, body: Document, etag: str | None = None) -> Answer:
         """Change a resource. Raises sushy's errors."""

@@ -1,5 +1,6 @@
 """What goes wrong with a controller, as errors of ours: in words for people, short, and without secrets."""
 
+import http.client
 import socket
 from base64 import b64encode
 from collections.abc import Iterator
@@ -27,6 +28,8 @@ _LACKS = (
     exceptions.InvalidParameterValueError,
     exceptions.UnknownDefaultError,
 )
+#: Errors about connections that say what is wrong in words, and not in Python's.
+_IN_WORDS = (OSError, http.client.HTTPException)
 _REFUSALS = (SchedulerError, exceptions.HTTPError, *_LACKS)
 
 
@@ -69,7 +72,10 @@ def translated(error: BaseException, target: Target) -> SchedulerError:
         return refused(target, f"lacks something that is needed: {shortened(str(error), target)}")
     if isinstance(error, exceptions.ConnectionError | requests.RequestException | OSError) and not _is_no_json(error):
         return unreachable(target, _silence(error, target))
-    return refused(target, f"answered nonsense: {shortened(f'{type(error).__name__}: {error}', target)}")
+    if isinstance(error, ValueError | RecursionError):
+        return refused(target, "answered nonsense: no JSON, or JSON that is nested too deeply.")
+    # What Python says of it names types and attributes of ours; the log says where it was.
+    return refused(target, "answered nonsense: JSON of another form than Redfish defines.")
 
 
 def shortened(text: str, target: Target) -> str:
@@ -139,7 +145,11 @@ def _silence(error: BaseException, target: Target) -> str:
         return "the connection was refused."
     if any(isinstance(each, ConnectionError) for each in causes):
         return "it broke the connection off."
-    return f"{shortened(str(causes[-1]), target)}."
+    if any(isinstance(each, http.client.IncompleteRead) for each in causes):
+        return "it broke its answer off."
+    if isinstance(causes[-1], _IN_WORDS):
+        return f"{shortened(str(causes[-1]), target)}."
+    return "it does not speak HTTP as it should."
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

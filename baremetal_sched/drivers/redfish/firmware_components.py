@@ -1,5 +1,7 @@
 """The components of a machine that have firmware, as its controller knows them: BIOS, controller, network adapters."""
 
+from collections.abc import Iterator
+
 from baremetal_sched.baremetal.machine import Firmware
 from baremetal_sched.drivers.redfish.documents import (
     LONGEST_TEXT,
@@ -44,7 +46,7 @@ def manager_of(documents: Documents) -> Document | None:
     return documents.find(paths[0]) if paths else None
 
 
-def _adapters(documents: Documents) -> list[Document]:
+def _adapters(documents: Documents) -> Iterator[Document]:
     chassis = links(documents.of_system, "Links", "Chassis")
     first = documents.find(chassis[0]) if chassis else None
     return documents.members(documents.find(link(first, "NetworkAdapters")))

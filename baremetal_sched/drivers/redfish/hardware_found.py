@@ -1,20 +1,22 @@
 """What is in a machine, as its controller says it, in the words of an inventory of Ironic's agent."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import structlog
 from sushy import exceptions
 
 from baremetal_sched.baremetal.identifiers import canonical_mac
-from baremetal_sched.drivers.redfish.documents import Document, Documents, count, link, links, member, objects, text
+from baremetal_sched.drivers.redfish.documents import Document, Documents, count, link, member, objects, text
+from baremetal_sched.drivers.redfish.transport import Nonsense
 
 log = structlog.get_logger(__name__)
 
 _GIB = 2**30
 #: Smaller disks are no place for an instance: virtual media, memory cards.
 _SMALLEST_DISK = 4 * _GIB
+_MOST_DISKS = 1024
 
 #: Architectures as the kernel calls them.
 _ARCHITECTURES = {
@@ -36,6 +38,18 @@ class Hardware:
     inventory: dict[str, Any]
     properties: dict[str, Any]
     capabilities: dict[str, str]
+
+
+@dataclass(frozen=True)
+class _Processor:
+    architecture: str
+    model: str | None
+    speed: int | None
+
+    @classmethod
+    def of(cls, document: Document) -> Self:
+        architecture = _ARCHITECTURES.get(str(document.get("InstructionSet")), "")
+        return cls(architecture, text(document.get("Model")), count(document.get("MaxSpeedMHz")))
 
 
 def read(documents: Documents) -> Hardware:
@@ -65,17 +79,18 @@ def read(documents: Documents) -> Hardware:
 
 def _cpu(documents: Documents) -> dict[str, Any]:
     """All processors; model and speed are those of the first."""
-    members = _present(documents.members(documents.find(link(documents.of_system, "Processors"))))
-    processors = [each for each in members if each.get("ProcessorType") in ("CPU", None)]
+    threads, first = 0, None
+    for each in _present(documents.members(documents.find(link(documents.of_system, "Processors")))):
+        if each.get("ProcessorType") in ("CPU", None):
+            threads += count(each.get("TotalThreads")) or 0
+            first = first or _Processor.of(each)
     summary = member(documents.of_system, "ProcessorSummary")
-    threads = sum(count(each.get("TotalThreads")) or 0 for each in processors)
-    first: Document = processors[0] if processors else {}
     cpu: dict[str, Any] = {
         "count": threads or count(member(summary, "LogicalProcessorCount")) or 0,
-        "architecture": _ARCHITECTURES.get(str(first.get("InstructionSet")), ""),
+        "architecture": first.architecture if first else "",
     }
-    model = text(first.get("Model")) or text(member(summary, "Model"))
-    speed = count(first.get("MaxSpeedMHz"))
+    model = (first.model if first else None) or text(member(summary, "Model"))
+    speed = first.speed if first else None
     return cpu | ({"model_name": model} if model else {}) | ({"frequency": speed} if speed else {})
 
 
@@ -100,22 +115,25 @@ def _interfaces(documents: Documents) -> list[dict[str, Any]]:
 
 
 def _storage(documents: Documents) -> tuple[list[dict[str, Any]], int]:
-    """The disks, and the size that a node has by them."""
-    storages = documents.members(documents.find(link(documents.of_system, "Storage")))
-    simple = documents.members(documents.find(link(documents.of_system, "SimpleStorage")))
-    drives = [drive for storage in storages for drive in _present(_drives(documents, storage))]
-    devices = [device for storage in simple for device in _present(objects(storage.get("Devices")))]
-    disks = [_disk(each) for each in drives] or [_device(each) for each in devices]
-    return disks, _local_gb(_sizes(devices), _sizes(_volumes(documents, storages)) or _sizes(drives))
+    """The disks, and the size that a node has by them. Raises Nonsense if there are too many."""
+    drives: list[dict[str, Any]] = []
+    volumes: list[int | None] = []
+    devices: list[dict[str, Any]] = []
+    for storage in documents.members(documents.find(link(documents.of_system, "Storage"))):
+        _add(drives, map(_disk, _present(documents.members(storage, "Drives"))))
+        members = documents.members(documents.find(link(storage, "Volumes")))
+        volumes += [count(each.get("CapacityBytes")) for each in members]
+    for storage in documents.members(documents.find(link(documents.of_system, "SimpleStorage"))):
+        _add(devices, map(_device, _present(objects(storage.get("Devices")))))
+    sizes = _sizes(volumes) or _sizes(disk["size"] for disk in drives)
+    return drives or devices, _local_gb(_sizes(device["size"] for device in devices), sizes)
 
 
-def _drives(documents: Documents, storage: Document) -> list[Document]:
-    found = (documents.find(path) for path in links(storage, "Drives"))
-    return [drive for drive in found if drive is not None]
-
-
-def _volumes(documents: Documents, storages: Iterable[Document]) -> list[Document]:
-    return [volume for each in storages for volume in documents.members(documents.find(link(each, "Volumes")))]
+def _add(disks: list[dict[str, Any]], more: Iterable[dict[str, Any]]) -> None:
+    for disk in more:
+        if len(disks) >= _MOST_DISKS:
+            raise Nonsense(f"has more than {_MOST_DISKS} disks; no machine has so many.")
+        disks.append(disk)
 
 
 def _disk(drive: Document) -> dict[str, Any]:
@@ -134,9 +152,8 @@ def _device(device: Document) -> dict[str, Any]:
     return {"name": text(device.get("Name")), "size": count(device.get("CapacityBytes"))}
 
 
-def _sizes(disks: Iterable[Document]) -> list[int]:
-    sizes = (count(disk.get("CapacityBytes")) or 0 for disk in disks)
-    return sorted(size for size in sizes if size >= _SMALLEST_DISK)
+def _sizes(sizes: Iterable[int | None]) -> list[int]:
+    return sorted(size for size in sizes if size is not None and size >= _SMALLEST_DISK)
 
 
 def _local_gb(simple: list[int], full: list[int]) -> int:
@@ -151,6 +168,6 @@ def _vendor(system: Document) -> dict[str, str]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _present(members: Iterable[Document]) -> list[Document]:
+def _present(members: Iterable[Document]) -> Iterator[Document]:
     """Return the members that are present and in use, if they report that."""
-    return [each for each in members if member(each, "Status", "State") not in ("Absent", "Disabled")]
+    return (each for each in members if member(each, "Status", "State") not in ("Absent", "Disabled"))

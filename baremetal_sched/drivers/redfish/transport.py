@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import partial
 from http.cookiejar import DefaultCookiePolicy
 from typing import Any, Protocol
@@ -21,28 +22,62 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from baremetal_sched.drivers import progress
 
 #: The largest answer, in bytes. Registries of messages and settings have a few million.
-LARGEST = 32 * 2**20
+LARGEST = 8 * 2**20
+#: What one call reads of a controller at most, such as an inspection: answers, and bytes of all of them.
+MOST_REQUESTS = 2048
+MOST_BYTES = 32 * 2**20
 _CHUNK = 16 * 2**10
 _MOST_REDIRECTS = 3
-
-#: Until when requests of this thread may be begun (monotonic).
-_until: ContextVar[float | None] = ContextVar("redfish_until", default=None)
 
 
 class Nonsense(Exception):
     """What a controller answered makes no sense; the text goes on after "The controller"."""
 
 
+@dataclass
+class _Limits:
+    """What requests may still take: until when they may be begun (monotonic), how many, and their bytes."""
+
+    until: float
+    requests: int
+    size: int
+
+    def begin(self) -> None:
+        """Count a request. Raises Timeout, Nonsense."""
+        if time.monotonic() > self.until:
+            raise requests.Timeout("all answers together took too long")
+        if self.requests <= 0:
+            raise Nonsense(f"has more than {MOST_REQUESTS} resources to read; no machine has so many.")
+        self.requests -= 1
+
+    def take(self, size: int) -> None:
+        """Count bytes. Raises Nonsense."""
+        self.size -= size
+        if self.size < 0:
+            raise Nonsense(f"answered more than {MOST_BYTES} bytes in all; no machine has so much to say.")
+
+
+#: What the requests of this thread may still take; None: anything.
+_limits: ContextVar[_Limits | None] = ContextVar("redfish_limits", default=None)
+
+
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Let all requests of this thread together take so long: a controller may have a million links to follow."""
+    """Let all requests of this thread together take so long, and be no more, and have no more to say, than those of a
+    machine: a controller may have a million links to follow. Within another such limit only the time can be shorter."""
     until = time.monotonic() + seconds
-    outer = _until.get()
-    token = _until.set(until if outer is None else min(until, outer))
+    outer = _limits.get()
+    if outer is None:
+        limits = _Limits(until, MOST_REQUESTS, MOST_BYTES)
+    else:
+        limits, before, outer.until = outer, outer.until, min(until, outer.until)
+    token = _limits.set(limits)
     try:
         yield
     finally:
-        _until.reset(token)
+        _limits.reset(token)
+        if outer is not None:
+            outer.until = before
 
 
 class Transport(requests.Session):
@@ -68,9 +103,9 @@ class Transport(requests.Session):
     def request(self, method: str | bytes, url: str | bytes, *args: Any, **named: Any) -> requests.Response:
         """See requests. Raises Nonsense for another host, CallGivenUp, and what requests raises."""
         self._require_ours(str(url))
-        until = _until.get()
-        if until is not None and time.monotonic() > until:
-            raise requests.Timeout("all answers together took too long")
+        limits = _limits.get()
+        if limits is not None:
+            limits.begin()
         if method != "GET":
             progress.note()
         sent = self._login.current
@@ -193,10 +228,12 @@ class _Adapter(HTTPAdapter):
     def send(self, *args: Any, **named: Any) -> requests.Response:
         """See requests. The whole answer has been read then."""
         response: requests.Response = super().send(*args, **named)
-        content = bytearray()
+        content, limits = bytearray(), _limits.get()
         with response:
             for chunk in response.iter_content(_CHUNK):
                 content += chunk
+                if limits is not None:
+                    limits.take(len(chunk))
                 if len(content) > LARGEST:
                     raise Nonsense(f"answered more than {LARGEST} bytes.")
         response._content = bytes(content)

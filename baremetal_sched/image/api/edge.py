@@ -16,6 +16,7 @@ class ImageApi(Api):
     """The image API (Glance v2, without image data)."""
 
     name = "image"
+    is_of_projects = True
     routes = ROUTES
     call = ImageCall
     rules = policies.RULES

@@ -17,6 +17,8 @@ class PlacementApi(Api):
     """The Placement API (microversions 1.0 to 1.39)."""
 
     name = "placement"
+    is_of_projects = True
+    caching = None  # its views say it from 1.15, as the original's do
     routes = ROUTES
     versions = VERSIONS
     call = PlacementCall

@@ -32,6 +32,7 @@ class HttpBasic(Strategy):
     """Without a file of roles, every user can do everything. With one, users have the roles assigned there."""
 
     challenge = 'Basic realm="baremetal-sched", charset="UTF-8"'
+    scope_is_fixed = True
 
     def __init__(self, settings: Settings) -> None:
         """Read the files. Raises oslo.config's ``cfg.Error`` if one is missing or not valid."""
@@ -40,6 +41,12 @@ class HttpBasic(Strategy):
         path = roles_path(settings)
         self._roles = None if path is None else WatchedFile(path, roles_file.parse, "The file of roles")
         self._checks = PasswordChecks()
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """Return all roles that users have; empty if users may do everything."""
+        users = {} if self._roles is None else self._roles.contents()
+        return frozenset(role for given in users.values() for role in given.roles)
 
     def authenticate(self, http: Request) -> Caller:
         header = http.headers.get("Authorization")

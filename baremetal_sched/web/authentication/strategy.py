@@ -18,11 +18,19 @@ class Strategy(ABC):
     #: The value of ``WWW-Authenticate`` in a 401; None: the header is omitted.
     challenge: str | None = None
 
+    #: Callers have one scope and cannot ask for another, as they can with tokens.
+    scope_is_fixed: bool = False
+
     #: The caller of public routes. A token that comes with the request is ignored.
     anyone: Caller = Caller(is_public_api=True)
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """Return the roles of all callers, as far as they are known before they call."""
+        return frozenset()
 
     @abstractmethod
     def authenticate(self, http: Request) -> Caller:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.drivers.fake.power import FakePower
@@ -258,6 +259,17 @@ def test_heartbeats_that_are_refused_change_nothing(service: Service, node: str)
         ({"callback_url": "https://[::ffff:127.0.0.1]"}, "1.115", "is this machine itself"),
         ({"callback_url": "http://localhost"}, "1.115", "is this machine itself"),
         ({"callback_url": 1}, "1.115", "Schema error"),
+        ({"callback_url": "http://192.0.2.1:9999/" + "x" * 70_000}, "1.115", "at most 255 characters"),
+        ({"callback_url": "http://192.0.2.1:99999"}, "1.115", "no port"),
+        ({"callback_url": "http://192.0.2.1:0"}, "1.115", "no port"),
+        ({"callback_url": "http://192.0.2.1:x"}, "1.115", "no port"),
+        ({"callback_url": "http://user:hunter2@192.0.2.1:9999"}, "1.115", "no user and no password"),
+        ({"callback_url": "http://user@192.0.2.1:9999"}, "1.115", "no user and no password"),
+        ({"callback_url": "http://@192.0.2.1:9999"}, "1.115", "no user and no password"),
+        ({"callback_url": "http://192.0.2.1\r\nX-A: b"}, "1.115", "no blanks and no line breaks"),
+        ({"callback_url": "http://192.0.2.1:99\t99"}, "1.115", "no blanks and no line breaks"),
+        ({"callback_url": " http://192.0.2.1:9999"}, "1.115", "no blanks and no line breaks"),
+        ({"callback_url": "http://192.0.2.1:9999/\u2028"}, "1.115", "no blanks and no line breaks"),
         ({"agent_token": None}, "1.115", "Agent token is required"),
         ({"agent_token": "x"}, "1.115", "Invalid or missing agent token"),
         ({"agent_token": "ü"}, "1.115", "Invalid or missing agent token"),
@@ -417,6 +429,32 @@ def test_which_node_was_inspected(service: Service, node: str) -> None:
 def test_an_inspection_is_large(service: Service, node: str) -> None:
     inspect(service)
     post(service, {"inventory": FOUND, "logs": "x" * 3_000_000})
+    service.work()
+    assert state(service) == "manageable"
+
+
+def test_an_inspection_has_so_many_interfaces_at_most(service: Service, node: str) -> None:
+    """Anyone on the provisioning network may post one: the bound comes before the database, and before its lock."""
+    inspect(service)
+    interfaces = [
+        {"name": f"eth{number}", "mac_address": f"52:54:00:01:{number >> 8:02x}:{number & 255:02x}"}
+        for number in range(1023)
+    ]
+    begun: list[object] = []
+    note = begun.append
+    engines = {service.database.engine, service.database.reading_engine}
+    with service.statements() as statements:
+        for engine in engines:
+            event.listen(engine, "begin", note)
+        for count in (1024, 20_000):
+            found = {**FOUND, "interfaces": [{"mac_address": MAC}] * (count - 1023) + interfaces + interfaces[:1]}
+            answer = post(service, {"inventory": found}, status=400)
+            assert "'inventory.interfaces': at most 1024 are accepted" in fault(answer)
+        for engine in engines:
+            event.remove(engine, "begin", note)
+    assert (statements, begun) == ([], [])
+    assert state(service) == "inspect wait"
+    post(service, {"inventory": {**FOUND, "interfaces": [{"name": "eth0", "mac_address": MAC}, *interfaces]}})
     service.work()
     assert state(service) == "manageable"
 

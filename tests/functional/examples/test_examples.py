@@ -19,7 +19,7 @@ from tests.functional.examples import (
     placement_story,
     scheduling_story,
 )
-from tests.functional.examples.storyteller import Storyteller
+from tests.functional.examples.storyteller import HOST, Storyteller
 from tests.reference import API_REF
 from tests.service import Service
 
@@ -45,7 +45,8 @@ def test_examples_are_what_is_answered(database_url: str, api: str, monkeypatch:
         if not name.startswith("__"):
             monkeypatch.setattr(FakeManagement, name, method)
     # The conductor says once that it lives.
-    with Service(database_url, conductor={"heartbeat_timeout": 3600}) as service:
+    settings = {"conductor": {"heartbeat_timeout": 3600}, "api": {"allowed_hosts": [HOST]}}
+    with Service(database_url, **settings) as service:
         service.add_conductor("conductor-1")
         teller = Storyteller(service, api)
         for tell in STORIES[api]:

@@ -66,11 +66,7 @@ def refuse_beat(call: BaremetalCall, session: Session, ident: str) -> Response:
 
 def continue_inspection(call: BaremetalCall, session: Session) -> Response:
     """POST /v1/continue_inspection; microversion 1.1, too, for agents that believe that this is ironic-inspector"""
-    _require_enabled(call)
-    query = Query(call, ("node_uuid",))
-    if call.version < CONTINUE_SINCE and (call.version > 1 or query.has("node_uuid")):
-        raise _TooOld(since=CONTINUE_SINCE)
-    body = load(INSPECTION, call.body(), "data")
+    query, body = Query(call, ("node_uuid",)), _report(call)
     token = None if call.caller.unrestricted else body.pop("agent_token", None)
     inventory, node_uuid = body.pop("inventory"), query.uuid("node_uuid")
     addresses = _macs(interface["mac_address"] for interface in inventory["interfaces"])
@@ -93,6 +89,22 @@ def continue_inspection(call: BaremetalCall, session: Session) -> Response:
     found = {"inventory": inventory, "plugin_data": body}
     proceed(session, node, membership, found)
     return json_response(answer, 202)
+
+
+def check_report(call: BaremetalCall) -> None:
+    """Raise what ``continue_inspection`` raises for a report that no node could have made.
+
+    Anyone on the network of the agents may send one of many megabytes: it is read before a transaction begins.
+    """
+    _report(call)
+
+
+def _report(call: BaremetalCall) -> dict[str, Any]:
+    _require_enabled(call)
+    query = Query(call, ("node_uuid",))
+    if call.version < CONTINUE_SINCE and (call.version > 1 or query.has("node_uuid")):
+        raise _TooOld(since=CONTINUE_SINCE)
+    return load(INSPECTION, call.body(), "data")
 
 
 def _require_enabled(call: BaremetalCall) -> None:

@@ -1,8 +1,13 @@
 """What agents on machines say."""
 
-from marshmallow import INCLUDE, Schema, fields, validate
+from typing import Any
+
+from marshmallow import INCLUDE, Schema, ValidationError, fields, validate
 
 from baremetal_sched.documents.schema import StrictSchema, Text
+
+#: The largest number of interfaces in a report.
+MOST_INTERFACES = 1024
 
 
 class _Heartbeat(StrictSchema):
@@ -27,8 +32,18 @@ class _Interface(_Open):
     mac_address = Text(required=True)
 
 
+class _Interfaces(fields.List):  # type: ignore[type-arg]
+    """Some interfaces; they are counted before any of them is looked at."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
+        if isinstance(value, list) and len(value) > MOST_INTERFACES:
+            raise ValidationError(f"at most {MOST_INTERFACES} are accepted, and here are {len(value)}")
+        interfaces: list[Any] = super()._deserialize(value, attr, data, **kwargs)
+        return interfaces
+
+
 class _Inventory(_Open):
-    interfaces = fields.List(fields.Nested(_Interface), required=True, validate=validate.Length(min=1))
+    interfaces = _Interfaces(fields.Nested(_Interface), required=True, validate=validate.Length(min=1))
     bmc_address = Text(allow_none=True)
     bmc_v6address = Text(allow_none=True)
 

@@ -1,0 +1,239 @@
+"""The guide for tenants, followed: its settings and its users, and what each of them can do with what is another's."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from webtest import TestResponse
+
+from baremetal_sched.cli import cli
+from baremetal_sched.settings import load
+from baremetal_sched.web.authentication import password_file
+from tests.functional.compute.world import ZEROS
+from tests.service import Service
+
+pytestmark = [pytest.mark.sqlite_only, pytest.mark.shows_secrets]
+
+GUIDE = (Path(__file__).parents[3] / "api-ref/guides/tenants.rst").read_text()
+COMMANDS = re.findall(r"^    baremetal-sched (user add .*)$", GUIDE, re.MULTILINE)
+CLAIM = "aaaaaaaa-0000-4000-8000-000000000001"
+
+
+class Cloud:
+    """The service with the users of the guide, each of whom has a password."""
+
+    def __init__(self, service: Service, passwords: dict[str, str]) -> None:
+        self.service = service
+        self._passwords = passwords
+        self.nodes: dict[str, str] = {}
+        self.servers: dict[str, str] = {}
+
+    @contextmanager
+    def by(self, name: str) -> Iterator[Service]:
+        """Requests are this user's."""
+        self.service.http.authorization = ("Basic", (name, self._passwords[name]))
+        yield self.service
+        self.service.http.authorization = None
+
+    def status(self, name: str, method: str, path: str, body: Any = None) -> int:
+        """What the user is answered."""
+        return self.ask(name, method, path, body).status_int
+
+    def ask(self, name: str, method: str, path: str, body: Any = None) -> TestResponse:
+        api = path.split("/")[1]
+        versions = {"placement": "placement 1.39", "compute": "compute 2.100"}
+        headers = {"X-OpenStack-Ironic-API-Version": "1.115", "OpenStack-API-Version": versions.get(api, "")}
+        with self.by(name) as service:
+            call = service.http.request if body is None else getattr(service.http, f"{method.lower()}_json")
+            if body is None:
+                return call(path, method=method, headers=headers, expect_errors=True)
+            return call(path, body, headers=headers, expect_errors=True)
+
+    def boot(self, name: str, flavor: str) -> TestResponse:
+        """A new server of the user."""
+        image = self.ask(name, "GET", "/image/v2/images").json["images"][0]["id"]
+        server = {"name": f"of-{name}", "flavorRef": flavor, "imageRef": image, "networks": "none"}
+        answer = self.ask(name, "POST", "/compute/v2.1/servers", {"server": server})
+        with self.by("operator") as service:
+            service.work()
+        return answer
+
+
+@pytest.fixture
+def cloud(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cloud]:
+    monkeypatch.setattr(password_file, "COST", 4)
+    (ini,) = re.findall(r"code-block:: ini\n\n((?:    ?.*\n|\n)+)", GUIDE)
+    configuration = tmp_path / "baremetal-sched.conf"
+    plain = "\n".join(line.strip() for line in ini.replace("/etc/baremetal-sched", str(tmp_path)).splitlines())
+    configuration.write_text(f"{plain}\n[database]\nconnection = {database_url}\n")
+    passwords = {}
+    for command in COMMANDS:
+        words = [*command.replace("/etc/baremetal-sched", str(tmp_path)).split(), "--generate"]
+        result = CliRunner().invoke(cli, words)
+        assert (result.exit_code, result.stderr) == (0, ""), result.output
+        passwords[words[2]] = re.findall("^Password: (.*)$", result.output, re.MULTILINE)[0]
+    settings = load([str(configuration)])
+    files = {name: settings[name] for name in ("http_basic_auth_user_file", "http_basic_auth_roles_file")}
+    with Service(database_url, api={"auth_strategy": settings.api.auth_strategy}, DEFAULT=files) as service:
+        service.add_conductor("c1")
+        made = Cloud(service, passwords)
+        _furnish(made)
+        yield made
+
+
+def _furnish(cloud: Cloud) -> None:
+    """What the operator makes for both tenants, and a server of each of them."""
+    with cloud.by("operator") as service:
+        service.add_flavor("f", specs={"resources:CUSTOM_GOLD": "1", **ZEROS})
+        service.http.post_json(
+            "/image/v2/images",
+            {"name": "i", "visibility": "public", "disk_format": "raw", "container_format": "bare"},
+        )
+        for project in ("blue", "green"):
+            cloud.nodes[project] = service.add_node(f"of-{project}", owner=project)
+        flavor = service.compute("GET", "/flavors").json["flavors"][0]["id"]
+    for name, project in (("anna", "blue"), ("bert", "green")):
+        answer = cloud.boot(name, flavor)
+        assert answer.status_int == 202, answer.text
+        cloud.servers[project] = answer.json["server"]["id"]
+
+
+#: What belongs to a project, by user who is not of that project.
+OTHERS = [("anna", "green"), ("bert", "blue")]
+
+
+@pytest.mark.parametrize(("name", "other"), OTHERS)
+def test_a_tenant_sees_and_changes_nothing_of_the_other(cloud: Cloud, name: str, other: str) -> None:
+    server, node = cloud.servers[other], cloud.nodes[other]
+    held = f"/placement/allocations/{server}"
+    for method, path, body, expected in (
+        ("GET", f"/compute/v2.1/servers/{server}", None, {404}),
+        ("DELETE", f"/compute/v2.1/servers/{server}", None, {404}),
+        ("POST", f"/compute/v2.1/servers/{server}/action", {"os-stop": None}, {404}),
+        ("GET", f"/baremetal/v1/nodes/{node}", None, {404}),
+        ("DELETE", f"/baremetal/v1/nodes/{node}", None, {404}),
+        ("PUT", f"/baremetal/v1/nodes/{node}/states/power", {"target": "power off"}, {404}),
+        ("PUT", f"/baremetal/v1/nodes/{node}/maintenance", {"reason": "x"}, {404}),
+        ("GET", held, None, {403}),
+        ("DELETE", held, None, {403}),
+        ("PUT", f"/placement/allocations/{CLAIM}", _claim(node), {403}),
+        ("GET", f"/placement/resource_providers/{node}", None, {403}),
+        ("DELETE", f"/placement/resource_providers/{node}", None, {403}),
+        ("GET", f"/placement/usages?project_id={other}", None, {403}),
+        ("GET", "/compute/v2.1/servers?all_tenants=1", None, {403}),
+        ("POST", "/compute/v2.1/flavors", {"flavor": {"name": "x", "ram": 1, "vcpus": 1, "disk": 1}}, {403}),
+        ("GET", f"/scheduling/v1/nodes/{node}/availability", None, {404}),
+        ("GET", f"/scheduling/v1/explanations/nodes/{node}", None, {404, 405}),
+    ):
+        answer = cloud.ask(name, method, path, body)
+        assert answer.status_int in expected, f"{name}: {method} {path}: {answer.status_int} {answer.text}"
+    with cloud.by("operator") as service:
+        assert service.compute("GET", f"/servers/{server}").json["server"]["status"] == "ACTIVE"
+        assert list(service.placement("GET", f"/allocations/{server}").json["allocations"]) == [node]
+    for path in (
+        "/baremetal/v1/nodes",
+        "/scheduling/v1/capacity?by=owner",
+        "/compute/v2.1/servers",
+        "/image/v2/images",
+    ):
+        text = cloud.ask(name, "GET", path).text
+        assert node not in text
+        assert server not in text
+        assert f"of-{other}" not in text
+
+
+def _claim(node: str) -> dict[str, Any]:
+    allocations = {node: {"resources": {"CUSTOM_GOLD": 1}}}
+    return {
+        "allocations": allocations, "consumer_generation": None, "project_id": "blue", "user_id": "u",
+        "consumer_type": "INSTANCE",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "own"), [("anna", "blue"), ("bert", "green")])
+def test_a_tenant_has_what_is_its_own(cloud: Cloud, name: str, own: str) -> None:
+    server, node = cloud.servers[own], cloud.nodes[own]
+    assert cloud.ask(name, "GET", f"/compute/v2.1/servers/{server}").json["server"]["status"] == "ACTIVE"
+    assert [each["uuid"] for each in cloud.ask(name, "GET", "/baremetal/v1/nodes").json["nodes"]] == [node]
+    assert cloud.status(name, "GET", f"/placement/usages?project_id={own}") == 200
+    assert cloud.status(name, "GET", "/scheduling/v1/capacity") == 200
+    assert cloud.status(name, "DELETE", f"/compute/v2.1/servers/{server}") == 204
+
+
+def test_the_operator_works_everywhere(cloud: Cloud) -> None:
+    for method, path, body in (
+        ("GET", "/baremetal/v1/nodes", None),
+        ("POST", "/baremetal/v1/nodes", {"driver": "fake-hardware"}),
+        ("GET", "/placement/resource_providers", None),
+        ("PUT", "/placement/traits/CUSTOM_A", None),
+        ("GET", "/placement/usages?project_id=blue", None),
+        ("GET", "/compute/v2.1/servers/detail?all_tenants=1", None),
+        ("POST", "/compute/v2.1/flavors", {"flavor": {"name": "x", "ram": 1, "vcpus": 1, "disk": 1}}),
+        ("GET", f"/compute/v2.1/servers/{cloud.servers['blue']}", None),
+        ("DELETE", f"/compute/v2.1/servers/{cloud.servers['blue']}", None),
+        ("GET", "/image/v2/images", None),
+        ("POST", "/image/v2/images", {"name": "of the operator", "visibility": "public"}),
+        ("GET", "/scheduling/v1/capacity", None),
+        ("GET", "/scheduling/v1/groups", None),
+        ("GET", "/ui/nodes", None),
+        ("GET", "/metrics", None),
+    ):
+        answer = cloud.ask("operator", method, path, body)
+        assert answer.status_int < 300, f"{method} {path}: {answer.status_int} {answer.text}"
+
+
+#: Statuses by user: admin, member and reader of the system; admin, manager, member, reader and service of a project.
+ROLES = {
+    "a": "{roles: [admin], system_scope: all}",
+    "b": "{roles: [member], system_scope: all}",
+    "c": "{roles: [reader], system_scope: all}",
+    "d": "{roles: [admin], project_id: blue}",
+    "e": "{roles: [manager], project_id: blue}",
+    "f": "{roles: [member], project_id: blue}",
+    "g": "{roles: [reader], project_id: blue}",
+    "h": "{roles: [service], project_id: blue}",
+}
+FLAVOR = {"flavor": {"name": "x", "ram": 1, "vcpus": 1, "disk": 1}}
+TABLE: list[tuple[str, str, Any, str]] = [
+    ("GET", "/baremetal/v1/nodes", None, "abcdefgh"),
+    ("POST", "/baremetal/v1/nodes", {"driver": "fake-hardware"}, "adh"),
+    ("GET", "/compute/v2.1/flavors", None, "abcdefgh"),
+    ("POST", "/compute/v2.1/flavors", FLAVOR, "ad"),
+    ("GET", "/compute/v2.1/servers", None, "adefg"),
+    ("GET", "/compute/v2.1/servers?all_tenants=1", None, "ad"),
+    ("POST", "/compute/v2.1/servers", {}, "adef"),
+    ("GET", "/image/v2/images", None, "adefg"),
+    ("POST", "/image/v2/images", {"name": "i"}, "adef"),
+    ("POST", "/image/v2/images", {"name": "i", "visibility": "public"}, "ad"),
+    ("GET", "/placement/resource_providers", None, "adh"),
+    ("GET", "/placement/usages?project_id=blue", None, "adefgh"),
+    ("GET", "/placement/usages?project_id=green", None, "adh"),
+    ("GET", "/scheduling/v1/capacity", None, "abcdefgh"),
+]
+
+
+def test_the_table_of_roles(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What each role is refused, and what it is not."""
+    monkeypatch.setattr(password_file, "COST", 4)
+    users, roles = tmp_path / "users", tmp_path / "roles"
+    users.write_text("".join(f"{name}:{password_file.hash_password(name)}\n" for name in ROLES))
+    roles.write_text("".join(f"{name}: {given}\n" for name, given in ROLES.items()))
+    files = {"http_basic_auth_user_file": str(users), "http_basic_auth_roles_file": str(roles)}
+    with Service(database_url, api={"auth_strategy": "http_basic"}, DEFAULT=files) as service:
+        service.add_conductor("c1")
+        cloud = Cloud(service, {name: name for name in ROLES})
+        for method, path, body, allowed in TABLE:
+            statuses = {name: cloud.status(name, method, path, body) for name in ROLES}
+            assert "".join(name for name, status in statuses.items() if status != 403) == allowed, (path, statuses)
+
+
+def test_the_guide_names_users_that_are_what_it_says() -> None:
+    assert [command.split(" --config-file")[0] for command in COMMANDS] == [
+        "user add operator --role admin --system",
+        "user add anna --role manager --project blue",
+        "user add bert --role member --project green",
+    ]

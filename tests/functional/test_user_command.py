@@ -1,0 +1,55 @@
+"""``baremetal-sched user``: what it warns of."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from structlog.testing import capture_logs
+
+from baremetal_sched.cli import cli
+from baremetal_sched.web.authentication import password_file
+from tests.service import Service
+
+pytestmark = [pytest.mark.sqlite_only, pytest.mark.shows_secrets]
+
+
+@pytest.fixture
+def configuration(tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(password_file, "COST", 4)
+    path = tmp_path / "service.conf"
+    path.write_text(
+        f"[DEFAULT]\nhttp_basic_auth_user_file = {tmp_path}/htpasswd\nhttp_basic_auth_roles_file = {tmp_path}/roles\n"
+        f"[database]\nconnection = {database_url}\n[oslo_policy]\npolicy_file = {tmp_path}/policy.yaml\n"
+    )
+    return path
+
+
+def warnings_of(configuration: Path, *words: str) -> str:
+    result = CliRunner().invoke(cli, ["user", "add", *words, "--generate", "--config-file", str(configuration)])
+    assert result.exit_code == 0, result.output
+    return result.stderr
+
+
+def test_an_administrator_of_a_project_is_warned_of(configuration: Path) -> None:
+    warned = warnings_of(configuration, "anna", "--role", "Admin", "--project", "blue")
+    assert "anna is an administrator of all projects in the compute, image and placement APIs" in warned
+    assert "--role manager" in warned
+    for words in (("--role", "admin", "--system"), ("--role", "manager", "--project", "blue")):
+        assert warnings_of(configuration, "anna", *words) == ""
+
+
+def test_roles_that_no_policy_names_are_warned_of(configuration: Path) -> None:
+    warned = warnings_of(configuration, "bert", "--role", "membre", "--role", "reader", "--project", "green")
+    assert warned == "Warning: no policy names the role membre, so it allows nothing. Did you mean 'member'?\n"
+    (configuration.parent / "policy.yaml").write_text('"baremetal:node:get": "role:Auditor"\n')
+    assert warnings_of(configuration, "bert", "--role", "auditor", "--project", "green") == ""
+
+
+def test_the_service_warns_of_them_too(configuration: Path, database_url: str) -> None:
+    folder = configuration.parent
+    files = {"http_basic_auth_user_file": f"{folder}/htpasswd", "http_basic_auth_roles_file": f"{folder}/roles"}
+    for role, expected in (("membre", [["membre"]]), ("member", [])):
+        warnings_of(configuration, "bert", "--role", role, "--role", "admin", "--system")
+        with capture_logs() as lines, Service(database_url, api={"auth_strategy": "http_basic"}, DEFAULT=files):
+            pass
+        assert [line["roles"] for line in lines if "no policy names" in line["event"]] == expected
