@@ -92,7 +92,6 @@ def test_a_silent_database_frees_every_thread_in_time(database_url: str) -> None
             for future in asked:
                 response, seconds = future.result()
                 assert response.status_code == 503
-                assert response.headers["Retry-After"]
                 assert seconds < TIMEOUT + LATE
         relay.resume()
         service.baremetal("GET", "/nodes", status=200)
@@ -105,7 +104,7 @@ def test_more_requests_than_connections_wait_no_longer(database_url: str) -> Non
         service.baremetal("GET", "/nodes", status=200)
         relay.silence()
         with ThreadPoolExecutor(4) as pool, timed(0, TIMEOUT + LATE):
-            asked = pool.map(lambda _: service.baremetal("GET", "/nodes", status=503), range(4))
+            asked = pool.map(lambda _: service.placement("GET", "/resource_classes", status=503), range(4))
             assert {response.headers["Retry-After"] for response in asked} == {"1"}
 
 
@@ -201,9 +200,7 @@ def test_a_row_that_another_session_locked_costs_a_request_the_lock_timeout(quic
             quick.baremetal("GET", "/nodes/n1", status=200)
         assert not any(future.done() for future in held)
         for future in held:
-            response = future.result()
-            assert response.headers["Retry-After"]
-            assert "Another database session held a lock" in fault(response)
+            assert "Another database session held a lock" in fault(future.result())
     quick.patch("n1", ("add", "/extra/a", 1), status=200)
 
 
@@ -229,7 +226,7 @@ def test_a_foreign_write_transaction_of_sqlite(quick: Service) -> None:
             for _ in range(5):
                 quick.baremetal("GET", "/nodes/n1", status=200)
             assert not any(future.done() for future in held)
-            assert all(future.result().headers["Retry-After"] for future in held)
+            assert all("held a lock" in fault(future.result()) for future in held)
         connection.rollback()
     quick.patch("n1", ("add", "/extra/a", 1), status=200)
 
