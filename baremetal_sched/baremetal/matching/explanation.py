@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.baremetal.provider import availability, reconciliation
+from baremetal_sched.baremetal.provider import advice, availability, reconciliation
 from baremetal_sched.baremetal.provider.projection import resource_class_of
 from baremetal_sched.db.models import Node, ResourceProvider
 from baremetal_sched.placement import indivisible
@@ -60,7 +60,9 @@ def withheld_by(node: Node) -> list[Finding]:
     """Return what on the node itself keeps it from being offered; empty if nothing does."""
     found = [] if node.resource_class else [_NO_CLASS]
     unmet = availability.unmet(node)
-    return found + [Finding(each.label, each.explain(node), each.remedy) for each in unmet]
+    if advice.is_in_use(node):  # that its state is not 'available' says no more
+        unmet = [each for each in unmet if each.label != "provision state"]
+    return found + [Finding(each.label, each.explain(node), each.remedy(node)) for each in unmet]
 
 
 _NO_CLASS = Finding(
@@ -73,7 +75,7 @@ _NO_CLASS = Finding(
 def _claims(session: Session, node: Node, names_others: bool) -> Iterator[Finding]:
     root_id = session.scalar(select(ResourceProvider.root_id).where(ResourceProvider.uuid == node.uuid))
     consumers = indivisible.consumers_in(session, root_id) if root_id is not None else []
-    if consumers:
+    if consumers and consumers != [node.instance_uuid]:
         who = f"consumer {', '.join(consumers)}" if names_others else "a consumer in placement"
         yield Finding(
             "allocation in placement",
