@@ -214,8 +214,7 @@ class Conductor:
         """Make the calls that requests wait for, until the conductor has finished."""
         watch = CallWatch(self._host)
         while not stop.is_set():
-            if watch.wait(self._called):
-                self._wake.set()
+            watch.wait(self._called, self._wake.set)
             if not self._tolerate(self.answering.begin_all, "calls"):
                 stop.wait(self._outage.pause)
         watch.close()
