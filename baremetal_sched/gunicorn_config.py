@@ -59,7 +59,7 @@ def on_reload(arbiter: Any) -> None:
 
 
 def _follow_settings(arbiter: Any) -> None:
-    loaded = settings.load(settings.files_from_environment())
+    loaded = settings.load(settings.default_files())
     logs.configure(loaded)
     warn_of_few_threads(arbiter.cfg.threads, loaded)
     if arbiter.cfg.graceful_timeout == graceful_timeout:  # not overridden by the command line

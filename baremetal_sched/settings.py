@@ -1,13 +1,15 @@
 """The settings: the checked values of all options.
 
-Values come from INI files (``--config-file``), then from the environment (``OS_<GROUP>__<OPTION>``, oslo.config's own
-driver), then from the command line. There is no global: code that needs an option receives the settings.
+Values come from INI files (``--config-file``, or else ``default_files``), then from the environment
+(``OS_<GROUP>__<OPTION>``, oslo.config's own driver), then from the command line. There is no global: code that
+needs an option receives the settings.
 
 ``[oslo_policy]`` and ``[cors]`` are defined by the libraries oslo.policy and oslo.middleware.
 """
 
 import os
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from oslo_config import cfg
@@ -30,6 +32,8 @@ ALL_OPTIONS: dict[str, list[cfg.Opt]] = {
     "oslo_policy": [*_POLICY_LIBRARY, *([] if _HAS_SCOPE else auth_settings.POLICY)],
     "cors": cors.CORS_OPTS,
 }
+#: Where the guides put the settings.
+DEFAULT_FILE = Path("/etc/baremetal-sched/baremetal-sched.conf")
 NAMES = config_names.Names(ALL_OPTIONS)
 
 
@@ -80,9 +84,11 @@ def entries_of(settings: Settings) -> list[config_names.Entry]:
     return [*config_names.from_files(settings.config_file or ()), *config_names.from_environment()]
 
 
-def files_from_environment() -> list[str]:
-    """Return the configuration files that ``BAREMETAL_SCHED_CONFIG`` names, separated by ``:``."""
-    return [path for path in os.environ.get("BAREMETAL_SCHED_CONFIG", "").split(":") if path]
+def default_files() -> list[str]:
+    """Return the configuration files of whoever names none: those in ``BAREMETAL_SCHED_CONFIG``, separated by ``:``, or
+    else ``DEFAULT_FILE``, if there is one."""
+    named = [path for path in os.environ.get("BAREMETAL_SCHED_CONFIG", "").split(":") if path]
+    return named or [str(path) for path in (DEFAULT_FILE,) if path.exists()]
 
 
 def _check_values(

@@ -1,6 +1,7 @@
 """gunicorn's entry point: ``gunicorn -c python:baremetal_sched.gunicorn_config baremetal_sched.wsgi:app``.
 
-Settings come from the environment, and from the files that ``BAREMETAL_SCHED_CONFIG`` names (separated by ``:``).
+Settings come from the environment, and from the files that ``BAREMETAL_SCHED_CONFIG`` names (separated by ``:``), or
+else from /etc/baremetal-sched/baremetal-sched.conf.
 """
 
 from flask import Flask
@@ -10,11 +11,11 @@ from oslo_config import cfg
 from baremetal_sched import logs
 from baremetal_sched.app import create_app, settle
 from baremetal_sched.auth_settings import require_strategy
-from baremetal_sched.settings import files_from_environment, load
+from baremetal_sched.settings import default_files, load
 
 
 def _application() -> Flask:
-    settings = load(files_from_environment())
+    settings = load(default_files())
     logs.configure(settings)
     logs.log_settings(settings)
     require_strategy(settings)

@@ -192,6 +192,25 @@ def verbs_of(state: str) -> list[str]:
     return [verb for verb in VERBS if verb in by_event.values()]
 
 
+def way_to_available(state: str) -> list[str]:
+    """Return the fewest verbs, in order, that bring a node from ``state`` to ``available``, if all goes well.
+
+    Empty if it is there already, or if nothing that a client may ask for leads there.
+    """
+    ways: dict[str, list[str]] = {state: []}
+    for reached in (order := [state]):
+        if reached == states.AVAILABLE:
+            break
+        for verb in verbs_of(reached):
+            after = TABLE[reached][VERBS[verb].event]
+            while after in TRANSIENT:
+                after = TRANSIENT[after]
+            if after not in ways:
+                ways[after] = [*ways[reached], verb]
+                order.append(after)
+    return ways.get(states.AVAILABLE, [])
+
+
 def move(node: Node, event: str, target: str | None = None) -> None:
     """Bring ``node`` to the state that ``event`` leads to.
 

@@ -4,18 +4,15 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import IO, Any
 
 import click
 
+from baremetal_sched.cli.databases import opened
 from baremetal_sched.cli.options import common_options, make_settings
 from baremetal_sched.cli.refusals import refusal_of
 from baremetal_sched.compute import flavor_migration, importing, upgrade_checks
 from baremetal_sched.compute.flavor_migration import Finding, Selection, Verdict
-from baremetal_sched.db import schema
-from baremetal_sched.db.transaction import Database
-from baremetal_sched.settings import Settings
 
 # Exit codes of ``compute migrate-flavors``, the same as nova-manage's.
 NOTHING_FOUND, SEVERAL_SERVERS, BAD_ARGUMENTS = 1, 2, 3
@@ -64,8 +61,9 @@ def import_(file: IO[bytes], config_files: tuple[str, ...], database: str | None
     machines have to be enrolled here. Items that cannot be imported are skipped and listed. The command can be
     repeated.
     """
-    with _opened(make_settings(config_files, database, debug)) as (opened, settings):
-        report = importing.import_document(opened, settings, importing.parse(file.read()))
+    settings = make_settings(config_files, database, debug)
+    with opened(settings) as found:
+        report = importing.import_document(found, settings, importing.parse(file.read()))
     for line in report.skipped:
         click.echo(f"skipped {line}")
     for line in report.remarks:
@@ -106,12 +104,13 @@ def migrate_flavors(
     if "" in (host, node, resource_class):
         raise _BadArguments("--host, --node and --resource-class need a value.")
     selection = Selection(host, node, resource_class)
-    with _opened(make_settings(config_files, database, debug)) as (opened, settings):
-        if not flavor_migration.is_there(opened, settings, selection):
+    settings = make_settings(config_files, database, debug)
+    with opened(settings) as found:
+        if not flavor_migration.is_there(found, settings, selection):
             click.echo("No such live conductor or node, or no nodes at all.")
             raise click.exceptions.Exit(NOTHING_FOUND)
         run = flavor_migration.survey if dry_run else flavor_migration.migrate
-        counts = _report(run(opened, settings, selection))
+        counts = _report(run(found, settings, selection))
     if counts[Verdict.SEVERAL]:
         raise click.exceptions.Exit(SEVERAL_SERVERS)
     if counts[Verdict.FAILED]:
@@ -143,21 +142,12 @@ def status(config_files: tuple[str, ...], database: str | None, debug: bool) -> 
     Exit codes: 0 yes; 1 yes, with a warning; 2 no, servers have to be migrated first; 3 invalid arguments; 255
     failure.
     """
-    with _opened(make_settings(config_files, database, debug)) as (opened, settings):
-        checks = upgrade_checks.run(opened, settings)
+    settings = make_settings(config_files, database, debug)
+    with opened(settings) as found:
+        checks = upgrade_checks.run(found, settings)
     for check in checks:
         line = f"{check.name}: {check.result.name.lower()}"
         click.echo(f"{line}. {check.details}" if check.details else line)
     worst = max(check.result for check in checks)
     if worst:
         raise click.exceptions.Exit(int(worst))
-
-
-@contextmanager
-def _opened(settings: Settings) -> Iterator[tuple[Database, Settings]]:
-    opened = Database(settings)
-    try:
-        schema.require_served(opened.engine)
-        yield opened, settings
-    finally:
-        opened.dispose()

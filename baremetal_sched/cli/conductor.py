@@ -16,6 +16,7 @@ from baremetal_sched.baremetal.inspection.hooks import registry as hooks
 from baremetal_sched.baremetal.inspection.rules import built_in
 from baremetal_sched.cli.options import common_options, make_settings
 from baremetal_sched.conductor.daemon import Conductor
+from baremetal_sched.conductor.outage import Outage
 from baremetal_sched.db import limits, schema
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.drivers.enabled import EnabledDrivers
@@ -68,7 +69,7 @@ def run(settings: Settings, parent: int | None = None, started: Callable[[], Non
         signal.signal(number, lambda *_: stop.set())
     if parent is not None:
         threading.Thread(target=_watch, args=(parent, stop), daemon=True).start()
-    _await_schema(database, stop, settings.conductor.work_interval)
+    _await_schema(settings.host, database, stop, settings.conductor.work_interval)
     conductor = Conductor(database, settings)
     conductor.run(stop, started)
     database.dispose()
@@ -79,21 +80,23 @@ def run(settings: Settings, parent: int | None = None, started: Callable[[], Non
         os._exit(0)
 
 
-def _await_schema(database: Database, stop: threading.Event, interval: float) -> None:
+def _await_schema(name: str, database: Database, stop: threading.Event, interval: float) -> None:
     """Wait until the database is available and at a schema that this release can serve.
 
     Raises SchemaNotServed if this release cannot serve it, and errors that waiting does not resolve: DatabaseMissing,
     DatabaseLoginRefused, DatabaseDenied, DatabaseCorrupt.
     """
+    outage = Outage(name, interval)
     while not stop.is_set():
         try:
             schema.require_served(database.engine)
         except (DatabaseMissing, DatabaseLoginRefused, DatabaseDenied, DatabaseCorrupt):
             raise
         except DatabaseAway as error:
-            log.warning("conductor has to wait", reason=str(error))
-            stop.wait(interval)
+            outage.failed("start", error)
+            stop.wait(outage.pause)
         else:
+            outage.works("start")
             return
 
 

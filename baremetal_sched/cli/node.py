@@ -5,9 +5,8 @@ import orjson
 
 from baremetal_sched.baremetal.conductors.ownership import live_members
 from baremetal_sched.baremetal.matching.explanation import Explanation, Finding, explain
+from baremetal_sched.cli.databases import opened
 from baremetal_sched.cli.options import common_options, make_settings
-from baremetal_sched.db import schema
-from baremetal_sched.db.transaction import Database
 
 
 @click.group()
@@ -25,12 +24,8 @@ def why(name: str, form: str, config_files: tuple[str, ...], database: str | Non
     The exit status is 0 whether the node is offered or not, and 1 if it does not exist.
     """
     settings = make_settings(config_files, database, debug)
-    opened = Database(settings)
-    try:
-        schema.require_served(opened.engine)
-        found = opened.read(lambda session: explain(session, name, live_members(session, settings)))
-    finally:
-        opened.dispose()
+    with opened(settings) as found_database:
+        found = found_database.read(lambda session: explain(session, name, live_members(session, settings)))
     click.echo(_as_json(found) if form == "json" else _as_text(found))
 
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import click
 
 from baremetal_sched import logs
-from baremetal_sched.settings import Settings, load
+from baremetal_sched.settings import Settings, default_files, load
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -21,7 +21,8 @@ def common_options(command: F) -> F:
             "config_files",
             multiple=True,
             type=click.Path(dir_okay=False),
-            help="Configuration file (INI); can be repeated.",
+            help="Configuration file (INI); can be repeated. Default: the files that BAREMETAL_SCHED_CONFIG names, or "
+            "else /etc/baremetal-sched/baremetal-sched.conf.",
         ),
     ):
         command = option(command)
@@ -40,6 +41,6 @@ def make_settings(
         merged.setdefault("database", {})["connection"] = database
     if debug:
         merged.setdefault("DEFAULT", {}).update(log_level="DEBUG", log_format="console")
-    settings = load(config_files, merged)
+    settings = load(config_files or default_files(), merged)
     logs.configure(settings)
     return settings

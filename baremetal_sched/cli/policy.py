@@ -10,10 +10,9 @@ from oslo_config.cfg import Locations
 from oslo_policy import policy as oslo
 
 from baremetal_sched.app import APIS
+from baremetal_sched.cli.databases import opened
 from baremetal_sched.cli.options import common_options, make_settings
 from baremetal_sched.compute import unowned_rows
-from baremetal_sched.db import schema
-from baremetal_sched.db.transaction import Database
 from baremetal_sched.settings import Settings
 from baremetal_sched.web import policy_file
 from baremetal_sched.web.api import Api
@@ -125,10 +124,6 @@ def _problems(settings: Settings) -> list[str]:
 
 
 def _unowned(settings: Settings) -> list[str]:
-    opened = Database(settings)
-    try:
-        schema.require_served(opened.engine)
-        counts = opened.read(lambda session: unowned_rows.count(session, settings))
-    finally:
-        opened.dispose()
+    with opened(settings) as database:
+        counts = database.read(lambda session: unowned_rows.count(session, settings))
     return [f"{_MEANINGS[kind]}: {number}" for kind, number in counts.items() if number]

@@ -1,13 +1,11 @@
 """``baremetal-sched secrets``: the secrets in the database, and their encryption keys."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import click
 from oslo_config import cfg
 
+from baremetal_sched.cli.databases import opened
 from baremetal_sched.cli.options import common_options, make_settings
-from baremetal_sched.db import resealing, schema
+from baremetal_sched.db import resealing
 from baremetal_sched.db.keyring import generate_key as new_key
 from baremetal_sched.db.resealing import Outcome
 from baremetal_sched.db.sealing import keyring_for, seals
@@ -29,7 +27,7 @@ def generate_key() -> None:
 @common_options
 def check(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
     """Count encrypted secrets. Exits 1 if a secret is not encrypted or a key is missing."""
-    with _opened(config_files, database, debug) as found:
+    with opened(make_settings(config_files, database, debug)) as found:
         ids, counted = keyring_for(found.engine.dialect).ids, resealing.count(found)
     total = dict.fromkeys((resealing.FIRST, resealing.OTHER, resealing.PLAIN, resealing.UNKNOWN), 0)
     for column, states in counted.items():
@@ -47,7 +45,7 @@ def check(config_files: tuple[str, ...], database: str | None, debug: bool) -> N
 @common_options
 def encrypt(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
     """Encrypt secrets that were stored without a key. The command can be interrupted and repeated."""
-    with _opened(config_files, database, debug) as found:
+    with opened(make_settings(config_files, database, debug)) as found:
         _require_keys(found, "encrypted")
         if not seals(found.engine.dialect):
             raise cfg.Error(
@@ -61,7 +59,7 @@ def encrypt(config_files: tuple[str, ...], database: str | None, debug: bool) ->
 @common_options
 def rotate(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
     """Re-encrypt with the first key what was encrypted with others. The other keys can be removed then."""
-    with _opened(config_files, database, debug) as found:
+    with opened(make_settings(config_files, database, debug)) as found:
         _require_keys(found, "rotated")
         _report(resealing.rotate(found), "encrypted with the first key")
 
@@ -70,19 +68,9 @@ def rotate(config_files: tuple[str, ...], database: str | None, debug: bool) -> 
 @common_options
 def decrypt(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
     """Decrypt all secrets, for a release without encryption. Stop the service first."""
-    with _opened(config_files, database, debug) as found:
+    with opened(make_settings(config_files, database, debug)) as found:
         _require_keys(found, "decrypted")
         _report(resealing.decrypt(found), "decrypted")
-
-
-@contextmanager
-def _opened(config_files: tuple[str, ...], database: str | None, debug: bool) -> Iterator[Database]:
-    opened = Database(make_settings(config_files, database, debug))
-    try:
-        schema.require_served(opened.engine)
-        yield opened
-    finally:
-        opened.dispose()
 
 
 def _require_keys(database: Database, what: str) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from baremetal_sched.compute import extra_specs, image_properties, resource_request
+from baremetal_sched.compute import extra_specs, image_properties, image_values, resource_request
 from baremetal_sched.compute.resource_request import FlavorSpec, ResourceRequest
 from baremetal_sched.errors.compute import NothingRequested
 from baremetal_sched.image import properties as properties_of_images
@@ -22,6 +22,7 @@ def build(
     """
     extra_specs.check(flavor.extra_specs)
     properties_of_images.check(properties)
+    image_values.check(properties)
     image_properties.check_together(flavor.extra_specs, properties)
     request = resource_request.build(flavor, properties, boot_from_volume=boot_from_volume, limit=limit)
     if not request.groups:

@@ -1,5 +1,6 @@
 """The addresses of a server, from the ``network_data`` of its node."""
 
+import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,14 @@ class Address:
     text: str
     version: int
     mac: str | None
+
+
+def compact_ipv6(text: str) -> str:
+    """Return the address as Nova stores it, which is netaddr's ``ipv6_compact``; other texts as they are."""
+    try:
+        return socket.inet_ntop(socket.AF_INET6, socket.inet_pton(socket.AF_INET6, text))
+    except (OSError, ValueError):
+        return text
 
 
 def of(network_data: Mapping[str, Any] | None) -> list[Address]:

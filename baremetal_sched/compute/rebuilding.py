@@ -17,6 +17,7 @@ from baremetal_sched.compute import (
     booting,
     config_drive,
     extra_specs,
+    image_values,
     server_history,
     server_states,
     servers,
@@ -73,6 +74,7 @@ def rebuild(context: Context, locked: Locked, asked: Rebuild, requester: Request
 def _require_fit(context: Context, server: Server, image: Mapping[str, Any]) -> None:
     servers.require_room(server.flavor, image)
     properties_of_images.check(image["properties"])
+    image_values.check(image["properties"])
     required = required_by_image(image["properties"])
     forbidden = required & extra_specs.forbidden_anywhere(server.flavor["extra_specs"])
     if forbidden:

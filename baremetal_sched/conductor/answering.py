@@ -4,15 +4,16 @@ Work on nodes has other threads, so no call waits for a deployment. A call is cl
 once: its result is written under that claim and, if the node is reserved, under the reservation.
 """
 
+import logging
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import structlog
-from sqlalchemy import ColumnElement, and_, delete, or_, select, true, update
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, or_, select, true, update
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import conductors, driver_calls, driver_replies, work
@@ -20,7 +21,8 @@ from baremetal_sched.baremetal.conductors.ownership import alive
 from baremetal_sched.baremetal.machine import NOTHING, Machine
 from baremetal_sched.conductor.driver_methods import Outcome, call_node, call_type
 from baremetal_sched.conductor.host import Host
-from baremetal_sched.db import requester
+from baremetal_sched.conductor.outage import SHOWS_OUTAGE, pause_after
+from baremetal_sched.db import compiled, requester
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Conductor, DriverCall, Node, NodeWork
 from baremetal_sched.db.requester import Requester
@@ -88,7 +90,8 @@ class Answering:
         self._claim_slow()
         self._making = {call_id: each for call_id, each in self._making.items() if each.thread.is_alive()}
         free = min(self._most - self._awaited(), self._most * _HUNG - len(self._making))
-        for call_id in self._host.database.read(lambda session: _waiting(session, self._host.name, free)):
+        waiting = self._host.database.select(lambda connection: _waiting(connection, self._host.name))
+        for call_id in waiting[: max(0, free)]:
             if call_id not in self._making:
                 thread = threading.Thread(target=self._make, args=(call_id,), name="driver-call", daemon=True)
                 self._making[call_id] = _Making(thread)
@@ -96,7 +99,7 @@ class Answering:
 
     def answer_all(self) -> None:
         """Make the waiting calls, one after the other."""
-        for call_id in self._host.database.read(lambda session: _waiting(session, self._host.name, self._most)):
+        for call_id in self._host.database.select(lambda connection: _waiting(connection, self._host.name)):
             self._make(call_id)
 
     def give_up_all(self) -> None:
@@ -146,7 +149,7 @@ class Answering:
 
         Raises UnavailableError if the call certainly was not claimed.
         """
-        may_be_claimed = False
+        may_be_claimed, failures = False, 0
         while True:
             try:
                 return self._host.database.write(lambda session: self._claim(session, call_id))
@@ -154,8 +157,8 @@ class Answering:
                 may_be_claimed = may_be_claimed or isinstance(error, CommitUnknown)
                 if not may_be_claimed:
                     raise
-                log.warning("a claim has to be repeated", conductor=self._host.name, call=call_id, reason=str(error))
-                time.sleep(self._host.settings.conductor.work_interval)
+                failures += 1
+                self._wait("a claim has to be repeated", call_id, error, failures)
 
     def _look_up(self, session: Session, call_id: int) -> _Call | None:
         """Return the call if it is a query: it may be made twice, so it is not claimed, which would take time."""
@@ -248,22 +251,37 @@ class Answering:
 
     def _persist(self, action: Callable[[], None], call: _Call) -> None:
         """Retry until the database is available: what was done to a machine must be recorded."""
-        pause = threading.Event()
+        failures = 0
         while True:
             try:
                 action()
             except UnavailableError as error:
-                log.warning("a reply has to wait", conductor=self._host.name, call=call.id, reason=str(error))
-                pause.wait(self._host.settings.conductor.work_interval)
+                failures += 1
+                self._wait("a reply has to wait", call.id, error, failures)
             else:
                 return
 
+    def _wait(self, event: str, call_id: int, error: Exception, failures: int) -> None:
+        # Of an outage the conductor tells, in one line for all that waits.
+        level = logging.DEBUG if isinstance(error, SHOWS_OUTAGE) else logging.WARNING
+        log.log(level, event, conductor=self._host.name, call=call_id, reason=str(error))
+        time.sleep(pause_after(failures, self._host.settings.conductor.work_interval))
 
-def _waiting(session: Session, conductor: str, most: int) -> Collection[int]:
-    query = select(DriverCall.id).where(
-        DriverCall.conductor == conductor, DriverCall.claimed_by.is_(None), DriverCall.deadline > epoch()
+
+#: Created once: it is asked again and again, and mostly finds nothing.
+_WAITING = (
+    select(DriverCall.id)
+    .where(
+        DriverCall.conductor == bindparam("conductor"), DriverCall.claimed_by.is_(None), DriverCall.deadline > epoch()
     )
-    return session.scalars(query.order_by(DriverCall.id).limit(max(0, most))).all()
+    .order_by(DriverCall.id)
+)
+
+
+def _waiting(connection: Connection, conductor: str) -> Sequence[int]:
+    """Return the calls that wait; each has a request behind it, so there are not many."""
+    found: Sequence[int] = compiled.run(connection, _WAITING, {"conductor": conductor}).scalars().all()
+    return found
 
 
 def give_up_before_start(host: Host) -> None:

@@ -19,6 +19,7 @@ from baremetal_sched.conductor.flavor_migration import migrate_own
 from baremetal_sched.conductor.handover import hand_over
 from baremetal_sched.conductor.heartbeat import ConductorHeartbeat
 from baremetal_sched.conductor.host import Host
+from baremetal_sched.conductor.outage import SHOWS_OUTAGE, Outage
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS, PeriodicTask
 from baremetal_sched.conductor.workers import Workers
 from baremetal_sched.db.transaction import Database
@@ -33,6 +34,9 @@ log = structlog.get_logger(__name__)
 
 #: Seconds that a stopping conductor waits for its thread that polls for calls.
 _END_SECONDS = 2.0
+#: Seconds without work after which it is looked for less often, and how often. New work wakes the conductor.
+_QUIET_AFTER = 5.0
+_QUIET_INTERVAL = 0.5
 #: Seconds that the drivers of one kind of controllers may take to log out.
 _LOGOUT_SECONDS = 5.0
 
@@ -54,10 +58,12 @@ class Conductor:
         #: Identifies this process: no other process with the same host name takes its claims for its own.
         self._process = str(uuid.uuid4())
         self._workers = Workers(settings.conductor.workers_pool_size)
+        self._outage = Outage(settings.host, settings.conductor.work_interval)
+        self._busy = time.monotonic()
         self._wake, self._called = threading.Event(), threading.Event()
         self.answering = Answering(self._host, self._process)
         self._heartbeat = ConductorHeartbeat(
-            lambda: self._tolerate(self.beat),
+            lambda: self._tolerate(self.beat, "heartbeat"),
             interval=settings.conductor.heartbeat_interval,
             retry=settings.conductor.work_interval,
             timeout=settings.conductor.heartbeat_timeout,
@@ -143,7 +149,7 @@ class Conductor:
         until = time.monotonic() + self._settings.graceful_shutdown_timeout
         self._tolerate(lambda: hand_over(self._host))
         while (remaining := until - time.monotonic()) > 0:
-            if self._tolerate(self.work_once) and not self._workers.doing() and not self.answering.is_busy:
+            if self._tolerate(self.work_once, "work") and not self._workers.doing() and not self.answering.is_busy:
                 break
             if self._database.schema.is_refused:  # another release takes over; this one cannot write any more
                 break
@@ -163,7 +169,7 @@ class Conductor:
 
         Raises HostNameTaken if another conductor of this name is running.
         """
-        self._persist(lambda: self.start(stop), stop)
+        self._persist(lambda: self.start(stop), "start", stop)
         if not self._is_registered:  # the registration and reservations of the name may belong to another conductor
             return
         started()
@@ -173,20 +179,32 @@ class Conductor:
             answering,
             threading.Thread(target=self._heartbeat.run, args=(over,), name="conductor-heartbeat", daemon=True),
             threading.Thread(target=self._migrate, args=(stop,), name="conductor-migration", daemon=True),
-            threading.Thread(target=notifications.listen, args=(self._host, self._hear, over), daemon=True),
+            threading.Thread(target=self._listen, args=(over,), daemon=True),
             *(threading.Thread(target=self._do_again, args=(task, stop), daemon=True) for task in PERIODIC_TASKS),
         ]
         for thread in threads:
             thread.start()
         while not stop.is_set():
-            self._wake.wait(self._settings.conductor.work_interval)
+            self._wake.wait(self._pause())
             self._wake.clear()
-            self._tolerate(self.work_once)
+            if not self._tolerate(self.work_once, "work"):
+                stop.wait(self._outage.pause)
         self._tolerate(self.sign_off)
         self.finish()
         over.set()
         self._called.set()
         answering.join(_END_SECONDS)
+
+    def _listen(self, over: threading.Event) -> None:
+        notifications.listen(self._host, self._hear, self._outage, over)
+
+    def _pause(self) -> float:
+        """Return the seconds until work is looked for, unless somebody wakes the conductor before."""
+        interval: float = self._settings.conductor.work_interval
+        now = time.monotonic()
+        if self._workers.doing():
+            self._busy = now
+        return interval if now - self._busy < _QUIET_AFTER else max(interval, _QUIET_INTERVAL)
 
     def _hear(self) -> None:
         """Wake the threads that look for work and calls."""
@@ -197,14 +215,14 @@ class Conductor:
         """Make the calls that requests wait for, until the conductor has finished."""
         watch = CallWatch(self._host)
         while not stop.is_set():
-            watch.wait(self._called)
-            if not self._tolerate(self.answering.begin_all):
-                stop.wait(self._settings.conductor.work_interval)
+            watch.wait(self._called, self._wake.set)
+            if not self._tolerate(self.answering.begin_all, "calls"):
+                stop.wait(self._outage.pause)
         watch.close()
 
     def _migrate(self, stop: threading.Event) -> None:
         """Migrate old servers, with retries until it succeeds once."""
-        self._persist(lambda: migrate_own(self._host, stop), stop)
+        self._persist(lambda: migrate_own(self._host, stop), "migration", stop)
 
     def _do_again(self, task: PeriodicTask, stop: threading.Event) -> None:
         """Run a periodic task repeatedly, with a random delay so that conductors do not run it simultaneously."""
@@ -214,23 +232,31 @@ class Conductor:
             self._tolerate(lambda: self.run_periodic_task(task))
             pause = interval
 
-    def _persist(self, action: Callable[[], object], stop: threading.Event) -> None:
-        while not self._tolerate(action):
-            if stop.wait(self._settings.conductor.work_interval):
+    def _persist(self, action: Callable[[], object], who: str, stop: threading.Event) -> None:
+        while not self._tolerate(action, who):
+            if stop.wait(self._outage.pause):
                 return
 
-    def _tolerate(self, action: Callable[[], object]) -> bool:
-        """Run ``action`` and return whether it succeeded. Failures are logged; they do not stop the conductor."""
+    def _tolerate(self, action: Callable[[], object], who: str | None = None) -> bool:
+        """Run ``action`` and return whether it succeeded. Failures are logged; they do not stop the conductor.
+
+        ``who``: what is said of it to the outage, if it is tried again soon.
+        """
         try:
             action()
         except HostNameTaken:
             raise
+        except SHOWS_OUTAGE as error:
+            self._outage.failed(who, error)
+            return False
         except UnavailableError as error:
             log.warning("conductor has to wait", conductor=self._hostname, reason=str(error))
             return False
         except Exception:
             log.exception("conductor failed", conductor=self._hostname)
             return False
+        if who is not None:
+            self._outage.works(who)
         return True
 
 

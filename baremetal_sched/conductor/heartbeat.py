@@ -4,11 +4,17 @@ import threading
 import time
 from collections.abc import Callable
 
+from baremetal_sched.conductor.outage import pause_after
+
+#: So many attempts at least are made in a time-out.
+_PAUSES = 20
+
 
 class ConductorHeartbeat:
     """Sends a heartbeat every ``interval`` seconds, and notices interruptions.
 
-    ``beat`` returns whether it succeeded; otherwise it is retried after ``retry`` seconds. ``timeout`` is how many
+    ``beat`` returns whether it succeeded; otherwise it is retried after ``retry`` seconds, and then after longer
+    pauses, which are a fraction of ``timeout``. ``timeout`` is how many
     seconds a conductor without heartbeats counts as alive.
     """
 
@@ -20,6 +26,7 @@ class ConductorHeartbeat:
         self._longest_gap = max(timeout / 2, interval * 1.5)
         self._last = time.monotonic()
         self._steady_since: float | None = None
+        self._failures = 0
 
     def run(self, stop: threading.Event) -> None:
         """Send heartbeats until ``stop`` is set."""
@@ -32,7 +39,11 @@ class ConductorHeartbeat:
                 self._steady_since = now
             if worked:
                 self._last = now
-            due = max(due + self._interval, now) if worked else now + self._retry
+            self._failures = 0 if worked else self._failures + 1
+            due = max(due + self._interval, now) if worked else now + self._pause()
+
+    def _pause(self) -> float:
+        return pause_after(self._failures, self._retry, min(self._interval, self._timeout / _PAUSES))
 
     def is_uninterrupted(self) -> bool:
         """Return whether heartbeats have gone on without interruption for a time-out.

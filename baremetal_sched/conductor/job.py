@@ -1,23 +1,27 @@
 """A work item as seen by the conductor that does it."""
 
+import logging
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeVar
 
 import structlog
-from sqlalchemy import or_, select, update
+from sqlalchemy import bindparam, literal_column, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import work
 from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.conductor.noted_calls import NotedCalls, NotedDriver
-from baremetal_sched.db import requester
+from baremetal_sched.conductor.outage import SHOWS_OUTAGE, pause_after
+from baremetal_sched.db import compiled, requester
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.db.requester import UNKNOWN, Requester
+from baremetal_sched.db.sql_functions import constant
 from baremetal_sched.db.transaction import Database
+from baremetal_sched.db.types import Query
 from baremetal_sched.drivers import power
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.errors import CommitUnknown, DatabaseAway, LastingConflict, SchemaNotServed, TooManyConflicts
@@ -65,11 +69,13 @@ class Job:
 
     def read(self, query: Callable[[Session], T]) -> T:
         """Run ``Database.read``, repeated until the database is available with a schema that this release can serve."""
+        failures = 0
         while True:
             try:
                 return self.database.read(query)
             except (DatabaseAway, SchemaNotServed) as error:
-                self._wait(error)
+                failures += 1
+                self._wait(error, failures)
 
     def hold(self, change: Callable[[Session, Node], T], *, gives_up: bool = False) -> T | None:
         """Run ``change`` in a transaction if the work is still this conductor's; otherwise return None.
@@ -150,7 +156,7 @@ class Job:
         """
         writes: int | None = None
         outcome: Any = None
-        clashes = 0
+        clashes = failures = 0
 
         def attempt(session: Session) -> T:
             nonlocal writes, outcome
@@ -163,8 +169,8 @@ class Job:
             try:
                 return self.database.write(attempt)
             except CommitUnknown as error:
-                clashes = 0
-                self._wait(error)
+                clashes, failures = 0, failures + 1
+                self._wait(error, failures)
                 if writes is not None and self.read(lambda session: work.has_written(session, self.id, writes)):
                     return outcome  # type: ignore[no-any-return]
             except (DatabaseAway, SchemaNotServed, TooManyConflicts) as error:
@@ -172,11 +178,29 @@ class Job:
                 clashes = clashes + 1 if isinstance(cause, IntegrityError) else 0
                 if gives_up and isinstance(cause, IntegrityError) and clashes >= MOST_CLASHES:
                     raise LastingConflict(rounds=clashes, reason=cause.orig) from error
-                self._wait(error)
+                failures += 1
+                self._wait(error, failures)
 
-    def _wait(self, error: Exception) -> None:
-        self.log.warning("work has to wait", reason=str(error))
-        time.sleep(self.settings.conductor.work_interval)
+    def _wait(self, error: Exception, failures: int) -> None:
+        # Of an outage the conductor tells, in one line for all that waits.
+        level = logging.DEBUG if isinstance(error, SHOWS_OUTAGE) else logging.WARNING
+        self.log.log(level, "work has to wait", reason=str(error))
+        time.sleep(pause_after(failures, self.settings.conductor.work_interval))
+
+
+#: Whether there is anything to take; most of the time there is not. Created once: that is half of what it costs.
+#: SELECT 1 FROM node_work WHERE conductor = … AND (claimed_by IS NULL OR claimed_by = …)
+#: AND (not_before IS NULL OR not_before <= now) AND kind != … LIMIT 1
+_IS_DUE: Query = (
+    select(literal_column("1"))
+    .where(
+        NodeWork.conductor == bindparam("conductor"),
+        or_(NodeWork.claimed_by.is_(None), NodeWork.claimed_by == bindparam("process")),
+        or_(NodeWork.not_before.is_(None), NodeWork.not_before <= epoch()),
+        *(NodeWork.kind != constant(kind) for kind in (work.LED, work.CALL)),
+    )
+    .limit(1)
+)
 
 
 def take(
@@ -228,6 +252,9 @@ def take(
         mine = session.execute(select(*columns).where(NodeWork.id.in_(ids), NodeWork.claimed_by == process))
         return {row.id: row for row in mine}
 
+    mine = {"conductor": conductor, "process": process}
+    if not database.select(lambda connection: compiled.run(connection, _IS_DUE, mine).first()):
+        return []
     rows = database.read(select_work)
     if not rows:
         return []

@@ -11,6 +11,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from baremetal_sched.baremetal.conductors.work import CHANNEL
 from baremetal_sched.conductor.host import Host
+from baremetal_sched.conductor.outage import Outage
 
 log = structlog.get_logger(__name__)
 
@@ -18,10 +19,10 @@ log = structlog.get_logger(__name__)
 _TICK = 0.5
 
 
-def listen(host: Host, wake: Callable[[], None], stop: threading.Event) -> None:
+def listen(host: Host, wake: Callable[[], None], outage: Outage, stop: threading.Event) -> None:
     """Call ``wake`` whenever work is requested from this conductor, until ``stop`` is set.
 
-    Lost connections are replaced. Returns at once on databases without notifications.
+    Lost connections are replaced, and ``outage`` is told. Returns at once on databases without notifications.
     """
     if host.database.engine.dialect.name != "postgresql":
         return
@@ -31,15 +32,16 @@ def listen(host: Host, wake: Callable[[], None], stop: threading.Event) -> None:
         try:
             with closing(_connect(host)) as connection:
                 connection.execute(f"LISTEN {CHANNEL}")
-                log.info("listening for work", conductor=host.name)
+                outage.works("listener")
+                log.debug("listening for work", conductor=host.name)
                 wake()  # for earlier requests
                 while not stop.is_set():
                     for notification in connection.notifies(timeout=_TICK, stop_after=1):
                         if notification.payload == host.name:
                             wake()
         except (psycopg.Error, DBAPIError, PoolTimeout) as error:
-            log.warning("cannot listen for work", conductor=host.name, reason=str(error).split("\n")[0])
-            stop.wait(host.settings.conductor.work_interval)
+            outage.failed("listener", f"It cannot listen for work: {str(error).splitlines()[0]}")
+            stop.wait(outage.pause)
 
 
 def _connect(host: Host) -> Any:

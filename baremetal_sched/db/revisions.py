@@ -57,6 +57,11 @@ def age(revision: str | None) -> int:
     return chain().index(revision)
 
 
+def title(revision: str) -> str:
+    """Return what the migration to this revision does: the first line of its docstring."""
+    return str(_scripts().get_revision(revision).doc)
+
+
 @cache
 def served_since(revision: str) -> str:
     """Return the oldest release that can serve a database at ``revision``.

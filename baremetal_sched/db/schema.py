@@ -23,7 +23,7 @@ from baremetal_sched.db.faults import Fault, classify, unavailable
 from baremetal_sched.db.revisions import alembic_config, head
 from baremetal_sched.db.schema_lock import LOCK_TIMEOUT_SECONDS, exclusive, set_timeouts, wait_for_writers
 from baremetal_sched.db.schema_state import SchemaState
-from baremetal_sched.errors import SchemaBusy, SchemaTooOld
+from baremetal_sched.errors import SchemaBusy
 
 __all__ = ["alembic_config", "current", "downgrade", "head", "read_state", "require_served", "upgrade"]
 
@@ -38,6 +38,8 @@ DRAIN_SECONDS = LEASE_SECONDS + 0.5
 
 def current(engine: Engine) -> str | None:
     """Return the revision of the database; None for an empty one. Raises subclasses of DatabaseAway."""
+    if _is_missing(engine):
+        return None
     try:
         with engine.connect() as connection:
             return _revision(connection)
@@ -47,6 +49,8 @@ def current(engine: Engine) -> str | None:
 
 def read_state(engine: Engine) -> SchemaState:
     """Return the state of the database's schema. Raises DatabaseAway."""
+    if _is_missing(engine):
+        return SchemaState(None)
     try:
         return _read_state(engine)
     except DBAPIError:
@@ -78,13 +82,15 @@ def downgrade(engine: Engine, revision: str) -> None:
 
 def require_served(engine: Engine) -> None:
     """Raise SchemaNotServed unless this release can serve the database; or DatabaseAway."""
-    file = engine.url.database if engine.dialect.name == "sqlite" else None
-    if file is not None and not Path(file).exists():
-        # Connecting would create it.
-        raise SchemaTooOld(found="none", known=head())
     error = schema_state.refusal(read_state(engine))
     if error is not None:
         raise error
+
+
+def _is_missing(engine: Engine) -> bool:
+    """Return whether connecting would create the file of a SQLite database, which whoever only reads must not do."""
+    file = engine.url.database if engine.dialect.name == "sqlite" and "uri" not in engine.url.query else None
+    return file is not None and not Path(file).exists()
 
 
 def _revision(connection: Connection) -> str | None:

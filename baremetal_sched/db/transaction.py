@@ -1,5 +1,6 @@
 """The transaction runner: the only place that begins, retries and commits."""
 
+import logging
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -249,7 +250,9 @@ class _Patience:
         if fault is Fault.AWAY and self._idle_limit is not None and now - self._began >= self._idle_limit:
             # MariaDB closes the connection silently; a server that was not reached at all is a different case.
             fault = Fault.IDLE if getattr(error, "connection_invalidated", False) else fault
-        log.info("transaction failed", attempt=self._attempt, fault=fault.value, error=str(error).split("\n")[0])
+        # Of a database that is away, whoever asked for the transaction tells.
+        level = logging.DEBUG if fault in TRANSIENT else logging.INFO
+        log.log(level, "transaction failed", attempt=self._attempt, fault=fault.value, error=str(error).split("\n")[0])
         if committing and fault in COMMIT_UNKNOWN:
             raise CommitUnknown from error
         if self._is_late():

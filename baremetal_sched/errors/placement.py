@@ -211,9 +211,11 @@ class InventoryConstraint(ConflictError):
 
 
 class CapacityExceeded(ConflictError):
+    """``why`` is empty, or a sentence after a blank: who has a machine, of which there is only one."""
+
     template = (
         "Unable to allocate inventory: Unable to create allocation for '{resource_class}' on resource provider "
-        "'{provider}'. The requested amount would exceed the capacity."
+        "'{provider}'. The requested amount would exceed the capacity.{why}"
     )
 
 
@@ -222,7 +224,7 @@ class TreeHeld(CapacityExceeded):
 
     template = (
         "Unable to allocate inventory: Resource provider '{provider}' and all below it belong to one consumer at a "
-        "time. Another consumer holds some of it, or the node is not available."
+        "time.{why}"
     )
 
 

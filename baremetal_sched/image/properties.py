@@ -23,6 +23,7 @@ REFUSED = (
     "hw_mem_encryption",
     "hw_mem_encryption_model",
     "hw_pci_numa_affinity_policy",
+    "hw_sound_model",
     "hw_tpm_model",
     "hw_tpm_version",
     "hw_virtio_packed_ring",

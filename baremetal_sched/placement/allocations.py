@@ -14,8 +14,8 @@ from baremetal_sched.db.models import Allocation, Consumer, ProviderTrait, Resou
 from baremetal_sched.db.results import new_id, rows_changed
 from baremetal_sched.db.transaction import Writer, connection_of
 from baremetal_sched.db.types import Rows
-from baremetal_sched.errors.placement import ConsumerConflict, NoAllocations
-from baremetal_sched.placement import single_claim, stock
+from baremetal_sched.errors.placement import CapacityExceeded, ConsumerConflict, NoAllocations
+from baremetal_sched.placement import single_claim, stock, taken
 from baremetal_sched.placement.consumers import ConsumerWrite, Unset
 from baremetal_sched.placement.indivisible import Trees
 from baremetal_sched.placement.stock import Stocks
@@ -76,8 +76,11 @@ def write(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str)
         trees.note(row.provider_id, row.root_id, row.indivisible)
     held = _held(connection, [consumer.id for consumer in consumers.values()], trees)
     released, growth = _sum(held.values()), _sum(wanted.values())
-    stock.check(stocks, requests, released)
-    trees.take(connection, wanted, {uuid: held.get(consumer.id, {}) for uuid, consumer in consumers.items()})
+    try:
+        stock.check(stocks, requests, released)
+        trees.take(connection, wanted, {uuid: held.get(consumer.id, {}) for uuid, consumer in consumers.items()})
+    except CapacityExceeded as error:
+        raise taken.explained(connection, error, requests) from error
     for key, amount in released.items():
         growth[key] = growth.get(key, 0) - amount
     # Providers first, then inventories, each ordered by id: the same order everywhere avoids most deadlocks.

@@ -76,7 +76,8 @@ class Trees:
             given = {"root": root, "consumer": takers[0], "givers": list(wanted)}
             if len(owners) > 1 or not rows_changed(writer.execute(_TAKE, given)):
                 uuid = writer.scalar(select(PROVIDERS.c.uuid).where(PROVIDERS.c.id == root))
-                raise TreeHeld(provider=uuid)
+                several = " The request gives it to several." if len(owners) > 1 else ""
+                raise TreeHeld(provider=uuid, why=several)
 
     def confirm(self, writer: Writer, counted: Collection[int] = ()) -> None:
         """Keep the providers in their trees until the end of the transaction; ``counted`` are those whose generation is

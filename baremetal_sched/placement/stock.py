@@ -142,7 +142,7 @@ def _check_amount(row: Any, amount: int, growth: int, resource_class: str, provi
         raise InventoryConstraint(resource_class=resource_class, provider=provider)
     # A consumer that is over capacity already may still shrink. Indivisible trees are checked separately.
     if growth > 0 and growth > (row.left if row.indivisible else row.free):
-        raise CapacityExceeded(resource_class=resource_class, provider=provider)
+        raise CapacityExceeded(resource_class=resource_class, provider=provider, why="")
 
 
 def move(writer: Writer, growth: Mapping[tuple[int, int], int], own: Collection[int] = ()) -> None:

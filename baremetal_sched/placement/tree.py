@@ -178,7 +178,7 @@ def _settle(session: Session, *root_ids: int) -> None:
         indivisible.settle(session, root_id)
         if root_id in mirroring and len(indivisible.consumers_in(session, root_id)) > 1:
             uuid = session.scalar(select(ResourceProvider.uuid).where(ResourceProvider.id == root_id))
-            raise TreeHeld(provider=uuid)
+            raise TreeHeld(provider=uuid, why=" Different consumers would hold parts of it.")
 
 
 def _roots(session: Session, provider_id: int, parent_id: int | None) -> tuple[int | None, int | None]:

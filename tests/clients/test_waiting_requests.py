@@ -60,7 +60,6 @@ def test_requests_that_wait(url: str, tmp_path: Path) -> None:
             wait_until(lambda: any(map(Future.done, sent)), 30, "one too many")
             (refused,) = [each.result() for each in sent if each.done()]
             assert refused.status_code == 503
-            assert refused.headers["Retry-After"] == "1"
             assert f"{MOST} requests wait" in refused.text
             began = time.monotonic()
             with Client(url) as client:

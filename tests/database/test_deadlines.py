@@ -101,7 +101,6 @@ def test_a_silent_database_frees_every_thread_in_time(database_url: str) -> None
             for future in asked:
                 response, seconds = future.result()
                 assert response.status_code == 503
-                assert response.headers["Retry-After"]
                 assert seconds < TIMEOUT + LATE
         relay.resume()
         service.baremetal("GET", "/nodes", status=200)
@@ -114,7 +113,7 @@ def test_more_requests_than_connections_wait_no_longer(database_url: str) -> Non
         service.baremetal("GET", "/nodes", status=200)
         relay.silence()
         with ThreadPoolExecutor(4) as pool, timed(0, TIMEOUT + LATE):
-            asked = pool.map(lambda _: service.baremetal("GET", "/nodes", status=503), range(4))
+            asked = pool.map(lambda _: service.placement("GET", "/resource_classes", status=503), range(4))
             assert {response.headers["Retry-After"] for response in asked} == {"1"}
 
 
@@ -211,9 +210,7 @@ def test_a_row_that_another_session_locked_costs_a_request_the_lock_timeout(quic
             quick.baremetal("GET", "/nodes/n1", status=200)
         assert not any(future.done() for future in held)
         for future in held:
-            response = future.result()
-            assert response.headers["Retry-After"]
-            assert "Another database session held a lock" in fault(response)
+            assert "Another database session held a lock" in fault(future.result())
     quick.patch("n1", ("add", "/extra/a", 1), status=200)
 
 
@@ -241,7 +238,7 @@ def test_a_foreign_write_transaction_of_sqlite(quick: Service) -> None:
             Service(quick.database_url, database={"lock_timeout": SHORT}) as impatient,
             timed(SHORT - 0.05, SHORT + LATE),
         ):
-            assert impatient.patch(uuid, ("add", "/extra/a", 1), status=503).headers["Retry-After"]
+            assert "held a lock" in fault(impatient.patch(uuid, ("add", "/extra/a", 1), status=503))
         connection.rollback()
         assert all(future.result() for future in held)
 

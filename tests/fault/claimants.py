@@ -313,8 +313,8 @@ class Claimant:
             answer = Answer(response.status_code, sent, time.monotonic(), response.json() if is_json else None)
             if not answer.is_done and answer.status not in (*_REFUSED, 503):
                 self.failures.append(f"{name} {arguments}: {answer.status} {response.text[:300]}")
-            if answer.status == 503 and "Retry-After" not in response.headers:
-                self.failures.append(f"{name} {arguments}: 503 without Retry-After")
+            if answer.status == 503 and ("Retry-After" in response.headers) == ("/baremetal/" in response.url):
+                self.failures.append(f"{name} {arguments}: 503 and Retry-After")
         self.statuses[name, answer.status] += 1
         if answer.is_unknown:
             self._has_failed = True

@@ -146,7 +146,7 @@ class Tenant:
         if status >= 400 and (status not in _PATIENCE or (status in (400, 404) and "serve" not in response.text)):
             self.failures.append(f"{name} {path}: {status} {response.text[:300]}")
         if status == 503:
-            if "Retry-After" not in response.headers:
-                self.failures.append(f"{name}: 503 without Retry-After")
+            if "Retry-After" in response.headers:
+                self.failures.append(f"{name}: 503 with Retry-After")
             time.sleep(0.2)
         return response

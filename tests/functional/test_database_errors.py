@@ -98,8 +98,7 @@ def test_an_error_of_the_server_is_503(impatient: Service) -> None:
                 impatient.patch("n1", ("add", "/extra/a", 1), status=503),
             ):
                 assert words in fault(response), code
-                assert response.headers["Retry-After"]
-            impatient.placement("GET", "/resource_providers", status=503)
+            assert impatient.placement("GET", "/resource_providers", status=503).headers["Retry-After"]
             impatient.claim(consumer, provider, status=503)
             impatient.http.get("/healthcheck", status=503)
         impatient.patch("n1", ("add", "/extra/a", 1), status=200)

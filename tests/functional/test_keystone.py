@@ -219,7 +219,7 @@ def test_what_keystone_has_is_503(service: Service, keystone: FakeKeystone, path
     token = keystone.issue("root", *ADMINISTRATOR, system=True)
     keystone.trouble = lambda: failing(status)
     response = service.http.get(path, headers={"X-Auth-Token": token}, status=503)
-    assert response.headers["Retry-After"]
+    assert ("Retry-After" in response.headers) == ("/baremetal" not in path)
     assert "Your credentials cannot be checked now: Keystone " in response.text
     keystone.trouble = None
     assert service.http.get(path, headers={"X-Auth-Token": token}, status="*").status_int not in (401, 503)

@@ -35,6 +35,8 @@ def why(service: Service, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         with pytest.raises(SystemExit) as ended:
             main()
         printed, complaints = capsys.readouterr()
+        said, complaints = complaints[: complaints.index("\n") + 1], complaints[complaints.index("\n") + 1 :]
+        assert said.startswith("Database: ")
         return ended.value.code or 0, printed, complaints  # type: ignore[return-value]
 
     return run

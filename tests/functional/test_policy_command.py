@@ -51,7 +51,7 @@ def test_sample_becomes_the_defaults_without_its_marks() -> None:
 def test_check_says_what_is_wrong(configuration: Path) -> None:
     (configuration.parent / "policy.yaml").write_text('"baremetal:node:gett": "@"\n')
     result = _run("check", "--config-file", str(configuration))
-    assert (result.exit_code, result.output) == (
+    assert (result.exit_code, result.stdout) == (
         1,
         "Nothing asks for the rule baremetal:node:gett. Did you mean 'baremetal:node:get'?\n",
     )
@@ -60,28 +60,28 @@ def test_check_says_what_is_wrong(configuration: Path) -> None:
 def test_check_knows_rules_for_single_steps(configuration: Path) -> None:
     file = configuration.parent / "policy.yaml"
     file.write_text('"baremetal:step:execute:bios.factory_reset": "role:admin"\n')
-    assert _run("check", "--config-file", str(configuration)).output == "ok\n"
+    assert _run("check", "--config-file", str(configuration)).stdout == "ok\n"
     file.write_text('"baremetal:step:execute:bio.factory_reset": "role:admin"\n')
     result = _run("check", "--config-file", str(configuration))
-    assert result.output.startswith("Nothing asks for the rule baremetal:step:execute:bio.factory_reset.")
+    assert result.stdout.startswith("Nothing asks for the rule baremetal:step:execute:bio.factory_reset.")
 
 
 def test_check_misses_a_file_that_is_named(configuration: Path) -> None:
     result = _run("check", "--config-file", str(configuration))
     assert result.exit_code == 1
-    assert result.output.startswith("There is no file ")
+    assert result.stdout.startswith("There is no file ")
 
 
 def test_check_counts_what_belongs_to_no_project(service: Service, configuration: Path) -> None:
     (configuration.parent / "policy.yaml").write_text('"baremetal:node:get": "role:reader"\n')
-    assert _run("check", "--config-file", str(configuration)).output == "ok\n"
+    assert _run("check", "--config-file", str(configuration)).stdout == "ok\n"
     service.add_conductor("host")
     service.add_node("ownerless")
     service.set_columns(service.add_node("owned"), owner="a-project")
     service.baremetal("POST", "/allocations", {"resource_class": "nothing"})
     result = _run("check", "--config-file", str(configuration))
     assert result.exit_code == 0
-    assert result.output.splitlines() == [
+    assert result.stdout.splitlines() == [
         "Nodes without an owner, visible only to system-scoped callers: 1",
         "Allocations without an owner, visible only to system-scoped callers: 1",
         "ok",

@@ -51,7 +51,6 @@ def test_a_newer_schema_is_refused_by_a_running_service(changing: Service) -> No
         ("PUT", f"/nodes/{node}/traits/CUSTOM_A", None),
     ):
         response = changing.baremetal(method, path, body, status=503)
-        assert response.headers["Retry-After"]
         assert f"schema {NEWER}, which this release does not know" in fault(response)
         assert "Run a newer release" in fault(response)
     for response in (

@@ -19,6 +19,13 @@ def _reservation(name: str, file: str, text: str, tests: str) -> Mutant:
 
 MUTANTS = (
     Mutant(
+        "traits-of-an-instance",
+        "baremetal/provisioning/validation.py",
+        "    if missing:\n",
+        "    if False:\n",
+        "functional/compute/test_booting.py::test_a_machine_that_is_not_fit_for_it_is_not_claimed",
+    ),
+    Mutant(
         "reservation",
         "baremetal/nodes/nodes.py",
         "    if node.reservation is not None:\n",

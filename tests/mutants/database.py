@@ -22,6 +22,20 @@ def _version(model: str, file: str, after: str = "") -> Mutant:
 
 
 MUTANTS = (
+    Mutant(
+        "missing-sqlite-file",
+        "db/schema.py",
+        "    return file is not None and not Path(file).exists()\n",
+        "    return False\n",
+        "functional/test_db_command.py::test_who_only_reads_makes_no_file",
+    ),
+    Mutant(
+        "downgrade-with-conductors",
+        "cli/db.py",
+        "    if alive:\n",
+        "    if False:\n",
+        "functional/test_db_command.py::test_a_downgrade_asks",
+    ),
     _version("nodes", "nodes"),
     _version("node_allocations", "node_allocations"),
     _version("deploy_templates", "steps", after="\n\n\nclass Runbook(Base)"),

@@ -17,9 +17,9 @@ from baremetal_sched.baremetal.api.route import Route
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.web.route import View
 
-#: A controller that Ironic has below all nodes, and what follows it.
+#: A controller that Ironic has below all nodes, and what follows it; not what is refused wherever it is.
 _BELOW_NODES = re.compile(
-    r"/v1/nodes/<ident>/(maintenance|vendor_passthru|states(?:/\w+)?|management/\w+)(/(?:\w+|<\w+>))?"
+    r"(?!.*/target_raid_config)/v1/nodes/<ident>/(maintenance|vendor_passthru|states(?:/\w+)?|management/\w+)(/(?:\w+|<\w+>))?"
 )
 _BELOW_DRIVERS = re.compile(r"/v1/drivers/<name>/(raid|vendor_passthru)(/(?:\w+|<\w+>))")
 #: Where the body is data of its own, in which nothing names a node.

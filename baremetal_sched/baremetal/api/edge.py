@@ -54,6 +54,7 @@ class BaremetalApi(WaitingApi):
     def failure(self, call: Call, error: Exception) -> Response:
         response = super().failure(call, error)
         response.headers.pop("Allow", None)  # Ironic does not say
+        response.headers.pop("Retry-After", None)  # python-ironicclient fails on it, and then does not retry
         if errors.is_unversioned(error):
             call.negotiated = False
         if isinstance(error, MicroversionNotServed):

@@ -12,7 +12,16 @@ from baremetal_sched.baremetal.api.network import portgroups, ports, vifs, volum
 from baremetal_sched.baremetal.api.nodes import children, history, nodes, traits
 from baremetal_sched.baremetal.api.provisioning import provision, validation
 from baremetal_sched.baremetal.api.route import Route
-from baremetal_sched.baremetal.api.route_lines import LARGE_BODY_SIZE, RECODED, any_method, every, patch, read, write
+from baremetal_sched.baremetal.api.route_lines import (
+    LARGE_BODY_SIZE,
+    RECODED,
+    after_access,
+    any_method,
+    every,
+    patch,
+    read,
+    write,
+)
 from baremetal_sched.errors.baremetal import NodeNotFound
 
 
@@ -44,24 +53,38 @@ _BELOW_NODES = tuple(
                 field_rules.provisioned_node,
                 largest_body=LARGE_BODY_SIZE,
             ),
-            write("PUT", "/states/raid", states.set_raid, "node:set_raid_state", since=12, absent=absences.too_new(12)),
+            *after_access(
+                write(
+                    "PUT", "/states/raid", states.set_raid, "node:set_raid_state", since=12, absent=absences.too_new(12)
+                )
+            ),
+            Route(
+                "PUT",
+                "/states/target_raid_config",
+                states.refuse_target_raid_config,
+                policy="baremetal:node:get_states",
+            ),
             read("/states/console", states.show_console, "node:get_console"),
             write("PUT", "/states/console", states.set_console, "node:set_console_state"),
-            write(
-                "PUT",
-                "/states/boot_mode",
-                states.set_boot_mode,
-                "node:set_boot_mode",
-                since=76,
-                absent=absences.endpoint(76),
+            *after_access(
+                write(
+                    "PUT",
+                    "/states/boot_mode",
+                    states.set_boot_mode,
+                    "node:set_boot_mode",
+                    since=76,
+                    absent=absences.endpoint(76),
+                )
             ),
-            write(
-                "PUT",
-                "/states/secure_boot",
-                states.set_secure_boot,
-                "node:set_secure_boot",
-                since=76,
-                absent=absences.endpoint(76),
+            *after_access(
+                write(
+                    "PUT",
+                    "/states/secure_boot",
+                    states.set_secure_boot,
+                    "node:set_secure_boot",
+                    since=76,
+                    absent=absences.endpoint(76),
+                )
             ),
             ident_is_argument=True,
         ),

@@ -2,8 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import wraps
 from typing import Any
 
+from flask import Response
+
+from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.resources.collection import evaluate_patch
 from baremetal_sched.baremetal.api.route import Guard, Route
 from baremetal_sched.errors.baremetal import ChassisNotFound, NoValidHost
@@ -34,6 +38,18 @@ def write(
 def patch(path: str, view: View, rule: str, guard: Guard | None = None, since: int = 0, **facts: Any) -> Route:
     """PATCH, whose result is worked out before anything is locked, if that takes long."""
     return write("PATCH", path, view, rule, guard, since, prepare=evaluate_patch, **facts)
+
+
+def after_access(route: Route) -> tuple[Route, Route]:
+    """The route, and for older microversions one that first checks access, as Ironic does, and then raises the error of
+    ``absent``."""
+
+    @wraps(route.view, assigned=("__module__",), updated=())
+    def refuse_version(call: BaremetalCall, session: None, **path: str) -> Response:
+        raise route.absent(route.method, call.version)
+
+    older = replace(route, since=0, until=route.since - 1, view=refuse_version, transaction="read", prepare=None)
+    return route, older
 
 
 def any_method(path: str, view: View, rule: str, guard: Guard | None = None) -> list[Route]:

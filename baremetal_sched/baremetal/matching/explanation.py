@@ -8,8 +8,8 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.conductors.ownership import Membership
-from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.baremetal.provider import availability, reconciliation
+from baremetal_sched.baremetal.nodes import nodes, shared_machines
+from baremetal_sched.baremetal.provider import advice, availability, reconciliation
 from baremetal_sched.baremetal.provider.projection import resource_class_of
 from baremetal_sched.db.models import Node, ResourceProvider
 from baremetal_sched.placement import indivisible
@@ -53,14 +53,16 @@ def explain(session: Session, ident: str, membership: Membership, *, names_other
     node = nodes.find(session, ident)
     class_name = resource_class_of(node.resource_class) if node.resource_class else None
     reasons = [*withheld_by(node), *_claims(session, node, names_others), *_drift(session, node)]
-    return Explanation(node.uuid, node.name, class_name, reasons, [*_remarks(node, membership, names_others)])
+    return Explanation(node.uuid, node.name, class_name, reasons, [*_remarks(session, node, membership, names_others)])
 
 
 def withheld_by(node: Node) -> list[Finding]:
     """Return what on the node itself keeps it from being offered; empty if nothing does."""
     found = [] if node.resource_class else [_NO_CLASS]
     unmet = availability.unmet(node)
-    return found + [Finding(each.label, each.explain(node), each.remedy) for each in unmet]
+    if advice.is_in_use(node):  # that its state is not 'available' says no more
+        unmet = [each for each in unmet if each.label != "provision state"]
+    return found + [Finding(each.label, each.explain(node), each.remedy(node)) for each in unmet]
 
 
 _NO_CLASS = Finding(
@@ -73,7 +75,7 @@ _NO_CLASS = Finding(
 def _claims(session: Session, node: Node, names_others: bool) -> Iterator[Finding]:
     root_id = session.scalar(select(ResourceProvider.root_id).where(ResourceProvider.uuid == node.uuid))
     consumers = indivisible.consumers_in(session, root_id) if root_id is not None else []
-    if consumers:
+    if consumers and consumers != [node.instance_uuid]:
         who = f"consumer {', '.join(consumers)}" if names_others else "a consumer in placement"
         yield Finding(
             "allocation in placement",
@@ -93,7 +95,7 @@ def _drift(session: Session, node: Node) -> Iterator[Finding]:
         )
 
 
-def _remarks(node: Node, membership: Membership, names_others: bool) -> Iterator[Finding]:
+def _remarks(session: Session, node: Node, membership: Membership, names_others: bool) -> Iterator[Finding]:
     if node.reservation is not None:
         who = f"Conductor {node.reservation}" if names_others else "A conductor"
         yield Finding(
@@ -101,6 +103,9 @@ def _remarks(node: Node, membership: Membership, names_others: bool) -> Iterator
             f"{who} is working on it: allocations of the bare metal API pass it over.",
             "Wait until the conductor has finished.",
         )
+    shared = shared_machines.warning(shared_machines.others(session, node), names_others=names_others)
+    if shared is not None:
+        yield Finding("machine", f"Its {shared}", "Delete all of these nodes but one, or correct their driver_info.")
     if membership.owner(node.uuid, node.conductor_group, node.driver) is None:
         group = f"conductor group '{node.conductor_group}'" if node.conductor_group else "the default conductor group"
         yield Finding(

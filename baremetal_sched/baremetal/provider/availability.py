@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, and_, false
 from sqlalchemy.orm import InstrumentedAttribute
 
 from baremetal_sched.baremetal import states
+from baremetal_sched.baremetal.provider import advice
 from baremetal_sched.db.models import Node
 
 
@@ -20,8 +21,8 @@ class Condition:
     """A condition on one column of a node.
 
     ``accepts`` takes a value of ``column``; ``clause`` says the same in SQL, and is never NULL. ``reason`` says what is
-    wrong if it does not hold (``{value}`` is that of the column), ``remedy`` what an operator can do about it, and
-    ``failure`` what is said of one node that does not meet it, and of several.
+    wrong if it does not hold (``{value}`` is that of the column), ``remedy`` what an operator can do about a node that
+    does not meet it, and ``failure`` what is said of one such node, and of several.
     """
 
     label: str
@@ -29,7 +30,7 @@ class Condition:
     accepts: Callable[[Any], bool]
     clause: ColumnElement[bool]
     reason: str
-    remedy: str
+    remedy: Callable[[Node], str]
     failure: tuple[str, str]
 
     def holds(self, node: Node) -> bool:
@@ -50,7 +51,7 @@ CONDITIONS = (
         lambda value: value is None,
         Node.parent_node.is_(None),
         "It is a child of node {value}.",
-        "Unset parent_node if the machine is to be scheduled by itself.",
+        lambda node: "Unset parent_node if the machine is to be scheduled by itself.",
         ("is a part of another node", "are parts of other nodes"),
     ),
     Condition(
@@ -59,7 +60,7 @@ CONDITIONS = (
         lambda value: bool(value == states.AVAILABLE),
         Node.provision_state == states.AVAILABLE,
         "Its provision state is '{value}', not 'available'.",
-        "Make it available with 'manage' and then 'provide', or wait until the operation in progress has finished.",
+        advice.to_make_available,
         ("is not in provision state 'available'", "are not in provision state 'available'"),
     ),
     Condition(
@@ -68,7 +69,7 @@ CONDITIONS = (
         lambda value: not value,
         Node.maintenance == false(),
         "It is in maintenance.",
-        "Unset maintenance when the machine is fit for use.",
+        lambda node: "Unset maintenance when the machine is fit for use.",
         ("is in maintenance", "are in maintenance"),
     ),
     Condition(
@@ -77,7 +78,7 @@ CONDITIONS = (
         lambda value: value is None,
         Node.instance_uuid.is_(None),
         "It is in use by instance {value}.",
-        "Undeploy the instance or delete the allocation.",
+        advice.to_free,
         ("is in use by an instance", "are in use by instances"),
     ),
     Condition(
@@ -86,7 +87,7 @@ CONDITIONS = (
         lambda value: value not in (None, states.ERROR),
         and_(Node.power_state.is_not(None), Node.power_state != states.ERROR),
         "Its power state is {value}, so it may be out of reach.",
-        "Check driver_info and the management controller, then set its power state, or 'manage' and 'provide' it.",
+        advice.to_know_power,
         ("has an unknown power state", "have an unknown power state"),
     ),
 )

@@ -13,6 +13,7 @@ from baremetal_sched.baremetal.provisioning import deploy_templates
 from baremetal_sched.db.models import Node, NodeTrait
 from baremetal_sched.errors import InvalidValue, SchedulerError
 from baremetal_sched.masking import mask_text
+from baremetal_sched.placement import allocations as claims
 
 #: Vendors' methods validate their own arguments.
 VALIDATED = tuple(kind for kind in INTERFACE_TYPES if kind != "vendor")
@@ -66,7 +67,10 @@ def _templates(session: Session, node: Node) -> list[dict[str, Any]]:
 
 
 def _require_traits(session: Session, node: Node) -> list[str]:
-    """Return ``instance_info.traits``. Raises InvalidValue if it is not a list, or if the node lacks some of them."""
+    """Return ``instance_info.traits``.
+
+    Raises InvalidValue if it is not a list, or if neither the node nor a device that its instance holds has one.
+    """
     wanted = (node.instance_info or {}).get("traits")
     if not wanted:
         return []
@@ -75,6 +79,8 @@ def _require_traits(session: Session, node: Node) -> list[str]:
             message=f"Error parsing traits from Node {node.uuid} instance_info field. A list of strings is expected."
         )
     present = set(session.scalars(select(NodeTrait.trait).where(NodeTrait.node_id == node.id)))
+    if node.instance_uuid is not None:
+        present |= claims.traits_held_by(session, node.instance_uuid)
     missing = sorted(set(wanted) - present)
     if missing:
         raise InvalidValue(

@@ -86,7 +86,7 @@ class Service:
         with output.open("wb") as out, log.open("wb") as err:
             popen = subprocess.Popen(  # noqa: S603 - our own command
                 (sys.executable, "-m", "baremetal_sched", *arguments),
-                env=_environment() | (settings or {}),
+                env=_environment() | {"BAREMETAL_SCHED_CONFIG": os.devnull} | (settings or {}),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,

@@ -76,13 +76,12 @@ def _answer(call: ComputeCall, session: Session, flavor_id: str) -> Response:
 
 def _list(call: ComputeCall, session: Session, view: Any) -> Response:
     query = Query(call, PARAMETERS)
-    # As with Nova, 0 is no limit but the largest.
-    limit = query.limit(least=0) or call.settings.api.max_limit
+    limit = query.limit(least=0)
     sort, within = query.sort([SortKey("flavorid")]), flavors.visible_to(call.viewer)
     page = Page(limit, query.text("marker"), sort, flavors.SORT_KEYS, "flavorid", within)
     rows = flavors.list_page(session, page, *_conditions(call, query))
     document: dict[str, Any] = {"flavors": [view(call, row) for row in rows]}
-    if len(rows) == limit:
+    if rows and len(rows) == limit:
         url = f"{call.base_url}{call.http.path}"
         document["flavors_links"] = [{"rel": "next", "href": query.next_url(url, rows[-1].flavorid)}]
     return json_response(document)

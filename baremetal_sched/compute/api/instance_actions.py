@@ -34,8 +34,7 @@ def list_actions(call: ComputeCall, session: Session, server_id: str) -> Respons
     query.require(BEFORE_SINCE, "changes-before")
     server = find(call, session, server_id)
     actions = _within(server_history.list_actions(session, server.id), query)
-    limit = query.limit(least=0) or call.settings.api.max_limit
-    shown = _after(actions, query.text("marker"))[:limit]
+    shown = _after(actions, query.text("marker"))[: query.limit(least=0)]
     document: dict[str, Any] = {"instanceActions": [_summary(call, server, action) for action in shown]}
     if call.version >= PAGES_SINCE and shown and shown[-1] is not actions[-1]:
         url = f"{call.base_url}{call.http.path}"

@@ -18,11 +18,10 @@ def list_keypairs(call: ComputeCall, session: Session) -> Response:
     """GET /os-keypairs"""
     query = Query(call, (*_parameters(call), "limit", "marker"))
     user = _user(call, query, "index")
-    # As with Nova, 0 is no limit but the largest.
-    limit = query.limit(least=0) or call.settings.api.max_limit
+    limit = query.limit(least=0)
     rows = keypairs.list_page(session, user, limit, query.text("marker"))
     document: dict[str, Any] = {"keypairs": [{"keypair": _summary(call, row)} for row in rows]}
-    if len(rows) == limit and call.version >= forms.PAGES_SINCE:
+    if rows and len(rows) == limit and call.version >= forms.PAGES_SINCE:
         url = f"{call.base_url}{call.http.path}"
         document["keypairs_links"] = [{"rel": "next", "href": query.next_url(url, rows[-1].name)}]
     return json_response(document)

@@ -11,6 +11,7 @@ from baremetal_sched.baremetal.conductors.ownership import live_members
 from baremetal_sched.compute import availability_zones, network_addresses, server_rows
 from baremetal_sched.compute.api.call import ComputeCall
 from baremetal_sched.compute.api.policies import name_of
+from baremetal_sched.compute.network_addresses import compact_ipv6
 from baremetal_sched.compute.schemas.servers import TAGS_SINCE
 from baremetal_sched.compute.server_rows import Filters, RowCondition, decoded
 from baremetal_sched.db.models import Node, Server
@@ -27,6 +28,9 @@ STATUSES = frozenset(
         *("SOFT_DELETED", "SUSPENDED", "UNKNOWN", "VERIFY_RESIZE"),
     }
 )
+
+#: Below, no server has a status that Nova does not know.
+UNKNOWN_STATUS_REFUSED_SINCE = 38
 
 #: Columns that a parameter compares as they are.
 _EQUAL = {
@@ -93,7 +97,9 @@ def filters_of(call: ComputeCall, reader: Reader, query: Query, operation: str) 
         filters.clauses.append(~true())  # what is deleted is gone
     filters.clauses += [column == value for name, column in _EQUAL.items() if (value := query.text(name)) is not None]
     filters.clauses += [
-        part_of(name, column, value) for name, column in _PARTS.items() if (value := query.text(name)) is not None
+        part_of(name, column, compact_ipv6(value) if name == "access_ip_v6" else value)
+        for name, column in _PARTS.items()
+        if (value := query.text(name)) is not None
     ]
     filters.clauses += [*_plain(call, query), *_of_tags(query), *_of_times(query)]
     filters.rows = [*_of_states(query), *_of_addresses(query), *_of_hosts(call, reader, query)]
@@ -187,7 +193,7 @@ def _of_states(query: Query) -> list[RowCondition]:
         if not values:
             continue
         wanted = {value.upper() if name == "status" else value for value in values}
-        if name == "status" and not wanted <= STATUSES:
+        if name == "status" and not wanted <= STATUSES and query.call.version >= UNKNOWN_STATUS_REFUSED_SINCE:
             raise InvalidValue(message=f"Invalid status value: {', '.join(sorted(wanted - STATUSES))}")
         found.append(_is_one_of(get, wanted))
     return found

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.compute import availability_zones, flavors, keypairs, own_copies, server_metadata
 from baremetal_sched.compute.api.call import ComputeCall
 from baremetal_sched.compute.api.policies import REQUESTED_DESTINATION, name_of
+from baremetal_sched.compute.network_addresses import compact_ipv6
 from baremetal_sched.compute.rebuilding import Rebuild
 from baremetal_sched.compute.schemas.form import to_boolean, to_integer
 from baremetal_sched.compute.server_history import Requester
@@ -75,7 +76,7 @@ def new_servers(call: ComputeCall, session: Session, body: Mapping[str, Any], pa
         node=node,
         disk_config=asked.get("OS-DCF:diskConfig", "MANUAL"),
         access_ip_v4=asked.get("accessIPv4"),
-        access_ip_v6=asked.get("accessIPv6"),
+        access_ip_v6=_ipv6(asked.get("accessIPv6")),
     )
 
 
@@ -111,7 +112,14 @@ _CHANGES = {
 
 def changes_of(asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns that a body changes."""
-    return {column: asked[member] for member, column in _CHANGES.items() if member in asked}
+    changes = {column: asked[member] for member, column in _CHANGES.items() if member in asked}
+    if "access_ip_v6" in changes:
+        changes["access_ip_v6"] = _ipv6(changes["access_ip_v6"])
+    return changes
+
+
+def _ipv6(address: str | None) -> str | None:
+    return None if address is None else compact_ipv6(address)
 
 
 # -- what is looked up -------------------------------------------------------------------------------------------------

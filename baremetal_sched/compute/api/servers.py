@@ -46,17 +46,16 @@ def list_details(call: ComputeCall, connection: Connection) -> Response:
 
 def _asked(call: ComputeCall, connection: Connection, operation: str) -> tuple[Query, Page, Filters]:
     query = Query(call, PARAMETERS)
-    limit = query.limit(least=0) or call.settings.api.max_limit
     filters = filters_of(call, connection, query, operation)
     sort = query.sort(_DEFAULT_ORDER)
     within = None if call.viewer is None else Server.project_id == call.viewer
-    page = Page(limit, query.text("marker"), sort, server_rows.SORT_KEYS, within=within)
+    page = Page(query.limit(least=0), query.text("marker"), sort, server_rows.SORT_KEYS, within=within)
     return query, page, filters
 
 
 def _collection(call: ComputeCall, query: Query, page: Page, rows: Any, items: list[dict[str, Any]]) -> Response:
     document: dict[str, Any] = {"servers": items}
-    if len(items) == page.limit:
+    if items and len(items) == page.limit:
         url = f"{call.base_url}{call.http.path}"
         document["servers_links"] = [{"rel": "next", "href": query.next_url(url, rows[-1].uuid)}]
     return json_response(document)

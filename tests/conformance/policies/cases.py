@@ -27,7 +27,10 @@ OTHERWISE: Mapping[str, str] = {
 #: Lists of what everyone has some of: the rule of all, or that of one's own.
 _ALL = {narrow: wide for wide, narrow in OTHERWISE.items()}
 #: Views that answer every caller with the same error: nothing is behind them.
-_REFUSALS = {"refuse_creation", "refuse_list", "refuse_one", "refuse_method", "refuse_beat"}
+_REFUSALS = {
+    *("refuse_creation", "refuse_list", "refuse_one", "refuse_method", "refuse_beat"),
+    *("refuse_version", "refuse_target_raid_config"),
+}
 #: Where parts of nodes are made.
 _PARTS = ("/v1/ports", "/v1/portgroups", "/v1/volume/connectors", "/v1/volume/targets")
 #: What belongs to a node, and is seen by those who see the node.

@@ -115,3 +115,29 @@ def test_system_reader_sees_every_node_and_changes_none(secured: Service) -> Non
     for node in ("owned", "foreign", "ownerless"):
         secured.baremetal("GET", f"/nodes/{node}", headers=reader)
         secured.baremetal("DELETE", f"/nodes/{node}", headers=reader, status=403)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "version", "status"),
+    [
+        ("boot_mode", {"target": "uefi"}, "1.75", 404),
+        ("secure_boot", {"target": True}, "1.75", 404),
+        ("raid", {}, "1.11", 406),
+    ],
+)
+def test_access_comes_before_the_microversion(
+    secured: Service, path: str, body: Any, version: str, status: int
+) -> None:
+    def ask(roles: str, status: int) -> None:
+        headers = {"X-Roles": roles, "X-Auth-Token": "someone"}
+        for address in (f"/nodes/owned/states/{path}", f"/nodes/states/{path}/owned"):
+            secured.baremetal("PUT", address, body, version=version, headers=headers, status=status)
+
+    ask("reader", 403)
+    ask("admin,manager,member,reader", status)
+
+
+def test_the_wanted_disks_are_not_set_by_their_name(secured: Service) -> None:
+    for roles in ("reader", "admin,manager,member,reader"):
+        headers = {"X-Roles": roles, "X-Auth-Token": "someone"}
+        secured.baremetal("PUT", "/nodes/owned/states/target_raid_config", {}, headers=headers, status=405)

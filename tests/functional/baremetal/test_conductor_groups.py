@@ -91,7 +91,7 @@ def test_when_there_is_no_conductor_at_all(groups: Service) -> None:
         ("DELETE", "/nodes/n1", None),
     ):
         response = groups.baremetal(method, path, body, status=503)
-        assert response.headers["Retry-After"]
+        assert "Retry-After" not in response.headers
         assert fault(response) == "Resource temporarily unavailable, please retry."
 
 

@@ -342,12 +342,23 @@ def test_no_more_machines_are_tried_than_the_setting_says(service: Service, brok
 
 def test_a_machine_that_is_not_fit_for_it_is_not_claimed(service: Service) -> None:
     node = service.add_node("n1")
-    # A trait of a child is in instance_info too, where the node itself has to have it.
     add_child(service, node, "nic", "CUSTOM_NIC", "CUSTOM_FAST")
     wanted = flavor(resources1__CUSTOM_NIC="1", trait1__CUSTOM_FAST="required")
-    server = boot(service, flavor=wanted)
-    assert server["status"] == "ERROR"
+    with just_before(service.database, "SELECT node_traits", "DELETE FROM provider_traits") as seen:
+        server = boot(service, flavor=wanted)
+    assert (server["status"], len(seen)) == ("ERROR", 1)
     assert "missing traits CUSTOM_FAST" in server["details"]
     assert service.candidates("resources=CUSTOM_GOLD:1") == {node}
     assert service.node(node)["instance_info"] == {}
+
+
+def test_a_trait_that_only_a_device_of_the_machine_has(service: Service) -> None:
+    node = service.add_node("n1")
+    fpga = add_child(service, node, "fpga", "CUSTOM_FPGA", "CUSTOM_FAST", total=2)
+    wanted = flavor(resources1__CUSTOM_FPGA="1", trait1__CUSTOM_FAST="required")
+    server = boot(service, flavor=wanted)
+    assert held(service, server["uuid"]) == {node: {"CUSTOM_GOLD": 1}, fpga: {"CUSTOM_FPGA": 1}}
+    service.work()
+    assert show(service, server["uuid"])["status"] == "ACTIVE"
+    assert service.node(node)["instance_info"]["traits"] == ["CUSTOM_FAST"]
     assert service.database.read(audit) == []

@@ -395,3 +395,47 @@ def test_who_owns_a_server(database_url: str) -> None:
         service.compute("POST", f"/servers/{uuid}/action", {"lock": {"locked_reason": "why"}}, headers=mine, status=202)
         service.compute("DELETE", f"/servers/{uuid}", headers=mine, status=409)
         service.compute("DELETE", f"/servers/{uuid}", headers=admin, status=204)
+
+
+def test_values_of_which_nova_builds_no_server(service: Service, flavor: str, image: str) -> None:
+    """The image may have them; what would use it is refused, and nothing is changed."""
+    service.add_node("n1")
+    body = {"name": "v", "hw_disk_bus": "floppy", "container_format": "bare", "disk_format": "raw"}
+    created = service.http.post_json("/image/v2/images", body).json["id"]
+    uuid = boot(service, flavor, image).json["server"]["id"]
+    service.work()
+    rebuild = {"rebuild": {"imageRef": created}}
+    for answer in (
+        boot(service, flavor, created, status=400),
+        service.compute("POST", f"/servers/{uuid}/action", rebuild, status=400),
+        service.http.post_json("/scheduling/v1/requests", {"flavor": flavor, "image": created}, status=400),
+    ):
+        assert "hw_disk_bus" in answer.text
+    assert show(service, uuid)["status"] == "ACTIVE"
+
+
+def test_an_ipv6_address_has_one_form(service: Service, flavor: str, image: str) -> None:
+    service.add_node("n1")
+    uuid = boot(service, flavor, image, accessIPv6="2001:DB8:0:0:0::1").json["server"]["id"]
+    assert show(service, uuid)["accessIPv6"] == "2001:db8::1"
+    service.work()
+    service.compute("PUT", f"/servers/{uuid}", {"server": {"accessIPv6": "2001:DB8:0::0:2"}})
+    assert show(service, uuid)["accessIPv6"] == "2001:db8::2"
+    for text, found in (("2001:DB8:0::0:2", True), ("2001:db8::", True), ("2001:DB8:0:0:1::2", False)):
+        answer = service.compute("GET", f"/servers?access_ip_v6={text}").json
+        assert [each["id"] for each in answer["servers"]] == [uuid] * found
+
+
+def test_a_limit_of_0_and_an_unknown_status(service: Service, flavor: str, image: str) -> None:
+    service.add_node("n1")
+    uuid = boot(service, flavor, image).json["server"]["id"]
+    for path, member in (
+        ("/servers", "servers"),
+        ("/servers/detail?status=BUILD&", "servers"),
+        ("/flavors/detail", "flavors"),
+        ("/os-keypairs", "keypairs"),
+        (f"/servers/{uuid}/os-instance-actions", "instanceActions"),
+    ):
+        assert service.compute("GET", f"{path}{'' if '?' in path else '?'}limit=0").json[member] == []
+    assert service.compute("GET", "/servers?status=NONE_SUCH", version="2.37").json == {"servers": []}
+    assert "NONE_SUCH" in message(service.compute("GET", "/servers?status=NONE_SUCH", version="2.38", status=400))

@@ -1,6 +1,9 @@
 """The life of a conductor, in a thread: how it hears of work, and how it stops."""
 
+import io
+import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +13,7 @@ from sqlalchemy import text
 
 from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.conductor.daemon import Conductor
+from baremetal_sched.errors import DatabaseAway
 from tests.processes import wait_until
 from tests.service import Service
 
@@ -40,6 +44,45 @@ def switch(service: Service, uuid: str, target: str) -> Callable[[], bool]:
 
 def count_listeners(service: Service, what: str = "count(*)") -> int:
     return service.database.read(lambda session: session.scalar(text(f"SELECT {what} {LISTENERS}")) or 0)
+
+
+def test_looking_for_work_is_one_short_statement(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And rare after a while without work, as new work wakes the conductor."""
+    conductor = service.conductors["c1"]
+    for look in (conductor.work_once, conductor.answering.begin_all):
+        look()
+        with service.statements() as seen:
+            look()
+        assert [statement.split()[0] for statement in seen] == ["SELECT"]
+        assert len(seen[0]) < 400
+    assert conductor._pause() == pytest.approx(0.1)
+    monkeypatch.setattr(conductor, "_busy", time.monotonic() - 6)
+    assert conductor._pause() == 0.5
+
+
+@pytest.mark.ci
+def test_an_outage_is_a_line_and_its_end_another(
+    database_url: str, lines: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Service(database_url, conductor={"work_interval": 0.01}) as service, living(service, "c1") as conductor:
+        wait_until(lambda: conductor._heartbeat._steady_since, 10, "all threads to run")
+        attempts: list[int] = []
+
+        def away(*args: Any, **kwargs: Any) -> None:
+            attempts.append(1)
+            raise DatabaseAway
+
+        with monkeypatch.context() as patch:
+            patch.setattr(service.database, "_run", away)
+            time.sleep(2)
+        wait_until(lambda: "conductor goes on" in lines.getvalue(), 10, "the conductor to go on")
+        logged = [json.loads(line) for line in lines.getvalue().splitlines()]
+        about = [line for line in logged if line["logger"].startswith("baremetal_sched.conductor")]
+        said = [line["event"] for line in about if line["event"] != "conductor registered"]
+        assert said == ["conductor has to wait", "conductor goes on"]
+        assert len(attempts) < 80
+        uuid = service.add_node("n1", power=False)
+        wait_until(switch(service, uuid, "power on"), 10, "it to work")
 
 
 @pytest.mark.ci

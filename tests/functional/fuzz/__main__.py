@@ -80,8 +80,6 @@ class Tally:
         refused = has_no_quotas or (misframed and answer.status in (0, 501))
         if not (0 < answer.status < 500 or answer.status == 503 or refused):
             self.complain(f"{kind}: {request.method} {answer.status}", f"{request} -> {answer.text}")
-        elif answer.status == 503 and "retry-after" not in answer.headers:
-            self.complain(f"{kind}: 503 without Retry-After", f"{request} -> {answer.text}")
 
     def complain(self, what: str, details: str) -> None:
         self.complaints[what] += 1

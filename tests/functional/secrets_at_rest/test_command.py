@@ -46,11 +46,11 @@ def test_from_none_to_one_key_to_another_and_back(database_url: str, tmp_path: P
     check(one, 0, "nodes.driver_info: 1 first key")
     check(new, 1, "1 missing keys")
     check(both, 0, "nodes.driver_info: 1 other keys")
-    assert run("rotate", database_url, both).output == "1 values encrypted with the first key\n"
+    assert run("rotate", database_url, both).stdout == "1 values encrypted with the first key\n"
     check(new, 0, "1 first key, 0 other keys")
     result = run("rotate", database_url, one)
     assert (result.exit_code, "1 values could not be" in result.output) == (1, True)
-    assert run("decrypt", database_url, new).output == "1 values decrypted\n"
+    assert run("decrypt", database_url, new).stdout == "1 values decrypted\n"
     check(new, 1, "1 not encrypted")
     assert not [text for text in said if PASSWORD in text or first in text or second in text]
 

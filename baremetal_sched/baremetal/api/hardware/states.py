@@ -16,6 +16,7 @@ from baremetal_sched.baremetal.schemas.nodes.nodes import POWER
 from baremetal_sched.db.models import Node
 from baremetal_sched.documents.schema import load, parse_flag
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.web.http_errors import MethodNotAllowed
 from baremetal_sched.web.responses import empty_response, json_response
 
 SOFT_POWER_SINCE = 27
@@ -50,6 +51,11 @@ def set_raid(call: BaremetalCall, session: Session, ident: str) -> Response:
         raise InvalidValue(message=f"RAID config validation error: {config} is not of type 'object'")
     raid.set_target(session, _node(call, session, ident), config, call.membership(session))
     return empty_response(204)
+
+
+def refuse_target_raid_config(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """PUT /v1/nodes/{node}/states/target_raid_config: it is set at ``states/raid``."""
+    raise MethodNotAllowed(method="PUT", allowed=[])
 
 
 def show_console(call: BaremetalCall, session: Session, ident: str) -> Response:

@@ -1,6 +1,7 @@
 """/v1/nodes"""
 
 import json
+from collections.abc import Collection
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +18,7 @@ from baremetal_sched.baremetal.api.resources import owners
 from baremetal_sched.baremetal.api.resources.collection import load_patch, page_response, parse_page
 from baremetal_sched.baremetal.api.resources.query import Query
 from baremetal_sched.baremetal.conductors.ownership import LiveMembers, Membership
-from baremetal_sched.baremetal.nodes import node_update, nodes
+from baremetal_sched.baremetal.nodes import node_update, nodes, shared_machines
 from baremetal_sched.baremetal.nodes.node_fields import FIELDS
 from baremetal_sched.baremetal.nodes.node_list import select_nodes
 from baremetal_sched.baremetal.nodes.redaction import Redaction
@@ -131,7 +132,7 @@ def create_node(call: BaremetalCall, session: Session) -> Response:
     session.flush()
     document = orjson.Fragment(whole_text(call, session, node.uuid, membership))
     location = f"{call.base_url}/v1/nodes/{node.uuid}"
-    return json_response(document, 201, {"Location": location, **_warnings(node)})
+    return json_response(document, 201, {"Location": location, **_warnings(call, session, node)})
 
 
 def _check_creation(call: BaremetalCall, body: dict[str, Any]) -> None:
@@ -170,14 +171,22 @@ def update_node(call: BaremetalCall, session: Session, ident: str) -> Response:
     hidden = call.redaction.of("reservation")
     if hidden is None or not hidden.hides(node.owner, node.lessee, call.caller.project_id):
         document["reservation"] = membership.owner(node.uuid, node.conductor_group, node.driver)
-    gives_class = any(patch.root(operation) == "resource_class" for operation in operations)
-    return json_response(document, headers=_warnings(node) if gives_class else None)
+    given = {patch.root(operation) for operation in operations}
+    return json_response(document, headers=_warnings(call, session, node, given))
 
 
-def _warnings(node: Node) -> dict[str, str]:
-    """What is surprising about the node, as a header: bodies are those of the original. 299 is what it is for."""
-    text = resource_class_names.warning(node.resource_class)
-    return {"Warning": f'299 - "{text}"'} if text else {}
+def _warnings(
+    call: BaremetalCall, session: Session, node: Node, given: Collection[str] = ("resource_class", "driver_info")
+) -> dict[str, str]:
+    """What is surprising about the fields ``given``, as a header: bodies are those of the original. 299 is what it is
+    for."""
+    texts = [resource_class_names.warning(node.resource_class)] if "resource_class" in given else []
+    if "driver_info" in given:
+        others = shared_machines.others(session, node)
+        shared_machines.log_warning(node, others)
+        texts.append(shared_machines.warning(others, names_others=call.visible.everything))
+    found = [f'299 - "{text}"' for text in texts if text]
+    return {"Warning": ", ".join(found)} if found else {}
 
 
 def _check_patch(call: BaremetalCall, ident: str, operations: patch.Patch) -> None:

@@ -1,0 +1,62 @@
+"""What an operator can do about a machine that is not offered: only what the service accepts in the node's state."""
+
+from baremetal_sched.baremetal import state_machine, states
+from baremetal_sched.baremetal.state_machine import HELD, TRANSIENT, WAITING
+from baremetal_sched.db.models import Node
+
+_WAIT = "Wait until the operation in progress has finished."
+_WHEN_FREE = "Nothing is wrong: when the machine is no longer needed,"
+_SERVES = frozenset({states.ACTIVE, states.RESCUE})
+
+
+def is_in_use(node: Node) -> bool:
+    """Return whether an instance has the machine, or is getting it, and nothing has failed."""
+    return node.instance_uuid is not None and _serves(node.provision_state)
+
+
+def _serves(state: str) -> bool:
+    waits = state in (states.DEPLOYWAIT, states.RESCUEWAIT, states.SERVICEWAIT)
+    return waits or TRANSIENT.get(state, state) in _SERVES
+
+
+def to_make_available(node: Node) -> str:
+    """Return what brings the node to ``available``, and the verbs that its state takes."""
+    state = node.provision_state
+    verbs = state_machine.verbs_of(state)
+    possible = f" Possible now: {', '.join(verbs)}." if verbs else ""
+    way = state_machine.way_to_available(state)
+    if state in HELD:
+        advice = "Continue the operation with 'unhold'."
+    elif state in TRANSIENT or state in WAITING or not way:
+        advice = _WAIT
+    else:
+        begin = f"{_WHEN_FREE} make" if state in _SERVES else "Make"
+        steps = " and then ".join(f"'{verb}'" for verb in way)
+        advice = f"{_to_unset(node, way)}{begin} it available with {steps}."
+    return advice + possible
+
+
+def _to_unset(node: Node, way: list[str]) -> str:
+    flags = [name for name, counts in (("protected", "deleted" in way), ("retired", True)) if counts]
+    unset = " and ".join(flag for flag in flags if getattr(node, flag))
+    return f"Unset {unset} first. " if unset else ""
+
+
+def to_free(node: Node) -> str:
+    """Return what ends the use of the node by its instance."""
+    state = node.provision_state
+    if state == states.AVAILABLE:
+        return f"{_WHEN_FREE} delete its allocation, or unset instance_uuid if it has none."
+    if state in TRANSIENT or not state_machine.accepts(state, "delete"):
+        return _WAIT
+    how = "delete its server, or undeploy it with 'deleted'."
+    if node.protected:
+        how = f"unset protected, and then {how}"
+    return f"{_WHEN_FREE} {how}" if _serves(state) else how.capitalize()
+
+
+def to_know_power(node: Node) -> str:
+    """Return what makes the power state of the node known."""
+    advice = "Check driver_info and the management controller, then set its power state"
+    again = state_machine.accepts(node.provision_state, "manage") and not node.retired
+    return f"{advice}, or 'manage' and 'provide' it." if again else f"{advice}."
