@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -39,6 +40,7 @@ _READY = "baremetal-sched is ready at "
 _START_SECONDS = 120
 _END_SECONDS = 15
 _LINES_SHOWN = 30
+_NEVER = threading.Event()
 
 
 # What a shell starts in the background ignores SIGINT, and so would all that we start.

@@ -6,6 +6,7 @@ processes or compute for long are slow as a whole, but for the files and tests t
 """
 
 import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,7 +31,7 @@ _IN_CI = (
 
 #: Seconds of a processor that a test of the first tier may take. Child processes that have ended are included.
 _MOST_PROCESSOR = 2.0
-#: Seconds for which it may sleep, in all threads together: clocks and intervals are injected.
+#: Seconds for which it may sleep itself, in all threads together: clocks and intervals are injected.
 _MOST_SLEEP = 0.3
 #: The number of waits that are shown, and the shortest one.
 _SHOWN, _SHORTEST = 25, 0.3
@@ -140,11 +141,15 @@ def complaint_of(processor: float, slept: float) -> str | None:
 
 
 def count_sleeps() -> Iterator[None]:
-    """Add up what all threads ask ``time.sleep`` for."""
+    """Add up what tests ask ``time.sleep`` for, in any thread.
+
+    Pauses of the service are left out: how often it tries again depends on what else the machine has to do.
+    """
     sleep = time.sleep
 
     def counted(seconds: float) -> None:
-        _SLEEPS[0] += seconds
+        if sys._getframe(1).f_globals.get("__name__", "").startswith("tests."):
+            _SLEEPS[0] += seconds
         sleep(seconds)
 
     with pytest.MonkeyPatch.context() as patch:
