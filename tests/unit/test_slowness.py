@@ -28,20 +28,20 @@ def test_the_first_tier_runs_only_where_nothing_is_asked_for(source: Any, given:
 
 
 @pytest.mark.parametrize(
-    ("name", "is_slow"),
+    ("name", "expected"),
     [
-        ("tests/fault/test_claims.py::test_a", True),
-        ("tests/clients/nova/test_tokens.py::test_a[x]", True),
-        ("tests/clients/test_openstack_client.py::test_a", False),
-        ("tests/functional/fuzz/test_every_route.py::test_a[x]", True),
-        ("tests/unit/test_rules.py::test_a", False),
+        ("tests/fault/test_claims.py::test_a", ["slow"]),
+        ("tests/clients/nova/test_tokens.py::test_a[x]", ["slow"]),
+        ("tests/clients/test_openstack_client.py::test_a", []),
+        ("tests/functional/fuzz/test_every_route.py::test_a[x]", ["ci"]),
+        ("tests/unit/test_rules.py::test_a", []),
     ],
 )
-def test_folders_are_slow(name: str, is_slow: bool) -> None:
+def test_tiers_of_folders(name: str, expected: list[str]) -> None:
     marks: list[Any] = []
     item: Any = SimpleNamespace(nodeid=name, add_marker=marks.append)
     Slowness().pytest_collection_modifyitems([item])
-    assert [mark.name for mark in marks] == (["slow"] if is_slow else [])
+    assert [mark.name for mark in marks] == expected
 
 
 def test_those_that_waited_longest_are_named() -> None:
