@@ -171,7 +171,7 @@ def test_one_thread_asks_and_the_others_go_on(service: Service, monkeypatch: pyt
         assert not first.done()
         guard._asked = -math.inf
         late = [pool.submit(guard.require) for _ in range(4)]
-        time.sleep(0.1)
+        time.sleep(0.05)
         assert not any(future.done() for future in late)
         goes_on.set()
         for future in (first, *late):
@@ -189,12 +189,13 @@ def test_a_conductor_waits_and_goes_on(changing: Service, lines: io.StringIO) ->
     set_state(changing, schema.head(), NEWER, changing_to=NEWER)
     time.sleep(0.06)
     life.start()
-    time.sleep(0.5)
+    assert wait_for(lambda: "cannot serve the database's schema" in lines.getvalue())
+    time.sleep(0.1)
     assert life.is_alive()
     set_state(changing, schema.head(), schema.head())
     assert wait_for(lambda: node_power(changing, node) == "power off")
     set_state(changing, NEWER, NEWER)
-    time.sleep(0.1)
+    time.sleep(0.06)
     started = time.monotonic()
     stop.set()
     life.join(10)
@@ -215,5 +216,5 @@ def wait_for(condition: Callable[[], bool]) -> bool:
     while time.monotonic() < until:
         if condition():
             return True
-        time.sleep(0.05)
+        time.sleep(0.01)
     return False
