@@ -132,14 +132,15 @@ def test_allocations_and_their_deletion_do_not_break_each_other(busy: Service) -
 
 def test_no_request_lacks_a_connection(database_url: str) -> None:
     """However many threads there are: no more requests are at work than there are connections."""
-    database = {"connection": database_url, "max_pool_size": 8, "max_overflow": 0, "pool_timeout": 1}
-    with Service(database_url, database=database) as service:
+    database = {"connection": database_url, "max_pool_size": 2, "max_overflow": 0}
+    with Service(database_url, database=database, api={"max_requests_at_work": 2}) as service:
         service.add_conductor("c1")
         service.add_node("n1")
 
         def linger(*statement: Any) -> None:
-            time.sleep(0.1)
+            time.sleep(0.005)
 
+        service.database.reading_engine.pool._timeout = 0.02  # type: ignore[attr-defined]
         event.listen(service.database.reading_engine, "before_cursor_execute", linger)
-        statuses = at_once(64, lambda _: service.baremetal("GET", "/nodes/n1", status="*").status_code)
-    assert statuses == {200: 64}
+        statuses = at_once(20, lambda _: service.baremetal("GET", "/nodes/n1", status="*").status_code)
+    assert statuses == {200: 20}

@@ -42,12 +42,12 @@ def test_sessions(service: RedfishService) -> None:
 
 
 def test_power(service: RedfishService) -> None:
-    service.controller.power_seconds = 0.2
+    service.controller.power_seconds = 0.05
     system = connect(service).get_system("/redfish/v1/Systems/1")
     system.reset_system(sushy.ResetType.ON)
     system.refresh(force=True)
     assert system.power_state == sushy.PowerState.OFF
-    time.sleep(0.25)
+    time.sleep(0.06)
     system.refresh(force=True)
     assert system.power_state == sushy.PowerState.ON
     assert service.controller.asked("POST /redfish/v1/Systems/1/Actions") == 1

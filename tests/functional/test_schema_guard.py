@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import insert, select, text
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.db import schema, schema_state
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import ResourceClass
@@ -170,7 +171,7 @@ def test_one_thread_asks_and_the_others_go_on(service: Service, monkeypatch: pyt
         assert not first.done()
         guard._asked = -math.inf
         late = [pool.submit(guard.require) for _ in range(4)]
-        time.sleep(0.1)
+        time.sleep(0.05)
         assert not any(future.done() for future in late)
         goes_on.set()
         for future in (first, *late):
@@ -183,17 +184,19 @@ def test_a_conductor_waits_and_goes_on(changing: Service, lines: io.StringIO) ->
     conductor = changing.add_conductor("c2", group="racks")
     node = changing.add_node("n1", conductor_group="racks")
     changing.baremetal("PUT", f"/nodes/{node}/states/power", {"target": "power off"})
+    changing.database.write(lambda session: conductors.sign_off(session, "c2"))  # it need not wait for heartbeats then
     stop = threading.Event()
     life = threading.Thread(target=conductor.run, args=(stop,))
     set_state(changing, schema.head(), NEWER, changing_to=NEWER)
     time.sleep(0.06)
     life.start()
-    time.sleep(0.5)
+    assert wait_for(lambda: "cannot serve the database's schema" in lines.getvalue())
+    time.sleep(0.03)
     assert life.is_alive()
     set_state(changing, schema.head(), schema.head())
     assert wait_for(lambda: node_power(changing, node) == "power off")
     set_state(changing, NEWER, NEWER)
-    time.sleep(0.1)
+    time.sleep(0.06)
     started = time.monotonic()
     stop.set()
     life.join(10)
@@ -214,5 +217,5 @@ def wait_for(condition: Callable[[], bool]) -> bool:
     while time.monotonic() < until:
         if condition():
             return True
-        time.sleep(0.05)
+        time.sleep(0.01)
     return False

@@ -18,7 +18,7 @@ class Plan:
     ``restarts_for``: the controller is away for so many seconds afterwards.
     """
 
-    seconds: float = 0.2
+    seconds: float = 0.05
     state: str = "Completed"
     status: str = "OK"
     messages: list[str] = field(default_factory=list)

@@ -420,15 +420,15 @@ def test_a_call_ends_when_its_time_is_over(service: Service, uuid: str) -> None:
         while not stop.is_set():
             with suppress(OSError), server.accept()[0] as connection:
                 connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
-                while not stop.wait(0.1):
+                while not stop.wait(0.05):
                     connection.sendall(b"x")
 
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(0.1)
+        server.settimeout(0.05)
         thread = threading.Thread(target=drip, args=(server,))
         thread.start()
         url = f"http://127.0.0.1:{server.getsockname()[1]}/"
-        args = {"url": url, "timeout": 0.3, "retries": 2, "backoff_factor": 0.01}
+        args = {"url": url, "timeout": 0.1, "retries": 2, "backoff_factor": 0.01}
         add(service, {"op": "api-call", "args": args})
         started = time.monotonic()
         reason = inspect(service, uuid, state="inspect failed")["last_error"]

@@ -1,11 +1,14 @@
 """One truth: what becomes of a server when its node changes, whoever changes it; and deleting servers."""
 
 import pytest
+from sqlalchemy import delete as sql_delete
+from sqlalchemy import select
 
 from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.conductor import servers as conductor_servers
 from baremetal_sched.conductor.host import Host
+from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.drivers.fake.deploy import FakeDeploy
 from baremetal_sched.errors import InvalidValue
 from tests.functional.compute.world import boot, delete, flavor, held, show
@@ -145,6 +148,9 @@ def test_a_conductor_that_dies_while_it_deploys(service: Service) -> None:
     other = boot(service)
     host = Host("c1", service.database, service.app.extensions["settings"])
     service.set_columns(server["node"], reservation=None)
+    node = select(Node.id).where(Node.uuid == server["node"]).scalar_subquery()
+    over = sql_delete(NodeWork).where(NodeWork.node_id == node)
+    service.database.write(lambda session: session.execute(over))
     orphaned_reservations.fail_unfinished(host)
     assert show(service, server["uuid"])["status"] == "BUILD"
     follow_up(service)

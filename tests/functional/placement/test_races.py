@@ -207,6 +207,7 @@ def test_a_unit_that_is_claimed_is_not_taken_away(service: Service, monkeypatch:
         return traits, {name: replace(stock, used=0) for name, stock in stocks.items()}
 
     monkeypatch.setattr(projected, "_present", looked_before)
+    monkeypatch.setattr(service.database, "attempts", 3)
     unit = projected.Unit("CUSTOM_SILVER", reserved=False)
     with pytest.raises(TooManyConflicts):
         service.database.write(lambda session: projected.conform(session, node, unit, projected.Traits(frozenset())))

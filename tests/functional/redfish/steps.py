@@ -15,7 +15,7 @@ QUICK = {
     "firmware_update_status_interval": 0.02,
     "firmware_update_bmc_version_check_interval": 0.02,
     "firmware_update_validation_interval": 0.0,
-    "firmware_update_nic_starting_wait": 0.1,
+    "firmware_update_nic_starting_wait": 0.05,
     "firmware_update_resource_validation_timeout": 2,
     "firmware_update_overall_timeout": 20,
     "connection_attempts": 1,

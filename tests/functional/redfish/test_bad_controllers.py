@@ -21,7 +21,7 @@ from tests.redfish_service import Fault, RedfishService
 
 pytestmark = pytest.mark.sqlite_only
 
-SHORT = quick(connect_timeout=0.3, read_timeout=0.3)
+SHORT = quick(connect_timeout=0.2, read_timeout=0.2)
 #: What may come on top of the time-outs, in seconds: processors are busy.
 LEEWAY = 3.0
 
@@ -230,7 +230,7 @@ def test_all_answers_together_have_an_end() -> None:
         target = machine(settings=quick(), **service.driver_info())
         with (
             pytest.raises(MachineUnreachable, match=r"all answers together took too long|in time"),
-            transport.limited(0.5),
+            transport.limited(0.2),
         ):
             look_for_long(target)
         connection.close_all(5)

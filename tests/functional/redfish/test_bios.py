@@ -118,13 +118,13 @@ def test_settings_that_are_never_applied(
 ) -> None:
     switch_at_once(monkeypatch, controller)
     controller.bios.ignores = True
-    with Service(database_url, **SETTINGS, conductor={"clean_callback_timeout": 0.3}) as service:
+    with Service(database_url, **SETTINGS, conductor={"clean_callback_timeout": 0.2}) as service:
         service.add_conductor("c1")
         manageable(service, running)
         failed = clean(service, apply(BootMode="Bios", NumaGroup=2))
     assert failed["provision_state"] == "clean failed"
     assert failed["last_error"].endswith(
-        "The BIOS settings have not been applied 0.3 seconds after the reboot ([conductor] clean_callback_timeout). "
+        "The BIOS settings have not been applied 0.2 seconds after the reboot ([conductor] clean_callback_timeout). "
         "Attributes BootMode, NumaGroup are not updated."
     )
 

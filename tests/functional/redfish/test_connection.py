@@ -177,10 +177,10 @@ def test_a_controller_that_is_gone_and_comes_back(bmc: RedfishService) -> None:
     bmc.stop()
     with pytest.raises(MachineUnreachable, match="the connection was refused"):
         power(at(bmc))
-    back = threading.Timer(0.3, bmc.start)
+    back = threading.Timer(0.1, bmc.start)
     back.start()
     try:
-        settings = quick(connection_attempts=50, connection_retry_interval=0.1)
+        settings = quick(connection_attempts=100, connection_retry_interval=0.05)
         assert power(at(bmc, settings=settings)) == "Off"
     finally:
         back.join()

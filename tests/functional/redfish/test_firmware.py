@@ -1,9 +1,12 @@
 """Updates of firmware by Redfish, on a controller of our own."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from baremetal_sched.drivers.redfish import firmware
+from tests.clocks import Clock
 from tests.functional.redfish.steps import SETTINGS, clean, flash, manageable, switch_at_once, update
 from tests.redfish_service import Controller, Fault, RedfishService
 from tests.redfish_service.updates import Plan
@@ -15,6 +18,18 @@ SIMPLE_UPDATE = "POST /redfish/v1/UpdateService/Actions/UpdateService.SimpleUpda
 @pytest.fixture
 def node(service: Service, running: RedfishService) -> str:
     return manageable(service, running)
+
+
+@pytest.fixture
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look at the clock of updates takes a quarter of a second."""
+    clock = Clock()
+
+    def look() -> float:
+        clock.go_on(0.25)
+        return clock.time()
+
+    monkeypatch.setattr(firmware, "time", SimpleNamespace(time=look))
 
 
 def versions(service: Service) -> dict[str, tuple[Any, ...]]:
@@ -45,7 +60,7 @@ def test_updates_one_after_the_other(service: Service, node: str, controller: Co
 
 
 def test_a_controller_that_restarts_itself(service: Service, node: str, controller: Controller) -> None:
-    controller.updates.plans = [Plan(restarts_for=0.5)]
+    controller.updates.plans = [Plan(restarts_for=0.2)]
     assert clean(service, update(flash("bmc")))["last_error"] is None
     assert (requests(controller), controller.updates.versions["bmc"]) == (["update"], "2.0.0")
     assert versions(service)["bmc"][1] == "2.0.0"
@@ -107,7 +122,7 @@ def test_an_update_that_a_controller_cannot_begin(service: Service, node: str, c
 
 
 def test_a_controller_that_makes_no_sense_for_a_while(service: Service, node: str, controller: Controller) -> None:
-    controller.updates.plans = [Plan(seconds=0.3)]
+    controller.updates.plans = [Plan(seconds=0.15)]
     controller.faults = [
         Fault(path="Tasks/1", method="GET", body=b"nonsense", times=2),
         Fault(path="Tasks/1", method="GET", status=400, times=2),
@@ -138,6 +153,7 @@ def test_a_controller_that_wants_to_know_its_system(service: Service, node: str,
     assert '"Targets": ["/redfish/v1/Systems/1"]' in [line for line in controller.journal if SIMPLE_UPDATE in line][-1]
 
 
+@pytest.mark.usefixtures("hurry")
 def test_an_update_that_never_ends(
     database_url: str, running: RedfishService, controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,6 +169,7 @@ def test_an_update_that_never_ends(
     )
 
 
+@pytest.mark.usefixtures("hurry")
 def test_a_controller_that_is_not_usable_afterwards(service: Service, node: str, controller: Controller) -> None:
     controller.faults = [Fault(path="NetworkAdapters", status=500)]
     failed = clean(service, update(flash("bios")))
@@ -187,6 +204,7 @@ def test_arguments_of_wrong_types(service: Service, node: str, controller: Contr
 _NOT_JSON, _WRONG_TYPES = b"{", b'{"TaskState": 5, "Members": [5, {"@odata.id": 5}], "Messages": 5, "Actions": [5]}'
 
 
+@pytest.mark.usefixtures("hurry")
 @pytest.mark.parametrize(
     ("path", "body"),
     [

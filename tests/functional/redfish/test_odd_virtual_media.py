@@ -18,7 +18,7 @@ pytestmark = pytest.mark.sqlite_only
 MEDIA, DEVICE = "/redfish/v1/Media", "/redfish/v1/Media/1"
 INSERT = f"{DEVICE}/Actions/VirtualMedia.InsertMedia"
 IMAGE = ImageUrl.parse("image", "https://ann:Img-Passw0rd@images.example.com/a.iso?signature=5ecret")
-SETTINGS = quick(vmedia_insert_timeout=0.3, vmedia_insert_poll_interval=0.1, read_timeout=0.5)
+SETTINGS = quick(vmedia_insert_timeout=0.2, vmedia_insert_poll_interval=0.1, read_timeout=0.2)
 
 COLLECTION: dict[str, Any] = {"@odata.id": MEDIA, "Name": "Media", "Members": [{"@odata.id": DEVICE}]}
 SLOT: dict[str, Any] = {
@@ -105,7 +105,7 @@ def test_a_malformed_device(bmc: RedfishService, changed: dict[str, Any], text: 
         (Fault(path=f"{INSERT}$", status=400, body=b"{}"), "into 'cdrom': refused the request (HTTP 400)"),
         (Fault(path=f"{INSERT}$", status=503, body=b"no"), "into 'cdrom': it failed (HTTP 503)"),
         (Fault(path=f"{INSERT}$", status=401, body=b"{}"), "refused the credentials"),
-        (Fault(path=f"{INSERT}$", status=204, body=b""), "does not say that it is inserted, 0.3 seconds later"),
+        (Fault(path=f"{INSERT}$", status=204, body=b""), "does not say that it is inserted, 0.2 seconds later"),
     ],
 )
 def test_an_insertion_that_fails(bmc: RedfishService, fault: Fault, text: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,7 +102,7 @@ def test_an_explanation_that_takes_too_long(service: Service, monkeypatch: pytes
 
     service.add_node("n1")
     monkeypatch.setattr(diagnosis, "scan", scan)
-    monkeypatch.setattr(diagnosis, "_SECONDS", 0.2)
+    monkeypatch.setattr(diagnosis, "_SECONDS", 0.1)
     allocation = allocate(service, name="mine")
     assert (allocation["state"], last_error(allocation)) == ("error", FALLBACK)
     assert boot(service)["fault"]["message"] == f"No valid host was found. {FALLBACK}"
