@@ -12,7 +12,6 @@ from tests.races import drawing
 from tests.races.drawing import Meeting
 from tests.races.exploring import Explorer
 
-
 #: After this many findings in a meeting, the next is looked at.
 _ENOUGH = 3
 
