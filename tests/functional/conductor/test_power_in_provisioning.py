@@ -55,7 +55,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Troubled]:
 
 @pytest.fixture
 def fleet(database_url: str, machine: Troubled) -> Iterator[Service]:
-    with Service(database_url, conductor={"driver_call_timeout": 0.3, "automated_clean": False}) as service:
+    with Service(database_url, conductor={"driver_call_timeout": 0.2, "automated_clean": False}) as service:
         service.add_conductor("c1")
         uuid = enrol(service)
         service.set_columns(uuid, power_interface="real")

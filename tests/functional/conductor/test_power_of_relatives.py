@@ -370,8 +370,8 @@ def test_a_family_that_is_switched_at_once_ends_somehow(database_url: str) -> No
 
 
 def test_siblings_that_are_switched_on_at_once_wait_for_their_parent(database_url: str) -> None:
-    conductor = {"node_locked_retry_attempts": 200, "node_locked_retry_interval": 0.05}
-    with Service(database_url, fake={"power_delay": 0.1}, conductor=conductor) as service:
+    conductor = {"node_locked_retry_attempts": 200, "node_locked_retry_interval": 0.01}
+    with Service(database_url, fake={"power_delay": 0.02}, conductor=conductor) as service:
         service.add_conductor("c1")
         parent = add(service, "p", "power off")
         children = [add(service, f"c{number}", "power off", parent_node=parent) for number in range(4)]
