@@ -91,7 +91,7 @@ MUTANTS = (
         "web/api.py",
         'if caller.system_scope is None or "admin" not in caller.roles:',
         "if caller.system_scope is None:",
-        "functional/tenants/test_guide.py::test_the_table_of_roles",
+        "functional/tenants/test_roles.py::test_the_table_of_roles",
     ),
     Mutant(
         "bodies-without-bound",

@@ -2,18 +2,17 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from webtest import TestResponse
 
 from baremetal_sched.cli import cli
 from baremetal_sched.settings import load
 from baremetal_sched.web.authentication import password_file
 from tests.functional.compute.world import ZEROS
+from tests.functional.tenants.cloud import Cloud
 from tests.service import Service
 
 pytestmark = [pytest.mark.sqlite_only, pytest.mark.shows_secrets]
@@ -21,46 +20,6 @@ pytestmark = [pytest.mark.sqlite_only, pytest.mark.shows_secrets]
 GUIDE = (Path(__file__).parents[3] / "api-ref/guides/tenants.rst").read_text()
 COMMANDS = re.findall(r"^    baremetal-sched (user add .*)$", GUIDE, re.MULTILINE)
 CLAIM = "aaaaaaaa-0000-4000-8000-000000000001"
-
-
-class Cloud:
-    """The service with the users of the guide, each of whom has a password."""
-
-    def __init__(self, service: Service, passwords: dict[str, str]) -> None:
-        self.service = service
-        self._passwords = passwords
-        self.nodes: dict[str, str] = {}
-        self.servers: dict[str, str] = {}
-
-    @contextmanager
-    def by(self, name: str) -> Iterator[Service]:
-        """Requests are this user's."""
-        self.service.http.authorization = ("Basic", (name, self._passwords[name]))
-        yield self.service
-        self.service.http.authorization = None
-
-    def status(self, name: str, method: str, path: str, body: Any = None) -> int:
-        """What the user is answered."""
-        return self.ask(name, method, path, body).status_int
-
-    def ask(self, name: str, method: str, path: str, body: Any = None) -> TestResponse:
-        api = path.split("/")[1]
-        versions = {"placement": "placement 1.39", "compute": "compute 2.100"}
-        headers = {"X-OpenStack-Ironic-API-Version": "1.115", "OpenStack-API-Version": versions.get(api, "")}
-        with self.by(name) as service:
-            call = service.http.request if body is None else getattr(service.http, f"{method.lower()}_json")
-            if body is None:
-                return call(path, method=method, headers=headers, expect_errors=True)
-            return call(path, body, headers=headers, expect_errors=True)
-
-    def boot(self, name: str, flavor: str) -> TestResponse:
-        """A new server of the user."""
-        image = self.ask(name, "GET", "/image/v2/images").json["images"][0]["id"]
-        server = {"name": f"of-{name}", "flavorRef": flavor, "imageRef": image, "networks": "none"}
-        answer = self.ask(name, "POST", "/compute/v2.1/servers", {"server": server})
-        with self.by("operator") as service:
-            service.work()
-        return answer
 
 
 @pytest.fixture
@@ -184,51 +143,6 @@ def test_the_operator_works_everywhere(cloud: Cloud) -> None:
     ):
         answer = cloud.ask("operator", method, path, body)
         assert answer.status_int < 300, f"{method} {path}: {answer.status_int} {answer.text}"
-
-
-#: Statuses by user: admin, member and reader of the system; admin, manager, member, reader and service of a project.
-ROLES = {
-    "a": "{roles: [admin], system_scope: all}",
-    "b": "{roles: [member], system_scope: all}",
-    "c": "{roles: [reader], system_scope: all}",
-    "d": "{roles: [admin], project_id: blue}",
-    "e": "{roles: [manager], project_id: blue}",
-    "f": "{roles: [member], project_id: blue}",
-    "g": "{roles: [reader], project_id: blue}",
-    "h": "{roles: [service], project_id: blue}",
-}
-FLAVOR = {"flavor": {"name": "x", "ram": 1, "vcpus": 1, "disk": 1}}
-TABLE: list[tuple[str, str, Any, str]] = [
-    ("GET", "/baremetal/v1/nodes", None, "abcdefgh"),
-    ("POST", "/baremetal/v1/nodes", {"driver": "fake-hardware"}, "adh"),
-    ("GET", "/compute/v2.1/flavors", None, "abcdefgh"),
-    ("POST", "/compute/v2.1/flavors", FLAVOR, "ad"),
-    ("GET", "/compute/v2.1/servers", None, "adefg"),
-    ("GET", "/compute/v2.1/servers?all_tenants=1", None, "ad"),
-    ("POST", "/compute/v2.1/servers", {}, "adef"),
-    ("GET", "/image/v2/images", None, "adefg"),
-    ("POST", "/image/v2/images", {"name": "i"}, "adef"),
-    ("POST", "/image/v2/images", {"name": "i", "visibility": "public"}, "ad"),
-    ("GET", "/placement/resource_providers", None, "adh"),
-    ("GET", "/placement/usages?project_id=blue", None, "adefgh"),
-    ("GET", "/placement/usages?project_id=green", None, "adh"),
-    ("GET", "/scheduling/v1/capacity", None, "abcdefgh"),
-]
-
-
-def test_the_table_of_roles(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What each role is refused, and what it is not."""
-    monkeypatch.setattr(password_file, "COST", 4)
-    users, roles = tmp_path / "users", tmp_path / "roles"
-    users.write_text("".join(f"{name}:{password_file.hash_password(name)}\n" for name in ROLES))
-    roles.write_text("".join(f"{name}: {given}\n" for name, given in ROLES.items()))
-    files = {"http_basic_auth_user_file": str(users), "http_basic_auth_roles_file": str(roles)}
-    with Service(database_url, api={"auth_strategy": "http_basic"}, DEFAULT=files) as service:
-        service.add_conductor("c1")
-        cloud = Cloud(service, {name: name for name in ROLES})
-        for method, path, body, allowed in TABLE:
-            statuses = {name: cloud.status(name, method, path, body) for name in ROLES}
-            assert "".join(name for name, status in statuses.items() if status != 403) == allowed, (path, statuses)
 
 
 def test_the_guide_names_users_that_are_what_it_says() -> None:
