@@ -188,19 +188,15 @@ class Job:
         time.sleep(pause_after(failures, self.settings.conductor.work_interval))
 
 
-#: Whether there is anything to take; most of the time there is not. Created once: that is half of what it costs.
-#: SELECT 1 FROM node_work WHERE conductor = … AND (claimed_by IS NULL OR claimed_by = …)
-#: AND (not_before IS NULL OR not_before <= now) AND kind != … LIMIT 1
-_IS_DUE: Query = (
-    select(literal_column("1"))
-    .where(
-        NodeWork.conductor == bindparam("conductor"),
-        or_(NodeWork.claimed_by.is_(None), NodeWork.claimed_by == bindparam("process")),
-        or_(NodeWork.not_before.is_(None), NodeWork.not_before <= epoch()),
-        *(NodeWork.kind != constant(kind) for kind in (work.LED, work.CALL)),
-    )
-    .limit(1)
+#: conductor = … AND (claimed_by IS NULL OR claimed_by = …) AND (not_before IS NULL OR not_before <= now) AND kind != …
+_DUE = (
+    NodeWork.conductor == bindparam("conductor"),
+    or_(NodeWork.claimed_by.is_(None), NodeWork.claimed_by == bindparam("process")),
+    or_(NodeWork.not_before.is_(None), NodeWork.not_before <= epoch()),
+    *(NodeWork.kind != constant(kind) for kind in (work.LED, work.CALL)),
 )
+#: Whether there is anything to take; most of the time there is not. Created once: that is half of what it costs.
+_IS_ANY_DUE: Query = select(literal_column("1")).where(*_DUE).limit(1)
 
 
 def take(
@@ -219,8 +215,7 @@ def take(
     """
 
     def select_work(session: Session) -> list[Any]:
-        # SELECT … FROM node_work JOIN nodes … WHERE conductor = … AND (claimed_by IS NULL OR claimed_by = …)
-        # AND (not_before IS NULL OR not_before <= now)
+        # SELECT … FROM node_work JOIN nodes … WHERE <due> AND id NOT IN (<what is done already>)
         return list(
             session.execute(
                 select(
@@ -228,15 +223,10 @@ def take(
                     *(NodeWork.request_id, NodeWork.user_id, NodeWork.project_id),
                 )
                 .join(Node, Node.id == NodeWork.node_id)
-                .where(
-                    NodeWork.conductor == conductor,
-                    or_(NodeWork.claimed_by.is_(None), NodeWork.claimed_by == process),
-                    or_(NodeWork.not_before.is_(None), NodeWork.not_before <= epoch()),
-                    NodeWork.kind.not_in((work.LED, work.CALL)),
-                    NodeWork.id.not_in(list(doing)),
-                )
+                .where(*_DUE, NodeWork.id.not_in(list(doing)))
                 .order_by(NodeWork.id)
-                .limit(most)
+                .limit(most),
+                asker,
             )
         )
 
@@ -252,8 +242,8 @@ def take(
         mine = session.execute(select(*columns).where(NodeWork.id.in_(ids), NodeWork.claimed_by == process))
         return {row.id: row for row in mine}
 
-    mine = {"conductor": conductor, "process": process}
-    if not database.select(lambda connection: compiled.run(connection, _IS_DUE, mine).first()):
+    asker = {"conductor": conductor, "process": process}
+    if not database.select(lambda connection: compiled.run(connection, _IS_ANY_DUE, asker).first()):
         return []
     rows = database.read(select_work)
     if not rows:

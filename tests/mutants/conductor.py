@@ -41,7 +41,7 @@ MUTANTS = (
     Mutant(
         "work-found-by-others",
         "conductor/job.py",
-        "                    or_(NodeWork.claimed_by.is_(None), NodeWork.claimed_by == process),\n",
+        '    or_(NodeWork.claimed_by.is_(None), NodeWork.claimed_by == bindparam("process")),\n',
         "",
         f"{WORK}::test_what_others_do_does_not_keep_a_process_from_finding_work",
     ),
@@ -62,8 +62,8 @@ MUTANTS = (
     Mutant(
         "work-led",
         "conductor/job.py",
-        "NodeWork.kind.not_in((work.LED, work.CALL)),",
-        "NodeWork.kind != work.CALL,",
+        "for kind in (work.LED, work.CALL)),",
+        "for kind in (work.CALL,)),",
         "functional/conductor/test_power_of_relatives.py::test_what_is_done_along_with_other_work_is_not_begun_twice",
     ),
     Mutant(
@@ -167,7 +167,7 @@ MUTANTS = (
     Mutant(
         "poll-in-time",
         "conductor/job.py",
-        "                    or_(NodeWork.not_before.is_(None), NodeWork.not_before <= epoch()),\n",
+        "    or_(NodeWork.not_before.is_(None), NodeWork.not_before <= epoch()),\n",
         "",
         f"{POLLING}::test_nobody_takes_it_before_its_time",
     ),
