@@ -22,7 +22,7 @@ from baremetal_sched.db import schema
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.engine import make_engine
 from baremetal_sched.settings import load
-from tests.emptying import make_empty
+from tests.databases import make_empty
 
 _STOCK = {"total": 1, "reserved": 0, "min_unit": 1, "max_unit": 1, "step_size": 1, "allocation_ratio": 1.0}
 _CLASS, _TRAITS = 90_000, (90_001, 90_002)

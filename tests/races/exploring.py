@@ -8,7 +8,7 @@ from itertools import combinations, permutations
 from types import TracebackType
 from typing import Any, Self
 
-from tests.emptying import make_empty
+from tests.databases import make_empty
 from tests.races.contents import Compared, Contents, Rows, differences
 from tests.races.operations import OPERATIONS
 from tests.races.pausing import Pausing, Run
