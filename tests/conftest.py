@@ -237,7 +237,8 @@ def no_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def lines() -> Iterator[io.StringIO]:
-    """What is logged meanwhile, as JSON lines."""
+    """What is logged meanwhile, as JSON lines. Applications are new ones, which log their start."""
+    applications.forget()
     root = logging.getLogger()
     before, level, config = root.handlers[:], root.level, structlog.get_config()
     logs.configure(load())

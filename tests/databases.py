@@ -163,7 +163,8 @@ class ServerDatabase(TestDatabase):
     """A database on a server."""
 
     def __init__(self, url: str) -> None:
-        super().__init__(url, pool_pre_ping=True, isolation_level="READ COMMITTED")
+        is_sqlite = make_url(url).get_backend_name() == "sqlite"
+        super().__init__(url, pool_pre_ping=True, **({} if is_sqlite else {"isolation_level": "READ COMMITTED"}))
 
     def make_empty(self) -> None:
         """Empty the tables that tests fill; the schema and the standard names are made when they are missing."""

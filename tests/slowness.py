@@ -25,7 +25,20 @@ _NOT_SLOW = (
 )
 #: Of these folders, what is in the second.
 _IN_CI = (
-    "tests/clients/test_osc_placement.py",
+    "tests/clients/osc/test_guide.py",
+    "tests/clients/test_boot_story.py::test_a_flavor_and_an_image_choose_the_machine",
+    "tests/clients/test_gunicorn.py::test_requests_under_way_are_finished",
+    "tests/clients/test_images.py::test_import_with_the_library",
+    "tests/clients/test_images.py::test_members_tags_and_pages_with_the_library",
+    "tests/clients/test_osc_placement.py::test_allocations",
+    "tests/clients/test_osc_placement.py::test_candidates",
+    "tests/clients/test_parallel_claims.py::test_parallel_claims[postgresql]",
+    "tests/clients/test_provisioning_commands.py::test_life_of_a_machine",
+    "tests/clients/test_readme.py",
+    "tests/clients/test_start.py",
+    "tests/fault/test_claims.py::test_no_machine_is_held_twice_and_nothing_is_lost[postgresql]",
+    "tests/fault/test_conductors.py::test_nothing_is_stuck_doubled_or_lost[mariadb]",
+    "tests/fault/test_releases.py::test_an_upgrade_that_needs_no_stop[postgresql]",
     "tests/functional/fuzz/test_every_route.py",
 )
 

@@ -106,6 +106,7 @@ def test_node_traits(openstack: OpenStack, fleet: dict[str, dict[str, Any]]) -> 
     assert node == {"traits": traits}
 
 
+@pytest.mark.ci
 def test_conductors_and_drivers(openstack: OpenStack, fleet: dict[str, dict[str, Any]]) -> None:
     """Both conductors are listed with their groups, and each driver with the hosts that serve it."""
     conductors, drivers = openstack.batch("baremetal conductor list -f json", "baremetal driver list -f json")
@@ -118,7 +119,7 @@ def test_conductors_and_drivers(openstack: OpenStack, fleet: dict[str, dict[str,
     }
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_candidates_and_claims(openstack: OpenStack, fleet: dict[str, dict[str, Any]]) -> None:
     """An available machine is offered to who asks for its class and traits, claimed, offered no more, and released."""
     # Clients that know no later version than 1.10 get nodes that are available at once.
@@ -161,7 +162,7 @@ def test_candidates_and_claims(openstack: OpenStack, fleet: dict[str, dict[str, 
     assert again == offered
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_clouds_yaml(printed: str, tmp_path: Path) -> None:
     """The clouds.yaml that ``serve`` printed, saved as it is, configures the command for every API."""
     block = re.search(r"^ +clouds:\n(?: +.*\n)+", printed, re.MULTILINE)

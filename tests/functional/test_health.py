@@ -58,7 +58,6 @@ def test_a_database_that_is_away_is_503(away: Service) -> None:
         ("GET", "/drivers", None),
     ):
         response = away.baremetal(method, path, body, status=503)
-        assert response.headers["Retry-After"]
         assert "database cannot be reached" in fault(response)
     response = away.placement("GET", "/resource_providers", status=503)
     assert response.headers["Retry-After"]

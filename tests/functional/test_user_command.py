@@ -1,10 +1,11 @@
 """``baremetal-sched user``: what it warns of."""
 
+import io
+import json
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from structlog.testing import capture_logs
 
 from baremetal_sched.cli import cli
 from baremetal_sched.web.authentication import password_file
@@ -45,11 +46,13 @@ def test_roles_that_no_policy_names_are_warned_of(configuration: Path) -> None:
     assert warnings_of(configuration, "bert", "--role", "auditor", "--project", "green") == ""
 
 
-def test_the_service_warns_of_them_too(configuration: Path, database_url: str) -> None:
+def test_the_service_warns_of_them_too(configuration: Path, database_url: str, lines: io.StringIO) -> None:
     folder = configuration.parent
     files = {"http_basic_auth_user_file": f"{folder}/htpasswd", "http_basic_auth_roles_file": f"{folder}/roles"}
     for role, expected in (("membre", [["membre"]]), ("member", [])):
         warnings_of(configuration, "bert", "--role", role, "--role", "admin", "--system")
-        with capture_logs() as lines, Service(database_url, api={"auth_strategy": "http_basic"}, DEFAULT=files):
+        before = lines.tell()
+        with Service(database_url, api={"auth_strategy": "http_basic"}, DEFAULT=files):
             pass
-        assert [line["roles"] for line in lines if "no policy names" in line["event"]] == expected
+        said = [json.loads(line) for line in lines.getvalue()[before:].splitlines()]
+        assert [line["roles"] for line in said if "no policy names" in line["event"]] == expected

@@ -150,9 +150,12 @@ def test_linters_are_the_same_everywhere() -> None:
         assert name.split()[-1] in (ROOT / ".ci" / "run").read_text()
 
 
-def test_slow_tests_are_run_before_a_change_lands() -> None:
-    for page in (CONTRIBUTING, README, (ROOT / "tox.ini").read_text(), (ROOT / ".ci" / "run").read_text()):
-        assert re.search(r"-m ['\"]slow or not slow['\"]", page)
+def test_every_tier_is_run_and_described() -> None:
+    run, extended = ((ROOT / ".ci" / name).read_text() for name in ("run", "extended"))
+    assert "-m 'not slow'" in run
+    assert '-m "slow or not slow"' in extended
+    for page in (README, CONTRIBUTING):
+        assert all(tier in page for tier in ("`pytest`", "`.ci/run`", "`.ci/extended PART`"))
 
 
 def test_the_version_is_in_the_changelog() -> None:

@@ -72,4 +72,4 @@ def test_what_is_in_the_first_tier(marks: tuple[str, ...], expected: bool) -> No
 def test_sleeps_are_counted() -> None:
     before = slowness._SLEEPS[0]
     time.sleep(0.01)
-    assert slowness._SLEEPS[0] - before >= 0.01
+    assert slowness._SLEEPS[0] - before == pytest.approx(0.01)

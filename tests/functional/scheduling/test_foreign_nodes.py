@@ -164,6 +164,7 @@ def service(database_url: str) -> Iterator[Service]:
         yield running
 
 
+@pytest.mark.ci
 @pytest.mark.sqlite_only
 def test_tenants_hear_the_same_with_and_without_the_nodes_of_others(service: Service) -> None:
     callers = {**TENANTS, **EVERYONE}
