@@ -119,9 +119,13 @@ class Slowness:
         if call.when == "teardown" and self._meter is not None:
             processor, clock, slept = self._meter.read()
             report.waited = clock - processor
-            if is_in_first_tier(item) and (complaint := complaint_of(processor, slept)) and report.passed:
+            if self._is_judged(item) and (complaint := complaint_of(processor, slept)) and report.passed:
                 report.outcome, report.longrepr = "failed", complaint
         return report
+
+    def _is_judged(self, item: pytest.Item) -> bool:
+        """Return whether the test has to be a quick one. Real clients are not; beside other work nothing is."""
+        return item.config.option.markexpr == FIRST_TIER and not item.nodeid.startswith(_SLOW)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Remember how long tests waited."""
@@ -136,11 +140,6 @@ class Slowness:
             terminalreporter.section("longest waits (seconds of a clock without those of a processor)")
         for name, seconds in longest:
             terminalreporter.line(f"{seconds:5.1f} s {name}")
-
-
-def is_in_first_tier(item: Any) -> bool:
-    """Return whether plain ``pytest`` runs the test."""
-    return item.get_closest_marker("slow") is None and item.get_closest_marker("ci") is None
 
 
 def complaint_of(processor: float, slept: float) -> str | None:

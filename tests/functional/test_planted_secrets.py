@@ -135,6 +135,7 @@ def running(database_url: str, **options: Any) -> Iterator[Service]:
 
 
 @pytest.mark.parametrize("level", ["INFO", "DEBUG"])
+@pytest.mark.ci
 def test_nothing_that_is_said_has_what_was_sent(database_url: str, ears: Ears, level: str) -> None:
     """At the level of debugging, too: libraries say more then."""
     # Before the database is opened: its library looks then.

@@ -1,12 +1,13 @@
 """``baremetal-sched user``: what it warns of."""
 
-import io
-import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from baremetal_sched import start_warnings
 from baremetal_sched.cli import cli
 from baremetal_sched.web.authentication import password_file
 from tests.service import Service
@@ -46,13 +47,17 @@ def test_roles_that_no_policy_names_are_warned_of(configuration: Path) -> None:
     assert warnings_of(configuration, "bert", "--role", "auditor", "--project", "green") == ""
 
 
-def test_the_service_warns_of_them_too(configuration: Path, database_url: str, lines: io.StringIO) -> None:
+def test_the_service_warns_of_them_too(configuration: Path, database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = configuration.parent
     files = {"http_basic_auth_user_file": f"{folder}/htpasswd", "http_basic_auth_roles_file": f"{folder}/roles"}
     for role, expected in (("membre", [["membre"]]), ("member", [])):
         warnings_of(configuration, "bert", "--role", role, "--role", "admin", "--system")
-        before = lines.tell()
+        said: list[tuple[str, dict[str, Any]]] = []
+        monkeypatch.setattr(
+            start_warnings,
+            "log",
+            SimpleNamespace(warning=lambda event, said=said, **words: said.append((event, words))),
+        )
         with Service(database_url, api={"auth_strategy": "http_basic"}, DEFAULT=files):
             pass
-        said = [json.loads(line) for line in lines.getvalue()[before:].splitlines()]
-        assert [line["roles"] for line in said if "no policy names" in line["event"]] == expected
+        assert [words["roles"] for event, words in said if "no policy names" in event] == expected

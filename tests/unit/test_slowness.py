@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests import slowness
-from tests.slowness import Slowness, complaint_of, is_in_first_tier
+from tests.slowness import FIRST_TIER, Slowness, complaint_of
 
 _SOURCE = pytest.Config.ArgsSource
 
@@ -64,9 +64,17 @@ def test_what_the_first_tier_may_take(processor: float, slept: float, expected: 
     assert expected is None or expected in str(complaint)
 
 
-@pytest.mark.parametrize(("marks", "expected"), [((), True), (("ci",), False), (("slow",), False)])
-def test_what_is_in_the_first_tier(marks: tuple[str, ...], expected: bool) -> None:
-    assert is_in_first_tier(SimpleNamespace(get_closest_marker=lambda name: name in marks or None)) == expected
+@pytest.mark.parametrize(
+    ("expression", "name", "expected"),
+    [
+        (FIRST_TIER, "tests/unit/test_a.py::test_a", True),
+        (FIRST_TIER, "tests/clients/test_openstack_client.py::test_a", False),
+        ("not slow", "tests/unit/test_a.py::test_a", False),
+    ],
+)
+def test_what_has_to_be_quick(expression: str, name: str, expected: bool) -> None:
+    item: Any = SimpleNamespace(nodeid=name, config=SimpleNamespace(option=SimpleNamespace(markexpr=expression)))
+    assert Slowness()._is_judged(item) == expected
 
 
 def test_sleeps_are_counted() -> None:

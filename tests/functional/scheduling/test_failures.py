@@ -94,6 +94,7 @@ def test_too_many_explanations(service: Service, occupied: None) -> None:
     assert boot(service)["fault"]["message"] == f"No valid host was found. {FALLBACK}"
 
 
+@pytest.mark.ci
 def test_an_explanation_that_takes_too_long(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the transaction has done stays, on each database."""
 

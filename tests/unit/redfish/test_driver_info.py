@@ -137,6 +137,7 @@ except InvalidValue as error:
 """
 
 
+@pytest.mark.ci
 def test_without_its_library_it_says_what_to_install() -> None:
     """And everything else works."""
     ended = subprocess.run([sys.executable, "-c", WITHOUT_SUSHY], capture_output=True, text=True, check=True)
