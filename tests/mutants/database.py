@@ -25,7 +25,7 @@ MUTANTS = (
     Mutant(
         "missing-sqlite-file",
         "db/schema.py",
-        "    return file is not None and not Path(file).exists()\n",
+        "    return file is not None and not Path(file).exists() and Path(file).parent.is_dir()\n",
         "    return False\n",
         "functional/test_db_command.py::test_who_only_reads_makes_no_file",
     ),
