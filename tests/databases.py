@@ -41,6 +41,7 @@ _STATE = text(
 )
 #: Which tests also run on the servers that TEST_DATABASE_URLS names: where the database matters, and no others.
 ON_SERVERS = (
+    "tests/clients/test_parallel_claims.py",
     "tests/database/",
     "tests/fault/",
     "tests/functional/baremetal/test_allocations.py",

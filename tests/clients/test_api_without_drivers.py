@@ -9,8 +9,6 @@ import requests
 
 from tests.processes import OPEN, Client, conductor, program, run, wait_until
 
-pytestmark = pytest.mark.slow
-
 #: gunicorn, in which the import of a driver or of anything of a conductor fails.
 GUNICORN_WITHOUT_DRIVERS = """
 import sys

@@ -14,8 +14,6 @@ from tests.clients.forked import forked_openstack
 from tests.clients.openstack import OpenStack, variables_in
 from tests.processes import serve, wait_until
 
-pytestmark = pytest.mark.slow
-
 ZEROS = {"resources:VCPU": "0", "resources:MEMORY_MB": "0", "resources:DISK_GB": "0"}
 NODE = "OS-EXT-SRV-ATTR:hypervisor_hostname"
 

@@ -4,10 +4,6 @@ import os
 import subprocess
 import sys
 
-import pytest
-
-pytestmark = pytest.mark.slow
-
 
 def test_every_command_of_the_client() -> None:
     """Each does what ``commands.txt`` says of it, and none is left out."""

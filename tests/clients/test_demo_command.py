@@ -44,7 +44,6 @@ def sqlite_url(tmp_path: Path, sqlite_template: Path) -> str:
     return f"sqlite:///{path}"
 
 
-@pytest.mark.slow
 def test_demo(tmp_path: Path, temporary: Path) -> None:
     """Every step succeeds and says so; nothing is left behind. Settings in the environment do not matter."""
     settings = {"database": {"connection": "nonsense"}, "default": {"host": "surprise"}, "api": {"max_limit": 1}}
@@ -61,7 +60,6 @@ def test_demo(tmp_path: Path, temporary: Path) -> None:
     assert "surprise" not in output
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
 def test_keep(tmp_path: Path, temporary: Path, number: signal.Signals) -> None:
     """With ``--keep`` the service goes on where it says, until a signal; that is a good end."""
@@ -77,7 +75,6 @@ def test_keep(tmp_path: Path, temporary: Path, number: signal.Signals) -> None:
         assert_nothing_left(running, temporary)
 
 
-@pytest.mark.slow
 def test_interrupted(tmp_path: Path, temporary: Path) -> None:
     """A signal while the service starts ends everything, and is no success."""
     with program((*BAREMETAL_SCHED, "demo"), tmp_path, "demo") as running:
@@ -189,7 +186,6 @@ def test_no_answer(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Connection refused" in result.output
 
 
-@pytest.mark.slow
 def test_process_that_ends_is_told(tmp_path: Path) -> None:
     """A process that cannot start is an error with what it said."""
     running = Service(tmp_path)

@@ -11,8 +11,6 @@ import pytest
 
 from tests.processes import Client, run, serve, wait_until
 
-pytestmark = pytest.mark.slow
-
 CONTRIBUTING = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
 RECIPE = CONTRIBUTING.split("**A driver.**")[1].split("\n**")[0]
 SHORT = {"conductor": {"heartbeat_interval": 0.5, "sync_power_state_interval": 0.5}}

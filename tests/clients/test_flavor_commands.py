@@ -8,8 +8,6 @@ import pytest
 from tests.clients.openstack import OpenStack, variables_in
 from tests.processes import serve
 
-pytestmark = pytest.mark.slow
-
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE5vHVSmuTxJ5ivDGgnJgnwnFhR9v4GSuIRFFbBVKqm9 me@here"
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
-import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -155,7 +154,6 @@ def migrated_lines(lines: Iterator[str], most: int) -> Iterator[str]:
                 return
 
 
-@pytest.mark.slow
 def test_interrupted_and_repeated_is_the_same_as_in_one_go(service: Service) -> None:
     url = service.database_url
     count = SERVERS if url.startswith("sqlite") else ELSEWHERE

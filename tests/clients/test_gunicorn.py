@@ -36,8 +36,6 @@ from tests.processes import (
     wait_until,
 )
 
-pytestmark = pytest.mark.slow
-
 README = (Path(__file__).parents[2] / "README.md").read_text()
 
 

@@ -16,7 +16,7 @@ from tests.clients.openstack import OpenStack, variables_in
 from tests.processes import serve
 
 # What openstacksdk deprecates is of no interest here.
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")]
+pytestmark = pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
 
 URI = "https://images.example.org/ubuntu.raw"
 

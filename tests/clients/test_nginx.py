@@ -13,7 +13,6 @@ from tests.clients.proxied import NGINX, PROVISIONING, Site, site
 from tests.processes import wait_until
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.skipif(NGINX is None, reason="nginx is not installed (on Debian: apt-get install nginx)"),
 ]
 

@@ -9,8 +9,6 @@ import pytest
 from tests.clients.test_openstack_client import OpenStack
 from tests.processes import serve
 
-pytestmark = pytest.mark.slow
-
 ROOT, CHILD, OTHER = (f"0000000{n}-aaaa-4aaa-8aaa-000000000000" for n in (1, 2, 3))
 AGGREGATE = "00000001-eeee-4eee-8eee-000000000000"
 CONSUMER, MIGRATION = (f"0000000{n}-cccc-4ccc-8ccc-000000000000" for n in (1, 2))

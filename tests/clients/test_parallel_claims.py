@@ -14,8 +14,6 @@ import pytest
 from tests.processes import Client, run, serve
 from tests.service import Service
 
-pytestmark = pytest.mark.slow
-
 CLIENTS = 32
 NODES = 100
 

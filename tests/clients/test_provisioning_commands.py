@@ -12,8 +12,6 @@ import pytest
 from tests.clients.openstack import OpenStack, variables_in
 from tests.processes import Client, serve, wait_until
 
-pytestmark = pytest.mark.slow
-
 #: The longest that a verb may take here, in seconds; the client fails when it is over.
 WAIT = "--wait 30"
 

@@ -8,13 +8,9 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import pytest
-
 from tests.clients.forked import forked_openstack
 from tests.clients.openstack import OpenStack, variables_in
 from tests.processes import serve
-
-pytestmark = pytest.mark.slow
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 #: What the README asks for again and again, and how many machines the text around it says that there are.

@@ -12,8 +12,6 @@ from tests.clients.openstack import OpenStack, variables_in
 from tests.clients.sockets import exchange, wire, wires
 from tests.processes import BAREMETAL_SCHED, program, serve
 
-pytestmark = pytest.mark.slow
-
 
 def test_the_openstack_client(tmp_path: Path) -> None:
     """With what ``serve`` printed, OS_CACERT included; without that it refuses the certificate."""

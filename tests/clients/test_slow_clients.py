@@ -18,8 +18,6 @@ from tests.clients.sockets import Wire, exchange, wire, wires
 from tests.clients.test_start import DEFAULT_FILE
 from tests.processes import GUNICORN, OPEN, Client, Program, Values, conductor, free_port, program, serve, wait_until
 
-pytestmark = pytest.mark.slow
-
 NODE = json.dumps({"driver": "fake-hardware"})
 HALF_A_HEADER = "POST /baremetal/v1/nodes HTTP/1.1\r\nHost: localhost\r\nContent-Ty"
 POST = "POST /baremetal/v1/nodes HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

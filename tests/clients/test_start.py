@@ -21,8 +21,6 @@ from baremetal_sched.db.transaction import Database
 from baremetal_sched.settings import load
 from tests.processes import BAREMETAL_SCHED, GUNICORN, OPEN, Client, free_port, program, run, serve, wait_until
 
-pytestmark = pytest.mark.slow
-
 DEFAULT_FILE = "baremetal-sched.sqlite"
 
 

@@ -11,8 +11,6 @@ import pytest
 from baremetal_sched.hashring import ring_of
 from tests.processes import Client, Program, conductor, serve, wait_until
 
-pytestmark = pytest.mark.slow
-
 #: Seconds; a process that is alive may get no time on a busy machine for some of them.
 TIMEOUT = 4
 

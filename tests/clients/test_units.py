@@ -15,8 +15,6 @@ from tests.clients.environments import python_with
 from tests.clients.sockets import wire
 from tests.processes import GUNICORN, free_port, program
 
-pytestmark = pytest.mark.slow
-
 SAMPLES = Path(__file__).parents[2] / "api-ref/guides/samples"
 API, SOCKET = "baremetal-sched-api.service", "baremetal-sched-api.socket"
 CONDUCTOR, TEMPLATE = "baremetal-sched-conductor.service", "baremetal-sched-conductor@.service"

@@ -28,8 +28,6 @@ from tests.processes import (
     wait_until,
 )
 
-pytestmark = pytest.mark.slow
-
 ANYWHERE = ("--host", "0.0.0.0")
 FILE = "htpasswd"
 

@@ -14,8 +14,6 @@ from tests.clients.test_slow_clients import gunicorn, is_live
 from tests.clients.test_start import DEFAULT_FILE
 from tests.processes import Client, Values, conductor, serve, wait_until
 
-pytestmark = pytest.mark.slow
-
 #: As many as may wait by default.
 MOST = 48
 

@@ -2,14 +2,11 @@
 
 from pathlib import Path
 
-import pytest
 import requests
 
 from tests.certificates import make_certificate
 from tests.emulators import Emulator, fake_systems, image_server, libvirt_systems, minimum
 from tests.processes import wait_until
-
-pytestmark = pytest.mark.slow
 
 
 def _reset(emulator: Emulator, kind: str) -> None:

@@ -13,14 +13,10 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import pytest
-
 from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.settings import load
 from tests.processes import Client, serve
-
-pytestmark = pytest.mark.slow
 
 SECONDS = float(os.environ.get("FAULT_SECONDS", "3"))
 WRITERS = 16

@@ -16,16 +16,12 @@ from collections.abc import Iterator
 from itertools import cycle
 from pathlib import Path
 
-import pytest
-
 from tests.fault.claim_journal import ClaimJournal
 from tests.fault.claimants import Claimant
 from tests.fault.fleet import Fleet
 from tests.fault.troubles import SECONDS, Stage, busy
 from tests.fault.watching import DOUBLY_HELD, watched
 from tests.processes import Client, run, wait_until
-
-pytestmark = pytest.mark.slow
 
 CLAIMANTS = int(os.environ.get("FAULT_CLAIMANTS", "6"))
 

@@ -30,8 +30,6 @@ from tests.fault.site import GROUPS, Site
 from tests.fault.tenants import Tenant
 from tests.processes import run, wait_until
 
-pytestmark = pytest.mark.slow
-
 SECONDS = float(os.environ.get("FAULT_SECONDS", "0"))
 NODES = int(os.environ.get("FAULT_NODES", "30"))
 #: What a tenant waits between two requests.

@@ -16,7 +16,7 @@ import requests
 from tests.processes import Client, Program, conductor, serve, wait_until
 from tests.slow_hardware import FOLDER
 
-pytestmark = [pytest.mark.slow, pytest.mark.sqlite_only]
+pytestmark = pytest.mark.sqlite_only
 
 #: Seconds for which a request waits for its driver.
 ANSWER_TIMEOUT = 4

@@ -27,7 +27,6 @@ from tests.fault.watching import DOUBLY_HELD, watched
 from tests.processes import Client, conductor, run, serve, wait_until
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.skipif(os.environ.get("FAULT_GALERA") != "1", reason="takes minutes; FAULT_GALERA=1 runs it"),
 ]
 

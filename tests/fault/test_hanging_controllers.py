@@ -14,7 +14,7 @@ import pytest
 from tests.processes import Client, serve, wait_until
 from tests.redfish.fleet import Fleet, fleet
 
-pytestmark = [pytest.mark.slow, pytest.mark.sqlite_only]
+pytestmark = pytest.mark.sqlite_only
 
 MACHINES, HANGING = 100, 30
 #: Seconds between two comparisons of power states.

@@ -20,8 +20,6 @@ from sqlalchemy import create_engine, text
 from baremetal_sched.db.engine import database_url as normal_url
 from tests.processes import Client, run, serve
 
-pytestmark = pytest.mark.slow
-
 SECONDS = float(os.environ.get("FAULT_SECONDS", "3"))
 WRITERS = int(os.environ.get("FAULT_WRITERS", "8"))
 PROVIDERS = 50

@@ -13,7 +13,7 @@ import pytest
 from tests.emulators import Emulator, fake_systems
 from tests.processes import Client, conductor, serve, wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.sqlite_only]
+pytestmark = pytest.mark.sqlite_only
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "DEFAULT": {"enabled_hardware_types": "redfish,fake-hardware", "graceful_shutdown_timeout": 1},

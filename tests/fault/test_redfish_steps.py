@@ -17,7 +17,7 @@ from tests.processes import Client, Program, conductor, serve, wait_until
 from tests.redfish_service import Controller, Fault, RedfishService
 from tests.redfish_service.updates import Plan
 
-pytestmark = [pytest.mark.slow, pytest.mark.sqlite_only]
+pytestmark = pytest.mark.sqlite_only
 
 PATCH = "PATCH /redfish/v1/Systems/1/Bios/Settings"
 SIMPLE_UPDATE = "POST /redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate"

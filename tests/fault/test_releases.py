@@ -22,8 +22,6 @@ from baremetal_sched.db import schema
 from baremetal_sched.db.engine import database_url as normal_url
 from tests.processes import BAREMETAL_SCHED, Client, program, serve, wait_until
 
-pytestmark = pytest.mark.slow
-
 SECONDS = float(os.environ.get("FAULT_SECONDS", "3"))
 WRITERS = 8
 NODES = 16

@@ -18,7 +18,6 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-import pytest
 from sqlalchemy import create_engine, text
 
 from baremetal_sched.db.engine import database_url as normal_url
@@ -29,8 +28,6 @@ from tests.fault.fleet import GROUPS
 from tests.fault.troubles import SECONDS, Stage, busy, repeated
 from tests.fault.watching import DOUBLY_HELD, watched
 from tests.processes import Client, run, serve, wait_until
-
-pytestmark = pytest.mark.slow
 
 MACHINES = int(os.environ.get("FAULT_MACHINES", "100" if SECONDS else "20"))
 _BOOTERS = 6

@@ -13,8 +13,6 @@ from tests.leaks import WATCH
 from tests.processes import serve
 from tests.service import Service
 
-pytestmark = pytest.mark.slow
-
 PASSWORD = "browser-password-1"
 ROLES = """
 operator: {roles: [admin], system_scope: all}

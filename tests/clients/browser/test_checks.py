@@ -10,8 +10,6 @@ from playwright.sync_api import Browser
 from tests.clients.browser import checks
 from tests.clients.browser.chromium import PHONE, Visit
 
-pytestmark = pytest.mark.slow
-
 GOOD = """<!doctype html><html lang="en"><head><title>Fleet</title><meta name="viewport" content="width=device-width">
 <style>:root {color-scheme: light dark} a:focus {outline: 2px solid} body {overflow-wrap: anywhere}</style></head>
 <body><header><a href="/">Fleet</a></header><main><h1>Fleet</h1><h2>Nodes</h2>%s</main></body></html>"""

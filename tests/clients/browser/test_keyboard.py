@@ -10,8 +10,6 @@ from tests.clients.browser import checks
 from tests.clients.browser.chromium import PHONE, Visit
 from tests.clients.browser.conftest import Served
 
-pytestmark = pytest.mark.slow
-
 LABELS = [page.label for page in PAGES if page.label]
 _MOST = 60
 

@@ -8,8 +8,6 @@ from tests.clients.browser import checks
 from tests.clients.browser.chromium import DESK, PHONE, Visit
 from tests.clients.browser.conftest import Served
 
-pytestmark = pytest.mark.slow
-
 #: Queries that change what a page shows.
 QUERIES: dict[str, list[str]] = {
     "/find": [

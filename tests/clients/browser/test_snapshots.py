@@ -6,8 +6,6 @@ from playwright.sync_api import Browser, expect
 from tests.clients.browser.chromium import Visit
 from tests.clients.browser.conftest import Served
 
-pytestmark = pytest.mark.slow
-
 #: Parts of what is said, by page; what stands between them may be there.
 EXPECTED = {
     "/ui/": """

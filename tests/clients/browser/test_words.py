@@ -1,14 +1,11 @@
 """Words that others chose are shown as they are, and nothing of them becomes part of a page."""
 
-import pytest
 from playwright.sync_api import Browser
 
 from tests.clients.browser import checks
 from tests.clients.browser.chromium import PHONE, Visit
 from tests.clients.browser.conftest import Served
 from tests.clients.browser.fleets import PASSWORD, SCRIPT, WORDS
-
-pytestmark = pytest.mark.slow
 
 
 def test_words_of_a_node(browser: Browser, twenty: Served) -> None:

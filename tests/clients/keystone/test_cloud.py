@@ -7,8 +7,6 @@ import pytest
 from tests.clients.keystone.cloud import Keystone
 from tests.clients.keystone.people import PEOPLE
 
-pytestmark = pytest.mark.slow
-
 
 def said_of(keystone: Keystone, token: str) -> Any:
     return keystone.ask("GET", "/auth/tokens", **{"X-Subject-Token": token})["token"]

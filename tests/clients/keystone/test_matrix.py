@@ -9,8 +9,6 @@ from tests.clients.keystone.cloud import Keystone
 from tests.conformance.policies.matrix import RESOURCES, Services, services, tokens
 from tests.conformance.policies.ours import build
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def both(keystone: Keystone, sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:

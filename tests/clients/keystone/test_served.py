@@ -9,8 +9,6 @@ import requests
 from tests.clients.keystone.cloud import Keystone
 from tests.clients.openstack import OpenStack
 
-pytestmark = pytest.mark.slow
-
 
 def get(url: str, **headers: str) -> requests.Response:
     return requests.get(url, headers={name.replace("_", "-"): value for name, value in headers.items()}, timeout=60)

@@ -14,8 +14,6 @@ from baremetal_sched.web.authentication import Strategy, make
 from tests.clients.keystone.cloud import Keystone
 from tests.clients.keystone.people import PEOPLE
 
-pytestmark = pytest.mark.slow
-
 #: What a role of ``people.ROLES`` is, with those that it implies.
 IMPLIED = {
     "admin": {"admin", "manager", "member", "reader"},

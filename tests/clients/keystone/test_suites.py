@@ -2,12 +2,8 @@
 
 from pathlib import Path
 
-import pytest
-
 from tests.clients.keystone.cloud import Keystone
 from tests.clients.keystone.suite import run_openstacksdk
-
-pytestmark = pytest.mark.slow
 
 #: With these they would want flavors and images to be there.
 OTHERS = {"placement": "/placement", "compute": "/compute/v2.1", "image": "/image"}

@@ -19,8 +19,6 @@ from tests.clients.nova.rig import Machine, Site, machine
 from tests.databases import make_empty
 from tests.processes import run
 
-pytestmark = pytest.mark.slow
-
 NOVA = ("nova==34.0.0", "openstacksdk==4.22.0")
 #: A machine's life, with something that happens in the middle.
 Phase = Callable[[Machine, Callable[[], None]], None]

@@ -12,8 +12,6 @@ from tests.clients.nova.guarded import Guarded
 from tests.clients.nova.rig import Machine, machine
 from tests.clients.nova.test_sequences import NOVA
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def site(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:

@@ -7,8 +7,6 @@ import pytest
 
 from tests.clients.osc.conftest import Site
 
-pytestmark = pytest.mark.slow
-
 NOTHING_FITS = 3
 
 

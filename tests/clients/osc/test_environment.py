@@ -14,8 +14,6 @@ from tests.clients.openstack import variables_in
 from tests.clients.osc.conftest import add_machine, variables
 from tests.processes import Client, serve
 
-pytestmark = pytest.mark.slow
-
 OURS = {
     "baremetal node find",
     "scheduling capacity",

@@ -6,14 +6,10 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from baremetal_sched.cli.demo.fleet import load
 from tests.clients.forked import ROOT, ForkedOpenStack, forked_openstack
 from tests.clients.osc.conftest import add_machine, variables
 from tests.processes import Client, serve
-
-pytestmark = pytest.mark.slow
 
 GUIDE = (ROOT / "api-ref" / "guides" / "nothing_found.rst").read_text()
 #: Exit statuses of the commands, in the order of the guide: the second says that nothing fits.

@@ -8,8 +8,6 @@ import pytest
 from tests.clients.redfish.site import USERS, WAIT, Site, site
 from tests.emulators import Emulator, ImageServer, fake_systems, image_server
 
-pytestmark = pytest.mark.slow
-
 FLEET = tuple(f"machine-{number}" for number in range(1, 21))
 
 

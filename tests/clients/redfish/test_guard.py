@@ -4,12 +4,8 @@ import os
 import subprocess
 import sys
 
-import pytest
-
 from tests.clients.redfish.site import GUARD
 from tests.processes import free_port
-
-pytestmark = pytest.mark.slow
 
 _TRY = """
 import os, socket, sys

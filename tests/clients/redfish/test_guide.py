@@ -6,14 +6,10 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 import baremetal_sched
 from tests.certificates import make_certificate
 from tests.clients.redfish.site import Site, site
 from tests.emulators import Emulator, ImageServer, fake_systems, image_server, libvirt_systems
-
-pytestmark = pytest.mark.slow
 
 GUIDE = (Path(__file__).parents[3] / "api-ref" / "guides" / "machines.rst").read_text()
 NODE, USERS = "r1u12", {"baremetal": "emulated-password-1"}

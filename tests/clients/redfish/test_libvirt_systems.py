@@ -8,8 +8,6 @@ import pytest
 from tests.clients.redfish.site import WAIT, Site, site
 from tests.emulators import Emulator, libvirt_systems
 
-pytestmark = pytest.mark.slow
-
 NAME = "libvirt"
 
 

@@ -12,13 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 import requests
 
 from tests.emulators import Emulator, ironic_cloud
 from tests.processes import Client, Values, serve, wait_until
-
-pytestmark = pytest.mark.slow
 
 #: Seconds that a request waits for a driver in the test of the deadlock, and how late it may be answered.
 ANSWER_SECONDS, LATE = 4, 10

@@ -10,8 +10,6 @@ from tests.clients.environments import python_with
 from tests.clients.suites.outcomes import run
 from tests.clients.suites.small_cloud import SmallCloud, small_cloud
 
-pytestmark = pytest.mark.slow
-
 #: Not run: of ``compute.v2`` what is about extensions, hypervisors, services, quotas, images (a proxy that Nova has no
 #: longer) and volumes; and servers, whose tests make networks first (those of ``cloud.test_compute`` do not).
 SDK = (

@@ -12,8 +12,6 @@ from tests.clients.suites.outcomes import run
 from tests.clients.suites.small_cloud import write_clouds
 from tests.processes import serve
 
-pytestmark = pytest.mark.slow
-
 #: The last release that ships its functional tests, and what these were written for: later clients call the columns of
 #: JSON by other names.
 IRONICCLIENT = (
