@@ -210,7 +210,7 @@ def find_for_change(session: Session, uuid: str, project: str | None) -> Locked:
     node = session.scalars(select(Node).where(Node.instance_uuid == canonical).with_for_update()).first()
     query = select(Server).where(Server.uuid == canonical).with_for_update()
     server = session.scalars(query).first()
-    if server is None or project not in (None, server.project_id):
+    if server is None:
         raise ServerNotFound(server=uuid)
     return Locked(server, node)
 

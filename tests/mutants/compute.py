@@ -132,8 +132,8 @@ MUTANTS = (
     Mutant(
         "server-project",
         "compute/servers.py",
-        "    if server is None or project not in (None, server.project_id):\n",
-        "    if server is None:\n",
+        "        query = query.where(Server.project_id == project)\n    server:",
+        "        pass\n    server:",
         f"{SERVERS}::test_who_owns_a_server",
     ),
     Mutant(
