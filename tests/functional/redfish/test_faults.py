@@ -21,6 +21,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "redfish": {"connection_attempts": 1, "connect_timeout": 5},
 }
 
+#: Seconds after which a machine that was silent is asked again, at the latest: ``power_failure_recovery_interval``.
+LONGEST_PAUSE = 300
+
 pytestmark = pytest.mark.usefixtures("fast")
 
 
@@ -79,7 +82,7 @@ def is_offered(service: Service) -> bool:
 def synchronize(service: Service, clock: Clock, times: int) -> None:
     """So many rounds in which the machine was asked."""
     for _ in range(times):
-        clock.go_on(3600)
+        clock.go_on(LONGEST_PAUSE)
         service.conductors["c1"].run_periodic_task(TASK)
         service.work()
 
@@ -134,7 +137,7 @@ def test_a_fault_takes_a_machine_off_the_market_until_it_is_over(
     service.conductors["c1"].run_periodic_task(RECOVERY)
     assert service.node("n1")["maintenance"]
     end(bmc)
-    clock.go_on(3600)
+    clock.go_on(LONGEST_PAUSE)
     service.conductors["c1"].run_periodic_task(RECOVERY)
     node = service.node("n1")
     assert (node["maintenance"], node["fault"], node["power_state"]) == (False, None, "power off")
@@ -153,7 +156,7 @@ def test_a_password_that_was_changed(service: Service, clock: Clock, bmc: Redfis
     assert "refused the credentials (HTTP 401): user or password is wrong" in node["last_error"]
     service.patch("n1", ("replace", "/driver_info/redfish_password", bmc.controller.password))
     service.conductors["c1"].run_periodic_task(RECOVERY)
-    clock.go_on(3600)
+    clock.go_on(LONGEST_PAUSE)
     service.conductors["c1"].run_periodic_task(RECOVERY)
     assert not service.node("n1")["maintenance"]
     assert is_offered(service)
