@@ -38,7 +38,8 @@ _END = r"(?![a-z])(?!(?<=[A-Z])[A-Z](?![a-z]))"
 _LAST = r"(?:(?<=[A-Za-z0-9][_. -])(?i:pass)|(?<=[a-z0-9])Pass)[0-9]*(?![A-Za-z0-9_-])"
 _WHOLE = rf"(?-i:{_BEGIN}(?i:{_WORDS}){_END}|{_LAST})"
 _WHOLE_NAME = re.compile(_WHOLE)
-#: Each of these words contains one of these, which are looked at in text, with what is around them, up to so many.
+#: Each of these words contains one of the hints. In a text, at most ``_MOST_HINTS`` occurrences of hints are examined,
+#: each with ``_AROUND`` characters on both sides.
 _MOST_HINTS = 20_000
 _AROUND = 16
 _WHOLE_HINTS = ("key", "author", "cookie", "credential", "community", "psk", "hmac", "pw", "pin", "otp", "pass")

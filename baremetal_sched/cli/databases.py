@@ -1,4 +1,4 @@
-"""The database of a command: said before anything is done with it, so that nobody takes it for another."""
+"""Which database a command uses: it is printed before anything is done, so that a wrong one is noticed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

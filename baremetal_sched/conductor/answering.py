@@ -262,7 +262,7 @@ class Answering:
                 return
 
     def _wait(self, event: str, call_id: int, error: Exception, failures: int) -> None:
-        # Of an outage the conductor tells, in one line for all that waits.
+        # The conductor logs an outage, in one line for everything that waits.
         level = logging.DEBUG if isinstance(error, SHOWS_OUTAGE) else logging.WARNING
         log.log(level, event, conductor=self._host.name, call=call_id, reason=str(error))
         time.sleep(pause_after(failures, self._host.settings.conductor.work_interval))

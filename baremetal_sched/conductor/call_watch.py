@@ -1,4 +1,4 @@
-"""Watches for requested driver calls and work, with short delays and little load while there are none."""
+"""Watches for requested driver calls and work: they are noticed soon, and an idle conductor costs little."""
 
 import threading
 import time

@@ -199,7 +199,7 @@ class Conductor:
         notifications.listen(self._host, self._hear, self._outage, over)
 
     def _pause(self) -> float:
-        """Return the seconds until work is looked for, unless somebody wakes the conductor before."""
+        """Return the seconds until the next look for work, unless the conductor is woken up earlier."""
         interval: float = self._settings.conductor.work_interval
         now = time.monotonic()
         if self._workers.doing():

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from baremetal_sched.conductor.outage import pause_after
 
-#: So many attempts at least are made in a time-out.
+#: The minimum number of attempts within a time-out.
 _PAUSES = 20
 
 

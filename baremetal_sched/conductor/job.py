@@ -182,7 +182,7 @@ class Job:
                 self._wait(error, failures)
 
     def _wait(self, error: Exception, failures: int) -> None:
-        # Of an outage the conductor tells, in one line for all that waits.
+        # The conductor logs an outage, in one line for everything that waits.
         level = logging.DEBUG if isinstance(error, SHOWS_OUTAGE) else logging.WARNING
         self.log.log(level, "work has to wait", reason=str(error))
         time.sleep(pause_after(failures, self.settings.conductor.work_interval))

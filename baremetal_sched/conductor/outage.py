@@ -65,6 +65,6 @@ class Outage:
 
 
 def pause_after(failures: int, shortest: float, longest: float = _LONGEST) -> float:
-    """Return the seconds until the next attempt after so many that failed: twice as long after each."""
+    """Return the seconds until the next attempt: twice as long after each of the ``failures`` so far."""
     doubled: float = shortest * 2 ** min(failures - 1, 20)
     return max(shortest, min(longest, doubled))

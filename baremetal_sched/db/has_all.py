@@ -1,4 +1,4 @@
-"""Conditions that a row has all of many things, such as tags, which are rows of another table."""
+"""Conditions that a row has all of several related rows, such as tags."""
 
 from collections.abc import Sequence
 

@@ -88,7 +88,7 @@ def require_served(engine: Engine) -> None:
 
 
 def _is_missing(engine: Engine) -> bool:
-    """Return whether connecting would create the file of a SQLite database, which whoever only reads must not do."""
+    """Return whether connecting would create the file of a SQLite database; commands that only read must not."""
     file = engine.url.database if engine.dialect.name == "sqlite" and "uri" not in engine.url.query else None
     return file is not None and not Path(file).exists() and Path(file).parent.is_dir()
 

@@ -250,7 +250,7 @@ class _Patience:
         if fault is Fault.AWAY and self._idle_limit is not None and now - self._began >= self._idle_limit:
             # MariaDB closes the connection silently; a server that was not reached at all is a different case.
             fault = Fault.IDLE if getattr(error, "connection_invalidated", False) else fault
-        # Of a database that is away, whoever asked for the transaction tells.
+        # If the database is unavailable, the caller logs it.
         level = logging.DEBUG if fault in TRANSIENT else logging.INFO
         log.log(level, "transaction failed", attempt=self._attempt, fault=fault.value, error=str(error).split("\n")[0])
         if committing and fault in COMMIT_UNKNOWN:

@@ -164,7 +164,7 @@ def _check(node: Node, heartbeat: Heartbeat, settings: Settings) -> None:
 
 
 def _check_address(url: str, settings: Settings) -> None:
-    """Raise InvalidValue if the URL is none of an agent, or leads to this machine or to a link-local address."""
+    """Raise InvalidValue unless the URL can be an agent's; one of this machine or a link-local address cannot."""
     wrong = _complaint(url)
     try:
         host = None if wrong else urlsplit(url).hostname

@@ -1,6 +1,6 @@
 """Nodes that stand for one machine: their ``driver_info`` has the same controller, and the same system behind it.
 
-Nothing forbids it, but each of them would be given to somebody else.
+Nothing forbids this, but the machine could be given to two consumers, one through each node.
 """
 
 import re
@@ -29,7 +29,7 @@ _ADDRESS = re.compile(r"([a-z0-9]+)_address")
 _PARTS = ("port", "system_id", "target_channel", "target_address", "transit_channel", "transit_address")
 #: The port without one, by scheme and kind of controller.
 _PORTS = {"http": "80", "https": "443", "redfish": "443", "ipmi": "623"}
-#: So many are named.
+#: The number of other nodes that a message names.
 _MOST = 5
 
 

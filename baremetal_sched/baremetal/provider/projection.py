@@ -91,7 +91,7 @@ def _is_to_project(session: Session, node: Node) -> bool:
 
 def withdraw(session: Session, node: Node, *, force: bool) -> None:
     """Remove the node's provider. Raises NodeAllocated if a consumer has a claim on it, unless ``force``."""
-    # Claims lock the provider before they take anything, so whoever has something is seen afterwards.
+    # Claims lock the provider before they take anything, so every consumer is visible once the lock is held.
     projected.lock(session, node.uuid)
     consumers = projected.consumers_of(session, node.uuid)
     if consumers and not force:
