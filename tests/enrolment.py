@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.conductors.ownership import live_members
 from baremetal_sched.baremetal.nodes import nodes, traits
 from baremetal_sched.db.clock import utcnow
+from baremetal_sched.machines import states
 from baremetal_sched.settings import Settings
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 import re
 
-from baremetal_sched.documents.identifiers import canonical_uuid
+from baremetal_sched.documents.identifiers import canonical_mac, canonical_uuid
 from baremetal_sched.placement import names
 
 _LOGICAL_NAME = re.compile(r"[A-Za-z0-9\-._~]{1,255}")
@@ -10,7 +10,6 @@ _HOST_NAME = re.compile(
     r"(?=.{1,255}\Z)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*"
 )
 _CONDUCTOR_GROUP = re.compile(r"[A-Za-z0-9_\-.]{0,255}")
-_MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}", re.IGNORECASE)
 _DATAPATH_ID = re.compile(r"[0-9a-f]{16}", re.IGNORECASE)
 
 #: Most traits on a node (specification node-traits).
@@ -19,15 +18,10 @@ TRAITS_PER_NODE = 50
 RESERVED_NODE_NAMES = ("maintenance", "management", "states", "vendor_passthru", "detail", "validate")
 
 
-def canonical_mac(text: str) -> str | None:
-    """Return ``text`` as a MAC address in lower case, or None if it is not a MAC address."""
-    return text.lower() if _MAC.fullmatch(text) else None
-
-
 def canonical_switch_id(text: str) -> str | None:
     """Return ``text`` as the id of a switch in lower case: a MAC address, or a datapath id of OpenFlow (16 hexadecimal
     digits); None if it is neither."""
-    return text.lower() if _MAC.fullmatch(text) or _DATAPATH_ID.fullmatch(text) else None
+    return text.lower() if _DATAPATH_ID.fullmatch(text) else canonical_mac(text)
 
 
 def is_logical_name(text: str, *, hostname_only: bool = False) -> bool:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from automaton.machines import FiniteMachine
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node
+from baremetal_sched.machines import states
 
 DONE = "done"
 WAIT = "wait"

@@ -8,9 +8,9 @@ from contextlib import suppress
 from sqlalchemy import ColumnElement, and_, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.db.models import Consumer, Node
 from baremetal_sched.errors.placement import NoAllocations
+from baremetal_sched.machines import states
 from baremetal_sched.placement import allocations as claims
 from baremetal_sched.settings import Settings
 

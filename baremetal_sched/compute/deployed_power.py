@@ -3,8 +3,8 @@
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.db.models import Node, Server
+from baremetal_sched.machines import states
 
 
 def wanted(session: Session, node_id: int) -> str | None:

@@ -8,7 +8,7 @@ import structlog
 from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import state_machine, states
+from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.provisioning import instances, provision
 from baremetal_sched.baremetal.provisioning.provision import Order
@@ -18,6 +18,7 @@ from baremetal_sched.compute.node_changes import moving, release_claim, set_faul
 from baremetal_sched.db.models import Node, Server
 from baremetal_sched.errors import InvalidValue, SchedulerError
 from baremetal_sched.errors.baremetal import NoConductors, NodeInMaintenance, NodeLocked, NoValidHost, TooManyAtOnce
+from baremetal_sched.machines import states
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)

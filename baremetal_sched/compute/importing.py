@@ -14,7 +14,6 @@ from typing import Any
 from sqlalchemy import insert, or_, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.compute import extra_specs, nova_documents
 from baremetal_sched.compute.node_changes import moving
@@ -24,6 +23,7 @@ from baremetal_sched.db.transaction import Database
 from baremetal_sched.documents.identifiers import canonical_uuid
 from baremetal_sched.errors import SchedulerError, UnavailableError
 from baremetal_sched.errors.baremetal import NodeNotFound
+from baremetal_sched.machines import states
 from baremetal_sched.placement import projected
 from baremetal_sched.settings import Settings
 

@@ -16,7 +16,6 @@ from typing import Any
 from sqlalchemy import event, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.compute import adopted_instances, reasons, server_history, server_states
 from baremetal_sched.compute.reasons import Reason
 from baremetal_sched.db.changes import history_of
@@ -24,6 +23,7 @@ from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Server
 from baremetal_sched.errors.placement import NoAllocations
 from baremetal_sched.errors.servers import ServerHasMachine
+from baremetal_sched.machines import states
 from baremetal_sched.placement import allocations as claims
 
 #: In ``Session.info``: UUIDs of servers that the compute API moves to or from a node in this transaction.

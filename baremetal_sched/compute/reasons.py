@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from baremetal_sched.baremetal import states
+from baremetal_sched.machines import states
 
 
 @dataclass(frozen=True)

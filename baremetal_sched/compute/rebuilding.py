@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from baremetal_sched.baremetal import records, states
+from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.provisioning import provision
 from baremetal_sched.baremetal.provisioning.provision import Order
 from baremetal_sched.compute import (
@@ -31,6 +31,7 @@ from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Server
 from baremetal_sched.errors.servers import FlavorForbidsTraits, MachineLacksTraits
 from baremetal_sched.image import properties as properties_of_images
+from baremetal_sched.machines import states
 from baremetal_sched.placement import allocations as claims
 
 

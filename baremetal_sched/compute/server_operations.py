@@ -5,7 +5,6 @@ from contextlib import contextmanager
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.hardware import power
 from baremetal_sched.baremetal.provisioning import provision
 from baremetal_sched.baremetal.provisioning.provision import Order
@@ -17,6 +16,7 @@ from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Server
 from baremetal_sched.errors import ForbiddenError, InvalidError, NotFoundError
 from baremetal_sched.errors.servers import MachineRefuses, ServerLocked
+from baremetal_sched.machines import states
 
 
 def require_unlocked(server: Server, *, is_admin: bool) -> None:

@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from baremetal_sched.baremetal.machine import Machine
-from baremetal_sched.baremetal.steps import Kind
 from baremetal_sched.conductor import step_plans
 from baremetal_sched.conductor.step_plans import WAIT, Planned
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.interface_types import StepKind
+from baremetal_sched.machines.machine import Machine
 
 
-def is_needed(driver: Driver, kind: Kind, steps: Sequence[Planned], *, disabled: bool) -> bool:
+def is_needed(driver: Driver, kind: StepKind, steps: Sequence[Planned], *, disabled: bool) -> bool:
     """Return whether an agent must be booted for the steps that a client named.
 
     ``disabled``: the client forbids booting one; an agent that already runs may still be waited for. Raises

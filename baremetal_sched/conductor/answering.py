@@ -18,7 +18,6 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import conductors, driver_calls, driver_replies, work
 from baremetal_sched.baremetal.conductors.ownership import alive
-from baremetal_sched.baremetal.machine import NOTHING, Machine
 from baremetal_sched.conductor.driver_methods import Outcome, call_node, call_type
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.conductor.outage import SHOWS_OUTAGE, pause_after
@@ -28,6 +27,7 @@ from baremetal_sched.db.models import Conductor, DriverCall, Node, NodeWork
 from baremetal_sched.db.requester import Requester
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.errors import AnswerTimeout, CommitUnknown, SchedulerError, UnavailableError
+from baremetal_sched.machines.machine import NOTHING, Machine
 
 log = structlog.get_logger(__name__)
 

@@ -4,8 +4,8 @@ import threading
 import time
 from collections.abc import Callable, Collection
 
-from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.db.sealing import readable
+from baremetal_sched.machines.machine import Machine
 
 #: In seconds.
 _LONGEST_PAUSE = 3600.0

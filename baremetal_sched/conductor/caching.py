@@ -6,11 +6,11 @@ from collections.abc import Callable
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.hardware import bios, firmware
-from baremetal_sched.baremetal.machine import NOTHING, Effect
 from baremetal_sched.conductor.task import Change, Task
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import SchedulerError, UnavailableError
 from baremetal_sched.errors.baremetal import MachineUnreachable
+from baremetal_sched.machines.machine import NOTHING, Effect
 
 
 def look(task: Task) -> Change:

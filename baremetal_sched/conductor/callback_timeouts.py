@@ -6,11 +6,11 @@ from functools import partial
 import structlog
 from sqlalchemy import and_, select
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.provisioning import releasing
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Node
+from baremetal_sched.machines import states
 
 log = structlog.get_logger(__name__)
 

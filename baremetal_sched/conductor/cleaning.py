@@ -4,17 +4,17 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.machine import NOTHING, Effect, set_internal
 from baremetal_sched.baremetal.state_machine import DONE, KEEP, WAIT
-from baremetal_sched.baremetal.states import MANAGEABLE
-from baremetal_sched.baremetal.steps import Kind
 from baremetal_sched.conductor import agent_use, caching, step_plans, stepping
 from baremetal_sched.conductor.step_plans import Planned
 from baremetal_sched.conductor.task import Task
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.interface_types import StepKind
+from baremetal_sched.machines.machine import NOTHING, Effect, set_internal
+from baremetal_sched.machines.states import MANAGEABLE
 
-_KIND: Kind = "clean"
+_KIND: StepKind = "clean"
 
 
 def clean(task: Task) -> None:

@@ -11,7 +11,6 @@ from functools import cached_property
 import structlog
 
 from baremetal_sched.baremetal.conductors import conductors
-from baremetal_sched.baremetal.conductors.driver_facts import ServedType
 from baremetal_sched.conductor import answering, host_name, job, key_check, notifications, orphaned_reservations
 from baremetal_sched.conductor.answering import Answering
 from baremetal_sched.conductor.call_watch import CallWatch
@@ -28,6 +27,7 @@ from baremetal_sched.drivers.enabled import EnabledDrivers
 from baremetal_sched.drivers.facts import served_types
 from baremetal_sched.errors import UnavailableError
 from baremetal_sched.errors.baremetal import HostNameTaken
+from baremetal_sched.machines.served_types import ServedType
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)

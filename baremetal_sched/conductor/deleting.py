@@ -4,10 +4,10 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.provisioning import instances
-from baremetal_sched.baremetal.states import DELETING
 from baremetal_sched.conductor import cleaning
 from baremetal_sched.conductor.task import Task
 from baremetal_sched.db.models import Node
+from baremetal_sched.machines.states import DELETING
 
 
 def delete(task: Task) -> None:

@@ -4,10 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import states
-from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine
 from baremetal_sched.baremetal.state_machine import DONE
-from baremetal_sched.baremetal.steps import Kind
 from baremetal_sched.compute import deployed_power
 from baremetal_sched.conductor import power, step_plans, stepping
 from baremetal_sched.conductor.step_plans import Planned
@@ -15,8 +12,11 @@ from baremetal_sched.conductor.task import Task
 from baremetal_sched.db.models import Node
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.errors import InvalidValue, SchedulerError
+from baremetal_sched.machines import states
+from baremetal_sched.machines.interface_types import StepKind
+from baremetal_sched.machines.machine import NOTHING, Effect, Machine
 
-_KIND: Kind = "deploy"
+_KIND: StepKind = "deploy"
 
 
 def deploy(task: Task) -> None:

@@ -3,10 +3,10 @@
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import work
-from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.conductor.driver_methods import METHODS, Outcome
 from baremetal_sched.conductor.job import Job
 from baremetal_sched.errors import SchedulerError
+from baremetal_sched.machines.machine import Machine
 
 
 def do(job: Job) -> None:

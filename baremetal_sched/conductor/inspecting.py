@@ -6,21 +6,21 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import agent_info
 from baremetal_sched.baremetal.conductors.ownership import live_members
 from baremetal_sched.baremetal.inspection import inspection, inventory
 from baremetal_sched.baremetal.inspection.addresses import allowed_hosts
 from baremetal_sched.baremetal.inspection.hooks import registry
 from baremetal_sched.baremetal.inspection.inspection import Verdict
-from baremetal_sched.baremetal.machine import Finding, together
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.state_machine import DONE, WAIT
-from baremetal_sched.baremetal.states import POWER_OFF, REBOOT
 from baremetal_sched.conductor import api_calls, caching
 from baremetal_sched.conductor.task import Task
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import SchedulerError
 from baremetal_sched.errors.baremetal import UnsupportedByDriver
+from baremetal_sched.machines import agent_info
+from baremetal_sched.machines.machine import Finding, together
+from baremetal_sched.machines.states import POWER_OFF, REBOOT
 
 
 def inspect(task: Task) -> None:

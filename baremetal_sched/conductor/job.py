@@ -12,7 +12,6 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import work
-from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.conductor.noted_calls import NotedCalls, NotedDriver
 from baremetal_sched.conductor.outage import SHOWS_OUTAGE, pause_after
 from baremetal_sched.db import compiled, requester
@@ -25,6 +24,7 @@ from baremetal_sched.db.types import Query
 from baremetal_sched.drivers import power
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.errors import CommitUnknown, DatabaseAway, LastingConflict, SchemaNotServed, TooManyConflicts
+from baremetal_sched.machines.machine import Effect, Machine
 from baremetal_sched.settings import Settings
 
 T = TypeVar("T")

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from baremetal_sched.baremetal.machine import Machine
-from baremetal_sched.baremetal.steps import Kind, Step
 from baremetal_sched.drivers import progress
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.errors.baremetal import CallGivenUp
+from baremetal_sched.machines.interface_types import Step, StepKind
+from baremetal_sched.machines.machine import Machine
 
 #: Seconds after which a running call checks whether the work was taken over.
 _LOOK_EVERY = 5.0
@@ -117,7 +117,7 @@ class NotedDriver(Driver):
         self.__dict__[interface_type] = found
         return found
 
-    def steps(self, kind: Kind) -> list[Step]:
+    def steps(self, kind: StepKind) -> list[Step]:
         """See ``Driver``."""
         return self._plain.steps(kind)
 

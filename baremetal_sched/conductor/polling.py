@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.machine import NOTHING, Effect
 from baremetal_sched.conductor import step_plans
 from baremetal_sched.conductor.step_plans import Planned, name_of
 from baremetal_sched.conductor.task import Change, Task
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.errors import InvalidValue, SchedulerError, UnavailableError
+from baremetal_sched.machines.machine import NOTHING, Effect
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,13 @@
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.hardware import power
-from baremetal_sched.baremetal.machine import Effect, Machine
-from baremetal_sched.baremetal.states import POWER_TARGETS
 from baremetal_sched.conductor import power_dependencies
 from baremetal_sched.conductor.job import Job
 from baremetal_sched.conductor.task import WorkLost
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import SchedulerError
+from baremetal_sched.machines.machine import Effect, Machine
+from baremetal_sched.machines.states import POWER_TARGETS
 
 
 def do(job: Job) -> None:

@@ -11,8 +11,6 @@ from collections.abc import Callable
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.hardware import power
-from baremetal_sched.baremetal.machine import Machine
-from baremetal_sched.baremetal.states import POWER_OFF, POWER_ON
 from baremetal_sched.conductor.job import Job
 from baremetal_sched.conductor.task import WorkLost
 from baremetal_sched.db.models import Node
@@ -25,6 +23,8 @@ from baremetal_sched.errors.baremetal import (
     ParentLocked,
     PowerRefused,
 )
+from baremetal_sched.machines.machine import Machine
+from baremetal_sched.machines.states import POWER_OFF, POWER_ON
 
 #: Brings the node of such work to its state, and frees it; returns the error, if any. Raises WorkLost.
 Bring = Callable[[Job], Exception | None]

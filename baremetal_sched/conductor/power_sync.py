@@ -13,10 +13,8 @@ import structlog
 from sqlalchemy import ColumnElement, and_, false, select, true
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.baremetal.hardware import power_sync
-from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.conductor.back_off import addresses_of
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.conductor.questions import Question
@@ -25,6 +23,8 @@ from baremetal_sched.drivers import registry
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.errors import SchedulerError, SecretsUnreadable
 from baremetal_sched.errors.baremetal import MachineUnreachable
+from baremetal_sched.machines import states
+from baremetal_sched.machines.machine import Machine
 from baremetal_sched.masking import mask_text
 
 log = structlog.get_logger(__name__)

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping
 
-from baremetal_sched.baremetal import state_machine, states
+from baremetal_sched.baremetal import state_machine
 from baremetal_sched.conductor import cleaning, deploying, inspecting, rescuing, servicing, stepping
 from baremetal_sched.conductor.task import Task
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines import states
 
 
 def resume(task: Task) -> None:

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.machine import NOTHING, set_internal
 from baremetal_sched.baremetal.state_machine import DONE, WAIT
-from baremetal_sched.baremetal.steps import Kind
 from baremetal_sched.conductor import agent_use, caching, step_plans, stepping
 from baremetal_sched.conductor.step_plans import Planned
 from baremetal_sched.conductor.task import Task
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.interface_types import StepKind
+from baremetal_sched.machines.machine import NOTHING, set_internal
 
-_KIND: Kind = "service"
+_KIND: StepKind = "service"
 
 
 def service(task: Task) -> None:

@@ -7,9 +7,9 @@ A planned step is a JSON object, for it is stored with the node and shown: ``int
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from baremetal_sched.baremetal.steps import Argument, Kind, Step
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.interface_types import Argument, Step, StepKind
 
 Planned = dict[str, Any]
 
@@ -24,12 +24,12 @@ _LONGEST_WAIT = 3600
 _WAIT_ARGUMENTS = {"seconds": Argument("Seconds to wait; without it, until an agent reports.")}
 
 
-def automated(driver: Driver, kind: Kind) -> list[Planned]:
+def automated(driver: Driver, kind: StepKind) -> list[Planned]:
     """Return the steps that run without being requested."""
     return [_planned(step, {}, step.priority) for step in driver.steps(kind) if step.priority > 0]
 
 
-def requested(driver: Driver, kind: Kind, wanted: Sequence[Mapping[str, Any]]) -> list[Planned]:
+def requested(driver: Driver, kind: StepKind, wanted: Sequence[Mapping[str, Any]]) -> list[Planned]:
     """Return the steps that a client named, in that order; those with ``order`` come first, sorted by it.
 
     Raises InvalidValue if the machine lacks one of them, or if one does not accept its arguments.
@@ -58,7 +58,7 @@ def deployment(driver: Driver, *layers: Iterable[Mapping[str, Any]]) -> list[Pla
     return sorted((each for each in plan.values() if each["priority"] > 0), key=lambda each: -each["priority"])
 
 
-def requiring_agent(driver: Driver, kind: Kind, steps: Iterable[Planned]) -> list[Planned]:
+def requiring_agent(driver: Driver, kind: StepKind, steps: Iterable[Planned]) -> list[Planned]:
     """Return the ``steps`` of cleaning or servicing that need an agent on the machine."""
     known = {(step.interface, step.step): step.requires_ramdisk for step in driver.steps(kind)}
     return [step for step in steps if _requires_agent(step, known)]
@@ -85,7 +85,7 @@ def _planned(step: Step, arguments: Mapping[str, Any], priority: int) -> Planned
     }
 
 
-def _find(driver: Driver, kind: Kind, wanted: Mapping[str, Any]) -> Planned:
+def _find(driver: Driver, kind: StepKind, wanted: Mapping[str, Any]) -> Planned:
     arguments = wanted.get("args") or {}
     known = {(step.interface, step.step): step for step in driver.steps(kind)}
     step = known.get((wanted["interface"], wanted["step"]))
@@ -97,7 +97,7 @@ def _find(driver: Driver, kind: Kind, wanted: Mapping[str, Any]) -> Planned:
     return _planned(step, arguments, 0)
 
 
-def _check_arguments(kind: Kind, step: Step, arguments: Mapping[str, Any]) -> None:
+def _check_arguments(kind: StepKind, step: Step, arguments: Mapping[str, Any]) -> None:
     accepted = _WAIT_ARGUMENTS if step.step == WAIT else step.arguments
     surplus = sorted(set(arguments) - set(accepted))
     missing = sorted(name for name, argument in accepted.items() if argument.required and name not in arguments)

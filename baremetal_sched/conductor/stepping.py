@@ -11,18 +11,18 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.conductors import work
 from baremetal_sched.baremetal.hardware import bios, firmware
-from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine, set_internal
 from baremetal_sched.baremetal.provisioning.outcomes import clear_steps
-from baremetal_sched.baremetal.steps import Kind
 from baremetal_sched.conductor import polling, step_plans
 from baremetal_sched.conductor.polling import Done
 from baremetal_sched.conductor.step_plans import POWER_STEPS, Planned, name_of
 from baremetal_sched.conductor.task import Change, Task
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue, SchedulerError, UnavailableError
+from baremetal_sched.machines.interface_types import StepKind
+from baremetal_sched.machines.machine import NOTHING, Effect, Machine, set_internal
 
 
-def run(task: Task, kind: Kind, steps: Sequence[Planned]) -> bool:
+def run(task: Task, kind: StepKind, steps: Sequence[Planned]) -> bool:
     """Run ``steps``, after the step that is polled, if its progress is due to be checked.
 
     Returns False if the machine now waits, runs a step by itself, or is held, so that the work pauses.
@@ -39,7 +39,7 @@ def run(task: Task, kind: Kind, steps: Sequence[Planned]) -> bool:
     return False
 
 
-def _pauses(task: Task, kind: Kind, done: Done, left: Sequence[Planned]) -> bool:
+def _pauses(task: Task, kind: StepKind, done: Done, left: Sequence[Planned]) -> bool:
     """Pause after a step, if its effect requires that; return whether it does."""
     pausing = _pausing(task, kind, done, left)
     if done.effect.poll_after is not None:
@@ -53,7 +53,7 @@ def _pauses(task: Task, kind: Kind, done: Done, left: Sequence[Planned]) -> bool
     return True
 
 
-def tear_down(task: Task, kind: Kind, action: Callable[[Machine], Effect]) -> Effect:
+def tear_down(task: Task, kind: StepKind, action: Callable[[Machine], Effect]) -> Effect:
     """Tear down after all steps are done. Raises InvalidValue on failure."""
     try:
         return action(task.machine)
@@ -65,7 +65,7 @@ def tear_down(task: Task, kind: Kind, action: Callable[[Machine], Effect]) -> Ef
         ) from error
 
 
-def left_over(task: Task, kind: Kind) -> list[Planned]:
+def left_over(task: Task, kind: StepKind) -> list[Planned]:
     """Return the steps that remained when the machine began to wait."""
     steps: list[Planned] = task.machine.driver_internal_info.get(f"{kind}_steps") or []
     return steps
@@ -76,7 +76,7 @@ def names_of(steps: Sequence[Planned]) -> str:
     return ", ".join(name_of(step) for step in steps) or "none"
 
 
-def _beginning(task: Task, kind: Kind, step: Planned, done: Done | None) -> Change:
+def _beginning(task: Task, kind: StepKind, step: Planned, done: Done | None) -> Change:
     def change(session: Session, node: Node) -> None:
         _write_down(task, kind, session, node, done)
         setattr(node, f"{kind}_step", step)
@@ -85,7 +85,7 @@ def _beginning(task: Task, kind: Kind, step: Planned, done: Done | None) -> Chan
     return change
 
 
-def _pausing(task: Task, kind: Kind, done: Done, left: Sequence[Planned]) -> Change:
+def _pausing(task: Task, kind: StepKind, done: Done, left: Sequence[Planned]) -> Change:
     def change(session: Session, node: Node) -> None:
         _write_down(task, kind, session, node, done)
         set_internal(node, **{f"{kind}_steps": left})
@@ -93,7 +93,7 @@ def _pausing(task: Task, kind: Kind, done: Done, left: Sequence[Planned]) -> Cha
     return change
 
 
-def _ending(task: Task, kind: Kind, done: Done | None) -> Change:
+def _ending(task: Task, kind: StepKind, done: Done | None) -> Change:
     def change(session: Session, node: Node) -> None:
         _write_down(task, kind, session, node, done)
         set_internal(node, **{f"{kind}_steps": None})
@@ -102,7 +102,7 @@ def _ending(task: Task, kind: Kind, done: Done | None) -> Change:
     return change
 
 
-def _write_down(task: Task, kind: Kind, session: Session, node: Node, done: Done | None) -> None:
+def _write_down(task: Task, kind: StepKind, session: Session, node: Node, done: Done | None) -> None:
     if done is None:
         return
     effect = done.effect

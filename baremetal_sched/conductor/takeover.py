@@ -6,9 +6,9 @@ import structlog
 from sqlalchemy import and_, false, func, update
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.db.models import Node
+from baremetal_sched.machines import states
 
 log = structlog.get_logger(__name__)
 

@@ -5,16 +5,17 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import agent_info, history, state_machine
-from baremetal_sched.baremetal.machine import Machine
+from baremetal_sched.baremetal import history, state_machine
 from baremetal_sched.baremetal.matching import explanation
 from baremetal_sched.baremetal.matching.explanation import Finding
 from baremetal_sched.baremetal.provisioning import outcomes
-from baremetal_sched.baremetal.states import AVAILABLE
 from baremetal_sched.conductor.job import Job
 from baremetal_sched.db.models import Node
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.errors import SchedulerError, UnavailableError
+from baremetal_sched.machines import agent_info
+from baremetal_sched.machines.machine import Machine
+from baremetal_sched.machines.states import AVAILABLE
 
 #: A change of a node, made within a transaction.
 Change = Callable[[Session, Node], None]

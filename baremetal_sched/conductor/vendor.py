@@ -1,9 +1,9 @@
 """Asynchronous vendor methods."""
 
 from baremetal_sched.baremetal.hardware import vendor_passthru
-from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.conductor.job import Job
 from baremetal_sched.errors import SchedulerError
+from baremetal_sched.machines.machine import Machine
 
 
 def do(job: Job) -> None:

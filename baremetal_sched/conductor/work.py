@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from sqlalchemy import exists
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.conductors import driver_work
 from baremetal_sched.baremetal.conductors.work import POLL
 from baremetal_sched.baremetal.hardware import vendor_passthru
@@ -32,6 +31,7 @@ from baremetal_sched.conductor.job import Job
 from baremetal_sched.conductor.task import handler
 from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.errors import UnavailableError
+from baremetal_sched.machines import states
 
 #: Handlers by kind of work. A handler does all of the work, and ends with ``baremetal.conductors.work.finish`` in any
 #: case. The kind of provisioning work is the state in which it begins.

@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from baremetal_sched.baremetal.boot import BOOT_MODES
-from baremetal_sched.baremetal.machine import Effect, Machine, together
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.machine import Effect, Machine, together
+from baremetal_sched.machines.states import BOOT_MODES
 
 _MODE, _SECURE = "boot_mode", "secure_boot"
 

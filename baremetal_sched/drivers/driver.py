@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from baremetal_sched.baremetal.machine import Machine
-from baremetal_sched.baremetal.steps import STEP_INTERFACES, Kind, Step
 from baremetal_sched.drivers import registry
 from baremetal_sched.drivers.interfaces.bios import BiosInterface
 from baremetal_sched.drivers.interfaces.boot import BootInterface
@@ -20,6 +18,8 @@ from baremetal_sched.drivers.interfaces.storage import StorageInterface
 from baremetal_sched.drivers.interfaces.vendor import VendorInterface
 from baremetal_sched.drivers.steps import steps_of
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.interface_types import STEP_INTERFACES, Step, StepKind
+from baremetal_sched.machines.machine import Machine
 
 
 class Driver:
@@ -59,7 +59,7 @@ class Driver:
         found = self.__dict__[interface_type] = registry.interface(interface_type, name)
         return found
 
-    def steps(self, kind: Kind) -> list[Step]:
+    def steps(self, kind: StepKind) -> list[Step]:
         """All steps of this kind that the machine has: by falling priority, then in the order of STEP_INTERFACES."""
         found = [step for name in STEP_INTERFACES for step in steps_of(getattr(self, name), name, kind)]
         return sorted(found, key=lambda step: -step.priority)

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from baremetal_sched.baremetal.interface_types import INTERFACE_TYPES
 from baremetal_sched.drivers import registry
 from baremetal_sched.drivers.hardware_type import HardwareType
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.interface_types import INTERFACE_TYPES
 from baremetal_sched.settings import Settings
 
 #: Names of interfaces by their type.

@@ -1,17 +1,15 @@
-"""The facts about enabled drivers for processes that load no driver: see ``baremetal.conductors.driver_facts``."""
+"""The facts about enabled drivers for processes that load no driver: see ``machines.served_types``."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, get_args
 
-from baremetal_sched.baremetal.conductors.driver_facts import Offer, ServedType
-from baremetal_sched.baremetal.interface_types import INTERFACE_TYPES
-from baremetal_sched.baremetal.steps import STEP_INTERFACES, Kind
-from baremetal_sched.baremetal.vendor_method import VendorMethod
 from baremetal_sched.drivers import registry
 from baremetal_sched.drivers.enabled import EnabledDrivers
 from baremetal_sched.drivers.hardware_type import HardwareType
 from baremetal_sched.drivers.steps import steps_of
+from baremetal_sched.machines.interface_types import INTERFACE_TYPES, STEP_INTERFACES, StepKind, VendorMethod
+from baremetal_sched.machines.served_types import Offer, ServedType
 
 
 def served_types(enabled: EnabledDrivers) -> list[ServedType]:
@@ -47,7 +45,9 @@ def _offer(enabled: EnabledDrivers, hardware_type: HardwareType, kind: str) -> O
 def _facts(kind: str, interface: Any) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     if kind in STEP_INTERFACES:
-        facts["steps"] = {each: [asdict(step) for step in steps_of(interface, kind, each)] for each in get_args(Kind)}
+        facts["steps"] = {
+            each: [asdict(step) for step in steps_of(interface, kind, each)] for each in get_args(StepKind)
+        }
     if kind == "raid":
         facts["schema"] = interface.get_raid_config_schema()
         facts["logical_disk_properties"] = interface.get_logical_disk_properties()

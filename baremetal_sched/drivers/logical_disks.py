@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from baremetal_sched.baremetal.hardware import raid_config
-from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.drivers.interfaces.raid import RaidInterface
+from baremetal_sched.machines import raid_config
+from baremetal_sched.machines.machine import Machine
 
 _DISK_PROPERTIES: dict[str, dict[str, Any]] = {
     "raid_level": {

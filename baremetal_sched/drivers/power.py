@@ -3,10 +3,10 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from baremetal_sched.baremetal.machine import Effect, Machine
-from baremetal_sched.baremetal.states import REBOOT, SOFT_REBOOT
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.drivers.interfaces.power import PowerInterface
+from baremetal_sched.machines.machine import Effect, Machine
+from baremetal_sched.machines.states import REBOOT, SOFT_REBOOT
 
 
 def switch(machine: Machine, target: str, timeout: int | None = None, *, power: PowerInterface | None = None) -> Effect:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-from baremetal_sched.baremetal.machine import Machine
-from baremetal_sched.baremetal.states import POWER_OFF, POWER_ON, POWER_TARGETS, REBOOT, SOFT_POWER_OFF, SOFT_REBOOT
 from baremetal_sched.drivers import progress
 from baremetal_sched.errors import InvalidValue, SchedulerError
 from baremetal_sched.errors.baremetal import CallGivenUp, PowerNotReached
+from baremetal_sched.machines.machine import Machine
+from baremetal_sched.machines.states import POWER_OFF, POWER_ON, POWER_TARGETS, REBOOT, SOFT_POWER_OFF, SOFT_REBOOT
 from baremetal_sched.masking import mask_text
 
 

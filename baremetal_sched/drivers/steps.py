@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from baremetal_sched.baremetal.steps import Argument, Kind, Step
+from baremetal_sched.machines.interface_types import Argument, Step, StepKind
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -19,7 +19,7 @@ _MARKS = "_steps"
 
 
 def _mark(
-    kind: Kind,
+    kind: StepKind,
     priority: int,
     abortable: bool,
     arguments: Mapping[str, Argument] | None,
@@ -58,14 +58,14 @@ def service_step(
     return _mark("service", 0, abortable, arguments, requires_ramdisk)
 
 
-def steps_of(interface: object, interface_type: str, kind: Kind) -> list[Step]:
+def steps_of(interface: object, interface_type: str, kind: StepKind) -> list[Step]:
     """The steps of this kind that ``interface`` has."""
     owner: Any = type(interface)
     return [Step(interface_type, name, *marks[kind]) for name, marks in _marked(owner) if kind in marks]
 
 
 @lru_cache(maxsize=200)
-def _marked(interface: type) -> tuple[tuple[str, dict[Kind, Any]], ...]:
+def _marked(interface: type) -> tuple[tuple[str, dict[StepKind, Any]], ...]:
     """Return the methods that are steps, by name. Cached, as it looks at every attribute of the class."""
     found = ((name, getattr(getattr(interface, name), _MARKS, {})) for name in sorted(dir(interface)))
     return tuple((name, marks) for name, marks in found if marks)

@@ -6,10 +6,10 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.api.nodes.node_filters import FILTERS, TRAIT_FILTERS, parse_filters
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import NodeNotFound
+from baremetal_sched.machines import states
 from baremetal_sched.scheduling.api.policies import CAPACITY
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.forms import submitted, without

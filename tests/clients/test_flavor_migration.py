@@ -11,7 +11,6 @@ from uuid import NAMESPACE_OID, uuid5
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import (
@@ -23,6 +22,7 @@ from baremetal_sched.db.models import (
     ResourceProvider,
     Server,
 )
+from baremetal_sched.machines import states
 from tests.databases import make_empty
 from tests.service import Service
 

@@ -4,11 +4,11 @@ from itertools import product
 
 from sqlalchemy import delete, insert, select
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.provider import availability, projection
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, table_of
 from baremetal_sched.db.transaction import Database
+from baremetal_sched.machines import states
 from baremetal_sched.settings import load
 
 VALUES = {

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal import state_machine, states
+from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.state_machine import HELD, TABLE, TRANSIENT, WAITING
+from baremetal_sched.machines import states
 from tests.functional.baremetal.provisioning import ask, do, enrol, put_into
 from tests.functional.compute.world import boot
 from tests.service import Service

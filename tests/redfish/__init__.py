@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from baremetal_sched.baremetal.interface_types import INTERFACE_TYPES
-from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.db.models import Node
+from baremetal_sched.machines.interface_types import INTERFACE_TYPES
+from baremetal_sched.machines.machine import Machine
 from baremetal_sched.settings import Settings, load
 
 PASSWORD = "Bmc-Passw0rd"

@@ -19,7 +19,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.drivers.fake import (
     bios,
     boot,
@@ -37,6 +36,7 @@ from baremetal_sched.drivers.fake import (
 from baremetal_sched.drivers.hardware_type import HardwareType
 from baremetal_sched.drivers.noop import network
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.machine import Machine
 
 
 def obey(machine: Machine, interface_type: str, method: str) -> None:

@@ -47,7 +47,6 @@ from baremetal_sched.baremetal.schemas.provisioning.deploy_templates import TEMP
 from baremetal_sched.baremetal.schemas.provisioning.provision import KEYS as PROVISION_KEYS
 from baremetal_sched.baremetal.schemas.provisioning.runbooks import RUNBOOK_CREATE, RUNBOOK_UPDATE
 from baremetal_sched.baremetal.state_machine import TABLE, VERBS
-from baremetal_sched.baremetal.states import FAULTS, POWER_TARGETS
 from baremetal_sched.compute import quotas, server_history, server_rows
 from baremetal_sched.compute.api import errors as compute_errors
 from baremetal_sched.compute.api import flavors as flavors_api
@@ -63,6 +62,7 @@ from baremetal_sched.image import filters, listing
 from baremetal_sched.image.api.policies import RULES as IMAGE_RULES
 from baremetal_sched.image.schemas import images as image_schemas
 from baremetal_sched.image.schemas import members as member_schemas
+from baremetal_sched.machines.states import FAULTS, POWER_TARGETS
 from baremetal_sched.placement import inventories
 from baremetal_sched.placement.api import versions as placement_versions
 from baremetal_sched.placement.api.errors import CODES, UNDEFINED

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine, together
 from baremetal_sched.drivers import boot_settings
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.machine import NOTHING, Effect, Machine, together
 from tests.redfish import machine
 
 MACHINE = machine()

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.states import POWER_OFF, POWER_ON, POWER_TARGETS, REBOOT, SOFT_POWER_OFF, SOFT_REBOOT
 from baremetal_sched.drivers import progress
 from baremetal_sched.drivers.power_waiting import Pace, bring, wait_for
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import CallGivenUp, MachineUnreachable, PowerNotReached
+from baremetal_sched.machines.states import POWER_OFF, POWER_ON, POWER_TARGETS, REBOOT, SOFT_POWER_OFF, SOFT_REBOOT
 
 
 class Controller:

@@ -3,9 +3,10 @@
 import pytest
 from automaton.exceptions import NotFound
 
-from baremetal_sched.baremetal import state_machine, states
+from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.state_machine import TABLE, TRANSIENT, VERBS
 from baremetal_sched.db.models import Node
+from baremetal_sched.machines import states
 
 
 def node(state: str, target: str | None = None) -> Node:

@@ -4,7 +4,6 @@ import structlog
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.allocations.allocation_choice import TraitEntry, Wanted, choose, question
 from baremetal_sched.baremetal.matching.diagnosis import why_none
 from baremetal_sched.baremetal.matching.sentences import FALLBACK
@@ -14,6 +13,7 @@ from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, NodeAllocation
 from baremetal_sched.errors.baremetal import BackfillRefused, ConsumerHoldsOthers, NodeAllocated, NodeAssociated
+from baremetal_sched.machines import states
 from baremetal_sched.placement import allocations as claims
 from baremetal_sched.placement import projected
 from baremetal_sched.placement.consumers import ConsumerWrite

@@ -13,7 +13,6 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.allocations import allocation_claim
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.identifiers import is_logical_name
@@ -37,6 +36,7 @@ from baremetal_sched.errors.baremetal import (
     NodeNotFound,
 )
 from baremetal_sched.errors.placement import NoAllocations
+from baremetal_sched.machines import states
 from baremetal_sched.placement import allocations as claims
 from baremetal_sched.settings import Settings
 

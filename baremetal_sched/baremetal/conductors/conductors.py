@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from sqlalchemy import RowMapping, delete, insert, select, update
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.conductors.driver_facts import ServedType
 from baremetal_sched.baremetal.conductors.ownership import alive
 from baremetal_sched.baremetal.identifiers import is_conductor_group
 from baremetal_sched.db.clock import epoch, utcnow
@@ -15,6 +14,7 @@ from baremetal_sched.db.models import Conductor, ConductorHardwareType, Conducto
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import ConductorNotFound
+from baremetal_sched.machines.served_types import ServedType
 
 _HOST_NAME = re.compile(r"[^\s/]{1,255}")
 

@@ -6,11 +6,11 @@ from dataclasses import asdict
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.machine import BiosValue
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import BiosSetting, Node
 from baremetal_sched.documents.fields import COMMON, Field, Fields
 from baremetal_sched.errors.baremetal import BiosSettingNotFound
+from baremetal_sched.machines.machine import BiosValue
 
 #: Since when more than the value is known.
 REGISTRY_SINCE = 74

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.machine import Firmware, Flashed
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import FirmwareComponent, Node
 from baremetal_sched.documents.fields import COMMON, Field, Fields
+from baremetal_sched.machines.machine import Firmware, Flashed
 
 #: Since when vendor, model and serial number are known.
 IDENTITY_SINCE = 114

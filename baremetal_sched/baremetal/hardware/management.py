@@ -9,13 +9,13 @@ from typing import Any, NoReturn
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import state_machine
-from baremetal_sched.baremetal.boot import BOOT_MODES
 from baremetal_sched.baremetal.conductors import driver_calls, driver_work
 from baremetal_sched.baremetal.conductors.driver_calls import Then
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import InvalidNodeState
+from baremetal_sched.machines.states import BOOT_MODES
 
 #: What is known of each indicator, by component and name.
 Indicators = Mapping[str, Mapping[str, Mapping[str, Any]]]

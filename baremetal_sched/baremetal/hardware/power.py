@@ -6,14 +6,15 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import agent_info, history, states
+from baremetal_sched.baremetal import history
 from baremetal_sched.baremetal.conductors import driver_calls, work
 from baremetal_sched.baremetal.conductors.ownership import Membership
-from baremetal_sched.baremetal.machine import Effect
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import InvalidPowerTarget, NodeNotFound, PowerRefused
+from baremetal_sched.machines import agent_info, states
+from baremetal_sched.machines.machine import Effect
 
 #: The kind of work that this is.
 KIND = "power"

@@ -2,12 +2,13 @@
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import history, states
+from baremetal_sched.baremetal import history
 from baremetal_sched.baremetal.conductors import work
 from baremetal_sched.baremetal.hardware import power
-from baremetal_sched.baremetal.machine import set_internal
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.models import Node
+from baremetal_sched.machines import states
+from baremetal_sched.machines.machine import set_internal
 from baremetal_sched.settings import Settings
 
 #: The key in ``driver_internal_info`` of the number of consecutive failures.

@@ -7,9 +7,9 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import driver_facts
 from baremetal_sched.baremetal.conductors.ownership import Membership
-from baremetal_sched.baremetal.hardware import raid_config
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors.baremetal import RaidNotSupported
+from baremetal_sched.machines import raid_config
 
 
 def set_target(session: Session, node: Node, config: Mapping[str, Any], membership: Membership) -> None:

@@ -10,10 +10,8 @@ from urllib.parse import urlsplit
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import agent_info, states
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.inspection.addresses import AddressRefused, allowed_hosts
-from baremetal_sched.baremetal.machine import set_internal
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provisioning import provision
 from baremetal_sched.baremetal.secrets import MASK
@@ -21,6 +19,8 @@ from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Port
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import AgentNotKnown, MachineNotKnown
+from baremetal_sched.machines import agent_info, states
+from baremetal_sched.machines.machine import set_internal
 from baremetal_sched.settings import Settings
 
 #: Provision states in which an agent may be running.

@@ -8,13 +8,13 @@ import structlog
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.conductors import work
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import SchedulerError
 from baremetal_sched.errors.baremetal import AgentNotKnown, NoConductors
+from baremetal_sched.machines import states
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)

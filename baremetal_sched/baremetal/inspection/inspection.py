@@ -11,14 +11,12 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import Membership
-from baremetal_sched.baremetal.identifiers import canonical_mac
 from baremetal_sched.baremetal.inspection import inspection_rules, inventory
 from baremetal_sched.baremetal.inspection.hooks import registry
 from baremetal_sched.baremetal.inspection.rules import built_in, engine
 from baremetal_sched.baremetal.inspection.rules.actions import set_capability
 from baremetal_sched.baremetal.inspection.rules.limits import Budget
 from baremetal_sched.baremetal.inspection.rules.subject import ApiCall, Subject
-from baremetal_sched.baremetal.machine import Finding
 from baremetal_sched.baremetal.network import ports
 from baremetal_sched.baremetal.nodes import node_update, traits
 from baremetal_sched.baremetal.nodes.node_fields import FIELDS
@@ -26,6 +24,8 @@ from baremetal_sched.baremetal.schemas.inspection.inspection_rules import PHASES
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Port
 from baremetal_sched.db.types import dump_json
+from baremetal_sched.documents.identifiers import canonical_mac
+from baremetal_sched.machines.machine import Finding
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from sqlalchemy import case, exists, func, or_, select, true
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.nodes import nodes, shared_machines
 from baremetal_sched.baremetal.provider import advice, availability, reconciliation
 from baremetal_sched.baremetal.provider.projection import resource_class_of
 from baremetal_sched.db.models import Node, ResourceProvider
+from baremetal_sched.machines import states
 from baremetal_sched.placement import indivisible
 
 RESOURCE_CLASS = "resource class"

@@ -7,7 +7,7 @@ from sqlalchemy import exists, select
 from sqlalchemy import update as update_rows
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import records, states
+from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.network import vifs
 from baremetal_sched.baremetal.nodes import nodes
@@ -24,6 +24,7 @@ from baremetal_sched.errors.baremetal import (
     PortgroupNotFound,
     PortgroupRefused,
 )
+from baremetal_sched.machines import states
 
 FIELDS = Fields(
     Field("uuid", 23, post=True),

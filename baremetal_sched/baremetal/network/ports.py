@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import records, states
+from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.network import portgroups, vifs
 from baremetal_sched.baremetal.nodes import nodes
@@ -23,6 +23,7 @@ from baremetal_sched.errors.baremetal import (
     PortgroupRefused,
     PortNotFound,
 )
+from baremetal_sched.machines import states
 
 FIELDS = Fields(
     Field("uuid", post=True),

@@ -11,7 +11,7 @@ from marshmallow import Schema
 from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import records, states
+from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.schemas.network import volume as schemas
@@ -29,6 +29,7 @@ from baremetal_sched.errors.baremetal import (
     VolumeTargetExists,
     VolumeTargetNotFound,
 )
+from baremetal_sched.machines import states
 
 SINCE = 32
 

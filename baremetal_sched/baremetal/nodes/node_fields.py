@@ -1,7 +1,7 @@
 """The fields of a node."""
 
-from baremetal_sched.baremetal.interface_types import INTERFACE_TYPES
 from baremetal_sched.documents.fields import Field, Fields, Kind
+from baremetal_sched.machines.interface_types import INTERFACE_TYPES
 
 
 def _interface(kind: str) -> Field:

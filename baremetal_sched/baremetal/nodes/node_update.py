@@ -9,11 +9,9 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.allocations import allocations
 from baremetal_sched.baremetal.conductors import driver_facts
 from baremetal_sched.baremetal.conductors.ownership import Membership
-from baremetal_sched.baremetal.interface_types import INTERFACE_TYPES
 from baremetal_sched.baremetal.nodes import chassis, nodes
 from baremetal_sched.baremetal.nodes.node_fields import FIELDS
 from baremetal_sched.baremetal.provider import resource_class_names
@@ -23,6 +21,8 @@ from baremetal_sched.db.models import Chassis, Node
 from baremetal_sched.documents import patch
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import InvalidNodeState, NodeAssociated
+from baremetal_sched.machines import states
+from baremetal_sched.machines.interface_types import INTERFACE_TYPES
 
 _INTERFACES = tuple(f"{kind}_interface" for kind in INTERFACE_TYPES)
 

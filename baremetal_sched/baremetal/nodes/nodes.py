@@ -8,13 +8,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, bindparam, delete, select
 from sqlalchemy.orm import Session, load_only
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.conductors import driver_facts
-from baremetal_sched.baremetal.conductors.driver_facts import Offer
 from baremetal_sched.baremetal.conductors.ownership import LiveMembers, Membership
 from baremetal_sched.baremetal.hardware import console
 from baremetal_sched.baremetal.identifiers import RESERVED_NODE_NAMES, is_conductor_group, is_logical_name
-from baremetal_sched.baremetal.interface_types import INTERFACE_TYPES
 from baremetal_sched.baremetal.nodes import chassis
 from baremetal_sched.baremetal.provider import projection, resource_class_names
 from baremetal_sched.baremetal.visibility import EVERYTHING, UNRESTRICTED, Access, Visibility
@@ -34,6 +31,9 @@ from baremetal_sched.errors.baremetal import (
     NodeNotFound,
     NodeProtected,
 )
+from baremetal_sched.machines import states
+from baremetal_sched.machines.interface_types import INTERFACE_TYPES
+from baremetal_sched.machines.served_types import Offer
 from baremetal_sched.settings import Settings
 
 

@@ -1,8 +1,9 @@
 """What an operator can do about a machine that is not offered: only what the service accepts in the node's state."""
 
-from baremetal_sched.baremetal import state_machine, states
+from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.state_machine import HELD, TRANSIENT, WAITING
 from baremetal_sched.db.models import Node
+from baremetal_sched.machines import states
 
 _WAIT = "Wait until the operation in progress has finished."
 _WHEN_FREE = "Nothing is wrong: when the machine is no longer needed,"

@@ -11,9 +11,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, false
 from sqlalchemy.orm import InstrumentedAttribute
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.provider import advice
 from baremetal_sched.db.models import Node
+from baremetal_sched.machines import states
 
 
 @dataclass(frozen=True)

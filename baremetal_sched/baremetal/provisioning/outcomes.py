@@ -4,11 +4,12 @@ from collections.abc import Mapping
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import agent_info, history, state_machine, states
-from baremetal_sched.baremetal.machine import set_internal
+from baremetal_sched.baremetal import history, state_machine
 from baremetal_sched.baremetal.provisioning import instances
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.sealing import readable
+from baremetal_sched.machines import agent_info, states
+from baremetal_sched.machines.machine import set_internal
 
 #: By state: the column with the current step, and the fault of a node that fails at it.
 _STEPS: Mapping[str, tuple[str, str | None]] = {

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import history, state_machine, states
+from baremetal_sched.baremetal import history, state_machine
 from baremetal_sched.baremetal.conductors import driver_calls, work
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.nodes import nodes
@@ -27,6 +27,7 @@ from baremetal_sched.errors.baremetal import (
     TooManyAtOnce,
     VerbRefused,
 )
+from baremetal_sched.machines import states
 from baremetal_sched.settings import Settings
 
 #: Arguments of work on a node.

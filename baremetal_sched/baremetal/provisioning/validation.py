@@ -8,10 +8,10 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import driver_calls
 from baremetal_sched.baremetal.conductors.ownership import Membership
-from baremetal_sched.baremetal.interface_types import INTERFACE_TYPES
 from baremetal_sched.baremetal.provisioning import deploy_templates
 from baremetal_sched.db.models import Node, NodeTrait
 from baremetal_sched.errors import InvalidValue, SchedulerError
+from baremetal_sched.machines.interface_types import INTERFACE_TYPES
 from baremetal_sched.masking import mask_text
 from baremetal_sched.placement import allocations as claims
 

@@ -4,7 +4,8 @@ from typing import Any
 
 from marshmallow import ValidationError, fields
 
-from baremetal_sched.baremetal.identifiers import canonical_mac, is_logical_name
+from baremetal_sched.baremetal.identifiers import is_logical_name
+from baremetal_sched.documents.identifiers import canonical_mac
 from baremetal_sched.documents.schema import Text
 
 

@@ -3,12 +3,12 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from baremetal_sched.baremetal.agent_info import KEPT, LAST_HEARTBEAT, PREFIX, is_on_fast_track
-from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine, together
-from baremetal_sched.baremetal.states import POWER_ON, REBOOT
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.drivers.power import switch
+from baremetal_sched.machines.agent_info import KEPT, LAST_HEARTBEAT, PREFIX, is_on_fast_track
+from baremetal_sched.machines.machine import NOTHING, Effect, Machine, together
+from baremetal_sched.machines.states import POWER_ON, REBOOT
 
 
 def boot(machine: Machine) -> Effect:

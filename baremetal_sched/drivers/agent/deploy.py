@@ -1,12 +1,12 @@
 """Deployments by an agent."""
 
-from baremetal_sched.baremetal.machine import Effect, Machine
-from baremetal_sched.baremetal.states import POWER_OFF, REBOOT
 from baremetal_sched.drivers.agent import booting
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.drivers.interfaces.deploy import DeployInterface
 from baremetal_sched.drivers.steps import deploy_step
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.machine import Effect, Machine
+from baremetal_sched.machines.states import POWER_OFF, REBOOT
 
 
 class DirectDeploy(DeployInterface):

@@ -1,8 +1,8 @@
 """Inspections by an agent."""
 
-from baremetal_sched.baremetal.machine import Effect, Finding, Machine
 from baremetal_sched.drivers.agent import booting
 from baremetal_sched.drivers.interfaces.inspect import InspectInterface
+from baremetal_sched.machines.machine import Effect, Finding, Machine
 
 
 class AgentInspect(InspectInterface):

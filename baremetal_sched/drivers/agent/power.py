@@ -1,8 +1,8 @@
 """Power that an agent switches."""
 
-from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.drivers.interfaces.power import PowerInterface
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.machine import Machine
 
 
 class AgentPower(PowerInterface):

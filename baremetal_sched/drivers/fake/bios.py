@@ -4,12 +4,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from baremetal_sched.baremetal.machine import Effect, Machine
-from baremetal_sched.baremetal.steps import Argument
 from baremetal_sched.drivers.fake.busy import busy
 from baremetal_sched.drivers.interfaces.bios import BiosInterface
 from baremetal_sched.drivers.steps import clean_step
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.interface_types import Argument
+from baremetal_sched.machines.machine import Effect, Machine
 
 _SETTINGS = {"settings": Argument("List of settings, each an object with a name and a value.", required=True)}
 

@@ -1,8 +1,8 @@
 """Booting without any effect."""
 
-from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.drivers.interfaces.boot import BootInterface
 from baremetal_sched.drivers.ramdisk import instance
+from baremetal_sched.machines.machine import Machine
 
 
 class FakeBoot(BootInterface):

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.drivers.interfaces.polled import PolledInterface
+from baremetal_sched.machines.machine import Effect, Machine
 
 
 def busy(

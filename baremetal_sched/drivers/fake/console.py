@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.drivers.interfaces.console import ConsoleInterface
+from baremetal_sched.machines.machine import Machine
 
 
 class FakeConsole(ConsoleInterface):

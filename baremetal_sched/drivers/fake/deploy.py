@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine
 from baremetal_sched.drivers.fake.busy import busy
 from baremetal_sched.drivers.interfaces.deploy import DeployInterface
 from baremetal_sched.drivers.steps import deploy_step
+from baremetal_sched.machines.machine import NOTHING, Effect, Machine
 
 
 class FakeDeploy(DeployInterface):

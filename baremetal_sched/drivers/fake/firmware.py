@@ -5,12 +5,12 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
-from baremetal_sched.baremetal.machine import Effect, Flashed, Machine
-from baremetal_sched.baremetal.steps import Argument
 from baremetal_sched.drivers.fake.busy import busy
 from baremetal_sched.drivers.interfaces.firmware import FirmwareInterface
 from baremetal_sched.drivers.steps import clean_step
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.interface_types import Argument
+from baremetal_sched.machines.machine import Effect, Flashed, Machine
 
 _SETTINGS = {"settings": Argument("List of updates, each an object with a component and a url.", required=True)}
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from baremetal_sched.baremetal.machine import Effect, Finding, Machine
 from baremetal_sched.drivers.interfaces.inspect import InspectInterface
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.machine import Effect, Finding, Machine
 
 #: The key in ``driver_info`` of the inventory of a fake machine, beyond its ``properties``.
 FAKE_INVENTORY = "fake_inventory"

@@ -3,10 +3,10 @@
 from collections.abc import Collection
 from typing import Any
 
-from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine
 from baremetal_sched.drivers.fake.inspect import FAKE_INVENTORY
 from baremetal_sched.drivers.interfaces.management import Indicators, ManagementInterface, require_boot_device
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.machine import NOTHING, Effect, Machine
 
 
 class FakeManagement(ManagementInterface):

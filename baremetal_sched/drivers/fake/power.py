@@ -1,8 +1,8 @@
 """Power that is only remembered."""
 
-from baremetal_sched.baremetal.machine import Machine
-from baremetal_sched.baremetal.states import POWER_TARGETS
 from baremetal_sched.drivers.interfaces.power import PowerInterface
+from baremetal_sched.machines.machine import Machine
+from baremetal_sched.machines.states import POWER_TARGETS
 
 
 class FakePower(PowerInterface):

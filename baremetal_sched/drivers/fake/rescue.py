@@ -1,7 +1,7 @@
 """Rescuing that only takes time."""
 
-from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine
 from baremetal_sched.drivers.interfaces.rescue import RescueInterface
+from baremetal_sched.machines.machine import NOTHING, Effect, Machine
 
 
 class FakeRescue(RescueInterface):

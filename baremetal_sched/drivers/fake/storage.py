@@ -1,7 +1,7 @@
 """Volumes that are attached to nothing."""
 
-from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.drivers.interfaces.storage import StorageInterface
+from baremetal_sched.machines.machine import Machine
 
 
 class FakeStorage(StorageInterface):

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine
-from baremetal_sched.baremetal.vendor_method import VendorMethod
 from baremetal_sched.drivers.fake.busy import busy
 from baremetal_sched.drivers.interfaces.vendor import VendorInterface
 from baremetal_sched.drivers.steps import clean_step, service_step
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.interface_types import VendorMethod
+from baremetal_sched.machines.machine import NOTHING, Effect, Machine
 
 
 class FakeVendor(VendorInterface):

@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
-from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.machine import Effect, Machine
 
 
 class BootInterface(Protocol):

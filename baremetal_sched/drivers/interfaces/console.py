@@ -2,7 +2,7 @@
 
 from typing import Any, Protocol
 
-from baremetal_sched.baremetal.machine import Machine
+from baremetal_sched.machines.machine import Machine
 
 
 class ConsoleInterface(Protocol):

@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
-from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine
 from baremetal_sched.drivers.interfaces.polled import PolledInterface
+from baremetal_sched.machines.machine import NOTHING, Effect, Machine
 
 
 class DeployInterface(PolledInterface, Protocol):

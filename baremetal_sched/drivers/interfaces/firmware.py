@@ -2,8 +2,8 @@
 
 from typing import Any, Protocol
 
-from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.drivers.interfaces.polled import PolledInterface
+from baremetal_sched.machines.machine import Effect, Machine
 
 
 class FirmwareInterface(PolledInterface, Protocol):

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from baremetal_sched.baremetal.machine import Effect, Finding, Machine
+from baremetal_sched.machines.machine import Effect, Finding, Machine
 
 
 class InspectInterface(Protocol):

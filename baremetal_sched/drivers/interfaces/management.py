@@ -3,9 +3,9 @@
 from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
-from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.drivers.interfaces.polled import PolledInterface
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.machine import Effect, Machine
 
 Indicators = Mapping[str, Mapping[str, Mapping[str, Any]]]
 

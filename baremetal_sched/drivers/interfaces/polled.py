@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from baremetal_sched.baremetal.machine import Effect, Machine
+from baremetal_sched.machines.machine import Effect, Machine
 
 
 class PolledInterface(Protocol):

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from baremetal_sched.baremetal.machine import Effect, Machine
-from baremetal_sched.baremetal.states import POWER_TARGETS
 from baremetal_sched.drivers.interfaces.polled import PolledInterface
+from baremetal_sched.machines.machine import Effect, Machine
+from baremetal_sched.machines.states import POWER_TARGETS
 
 
 class PowerInterface(PolledInterface, Protocol):

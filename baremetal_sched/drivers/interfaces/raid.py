@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.drivers.interfaces.polled import PolledInterface
+from baremetal_sched.machines.machine import Machine
 
 
 class RaidInterface(PolledInterface, Protocol):

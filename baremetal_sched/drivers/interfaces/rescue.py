@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from baremetal_sched.baremetal.machine import Effect, Machine
+from baremetal_sched.machines.machine import Effect, Machine
 
 
 class RescueInterface(Protocol):

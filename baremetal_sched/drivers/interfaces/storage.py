@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from baremetal_sched.baremetal.machine import Machine
+from baremetal_sched.machines.machine import Machine
 
 
 class StorageInterface(Protocol):

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from baremetal_sched.baremetal.machine import Machine
-from baremetal_sched.baremetal.vendor_method import VendorMethod
 from baremetal_sched.drivers.interfaces.polled import PolledInterface
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.interface_types import VendorMethod
+from baremetal_sched.machines.machine import Machine
 from baremetal_sched.settings import Settings
 
 

@@ -3,10 +3,10 @@
 import re
 from typing import Any
 
-from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.drivers.interfaces.management import require_boot_device
 from baremetal_sched.drivers.ipmi import ipmitool
 from baremetal_sched.errors.baremetal import ControllerError
+from baremetal_sched.machines.machine import Effect, Machine
 
 #: The device selector (four bits) by device.
 _SELECTORS = {"pxe": 1, "disk": 2, "safe": 3, "cdrom": 5, "bios": 6}

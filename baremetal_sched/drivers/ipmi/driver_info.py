@@ -8,8 +8,8 @@ from typing import Any, Self
 
 from oslo_utils import strutils
 
-from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.machine import Machine
 
 ADDRESS, PORT = "ipmi_address", "ipmi_port"
 USERNAME, PASSWORD, KG_KEY = "ipmi_username", "ipmi_password", "ipmi_hex_kg_key"

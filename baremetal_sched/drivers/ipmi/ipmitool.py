@@ -13,7 +13,6 @@ from contextlib import contextmanager
 
 import structlog
 
-from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.drivers import progress
 from baremetal_sched.drivers.ipmi import process
 from baremetal_sched.drivers.ipmi.complaints import Complaint
@@ -21,6 +20,7 @@ from baremetal_sched.drivers.ipmi.driver_info import Target
 from baremetal_sched.drivers.ipmi.turns import Turns
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import MachineUnreachable
+from baremetal_sched.machines.machine import Machine
 
 log = structlog.get_logger(__name__)
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.drivers.interfaces.management import ManagementInterface
 from baremetal_sched.drivers.ipmi import boot_device, ipmitool
+from baremetal_sched.machines.machine import Effect, Machine
 
 
 class IpmitoolManagement(ManagementInterface):

@@ -4,12 +4,12 @@ import re
 from collections.abc import Collection
 from dataclasses import replace
 
-from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine
-from baremetal_sched.baremetal.states import POWER_OFF, POWER_ON, REBOOT, SOFT_POWER_OFF
 from baremetal_sched.drivers.interfaces.power import PowerInterface
 from baremetal_sched.drivers.ipmi import boot_device, ipmitool
 from baremetal_sched.drivers.power_waiting import bring
 from baremetal_sched.errors.baremetal import ControllerError
+from baremetal_sched.machines.machine import NOTHING, Effect, Machine
+from baremetal_sched.machines.states import POWER_OFF, POWER_ON, REBOOT, SOFT_POWER_OFF
 
 _COMMANDS = {POWER_ON: "on", POWER_OFF: "off", SOFT_POWER_OFF: "soft", REBOOT: "reset"}
 _STATES = {"on": POWER_ON, "off": POWER_OFF}

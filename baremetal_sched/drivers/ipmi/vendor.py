@@ -6,13 +6,12 @@ from typing import Any
 
 from oslo_utils import strutils
 
-from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine
-from baremetal_sched.baremetal.steps import Argument
-from baremetal_sched.baremetal.vendor_method import VendorMethod
 from baremetal_sched.drivers.interfaces.vendor import VendorInterface
 from baremetal_sched.drivers.ipmi import ipmitool
 from baremetal_sched.drivers.steps import clean_step, deploy_step, service_step
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.interface_types import Argument, VendorMethod
+from baremetal_sched.machines.machine import NOTHING, Effect, Machine
 
 _RAW_BYTES = {
     "raw_bytes": Argument("Bytes to send, separated by blanks, such as '0x06 0x01': function, command, data.", True)

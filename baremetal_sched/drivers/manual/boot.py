@@ -1,10 +1,10 @@
 """Booting from a server outside of this service."""
 
-from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.drivers.interfaces.boot import BootInterface
 from baremetal_sched.drivers.ramdisk import instance
 from baremetal_sched.errors.baremetal import UnsupportedByDriver
+from baremetal_sched.machines.machine import Effect, Machine
 
 _DEVICE = "pxe"
 

@@ -1,8 +1,8 @@
 """Deployments that are done outside of this service."""
 
-from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine
 from baremetal_sched.drivers.interfaces.deploy import DeployInterface
 from baremetal_sched.drivers.steps import deploy_step
+from baremetal_sched.machines.machine import NOTHING, Effect, Machine
 
 
 class NoopDeploy(DeployInterface):

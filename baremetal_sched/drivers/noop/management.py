@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine
 from baremetal_sched.drivers.interfaces.management import ManagementInterface, require_boot_device
+from baremetal_sched.machines.machine import NOTHING, Effect, Machine
 
 
 class NoopManagement(ManagementInterface):

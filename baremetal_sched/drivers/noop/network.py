@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine
 from baremetal_sched.drivers.interfaces.network import NetworkInterface
+from baremetal_sched.machines.machine import NOTHING, Effect, Machine
 
 
 class NoopNetwork(NetworkInterface):

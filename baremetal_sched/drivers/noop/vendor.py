@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from baremetal_sched.baremetal.machine import Machine
-from baremetal_sched.baremetal.vendor_method import VendorMethod
 from baremetal_sched.drivers.interfaces.vendor import VendorInterface
+from baremetal_sched.machines.interface_types import VendorMethod
+from baremetal_sched.machines.machine import Machine
 
 
 class NoVendor(VendorInterface):

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine, together
-from baremetal_sched.baremetal.states import POWER_OFF, REBOOT
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.drivers.interfaces.deploy import DeployInterface
 from baremetal_sched.drivers.power import switch
 from baremetal_sched.drivers.steps import deploy_step
+from baremetal_sched.machines.machine import NOTHING, Effect, Machine, together
+from baremetal_sched.machines.states import POWER_OFF, REBOOT
 
 #: What comes next is remembered, so that another conductor can go on: see ``poll``.
 _NEXT, _PREPARE, _BOOT = "next", "prepare", "boot"

@@ -1,8 +1,8 @@
 """What ``instance_info`` says of an instance that runs from memory."""
 
-from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.drivers.image_url import ImageUrl
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.machine import Machine
 
 BOOT_ISO = "boot_iso"
 _KERNEL, _RAMDISK = "kernel", "ramdisk"

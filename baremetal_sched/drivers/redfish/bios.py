@@ -12,9 +12,6 @@ from typing import Any
 from sushy import exceptions
 
 from baremetal_sched import masking
-from baremetal_sched.baremetal.machine import Effect, Machine
-from baremetal_sched.baremetal.states import CLEANING, DEPLOYING, REBOOT, SERVICING
-from baremetal_sched.baremetal.steps import Argument
 from baremetal_sched.drivers.interfaces.bios import BiosInterface
 from baremetal_sched.drivers.power import switch
 from baremetal_sched.drivers.redfish import bios_settings, failures, tasks
@@ -24,6 +21,9 @@ from baremetal_sched.drivers.redfish.driver_info import Target
 from baremetal_sched.drivers.steps import clean_step, deploy_step, service_step
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable, UnsupportedByDriver
+from baremetal_sched.machines.interface_types import Argument
+from baremetal_sched.machines.machine import Effect, Machine
+from baremetal_sched.machines.states import CLEANING, DEPLOYING, REBOOT, SERVICING
 
 _SETTINGS = {"settings": Argument("List of BIOS settings, each an object with a name and a value.", required=True)}
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from baremetal_sched.baremetal.machine import BiosValue
 from baremetal_sched.drivers.redfish import tasks
 from baremetal_sched.drivers.redfish.documents import Document, Documents, link, links, member, objects, text
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.machine import BiosValue
 
 Scalar = str | int | float | bool | None
 

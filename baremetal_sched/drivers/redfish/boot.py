@@ -1,7 +1,5 @@
 """Booting from virtual media, by Redfish."""
 
-from baremetal_sched.baremetal.machine import Effect, Machine
-from baremetal_sched.baremetal.states import RESCUE, RESCUING
 from baremetal_sched.drivers import boot_settings
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.drivers.image_url import ImageUrl
@@ -11,6 +9,8 @@ from baremetal_sched.drivers.redfish import virtual_media
 from baremetal_sched.drivers.redfish.boot_properties import DEPLOY_ISO, RESCUE_ISO
 from baremetal_sched.drivers.redfish.driver_info import Target
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.machine import Effect, Machine
+from baremetal_sched.machines.states import RESCUE, RESCUING
 
 
 class RedfishVirtualMedia(BootInterface):

@@ -8,11 +8,11 @@ from sushy import BootSource, BootSourceOverrideEnabled, BootSourceOverrideMode
 from sushy.exceptions import BadRequestError, SushyError
 from sushy.resources.system.system import System
 
-from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine
 from baremetal_sched.drivers import progress
 from baremetal_sched.drivers.redfish import connection, failures
 from baremetal_sched.drivers.redfish.driver_info import Target
 from baremetal_sched.errors import SchedulerError
+from baremetal_sched.machines.machine import NOTHING, Effect, Machine
 
 log = structlog.get_logger(__name__)
 

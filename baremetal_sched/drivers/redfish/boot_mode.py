@@ -9,14 +9,14 @@ from sushy import BootSource, BootSourceOverrideEnabled, BootSourceOverrideMode
 from sushy.exceptions import MissingAttributeError, SushyError
 from sushy.resources.system.system import System
 
-from baremetal_sched.baremetal.machine import Effect, Machine
-from baremetal_sched.baremetal.states import POWER_OFF, POWER_ON, REBOOT
 from baremetal_sched.drivers import progress
 from baremetal_sched.drivers.power import switch
 from baremetal_sched.drivers.redfish import boot_device, connection, failures
 from baremetal_sched.drivers.redfish.boot_device import override
 from baremetal_sched.drivers.redfish.driver_info import Target
 from baremetal_sched.errors import InvalidValue, SchedulerError
+from baremetal_sched.machines.machine import Effect, Machine
+from baremetal_sched.machines.states import POWER_OFF, POWER_ON, REBOOT
 
 _MODES = {"bios": BootSourceOverrideMode.LEGACY, "uefi": BootSourceOverrideMode.UEFI}
 _NAMES = {mode: name for name, mode in _MODES.items()}

@@ -16,12 +16,12 @@ from sushy.connector import Connector
 from sushy.exceptions import ConnectionError as NoConnection
 from sushy.resources.system.system import System
 
-from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.drivers.redfish import failures
 from baremetal_sched.drivers.redfish.driver_info import Target
 from baremetal_sched.drivers.redfish.login import Login
 from baremetal_sched.drivers.redfish.transport import Nonsense, Transport, limited
 from baremetal_sched.errors import SchedulerError
+from baremetal_sched.machines.machine import Machine
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)

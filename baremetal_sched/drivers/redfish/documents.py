@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 from sushy import exceptions
 from sushy.resources.system.system import System
 
-from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.drivers import progress
 from baremetal_sched.drivers.redfish import connection
 from baremetal_sched.drivers.redfish.driver_info import Target
+from baremetal_sched.machines.machine import Machine
 
 Document = Mapping[str, Any]
 

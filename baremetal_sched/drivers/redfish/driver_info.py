@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote, urlsplit
 
-from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.machine import Machine
 
 ADDRESS, SYSTEM_ID = "redfish_address", "redfish_system_id"
 USERNAME, PASSWORD = "redfish_username", "redfish_password"

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from baremetal_sched.baremetal.machine import Effect, Machine
-from baremetal_sched.baremetal.steps import Argument
 from baremetal_sched.drivers.interfaces.firmware import FirmwareInterface
 from baremetal_sched.drivers.redfish import firmware_components, firmware_updates
 from baremetal_sched.drivers.redfish.documents import LONGEST_TEXT, documents_of
@@ -14,6 +12,8 @@ from baremetal_sched.drivers.redfish.driver_info import Target
 from baremetal_sched.drivers.redfish.firmware_components import BIOS, BMC, NIC_PREFIX
 from baremetal_sched.drivers.steps import clean_step, deploy_step, service_step
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.interface_types import Argument
+from baremetal_sched.machines.machine import Effect, Machine
 
 _SETTINGS = {
     "settings": Argument(

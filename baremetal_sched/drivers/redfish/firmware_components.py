@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from baremetal_sched.baremetal.machine import Firmware
 from baremetal_sched.drivers.redfish.documents import (
     LONGEST_TEXT,
     Document,
@@ -13,6 +12,7 @@ from baremetal_sched.drivers.redfish.documents import (
     objects,
     text,
 )
+from baremetal_sched.machines.machine import Firmware
 
 BIOS, BMC, NIC_PREFIX = "bios", "bmc", "nic:"
 

@@ -12,8 +12,6 @@ from urllib.parse import urlsplit
 
 from sushy import exceptions
 
-from baremetal_sched.baremetal.machine import Effect, Machine
-from baremetal_sched.baremetal.states import REBOOT
 from baremetal_sched.drivers.power import switch
 from baremetal_sched.drivers.redfish import failures, firmware_components, tasks
 from baremetal_sched.drivers.redfish.documents import Answer, Documents, documents_of, link, links, member
@@ -21,6 +19,8 @@ from baremetal_sched.drivers.redfish.driver_info import Target
 from baremetal_sched.drivers.redfish.firmware_components import BIOS, BMC
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable
+from baremetal_sched.machines.machine import Effect, Machine
+from baremetal_sched.machines.states import REBOOT
 
 #: What is remembered: the ``updates``, which of them it is ``at``, since when (``began``), the ``phase``, and notes of
 #: the update: ``tasks`` that were there before, its ``task``, whether the machine was ``rebooted`` for it, what comes

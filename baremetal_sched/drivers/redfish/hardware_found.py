@@ -7,7 +7,7 @@ from typing import Any, Self
 import structlog
 from sushy import exceptions
 
-from baremetal_sched.baremetal.identifiers import canonical_mac
+from baremetal_sched.documents.identifiers import canonical_mac
 from baremetal_sched.drivers.redfish.documents import Document, Documents, count, link, member, objects, text
 from baremetal_sched.drivers.redfish.transport import Nonsense
 

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
-from baremetal_sched.baremetal.inspection.hooks import registry
-from baremetal_sched.baremetal.machine import Finding, Machine
 from baremetal_sched.drivers.interfaces.inspect import InspectInterface
 from baremetal_sched.drivers.redfish import hardware_found
 from baremetal_sched.drivers.redfish.documents import documents_of
 from baremetal_sched.drivers.redfish.driver_info import Target
+from baremetal_sched.machines.machine import Finding, Machine
 
 #: Hooks that would fail for want of something that not all controllers say, by what that is in the inventory.
 _NEED_INTERFACES = frozenset(("validate-interfaces", "ports", "local-link-connection", "physical-network"))
@@ -24,7 +23,7 @@ class RedfishInspect(InspectInterface):
     def inspect_hardware(self, machine: Machine) -> Finding:
         with documents_of(machine) as documents:
             found = hardware_found.read(documents)
-        hooks = registry.named(machine.settings.redfish.inspection_hooks, "[redfish] inspection_hooks")
+        hooks = [name.strip() for name in machine.settings.redfish.inspection_hooks.split(",")]
         return Finding(found.inventory, {}, found.properties, found.capabilities, _possible(hooks, found))
 
 
@@ -37,4 +36,4 @@ def _possible(hooks: Sequence[str], found: hardware_found.Hardware) -> tuple[str
         without |= _NEED_ARCHITECTURE
     if "memory" not in found.inventory:
         without |= _NEED_MEMORY
-    return tuple(name for name in hooks if name not in without)
+    return tuple(name for name in hooks if name and name not in without)

@@ -6,12 +6,12 @@ from typing import Any
 from sushy import ResetType, State
 from sushy.exceptions import MissingAttributeError
 
-from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine
 from baremetal_sched.drivers.image_url import ImageUrl
 from baremetal_sched.drivers.interfaces.management import Indicators, ManagementInterface, require_boot_device
 from baremetal_sched.drivers.redfish import boot_device, boot_mode, connection, indicators, virtual_media
 from baremetal_sched.drivers.redfish.driver_info import Target
 from baremetal_sched.drivers.redfish.power import offered_reset
+from baremetal_sched.machines.machine import NOTHING, Effect, Machine
 
 
 class RedfishManagement(ManagementInterface):

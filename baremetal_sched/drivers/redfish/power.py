@@ -8,13 +8,13 @@ from sushy import PowerState, ResetType
 from sushy.exceptions import HTTPError
 from sushy.resources.system.system import System
 
-from baremetal_sched.baremetal.machine import Machine
-from baremetal_sched.baremetal.states import POWER_OFF, POWER_ON, REBOOT, SOFT_POWER_OFF, SOFT_REBOOT
 from baremetal_sched.drivers import progress
 from baremetal_sched.drivers.interfaces.power import PowerInterface
 from baremetal_sched.drivers.power_waiting import bring
 from baremetal_sched.drivers.redfish import boot_device, connection, failures
 from baremetal_sched.drivers.redfish.driver_info import Target
+from baremetal_sched.machines.machine import Machine
+from baremetal_sched.machines.states import POWER_OFF, POWER_ON, REBOOT, SOFT_POWER_OFF, SOFT_REBOOT
 
 #: A machine that is changing its power counts as being in the new state, so that it is not switched back meanwhile.
 _STATES = {

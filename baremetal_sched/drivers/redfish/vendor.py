@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from baremetal_sched.baremetal.machine import Machine
-from baremetal_sched.baremetal.vendor_method import VendorMethod
 from baremetal_sched.drivers.interfaces.vendor import VendorInterface
 from baremetal_sched.drivers.redfish import virtual_media
 from baremetal_sched.drivers.redfish.driver_info import Target
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.interface_types import VendorMethod
+from baremetal_sched.machines.machine import Machine
 
 _DEVICE = "boot_device"
 

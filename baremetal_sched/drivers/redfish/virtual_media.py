@@ -8,11 +8,11 @@ from sushy import VirtualMediaType, exceptions
 from sushy.resources.manager.virtual_media import VirtualMedia
 from sushy.resources.system.system import System
 
-from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.drivers import progress
 from baremetal_sched.drivers.image_url import ImageUrl
 from baremetal_sched.drivers.redfish import connection, failures
 from baremetal_sched.drivers.redfish.driver_info import Target
+from baremetal_sched.machines.machine import Machine
 from baremetal_sched.masking import MASK, mask_text
 
 CDROM = "cdrom"

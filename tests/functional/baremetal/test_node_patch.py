@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal import states
+from baremetal_sched.machines import states
 from tests.built_once import built_once
 from tests.service import Service, fault
 

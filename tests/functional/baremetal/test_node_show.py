@@ -6,12 +6,13 @@ import pytest
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import history, states
+from baremetal_sched.baremetal import history
 from baremetal_sched.baremetal.hardware import bios, firmware
 from baremetal_sched.baremetal.inspection import inventory
-from baremetal_sched.baremetal.machine import Flashed
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.models import Base
+from baremetal_sched.machines import states
+from baremetal_sched.machines.machine import Flashed
 from tests.service import Service, fault
 
 UUID = "aaaaaaaa-0000-4000-8000-000000000001"

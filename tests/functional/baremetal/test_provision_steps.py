@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from sqlalchemy import delete
 
-from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.db.models import NodeWork
 from baremetal_sched.drivers.fake.vendor import FakeVendor
+from baremetal_sched.machines.machine import Machine
 from tests.functional.baremetal.provisioning import (
     LOG_STEP,
     RESET_STEP,

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.drivers.fake.boot import FakeBoot
 from baremetal_sched.drivers.fake.power import FakePower
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.machine import Effect, Machine
 from tests.functional.baremetal.provisioning import ask, do, put_into, state_of
 from tests.functional.compute.test_servers import add_flavor, add_image, boot, show
 from tests.functional.conductor.test_orphans import ORPHANS, die

@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import delete, select
 
-from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.conductor import job, work
 from baremetal_sched.db.models import NodeWork
 from baremetal_sched.drivers import registry
 from baremetal_sched.drivers.fake.power import FakePower
 from baremetal_sched.drivers.interfaces.management import ManagementInterface
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.machine import Effect, Machine
 from tests.service import Service, fault
 
 IMAGE = {"device_type": "cdrom", "image_url": "http://images/a"}

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.db.models import Node
 from baremetal_sched.drivers.fake.deploy import FakeDeploy
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.compute import InvalidExtraSpec, NothingRequested, TraitConflict
+from baremetal_sched.machines.machine import Effect, Machine
 from tests.functional.compute.world import ZEROS, boot, create, flavor, held, image, show
 from tests.interleaving import just_before
 from tests.service import Service

@@ -8,12 +8,12 @@ import pytest
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.conductor.flavor_migration import migrate_own
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Allocation, Consumer, Inventory, ResourceProvider
+from baremetal_sched.machines import states
 from baremetal_sched.placement import names
 from tests.functional.compute import world
 from tests.functional.compute.nova_lists import (

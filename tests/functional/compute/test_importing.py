@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.compute import config_drive, importing, nova_documents
 from baremetal_sched.db.models import Flavor, Keypair, Node, Server, ServerTag
+from baremetal_sched.machines import states
 from tests.functional.compute import world
 from tests.functional.compute.nova_lists import (
     Compute,

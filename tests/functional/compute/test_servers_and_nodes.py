@@ -4,13 +4,13 @@ import pytest
 from sqlalchemy import delete as sql_delete
 from sqlalchemy import select
 
-from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.conductor import servers as conductor_servers
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.drivers.fake.deploy import FakeDeploy
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.machine import Effect, Machine
 from tests.functional.compute.world import boot, delete, flavor, held, show
 from tests.service import Service, fault
 

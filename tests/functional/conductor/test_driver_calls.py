@@ -9,7 +9,6 @@ import pytest
 from sqlalchemy import func, select, update
 
 from baremetal_sched.baremetal.conductors import driver_calls, driver_replies
-from baremetal_sched.baremetal.machine import Effect, Machine
 from baremetal_sched.conductor import answering, driver_methods, orphaned_reservations
 from baremetal_sched.conductor.answering import Answering
 from baremetal_sched.conductor.host import Host
@@ -17,6 +16,7 @@ from baremetal_sched.db.models import DriverCall, Node, NodeWork
 from baremetal_sched.drivers import registry
 from baremetal_sched.errors import AnswerTimeout, CommitUnknown, DatabaseAway, DriverFailed, InvalidValue
 from baremetal_sched.errors.baremetal import NodeLocked
+from baremetal_sched.machines.machine import Effect, Machine
 from baremetal_sched.settings import load
 from tests.clocks import Clock
 from tests.processes import wait_until

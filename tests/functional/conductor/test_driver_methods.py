@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine
-from baremetal_sched.baremetal.vendor_method import VendorMethod
 from baremetal_sched.drivers import registry
 from baremetal_sched.drivers.fake.vendor import FakeVendor
 from baremetal_sched.drivers.noop.network import NoopNetwork
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.interface_types import VendorMethod
+from baremetal_sched.machines.machine import NOTHING, Effect, Machine
 from baremetal_sched.settings import Settings
 from tests.functional.conductor.test_driver_calls import reservation, settled
 from tests.service import Service, fault

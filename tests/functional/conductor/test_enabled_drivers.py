@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from sqlalchemy import delete
 
-from baremetal_sched.baremetal.vendor_method import VendorMethod
 from baremetal_sched.cli.conductor import check_registration
 from baremetal_sched.conductor.daemon import Conductor
 from baremetal_sched.db.models import ConductorHardwareType
 from baremetal_sched.drivers import registry
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.interface_types import VendorMethod
 from baremetal_sched.settings import load
 from tests.service import Service
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.baremetal.machine import NOTHING
 from baremetal_sched.drivers import registry
+from baremetal_sched.machines.machine import NOTHING
 from tests.functional.conductor.test_driver_calls import reservation, settled
 from tests.service import Service
 

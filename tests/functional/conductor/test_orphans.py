@@ -11,7 +11,6 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import history
 from baremetal_sched.baremetal.conductors import work
-from baremetal_sched.baremetal.machine import NOTHING
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.conductor import job, orphaned_reservations
 from baremetal_sched.conductor import work as conductor_work
@@ -23,6 +22,7 @@ from baremetal_sched.db.models import Node, NodeHistory, NodeWork
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.drivers import registry
 from baremetal_sched.errors import CommitUnknown
+from baremetal_sched.machines.machine import NOTHING
 from tests.clocks import Clock
 from tests.service import Service
 

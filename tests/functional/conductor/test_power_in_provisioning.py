@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.machine import Machine
-from baremetal_sched.baremetal.states import POWER_TARGETS
 from baremetal_sched.drivers import registry
 from baremetal_sched.drivers.interfaces.power import PowerInterface
 from baremetal_sched.errors.baremetal import MachineUnreachable, PowerNotReached
+from baremetal_sched.machines.machine import Machine
+from baremetal_sched.machines.states import POWER_TARGETS
 from tests.functional.baremetal.provisioning import ask, enrol, put_into, state_of
 from tests.processes import wait_until
 from tests.service import Service

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, select
 
-from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.conductor import job, work
 from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.drivers.fake.power import FakePower
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.machine import Machine
 from tests.processes import wait_until
 from tests.service import Service
 

@@ -8,15 +8,15 @@ from typing import Any, Self
 
 import pytest
 
-from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.baremetal.states import POWER_TARGETS
 from baremetal_sched.conductor import questions
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.drivers import registry
 from baremetal_sched.drivers.interfaces.power import PowerInterface
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.machine import Machine
+from baremetal_sched.machines.states import POWER_TARGETS
 from tests.clocks import Clock
 from tests.processes import wait_until
 from tests.service import Service

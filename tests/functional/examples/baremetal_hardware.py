@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine
 from baremetal_sched.drivers.fake.management import FakeManagement
+from baremetal_sched.machines.machine import NOTHING, Effect, Machine
 from tests.functional.examples.baremetal_nodes import NODE, provision
 from tests.functional.examples.storyteller import Storyteller
 

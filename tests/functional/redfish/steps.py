@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.machine import Machine
-from baremetal_sched.baremetal.states import POWER_OFF, POWER_ON
 from baremetal_sched.drivers.redfish import power
+from baremetal_sched.machines.machine import Machine
+from baremetal_sched.machines.states import POWER_OFF, POWER_ON
 from tests.redfish_service import Controller, RedfishService
 from tests.service import Service
 

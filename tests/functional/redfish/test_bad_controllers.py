@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import sushy
 
-from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.drivers import progress
 from baremetal_sched.drivers.redfish import connection, transport
 from baremetal_sched.errors import SchedulerError
 from baremetal_sched.errors.baremetal import CallGivenUp, ControllerError, MachineUnreachable
+from baremetal_sched.machines.machine import Machine
 from tests.certificates import make_certificate
 from tests.redfish import PASSWORD, machine, quick
 from tests.redfish.raw import RawServer, document, dribbling, endless, raw, saying, silent

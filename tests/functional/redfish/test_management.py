@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.boot import BOOT_DEVICES
-from baremetal_sched.baremetal.machine import NOTHING, Effect, Machine
 from baremetal_sched.drivers.redfish import boot_mode, connection
 from baremetal_sched.drivers.redfish.boot_device import REMEMBERED
 from baremetal_sched.drivers.redfish.management import RedfishManagement
 from baremetal_sched.drivers.redfish.power import RedfishPower
 from baremetal_sched.errors import InvalidValue, SchedulerError
 from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable, UnsupportedByDriver
+from baremetal_sched.machines.machine import NOTHING, Effect, Machine
+from baremetal_sched.machines.states import BOOT_DEVICES
 from tests.emulators import Emulator, fake_systems, libvirt_systems, minimum
 from tests.redfish import machine, quick
 from tests.redfish_service import Fault, RedfishService

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.machine import Machine
 from baremetal_sched.drivers.image_url import ImageUrl
 from baremetal_sched.drivers.redfish import virtual_media
 from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable
+from baremetal_sched.machines.machine import Machine
 from tests.redfish import machine, quick
 from tests.redfish_service import Fault, RedfishService
 

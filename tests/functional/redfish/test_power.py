@@ -5,19 +5,12 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.machine import Machine
-from baremetal_sched.baremetal.states import (
-    POWER_OFF,
-    POWER_ON,
-    POWER_TARGETS,
-    REBOOT,
-    SOFT_POWER_OFF,
-    SOFT_REBOOT,
-)
 from baremetal_sched.drivers.redfish.boot_device import REMEMBERED
 from baremetal_sched.drivers.redfish.power import RedfishPower
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable, PowerNotReached
+from baremetal_sched.machines.machine import Machine
+from baremetal_sched.machines.states import POWER_OFF, POWER_ON, POWER_TARGETS, REBOOT, SOFT_POWER_OFF, SOFT_REBOOT
 from tests.redfish import machine, quick
 from tests.redfish_service import Fault, RedfishService
 

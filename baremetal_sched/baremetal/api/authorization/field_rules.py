@@ -5,20 +5,20 @@ from typing import Any
 
 from sqlalchemy import select
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.api.authorization import access
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup
 from baremetal_sched.baremetal.api.provisioning import step_rules
 from baremetal_sched.baremetal.api.resources import owners
 from baremetal_sched.baremetal.api.resources.collection import parsed_patch
-from baremetal_sched.baremetal.interface_types import INTERFACE_TYPES
 from baremetal_sched.baremetal.schemas.provisioning.provision import KEYS
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Reader
 from baremetal_sched.documents.patch import Operation, root
 from baremetal_sched.errors import NotAllowed, WrongScope
 from baremetal_sched.errors.baremetal import InvalidNodeState
+from baremetal_sched.machines import states
+from baremetal_sched.machines.interface_types import INTERFACE_TYPES
 
 _INSTANCE_INFO = "baremetal:node:update_instance_info"
 _INTERFACES = "baremetal:node:update:driver_interfaces"

@@ -10,9 +10,9 @@ from baremetal_sched.baremetal.api.resources.links import links
 from baremetal_sched.baremetal.api.resources.query import Query
 from baremetal_sched.baremetal.conductors import driver_facts, driver_registry
 from baremetal_sched.baremetal.conductors.driver_registry import Driver
-from baremetal_sched.baremetal.interface_types import INTERFACE_TYPES
 from baremetal_sched.errors import InvalidValue, NotFoundError
 from baremetal_sched.errors.baremetal import DriverNotFound, RaidNotSupported
+from baremetal_sched.machines.interface_types import INTERFACE_TYPES
 from baremetal_sched.web.responses import json_response
 
 PROPERTIES_SINCE = 14

@@ -4,7 +4,6 @@ from flask import Response
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes.node_view import NODES, StatesView, redacted
 from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup, node_with_conductor, uuid_of
@@ -16,6 +15,7 @@ from baremetal_sched.baremetal.schemas.nodes.nodes import POWER
 from baremetal_sched.db.models import Node
 from baremetal_sched.documents.schema import load, parse_flag
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines import states
 from baremetal_sched.web.http_errors import MethodNotAllowed
 from baremetal_sched.web.responses import empty_response, json_response
 

@@ -12,13 +12,13 @@ from baremetal_sched.baremetal.api.errors import ResourceNotFound
 from baremetal_sched.baremetal.api.nodes.node_view import NODES, NodeView
 from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup
 from baremetal_sched.baremetal.api.resources.query import Query
-from baremetal_sched.baremetal.identifiers import canonical_mac
 from baremetal_sched.baremetal.inspection import agents, discovery
 from baremetal_sched.baremetal.inspection.agents import Heartbeat
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provisioning import provision
 from baremetal_sched.baremetal.schemas.inspection.agents import HEARTBEAT, INSPECTION
 from baremetal_sched.db.models import Node
+from baremetal_sched.documents.identifiers import canonical_mac
 from baremetal_sched.documents.schema import load
 from baremetal_sched.errors import InvalidValue, NotFoundError
 from baremetal_sched.errors.baremetal import AgentsRefused, MachineNotKnown

@@ -9,12 +9,11 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.call import NAMES, BaremetalCall
 from baremetal_sched.baremetal.api.resources.query import Query
-from baremetal_sched.baremetal.identifiers import canonical_mac
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.nodes.node_list import in_shards
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Node, Port, Portgroup
-from baremetal_sched.documents.identifiers import canonical_uuid
+from baremetal_sched.documents.identifiers import canonical_mac, canonical_uuid
 from baremetal_sched.errors import InvalidValue
 
 

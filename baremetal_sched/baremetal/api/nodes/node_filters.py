@@ -6,7 +6,6 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, not_, or_
 from sqlalchemy.orm.attributes import InstrumentedAttribute
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.resources.query import PAGING
 from baremetal_sched.baremetal.identifiers import is_trait
@@ -15,6 +14,7 @@ from baremetal_sched.baremetal.nodes.node_list import NodeFilters, contains, in_
 from baremetal_sched.baremetal.nodes.trait_conditions import has_all, has_any
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines import states
 from baremetal_sched.suggestions import did_you_mean
 from baremetal_sched.web.listing import Filter, conditions_of
 from baremetal_sched.web.query import Query

@@ -7,7 +7,6 @@ from typing import Any
 import orjson
 from sqlalchemy import ColumnElement, case, func, null, select
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.api.resources.view import View, resource, split_traits
 from baremetal_sched.baremetal.conductors.ownership import LiveMembers, Membership
 from baremetal_sched.baremetal.nodes.node_fields import FIELDS, LIST_DEFAULT
@@ -19,6 +18,7 @@ from baremetal_sched.db.models import Chassis, Node, NodeTrait
 from baremetal_sched.db.sealing import whole_text
 from baremetal_sched.db.sql_functions import concat, constant, string_agg
 from baremetal_sched.db.types import as_text
+from baremetal_sched.machines import states
 from baremetal_sched.web.view import Column, Render, Resource, uuid_of_parent
 
 #: Below these, clients do not know the state.

@@ -10,7 +10,6 @@ from flask import Response
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.api.call import NAMES, BaremetalCall
 from baremetal_sched.baremetal.api.nodes.node_filters import PARAMETERS, parse_filters
 from baremetal_sched.baremetal.api.nodes.node_view import INSPECT_WAIT_SINCE, NODES, NodeView, redacted
@@ -31,6 +30,7 @@ from baremetal_sched.documents.identifiers import canonical_uuid
 from baremetal_sched.documents.schema import load
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import NodeNotFound
+from baremetal_sched.machines import states
 from baremetal_sched.web.listing import Selection, require_field, select_fields, selected_fields
 from baremetal_sched.web.responses import empty_response, json_response
 

@@ -2,7 +2,7 @@
 
 import re
 
-from baremetal_sched.baremetal.steps import STEP_INTERFACES
+from baremetal_sched.machines.interface_types import STEP_INTERFACES
 from baremetal_sched.web.policy import OptionalRules
 
 _PREFIX = "baremetal:step:execute:"

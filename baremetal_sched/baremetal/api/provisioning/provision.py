@@ -6,7 +6,6 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup
 from baremetal_sched.baremetal.api.provisioning import step_rules
@@ -19,6 +18,7 @@ from baremetal_sched.baremetal.state_machine import VERBS
 from baremetal_sched.db.models import Node, Runbook
 from baremetal_sched.documents.schema import parse_flag
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines import states
 from baremetal_sched.web.responses import empty_response
 
 CONFIGDRIVE_WITH_REBUILD_SINCE = 35

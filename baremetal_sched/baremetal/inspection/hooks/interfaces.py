@@ -6,9 +6,9 @@ from typing import Any
 
 import structlog
 
-from baremetal_sched.baremetal.identifiers import canonical_mac
 from baremetal_sched.baremetal.inspection.hooks.hook import HookFailed
 from baremetal_sched.baremetal.inspection.rules.subject import Subject
+from baremetal_sched.documents.identifiers import canonical_mac
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)

@@ -4,10 +4,10 @@ from typing import Any
 
 from marshmallow import ValidationError, validates_schema
 
-from baremetal_sched.baremetal.interface_types import INTERFACE_TYPES
 from baremetal_sched.baremetal.schemas.provisioning.network_data import NetworkData
 from baremetal_sched.baremetal.schemas.provisioning.steps import Count
 from baremetal_sched.documents.schema import Flag, JsonObject, StrictSchema, Text, Uuid
+from baremetal_sched.machines.interface_types import INTERFACE_TYPES
 
 _INTERFACES = {f"{kind}_interface": Text(longest=64, allow_none=True) for kind in INTERFACE_TYPES}
 

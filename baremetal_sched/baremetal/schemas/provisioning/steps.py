@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from marshmallow import Schema, ValidationError, fields
 
-from baremetal_sched.baremetal.steps import STEP_INTERFACES
 from baremetal_sched.documents.schema import Choice, JsonObject, StrictSchema, Text, shown
+from baremetal_sched.machines.interface_types import STEP_INTERFACES
 
 #: Most steps in one list. A conductor does them one after the other, with the node reserved.
 MOST_STEPS = 1000

@@ -1,4 +1,4 @@
-"""Names of power and provision states, as the API has them (Ironic: common/states.py)."""
+"""Names of power and provision states, boot devices and boot modes, as the API has them (Ironic: common/states.py)."""
 
 POWER_ON = "power on"
 POWER_OFF = "power off"
@@ -86,3 +86,8 @@ CONNECTIVITY_ALLOWED = (ENROLL, INSPECTING, INSPECTWAIT, MANAGEABLE)
 
 #: States in which the volumes of a node may be removed while its power is not known to be off.
 VOLUME_CHANGE_ALLOWED = (ENROLL, MANAGEABLE, ADOPTFAIL)
+
+
+#: Every boot device that the API knows.
+BOOT_DEVICES = ("pxe", "disk", "cdrom", "bios", "safe", "wanboot", "iscsiboot", "floppy", "uefihttp")
+BOOT_MODES = ("bios", "uefi")

@@ -6,9 +6,9 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from baremetal_sched.baremetal.interface_types import INTERFACE_TYPES
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors.baremetal import UnsupportedByDriver
+from baremetal_sched.machines.interface_types import INTERFACE_TYPES
 from baremetal_sched.settings import Settings
 
 

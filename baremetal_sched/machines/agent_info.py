@@ -6,10 +6,10 @@ It is stored in ``driver_internal_info``, under keys that all begin with ``agent
 from collections.abc import Mapping
 from typing import Any
 
-from baremetal_sched.baremetal import states
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.sealing import readable
 from baremetal_sched.documents.schema import parse_flag
+from baremetal_sched.machines import states
 from baremetal_sched.settings import Settings
 
 #: The prefix of all keys.
