@@ -23,8 +23,7 @@ from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS, PeriodicTas
 from baremetal_sched.conductor.workers import Workers
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.drivers import registry
-from baremetal_sched.drivers.enabled import EnabledDrivers
-from baremetal_sched.drivers.facts import served_types
+from baremetal_sched.drivers.enabled import EnabledDrivers, served_types
 from baremetal_sched.errors import UnavailableError
 from baremetal_sched.errors.baremetal import HostNameTaken
 from baremetal_sched.machines.served_types import ServedType

@@ -12,7 +12,7 @@ from baremetal_sched.conductor import step_plans
 from baremetal_sched.drivers import registry
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.drivers.enabled import EnabledDrivers
-from baremetal_sched.drivers.interfaces.vendor import VendorInterface
+from baremetal_sched.drivers.interfaces.hardware import VendorInterface
 from baremetal_sched.errors import InvalidValue, SchedulerError
 from baremetal_sched.machines.machine import NOTHING, Effect, Machine
 from baremetal_sched.settings import Settings

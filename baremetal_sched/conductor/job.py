@@ -21,7 +21,7 @@ from baremetal_sched.db.requester import UNKNOWN, Requester
 from baremetal_sched.db.sql_functions import constant
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.db.types import Query
-from baremetal_sched.drivers import power
+from baremetal_sched.drivers import driver
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.errors import CommitUnknown, DatabaseAway, LastingConflict, SchemaNotServed, TooManyConflicts
 from baremetal_sched.machines.machine import Effect, Machine
@@ -65,7 +65,7 @@ class Job:
 
     def switch(self, machine: Machine, target: str, timeout: int | None = None) -> Effect:
         """Call ``drivers.power.switch``; the call is recorded in ``calls``."""
-        return power.switch(machine, target, timeout, power=self.driver(machine).power)
+        return driver.switch(machine, target, timeout, power=self.driver(machine).power)
 
     def read(self, query: Callable[[Session], T]) -> T:
         """Run ``Database.read``, repeated until the database is available with a schema that this release can serve."""

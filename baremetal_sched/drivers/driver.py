@@ -1,25 +1,32 @@
-"""The interfaces of a machine."""
+"""The driver of a node: its interfaces, and its power whatever its power interface."""
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from baremetal_sched.drivers import registry
-from baremetal_sched.drivers.interfaces.bios import BiosInterface
-from baremetal_sched.drivers.interfaces.boot import BootInterface
-from baremetal_sched.drivers.interfaces.console import ConsoleInterface
-from baremetal_sched.drivers.interfaces.deploy import DeployInterface
-from baremetal_sched.drivers.interfaces.firmware import FirmwareInterface
-from baremetal_sched.drivers.interfaces.inspect import InspectInterface
-from baremetal_sched.drivers.interfaces.management import ManagementInterface
-from baremetal_sched.drivers.interfaces.network import NetworkInterface
-from baremetal_sched.drivers.interfaces.power import PowerInterface
-from baremetal_sched.drivers.interfaces.raid import RaidInterface
-from baremetal_sched.drivers.interfaces.rescue import RescueInterface
-from baremetal_sched.drivers.interfaces.storage import StorageInterface
-from baremetal_sched.drivers.interfaces.vendor import VendorInterface
+from baremetal_sched.drivers.interfaces.hardware import (
+    BiosInterface,
+    ConsoleInterface,
+    FirmwareInterface,
+    ManagementInterface,
+    PowerInterface,
+    RaidInterface,
+    VendorInterface,
+)
+from baremetal_sched.drivers.interfaces.provisioning import (
+    BootInterface,
+    DeployInterface,
+    InspectInterface,
+    NetworkInterface,
+    RescueInterface,
+    StorageInterface,
+)
 from baremetal_sched.drivers.steps import steps_of
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.interface_types import STEP_INTERFACES, Step, StepKind
-from baremetal_sched.machines.machine import Machine
+from baremetal_sched.machines.machine import Effect, Machine
+from baremetal_sched.machines.states import REBOOT, SOFT_REBOOT
 
 
 class Driver:
@@ -63,3 +70,18 @@ class Driver:
         """All steps of this kind that the machine has: by falling priority, then in the order of STEP_INTERFACES."""
         found = [step for name in STEP_INTERFACES for step in steps_of(getattr(self, name), name, kind)]
         return sorted(found, key=lambda step: -step.priority)
+
+
+def switch(machine: Machine, target: str, timeout: int | None = None, *, power: PowerInterface | None = None) -> Effect:
+    """``set_power_state`` of the machine's interface, or of ``power``, which stands for it; that its power changed, and
+    when, is noted with the state.
+
+    ``last_power_state_change`` in ``driver_internal_info`` is the time (UTC) when that began. To bring a machine to the
+    state that it is in changes nothing; a reboot does.
+    """
+    began = datetime.now(UTC).replace(tzinfo=None).isoformat()
+    done = (power or Driver(machine).power).set_power_state(machine, target, timeout)
+    effect = done if isinstance(done, Effect) else Effect(fields={"power_state": done})
+    if target in (REBOOT, SOFT_REBOOT) or effect.fields["power_state"] != machine.power_state:
+        return replace(effect, internal={**effect.internal, "last_power_state_change": began})
+    return effect

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from baremetal_sched.drivers.interfaces.raid import RaidInterface
+from baremetal_sched.drivers.interfaces.hardware import RaidInterface
 from baremetal_sched.machines import raid_config
 from baremetal_sched.machines.machine import Machine
 

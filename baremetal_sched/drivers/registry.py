@@ -1,10 +1,7 @@
-"""Hardware types and interfaces, found by name among the entry points of all installed packages.
+"""Hardware types and interfaces, found by their entry points."""
 
-An entry of the group ``baremetal_sched.hardware_types`` has the name of a hardware type and leads to a HardwareType.
-One of ``baremetal_sched.hardware_interfaces`` is called ``<interface type>.<name>`` and leads to a class, which is
-called without arguments. What an entry leads to is imported when it is needed for the first time.
-"""
-
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
@@ -12,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from baremetal_sched.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from baremetal_sched.drivers.hardware_type import HardwareType
+    pass
+
 
 HARDWARE_TYPES, INTERFACES = "baremetal_sched.hardware_types", "baremetal_sched.hardware_interfaces"
 
@@ -75,3 +73,16 @@ def _remedy(entry: EntryPoint) -> str:
 
 def _package(entry: EntryPoint) -> str:
     return entry.dist.name if entry.dist else entry.value
+
+
+@dataclass(frozen=True)
+class HardwareType:
+    """A hardware type: its interfaces by type, the default first, and the driver properties that it documents.
+
+    ``accepts_any`` is for a type that takes every enabled interface although it lists only its own.
+    """
+
+    name: str
+    interfaces: Mapping[str, tuple[str, ...]]
+    properties: Mapping[str, str] = field(default_factory=dict)
+    accepts_any: bool = False

@@ -19,8 +19,7 @@ from baremetal_sched.baremetal.provider.projection import resource_class_of
 from baremetal_sched.db.models import Node, ResourceProvider
 from baremetal_sched.db.paging import Page, SortKey
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.drivers.enabled import EnabledDrivers
-from baremetal_sched.drivers.facts import served_types
+from baremetal_sched.drivers.enabled import EnabledDrivers, served_types
 from baremetal_sched.placement import allocations
 from baremetal_sched.placement.candidates import search
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from baremetal_sched.baremetal.api import paths
 from baremetal_sched.db.documents import MAX_DEPTH, DocumentTooDeep
 from baremetal_sched.db.models import Node
-from baremetal_sched.drivers.fake.rescue import FakeRescue
-from baremetal_sched.drivers.fake.vendor import FakeVendor
+from baremetal_sched.drivers.fake.hardware import FakeVendor
+from baremetal_sched.drivers.fake.provisioning import FakeRescue
 from baremetal_sched.machines.machine import Effect
 from tests.functional.baremetal.provisioning import do, enrol, put_into
 from tests.service import Service, fault

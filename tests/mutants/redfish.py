@@ -60,7 +60,7 @@ MUTANTS = (
     ),
     Mutant(
         "redfish-any-number-of-disks",
-        "drivers/redfish/hardware_found.py",
+        "drivers/redfish/inspect.py",
         "        if len(disks) >= _MOST_DISKS:",
         "        if False:",
         f"{HUGE}::test_disks_are_counted",

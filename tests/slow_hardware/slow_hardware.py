@@ -19,22 +19,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from baremetal_sched.drivers.fake import (
-    bios,
-    boot,
-    console,
-    deploy,
-    firmware,
-    inspect,
-    management,
-    power,
-    raid,
-    rescue,
-    storage,
-    vendor,
-)
-from baremetal_sched.drivers.hardware_type import HardwareType
-from baremetal_sched.drivers.noop import network
+from baremetal_sched.drivers import noop
+from baremetal_sched.drivers.fake import hardware, provisioning
+from baremetal_sched.drivers.registry import HardwareType
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.machine import Machine
 
@@ -75,7 +62,7 @@ def slow(interface_type: str, base: type) -> type:
     return type(f"Slow{base.__name__}", (base,), obeying)
 
 
-class Power(power.FakePower):
+class Power(hardware.FakePower):
     """Power that may change by itself."""
 
     only_remembers = False
@@ -85,19 +72,19 @@ class Power(power.FakePower):
         return state
 
 
-SlowBios = slow("bios", bios.FakeBios)
-SlowBoot = slow("boot", boot.FakeBoot)
-SlowConsole = slow("console", console.FakeConsole)
-SlowDeploy = slow("deploy", deploy.FakeDeploy)
-SlowFirmware = slow("firmware", firmware.FakeFirmware)
-SlowInspect = slow("inspect", inspect.FakeInspect)
-SlowManagement = slow("management", management.FakeManagement)
-SlowNetwork = slow("network", network.NoopNetwork)
+SlowBios = slow("bios", hardware.FakeBios)
+SlowBoot = slow("boot", provisioning.FakeBoot)
+SlowConsole = slow("console", hardware.FakeConsole)
+SlowDeploy = slow("deploy", provisioning.FakeDeploy)
+SlowFirmware = slow("firmware", hardware.FakeFirmware)
+SlowInspect = slow("inspect", provisioning.FakeInspect)
+SlowManagement = slow("management", hardware.FakeManagement)
+SlowNetwork = slow("network", noop.NoopNetwork)
 SlowPower = slow("power", Power)
-SlowRaid = slow("raid", raid.FakeRaid)
-SlowRescue = slow("rescue", rescue.FakeRescue)
-SlowStorage = slow("storage", storage.FakeStorage)
-SlowVendor = slow("vendor", vendor.FakeVendor)
+SlowRaid = slow("raid", hardware.FakeRaid)
+SlowRescue = slow("rescue", provisioning.FakeRescue)
+SlowStorage = slow("storage", provisioning.FakeStorage)
+SlowVendor = slow("vendor", hardware.FakeVendor)
 
 _TYPES = (
     *("bios", "boot", "console", "deploy", "firmware", "inspect", "management", "network", "power", "raid", "rescue"),

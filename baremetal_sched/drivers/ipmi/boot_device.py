@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from baremetal_sched.drivers.interfaces.management import require_boot_device
+from baremetal_sched.drivers.interfaces.hardware import require_boot_device
 from baremetal_sched.drivers.ipmi import ipmitool
 from baremetal_sched.errors.baremetal import ControllerError
 from baremetal_sched.machines.machine import Effect, Machine

@@ -6,7 +6,7 @@ from typing import Any
 
 from oslo_utils import strutils
 
-from baremetal_sched.drivers.interfaces.vendor import VendorInterface
+from baremetal_sched.drivers.interfaces.hardware import VendorInterface
 from baremetal_sched.drivers.ipmi import ipmitool
 from baremetal_sched.drivers.steps import clean_step, deploy_step, service_step
 from baremetal_sched.errors import InvalidValue

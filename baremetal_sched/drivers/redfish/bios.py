@@ -12,8 +12,8 @@ from typing import Any
 from sushy import exceptions
 
 from baremetal_sched import masking
-from baremetal_sched.drivers.interfaces.bios import BiosInterface
-from baremetal_sched.drivers.power import switch
+from baremetal_sched.drivers.driver import switch
+from baremetal_sched.drivers.interfaces.hardware import BiosInterface
 from baremetal_sched.drivers.redfish import bios_settings, failures, tasks
 from baremetal_sched.drivers.redfish.bios_settings import Bios
 from baremetal_sched.drivers.redfish.documents import Answer, Document, Documents, documents_of, link, member

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from baremetal_sched.drivers.interfaces.firmware import FirmwareInterface
+from baremetal_sched.drivers.interfaces.hardware import FirmwareInterface
 from baremetal_sched.drivers.redfish import firmware_components, firmware_updates
 from baremetal_sched.drivers.redfish.documents import LONGEST_TEXT, documents_of
 from baremetal_sched.drivers.redfish.driver_info import Target

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from sushy import exceptions
 
-from baremetal_sched.drivers.power import switch
+from baremetal_sched.drivers.driver import switch
 from baremetal_sched.drivers.redfish import failures, firmware_components, tasks
 from baremetal_sched.drivers.redfish.documents import Answer, Documents, documents_of, link, links, member
 from baremetal_sched.drivers.redfish.driver_info import Target

@@ -1,8 +1,16 @@
-"""``redfish``: machines whose management controllers speak Redfish."""
+"""``redfish``: machines whose management controllers speak Redfish. It is described without sushy."""
 
-from baremetal_sched.drivers.hardware_type import HardwareType
-from baremetal_sched.drivers.redfish.boot_properties import PROPERTIES as BOOT_PROPERTIES
 from baremetal_sched.drivers.redfish.driver_info import PROPERTIES
+from baremetal_sched.drivers.registry import HardwareType
+
+#: Keys of ``driver_info`` about booting from virtual media.
+DEPLOY_ISO, RESCUE_ISO = "deploy_iso", "rescue_iso"
+
+_BOOT_PROPERTIES = {
+    DEPLOY_ISO: "URL (http or https) of an ISO image with an agent, which the machine boots to be inspected by it. "
+    "Optional.",
+    RESCUE_ISO: "URL (http or https) of an ISO image with an agent, which the machine boots to be rescued. Optional.",
+}
 
 REDFISH = HardwareType(
     name="redfish",
@@ -21,5 +29,5 @@ REDFISH = HardwareType(
         "storage": ("noop",),
         "vendor": ("redfish", "no-vendor"),
     },
-    properties={**PROPERTIES, **BOOT_PROPERTIES},
+    properties={**PROPERTIES, **_BOOT_PROPERTIES},
 )

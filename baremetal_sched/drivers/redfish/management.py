@@ -7,8 +7,8 @@ from sushy import ResetType, State
 from sushy.exceptions import MissingAttributeError
 
 from baremetal_sched.drivers.image_url import ImageUrl
-from baremetal_sched.drivers.interfaces.management import Indicators, ManagementInterface, require_boot_device
-from baremetal_sched.drivers.redfish import boot_device, boot_mode, connection, indicators, virtual_media
+from baremetal_sched.drivers.interfaces.hardware import Indicators, ManagementInterface, require_boot_device
+from baremetal_sched.drivers.redfish import boot_settings, connection, indicators, virtual_media
 from baremetal_sched.drivers.redfish.driver_info import Target
 from baremetal_sched.drivers.redfish.power import offered_reset
 from baremetal_sched.machines.machine import NOTHING, Effect, Machine
@@ -21,24 +21,24 @@ class RedfishManagement(ManagementInterface):
         Target.of(machine)
 
     def get_supported_boot_devices(self, machine: Machine) -> list[str]:
-        return list(boot_device.SOURCES)
+        return list(boot_settings.SOURCES)
 
     def get_boot_device(self, machine: Machine) -> dict[str, Any]:
         with connection.system(machine) as system:
-            return boot_device.get(system)
+            return boot_settings.get(system)
 
     def set_boot_device(self, machine: Machine, device: str, *, persistent: bool) -> Effect:
         require_boot_device(device, self.get_supported_boot_devices(machine))
-        return boot_device.set_device(machine, device, persistent=persistent)
+        return boot_settings.set_device(machine, device, persistent=persistent)
 
     def get_boot_settings(self, machine: Machine) -> Mapping[str, Any]:
-        return boot_mode.known(machine)
+        return boot_settings.known(machine)
 
     def set_boot_mode(self, machine: Machine, mode: str) -> Effect:
-        return boot_mode.set_mode(machine, mode)
+        return boot_settings.set_mode(machine, mode)
 
     def set_secure_boot(self, machine: Machine, enabled: bool) -> Effect:
-        return boot_mode.set_secure_boot(machine, enabled)
+        return boot_settings.set_secure_boot(machine, enabled)
 
     def get_mac_addresses(self, machine: Machine) -> list[str]:
         with connection.system(machine) as system:

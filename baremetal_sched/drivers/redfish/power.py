@@ -9,9 +9,9 @@ from sushy.exceptions import HTTPError
 from sushy.resources.system.system import System
 
 from baremetal_sched.drivers import progress
-from baremetal_sched.drivers.interfaces.power import PowerInterface
+from baremetal_sched.drivers.interfaces.hardware import PowerInterface
 from baremetal_sched.drivers.power_waiting import bring
-from baremetal_sched.drivers.redfish import boot_device, connection, failures
+from baremetal_sched.drivers.redfish import boot_settings, connection, failures
 from baremetal_sched.drivers.redfish.driver_info import Target
 from baremetal_sched.machines.machine import Machine
 from baremetal_sched.machines.states import POWER_OFF, POWER_ON, REBOOT, SOFT_POWER_OFF, SOFT_REBOOT
@@ -49,7 +49,7 @@ class RedfishPower(PowerInterface):
             return _STATES.get(system.power_state)
 
     def set_power_state(self, machine: Machine, target: str, timeout: int | None = None) -> str:
-        restore = partial(boot_device.restore, machine)
+        restore = partial(boot_settings.restore, machine)
         return bring(machine, _Switch(machine), target, timeout, restore_boot_device=restore)
 
     def close(self, seconds: float) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from baremetal_sched.drivers.interfaces.vendor import VendorInterface
+from baremetal_sched.drivers.interfaces.hardware import VendorInterface
 from baremetal_sched.drivers.redfish import virtual_media
 from baremetal_sched.drivers.redfish.driver_info import Target
 from baremetal_sched.errors import InvalidValue

@@ -1,4 +1,4 @@
-"""Virtual media, by Redfish: images that the controller fetches and shows to the machine as a disc or a stick."""
+"""Virtual media by Redfish: inserting and ejecting images, and booting from them."""
 
 import time
 from collections.abc import Collection, Iterator
@@ -8,11 +8,16 @@ from sushy import VirtualMediaType, exceptions
 from sushy.resources.manager.virtual_media import VirtualMedia
 from sushy.resources.system.system import System
 
-from baremetal_sched.drivers import progress
+from baremetal_sched.drivers import boot_settings, progress, ramdisk
+from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.drivers.image_url import ImageUrl
+from baremetal_sched.drivers.interfaces.provisioning import BootInterface
 from baremetal_sched.drivers.redfish import connection, failures
 from baremetal_sched.drivers.redfish.driver_info import Target
-from baremetal_sched.machines.machine import Machine
+from baremetal_sched.drivers.redfish.hardware_type import DEPLOY_ISO, RESCUE_ISO
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.machine import Effect, Machine
+from baremetal_sched.machines.states import RESCUE, RESCUING
 from baremetal_sched.masking import MASK, mask_text
 
 CDROM = "cdrom"
@@ -211,3 +216,52 @@ def require_type(name: Any) -> str:
     if known is None:
         raise ValueError(f"has to be one of cd, dvd, usb and floppy, not {str(name)[:40]!r}")
     return known
+
+
+class RedfishVirtualMedia(BootInterface):
+    """The controller fetches an ISO image, and the machine boots it as if it were a disc in its drive."""
+
+    def validate(self, machine: Machine) -> None:
+        Target.of(machine)
+        for name in (DEPLOY_ISO, RESCUE_ISO):
+            if machine.driver_info.get(name):
+                ImageUrl.parse(f"driver_info/{name}", machine.driver_info[name])
+        if machine.interfaces["deploy"] == "ramdisk":
+            self.validate_ramdisk_instance(machine)
+        else:
+            _agent_iso(machine)
+
+    def validate_ramdisk_instance(self, machine: Machine) -> None:
+        ramdisk.require_boot_iso(machine)
+        boot_settings.wanted_mode(machine)
+
+    def prepare_ramdisk(self, machine: Machine) -> Effect | None:
+        insert(machine, CDROM, _agent_iso(machine))
+        return boot_settings.apply(machine, CDROM, persistent=False)
+
+    def clean_up_ramdisk(self, machine: Machine) -> Effect | None:
+        eject(machine)
+        return None
+
+    def prepare_instance(self, machine: Machine) -> Effect | None:
+        if machine.interfaces["deploy"] != "ramdisk":
+            eject(machine)
+            return Driver(machine).management.set_boot_device(machine, "disk", persistent=True)
+        insert(machine, CDROM, ramdisk.require_boot_iso(machine))
+        return boot_settings.apply(machine, CDROM, persistent=True)
+
+    def clean_up_instance(self, machine: Machine) -> Effect | None:
+        eject(machine)
+        return boot_settings.take_back(machine)
+
+
+def _agent_iso(machine: Machine) -> ImageUrl:
+    """Return the image with the agent. Raises InvalidValue if it is missing or not valid."""
+    name = RESCUE_ISO if machine.provision_state in (RESCUING, RESCUE) else DEPLOY_ISO
+    value = machine.driver_info.get(name)
+    if not value:
+        raise InvalidValue(
+            message=f"driver_info/{name} is missing: the URL (http or https) of an ISO image with an agent, which the "
+            "machine is to boot. Of a kernel and a ramdisk no ISO is built here."
+        )
+    return ImageUrl.parse(f"driver_info/{name}", value)

@@ -11,8 +11,7 @@ from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Conductor
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.drivers import registry
-from baremetal_sched.drivers.enabled import EnabledDrivers
-from baremetal_sched.drivers.facts import served_types
+from baremetal_sched.drivers.enabled import EnabledDrivers, served_types
 from baremetal_sched.placement import names
 from baremetal_sched.placement import trait_ids as id_texts
 from baremetal_sched.settings import load

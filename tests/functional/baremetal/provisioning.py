@@ -9,7 +9,7 @@ from baremetal_sched.baremetal.conductors.ownership import live_members
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provisioning import provision
 from baremetal_sched.db.models import NodeHistory
-from baremetal_sched.drivers.fake.vendor import FakeVendor
+from baremetal_sched.drivers.fake.hardware import FakeVendor
 from baremetal_sched.machines.machine import Machine
 from tests.service import Service
 

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import event
 
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.drivers.fake.power import FakePower
+from baremetal_sched.drivers.fake.hardware import FakePower
 from baremetal_sched.errors import InvalidValue
 from tests.service import Service, fault
 

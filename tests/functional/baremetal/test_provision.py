@@ -9,8 +9,8 @@ from sqlalchemy import select, update
 from baremetal_sched.baremetal.api.provisioning import provision
 from baremetal_sched.baremetal.state_machine import STABLE
 from baremetal_sched.db.models import Node, NodeHistory
-from baremetal_sched.drivers.fake.rescue import FakeRescue
-from baremetal_sched.drivers.fake.vendor import FakeVendor
+from baremetal_sched.drivers.fake.hardware import FakeVendor
+from baremetal_sched.drivers.fake.provisioning import FakeRescue
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.machine import Effect, Machine
 from tests.functional.baremetal.provisioning import LOG_STEP, RESET_STEP, ask, do, enrol, offered, put_into, state_of

@@ -7,7 +7,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.models import Node, NodeHistory, NodeTrait
-from baremetal_sched.drivers.fake.vendor import FakeVendor
+from baremetal_sched.drivers.fake.hardware import FakeVendor
 from baremetal_sched.errors import InvalidValue
 from tests.functional.baremetal.provisioning import LOG_STEP, ask, do, enrol, failing, offered, put_into, state_of
 from tests.service import Service

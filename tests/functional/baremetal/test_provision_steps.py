@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import delete
 
 from baremetal_sched.db.models import NodeWork
-from baremetal_sched.drivers.fake.vendor import FakeVendor
+from baremetal_sched.drivers.fake.hardware import FakeVendor
 from baremetal_sched.machines.machine import Machine
 from tests.functional.baremetal.provisioning import (
     LOG_STEP,

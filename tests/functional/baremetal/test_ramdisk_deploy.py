@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.drivers.fake.boot import FakeBoot
-from baremetal_sched.drivers.fake.power import FakePower
+from baremetal_sched.drivers.fake.hardware import FakePower
+from baremetal_sched.drivers.fake.provisioning import FakeBoot
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.machine import Effect, Machine
 from tests.functional.baremetal.provisioning import ask, do, put_into, state_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.drivers.fake.power import FakePower
+from baremetal_sched.drivers.fake.hardware import FakePower
 from baremetal_sched.errors import InvalidValue
 from tests.service import Service
 

@@ -11,7 +11,7 @@ from baremetal_sched.baremetal.hardware import bios
 from baremetal_sched.baremetal.inspection import inventory
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.models import Node
-from baremetal_sched.drivers.fake.vendor import FakeVendor
+from baremetal_sched.drivers.fake.hardware import FakeVendor
 from tests.service import Service, fault
 
 SECRET = "hunter2"

@@ -8,8 +8,8 @@ from sqlalchemy import delete, select
 from baremetal_sched.conductor import job, work
 from baremetal_sched.db.models import NodeWork
 from baremetal_sched.drivers import registry
-from baremetal_sched.drivers.fake.power import FakePower
-from baremetal_sched.drivers.interfaces.management import ManagementInterface
+from baremetal_sched.drivers.fake.hardware import FakePower
+from baremetal_sched.drivers.interfaces.hardware import ManagementInterface
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.machine import Effect, Machine
 from tests.service import Service, fault

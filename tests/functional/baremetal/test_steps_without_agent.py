@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.drivers.fake.deploy import FakeDeploy
+from baremetal_sched.drivers.fake.provisioning import FakeDeploy
 from tests.functional.baremetal.provisioning import LOG_STEP, RESET_STEP, do, enrol, put_into, state_of
 from tests.service import Service
 

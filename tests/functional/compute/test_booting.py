@@ -10,7 +10,7 @@ from sqlalchemy import select
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.db.models import Node
-from baremetal_sched.drivers.fake.deploy import FakeDeploy
+from baremetal_sched.drivers.fake.provisioning import FakeDeploy
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.compute import InvalidExtraSpec, NothingRequested, TraitConflict
 from baremetal_sched.machines.machine import Effect, Machine

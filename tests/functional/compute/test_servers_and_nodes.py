@@ -8,7 +8,7 @@ from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.conductor import servers as conductor_servers
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.db.models import Node, NodeWork
-from baremetal_sched.drivers.fake.deploy import FakeDeploy
+from baremetal_sched.drivers.fake.provisioning import FakeDeploy
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.machine import Effect, Machine
 from tests.functional.compute.world import boot, delete, flavor, held, show

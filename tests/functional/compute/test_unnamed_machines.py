@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from baremetal_sched.drivers import registry
-from baremetal_sched.drivers.fake.deploy import FakeDeploy
+from baremetal_sched.drivers.fake.provisioning import FakeDeploy
 from baremetal_sched.errors import InvalidValue
 from tests.functional.compute.test_servers import add_image
 from tests.functional.compute.test_tenants import ADMIN, ANNA, BERT, add_flavor, create, show

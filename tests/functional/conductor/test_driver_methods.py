@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from baremetal_sched.drivers import registry
-from baremetal_sched.drivers.fake.vendor import FakeVendor
-from baremetal_sched.drivers.noop.network import NoopNetwork
+from baremetal_sched.drivers.fake.hardware import FakeVendor
+from baremetal_sched.drivers.noop import NoopNetwork
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.interface_types import VendorMethod
 from baremetal_sched.machines.machine import NOTHING, Effect, Machine

@@ -145,7 +145,7 @@ def test_what_is_not_named_and_cannot_be_loaded_is_left_out(
     )
     (tmp_path / "rack_type.py").write_text(
         "from dataclasses import replace\n"
-        "from baremetal_sched.drivers.manual.hardware_type import MANUAL_MANAGEMENT as KNOWN\n"
+        "from baremetal_sched.drivers.manual import MANUAL_MANAGEMENT as KNOWN\n"
         "RACK = replace(KNOWN, name='rack', interfaces={**KNOWN.interfaces, 'power': ('rack', 'fake')})\n"
     )
     conductor(service, enabled_hardware_types=["rack"])

@@ -14,8 +14,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.conductors import work
 from baremetal_sched.conductor import job, noted_calls, workers
 from baremetal_sched.db.models import NodeWork
-from baremetal_sched.drivers.fake.power import FakePower
-from baremetal_sched.drivers.fake.vendor import FakeVendor
+from baremetal_sched.drivers.fake.hardware import FakePower, FakeVendor
 from baremetal_sched.drivers.power_waiting import Pace, wait_for
 from baremetal_sched.errors import DatabaseAway, SchedulerError
 from baremetal_sched.machines.machine import NOTHING, Effect, Machine

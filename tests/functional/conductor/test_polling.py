@@ -10,8 +10,7 @@ from sqlalchemy import select, update
 from baremetal_sched.conductor import job
 from baremetal_sched.conductor import work as conductor_work
 from baremetal_sched.db.models import Node, NodeWork
-from baremetal_sched.drivers.fake.bios import FakeBios
-from baremetal_sched.drivers.fake.vendor import FakeVendor
+from baremetal_sched.drivers.fake.hardware import FakeBios, FakeVendor
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.machine import NOTHING, Effect, Machine
 from tests.functional.baremetal.provisioning import LOG_STEP, RESET_STEP, WAIT_STEP, ask, enrol, events, put_into

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from baremetal_sched.drivers import registry
-from baremetal_sched.drivers.interfaces.power import PowerInterface
+from baremetal_sched.drivers.interfaces.hardware import PowerInterface
 from baremetal_sched.errors.baremetal import MachineUnreachable, PowerNotReached
 from baremetal_sched.machines.machine import Machine
 from baremetal_sched.machines.states import POWER_TARGETS

@@ -8,7 +8,7 @@ from sqlalchemy import delete, select
 
 from baremetal_sched.conductor import job, work
 from baremetal_sched.db.models import Node, NodeWork
-from baremetal_sched.drivers.fake.power import FakePower
+from baremetal_sched.drivers.fake.hardware import FakePower
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.machine import Machine
 from tests.processes import wait_until

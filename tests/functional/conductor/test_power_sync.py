@@ -13,7 +13,7 @@ from baremetal_sched.conductor import questions
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.drivers import registry
-from baremetal_sched.drivers.interfaces.power import PowerInterface
+from baremetal_sched.drivers.interfaces.hardware import PowerInterface
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.machine import Machine
 from baremetal_sched.machines.states import POWER_TARGETS

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from baremetal_sched.drivers.fake.management import FakeManagement
+from baremetal_sched.drivers.fake.hardware import FakeManagement
 from baremetal_sched.machines.machine import NOTHING, Effect, Machine
 from tests.functional.examples.baremetal_nodes import NODE, provision
 from tests.functional.examples.storyteller import Storyteller

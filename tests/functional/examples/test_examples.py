@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from baremetal_sched.drivers.fake.management import FakeManagement
+from baremetal_sched.drivers.fake.hardware import FakeManagement
 from tests.functional.examples import (
     baremetal_hardware,
     baremetal_network,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from baremetal_sched.drivers import power_waiting
-from baremetal_sched.drivers.redfish import boot_mode, connection
+from baremetal_sched.drivers.redfish import boot_settings, connection
 from tests.clocks import Clock
 from tests.functional.redfish.steps import SETTINGS, switch_at_once
 from tests.redfish_service import Controller, RedfishService
@@ -44,7 +44,7 @@ def bmc() -> Iterator[RedfishService]:
 def fast(monkeypatch: pytest.MonkeyPatch) -> None:
     """Machines are looked at often."""
     monkeypatch.setattr(power_waiting, "PACE", power_waiting.Pace(first=0.01, longest=0.02, settle=0.15))
-    monkeypatch.setattr(boot_mode, "_INTERVAL", 0.02)
+    monkeypatch.setattr(boot_settings, "_INTERVAL", 0.02)
 
 
 @pytest.fixture

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.drivers.redfish import connection, failures, hardware_found, transport
+from baremetal_sched.drivers.redfish import connection, failures, transport
 from baremetal_sched.drivers.redfish.documents import Documents
 from baremetal_sched.drivers.redfish.driver_info import Target
 from baremetal_sched.drivers.redfish.inspect import RedfishInspect
+from baremetal_sched.drivers.redfish.inspect import read as read_hardware
 from baremetal_sched.errors import SchedulerError
 from baremetal_sched.errors.baremetal import ControllerError
 from tests.redfish import machine, quick
@@ -118,7 +119,7 @@ def test_what_one_call_reads_does_not_count_for_the_next(bounds: Callable[..., N
 @pytest.mark.parametrize(("storages", "drives", "read"), [(1000, 1, 256), (1, 1000, 256), (3, 300, 768)])
 def test_members_are_counted(storages: int, drives: int, read: int) -> None:
     """Of each list."""
-    hardware = hardware_found.read(Maze(storages, drives).documents())
+    hardware = read_hardware(Maze(storages, drives).documents())
     assert len(hardware.inventory["disks"]) == read
     assert {len(disk["serial"]) for disk in hardware.inventory["disks"]} == {255}
 
@@ -133,7 +134,7 @@ def test_disks_are_counted() -> None:
 
     system = SimpleNamespace(_conn=SimpleNamespace(get=get), json={"SimpleStorage": {"@odata.id": "/s"}})
     with pytest.raises(transport.Nonsense, match="has more than 1024 disks"):
-        hardware_found.read(Documents(system, ROOT))  # type: ignore[arg-type]
+        read_hardware(Documents(system, ROOT))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

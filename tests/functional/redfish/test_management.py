@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.drivers.redfish import boot_mode, connection
-from baremetal_sched.drivers.redfish.boot_device import REMEMBERED
+from baremetal_sched.drivers.redfish import boot_settings, connection
+from baremetal_sched.drivers.redfish.boot_settings import REMEMBERED
 from baremetal_sched.drivers.redfish.management import RedfishManagement
 from baremetal_sched.drivers.redfish.power import RedfishPower
 from baremetal_sched.errors import InvalidValue, SchedulerError
@@ -256,6 +256,6 @@ def test_interrupts(bmc: RedfishService) -> None:
 @pytest.mark.slow
 def test_a_wrong_password(fake: Emulator) -> None:
     target = machine(settings=quick(), **fake.driver_info(redfish_password="wrong-password-1"))
-    for ask in (MANAGEMENT.get_boot_device, MANAGEMENT.get_supported_indicators, boot_mode.known):
+    for ask in (MANAGEMENT.get_boot_device, MANAGEMENT.get_supported_indicators, boot_settings.known):
         with pytest.raises(MachineUnreachable, match="refused the credentials"):
             ask(target)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.drivers.redfish.boot_device import REMEMBERED
+from baremetal_sched.drivers.redfish.boot_settings import REMEMBERED
 from baremetal_sched.drivers.redfish.power import RedfishPower
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable, PowerNotReached

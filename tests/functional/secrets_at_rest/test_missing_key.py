@@ -14,7 +14,7 @@ from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.db.keyring import generate_key
 from baremetal_sched.db.models import Node, NodeWork
-from baremetal_sched.drivers.fake.power import FakePower
+from baremetal_sched.drivers.fake.hardware import FakePower
 from tests.service import Service, fault
 
 pytestmark = pytest.mark.shows_secrets

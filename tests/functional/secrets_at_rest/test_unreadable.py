@@ -11,7 +11,7 @@ from baremetal_sched.baremetal.conductors import work
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provisioning import outcomes
 from baremetal_sched.db.models import Node, NodeWork
-from baremetal_sched.drivers.fake.power import FakePower
+from baremetal_sched.drivers.fake.hardware import FakePower
 from baremetal_sched.errors import SecretsUnreadable
 from baremetal_sched.masking import MASK
 from tests.functional.secrets_at_rest.story import DOCUMENT, SECRET, SHOWING, dump, leaks, new_key, stored, write_keys

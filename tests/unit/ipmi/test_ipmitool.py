@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from baremetal_sched.drivers.ipmi import ipmitool, process
-from baremetal_sched.drivers.ipmi.power import IpmitoolPower
+from baremetal_sched.drivers.ipmi.hardware import IpmitoolPower
 from baremetal_sched.errors import InvalidValue, SchedulerError
 from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable
 from tests.processes import wait_until

@@ -1,14 +1,58 @@
-"""Inspections that return what the node says."""
+"""Booting, deploying, inspecting and rescuing of fake machines, which only take time."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from baremetal_sched.drivers.interfaces.inspect import InspectInterface
+from baremetal_sched.drivers import ramdisk
+from baremetal_sched.drivers.fake.hardware import FAKE_INVENTORY, busy
+from baremetal_sched.drivers.interfaces.provisioning import (
+    BootInterface,
+    DeployInterface,
+    InspectInterface,
+    RescueInterface,
+    StorageInterface,
+)
+from baremetal_sched.drivers.steps import deploy_step
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.machines.machine import Effect, Finding, Machine
+from baremetal_sched.machines.machine import NOTHING, Effect, Finding, Machine
 
-#: The key in ``driver_info`` of the inventory of a fake machine, beyond its ``properties``.
-FAKE_INVENTORY = "fake_inventory"
+
+class FakeBoot(BootInterface):
+    """Takes its time, ``[fake] boot_delay`` seconds."""
+
+    def validate(self, machine: Machine) -> None:
+        pass
+
+    def validate_ramdisk_instance(self, machine: Machine) -> None:
+        ramdisk.require_boot_iso(machine)
+
+    def prepare_ramdisk(self, machine: Machine) -> None:
+        machine.pause("boot")
+
+    def prepare_instance(self, machine: Machine) -> None:
+        machine.pause("boot")
+
+    def clean_up_instance(self, machine: Machine) -> None:
+        machine.pause("boot")
+
+
+class FakeDeploy(DeployInterface):
+    """Takes its time, ``[fake] deploy_delay`` seconds, and leaves the power as it is."""
+
+    def validate(self, machine: Machine) -> None:
+        pass
+
+    @deploy_step(100)
+    def deploy(self, machine: Machine) -> Effect:
+        """Pretend to deploy an instance on the machine."""
+        return busy(self, machine, "deploy", "deploy")
+
+    def poll(self, machine: Machine, step: str, remembered: Mapping[str, Any]) -> Effect:
+        return NOTHING
+
+    def tear_down(self, machine: Machine) -> Effect:
+        machine.pause("deploy")
+        return NOTHING
 
 
 class FakeInspect(InspectInterface):
@@ -60,3 +104,31 @@ def _merged(found: dict[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
 def _count(value: Any, default: int) -> int:
     """The number that ``value`` is or says."""
     return int(value) if str(value).strip().isdecimal() else default
+
+
+class FakeRescue(RescueInterface):
+    """Takes its time, ``[fake] rescue_delay`` seconds."""
+
+    def validate(self, machine: Machine) -> None:
+        pass
+
+    def rescue(self, machine: Machine) -> Effect:
+        machine.pause("rescue")
+        return NOTHING
+
+    def unrescue(self, machine: Machine) -> Effect:
+        machine.pause("rescue")
+        return NOTHING
+
+
+class FakeStorage(StorageInterface):
+    """Takes its time, ``[fake] storage_delay`` seconds."""
+
+    def validate(self, machine: Machine) -> None:
+        pass
+
+    def attach_volumes(self, machine: Machine) -> None:
+        machine.pause("storage")
+
+    def detach_volumes(self, machine: Machine) -> None:
+        machine.pause("storage")

@@ -1,15 +1,39 @@
-"""Power by ipmitool."""
+"""``ipmi``: machines whose management controllers speak IPMI. Their power and management, by ipmitool."""
 
 import re
 from collections.abc import Collection
 from dataclasses import replace
+from typing import Any
 
-from baremetal_sched.drivers.interfaces.power import PowerInterface
+from baremetal_sched.drivers.interfaces.hardware import ManagementInterface, PowerInterface
 from baremetal_sched.drivers.ipmi import boot_device, ipmitool
+from baremetal_sched.drivers.ipmi.driver_info import PROPERTIES
 from baremetal_sched.drivers.power_waiting import bring
+from baremetal_sched.drivers.registry import HardwareType
 from baremetal_sched.errors.baremetal import ControllerError
 from baremetal_sched.machines.machine import NOTHING, Effect, Machine
 from baremetal_sched.machines.states import POWER_OFF, POWER_ON, REBOOT, SOFT_POWER_OFF
+
+IPMI = HardwareType(
+    name="ipmi",
+    interfaces={
+        "bios": ("no-bios",),
+        "boot": ("ipxe", "pxe"),
+        "console": ("no-console",),
+        "deploy": ("ramdisk", "direct"),
+        "firmware": ("no-firmware",),
+        "inspect": ("no-inspect", "agent"),
+        "management": ("ipmitool", "noop"),
+        "network": ("noop",),
+        "power": ("ipmitool",),
+        "raid": ("no-raid", "agent"),
+        "rescue": ("no-rescue",),
+        "storage": ("noop",),
+        "vendor": ("ipmitool", "no-vendor"),
+    },
+    properties=PROPERTIES,
+)
+
 
 _COMMANDS = {POWER_ON: "on", POWER_OFF: "off", SOFT_POWER_OFF: "soft", REBOOT: "reset"}
 _STATES = {"on": POWER_ON, "off": POWER_OFF}
@@ -57,3 +81,22 @@ class _Chassis:
     def request(self, target: str) -> None:
         self._is_awaited = True
         ipmitool.run(self._machine, "power", _COMMANDS[target], only_once=target == REBOOT)
+
+
+class IpmitoolManagement(ManagementInterface):
+    """Boot devices, and interrupts."""
+
+    def validate(self, machine: Machine) -> None:
+        ipmitool.validate(machine)
+
+    def get_supported_boot_devices(self, machine: Machine) -> list[str]:
+        return list(boot_device.SUPPORTED)
+
+    def get_boot_device(self, machine: Machine) -> dict[str, Any]:
+        return boot_device.get(machine)
+
+    def set_boot_device(self, machine: Machine, device: str, *, persistent: bool) -> Effect:
+        return boot_device.choose(machine, device, persistent=persistent)
+
+    def inject_nmi(self, machine: Machine) -> None:
+        ipmitool.run(machine, "power", "diag", only_once=True, until=ipmitool.soon(machine))

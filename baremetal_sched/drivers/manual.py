@@ -1,8 +1,9 @@
-"""Booting from a server outside of this service."""
+"""``manual-management``: machines that people switch, and that boot from a server outside of this service."""
 
+from baremetal_sched.drivers import ramdisk
 from baremetal_sched.drivers.driver import Driver
-from baremetal_sched.drivers.interfaces.boot import BootInterface
-from baremetal_sched.drivers.ramdisk import instance
+from baremetal_sched.drivers.interfaces.provisioning import BootInterface
+from baremetal_sched.drivers.registry import HardwareType
 from baremetal_sched.errors.baremetal import UnsupportedByDriver
 from baremetal_sched.machines.machine import Effect, Machine
 
@@ -19,7 +20,7 @@ class NetworkBoot(BootInterface):
         pass
 
     def validate_ramdisk_instance(self, machine: Machine) -> None:
-        instance.require_no_boot_iso(machine)
+        ramdisk.require_no_boot_iso(machine)
 
     def prepare_ramdisk(self, machine: Machine) -> Effect | None:
         return _boot_from_network(machine, persistent=False)
@@ -38,3 +39,23 @@ def _boot_from_network(machine: Machine, *, persistent: bool) -> Effect | None:
     except UnsupportedByDriver:
         pass  # it boots from the device that was set outside of this service
     return None
+
+
+MANUAL_MANAGEMENT = HardwareType(
+    name="manual-management",
+    interfaces={
+        "bios": ("no-bios",),
+        "boot": ("ipxe", "pxe"),
+        "console": ("no-console",),
+        "deploy": ("direct", "noop"),
+        "firmware": ("no-firmware",),
+        "inspect": ("no-inspect", "agent"),
+        "management": ("noop", "fake"),
+        "network": ("noop",),
+        "power": ("agent", "fake"),
+        "raid": ("no-raid", "agent"),
+        "rescue": ("no-rescue",),
+        "storage": ("noop",),
+        "vendor": ("no-vendor",),
+    },
+)

@@ -1,1 +1,0 @@
-"""Interfaces that have an agent on the machine do the work."""

@@ -1,1 +1,0 @@
-"""``manual-management``: machines whose power is switched by hand."""

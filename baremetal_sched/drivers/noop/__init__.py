@@ -1,1 +1,0 @@
-"""Interfaces of machines that lack a feature, or whose feature is managed elsewhere."""

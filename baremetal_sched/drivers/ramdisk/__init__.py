@@ -1,1 +1,0 @@
-"""Deployments of systems that run from memory: nothing is written to a disk."""
