@@ -221,7 +221,6 @@ class Server:
         return len(idle[:count])
 
     def _expire(self) -> None:
-        self._expiry = time.monotonic() + 1
         for connection in list(self.connections.values()):
             if connection.is_overdue():
                 connection.handle_close()
@@ -229,6 +228,7 @@ class Server:
                 self._update(connection)
         if not self.is_stopping:
             self.accept_connections(True)
+        self._expiry = time.monotonic() + 1
 
     def _drain(self, descriptor: Any) -> None:
         with suppress(BlockingIOError):
