@@ -9,18 +9,20 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import cached_property
 
 import structlog
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import conductors
-from baremetal_sched.conductor import answering, host_name, job, key_check, notifications, orphaned_reservations
+from baremetal_sched.conductor import answering, call_watch, host, job, orphaned_reservations
 from baremetal_sched.conductor.answering import Answering
 from baremetal_sched.conductor.call_watch import CallWatch
-from baremetal_sched.conductor.flavor_migration import migrate_own
-from baremetal_sched.conductor.handover import hand_over
-from baremetal_sched.conductor.heartbeat import ConductorHeartbeat
-from baremetal_sched.conductor.host import Host
+from baremetal_sched.conductor.host import ConductorHeartbeat, Host
+from baremetal_sched.conductor.orphaned_reservations import hand_over
 from baremetal_sched.conductor.outage import SHOWS_OUTAGE, Outage
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS, PeriodicTask
+from baremetal_sched.conductor.servers import migrate_own
 from baremetal_sched.conductor.workers import Workers
+from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.drivers import registry
 from baremetal_sched.drivers.enabled import EnabledDrivers, served_types
@@ -30,6 +32,28 @@ from baremetal_sched.machines.served_types import ServedType
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
+
+#: Hardware types whose nodes have a password in ``driver_info``.
+_WITH_PASSWORDS = ("ipmi", "redfish")
+
+
+def warn(database: Database, settings: Settings) -> None:
+    """Warn if nodes have passwords and no encryption key is configured. Raises DatabaseAway."""
+    if settings.database.secrets_key_file:
+        return
+
+    def count(session: Session) -> int:
+        # SELECT count(*) FROM nodes WHERE driver IN ('ipmi', 'redfish')
+        return session.scalar(select(func.count()).select_from(Node).where(Node.driver.in_(_WITH_PASSWORDS))) or 0
+
+    found = database.read(count)
+    if found:
+        log.warning(
+            "passwords of management controllers are stored as they are: set [database] secrets_key_file, then run "
+            "baremetal-sched secrets encrypt",
+            nodes=found,
+        )
+
 
 #: Seconds that a stopping conductor waits for its thread that polls for calls.
 _END_SECONDS = 2.0
@@ -86,13 +110,13 @@ class Conductor:
 
         Raises HostNameTaken if another conductor of this name is running, and what ``register`` raises.
         """
-        if not host_name.take_over(self._host, stop or threading.Event()):
+        if not host.take_host_name(self._host, stop or threading.Event()):
             return
         orphaned_reservations.release_before_start(self._host)
         answering.give_up_before_start(self._host)
         self.register()
         orphaned_reservations.fail_unfinished(self._host)
-        key_check.warn(self._database, self._settings)
+        warn(self._database, self._settings)
 
     def register(self) -> None:
         """Register. Raises InvalidValue for an invalid group, or invalid hardware types and interfaces."""
@@ -195,7 +219,7 @@ class Conductor:
         answering.join(_END_SECONDS)
 
     def _listen(self, over: threading.Event) -> None:
-        notifications.listen(self._host, self._hear, self._outage, over)
+        call_watch.listen(self._host, self._hear, self._outage, over)
 
     def _pause(self) -> float:
         """Return the seconds until the next look for work, unless the conductor is woken up earlier."""

@@ -1,10 +1,11 @@
-"""``active`` and ``rebuild``: deploy an instance on a machine, step by step."""
+"""``active``, ``rebuild``, ``rescue``, ``unrescue`` and ``adopt``: an instance on a machine."""
 
 from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.state_machine import DONE
+from baremetal_sched.baremetal.provisioning import instances
+from baremetal_sched.baremetal.state_machine import DONE, WAIT
 from baremetal_sched.compute import deployed_power
 from baremetal_sched.conductor import power, step_plans, stepping
 from baremetal_sched.conductor.step_plans import Planned
@@ -34,7 +35,7 @@ def deploy(task: Task) -> None:
         task.note(session, node, f"Starting deployment with steps: {stepping.names_of(steps)}", "deployment_start")
 
     task.write(note)
-    carry_on(task, steps)
+    continue_deployment(task, steps)
 
 
 def _require_fit(driver: Driver, machine: Machine) -> None:
@@ -48,7 +49,7 @@ def _require_fit(driver: Driver, machine: Machine) -> None:
         ) from error
 
 
-def carry_on(task: Task, steps: Sequence[Planned]) -> None:
+def continue_deployment(task: Task, steps: Sequence[Planned]) -> None:
     """Run the remaining steps; then the node is active."""
     if not stepping.run(task, _KIND, steps):
         return
@@ -73,3 +74,34 @@ def _power(task: Task) -> Effect:
     if target in (None, machine.power_state) or (target == states.POWER_OFF and machine.disable_power_off):
         return NOTHING
     return power.reach(task.job, machine, target)
+
+
+def rescue(task: Task) -> None:
+    """Boot the rescue system."""
+    effect = task.driver.rescue.rescue(task.machine)
+    task.end(WAIT if effect.waits else DONE, lambda session, node: effect.write(node))
+
+
+def continue_rescue(task: Task) -> None:
+    """Finish the rescue after the rescue system has reported."""
+    task.end(DONE)
+
+
+def unrescue(task: Task) -> None:
+    """Boot the instance again, and discard the password of the rescue system."""
+    effect = task.driver.rescue.unrescue(task.machine)
+
+    def forget(session: Session, node: Node) -> None:
+        effect.write(node)
+        instances.forget_rescue_password(node)
+
+    task.end(DONE, forget)
+
+
+def adopt(task: Task) -> None:
+    """Check that the machine could have been deployed. The machine itself is not changed."""
+    driver, machine = task.driver, task.machine
+    for interface in (driver.power, driver.boot, driver.deploy, driver.storage):
+        interface.validate(machine)
+    state = driver.power.get_power_state(machine)
+    task.end(DONE, lambda session, node: setattr(node, "power_state", state))

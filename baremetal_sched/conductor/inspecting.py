@@ -1,5 +1,6 @@
-"""``inspect``: inspect a machine's hardware."""
+"""``manage`` and ``inspect``: verify that a machine can be reached, and inspect its hardware."""
 
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -8,19 +9,68 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import live_members
 from baremetal_sched.baremetal.inspection import inspection, inventory
-from baremetal_sched.baremetal.inspection.addresses import allowed_hosts
+from baremetal_sched.baremetal.inspection.addresses import AddressRefused, AllowedHosts, allowed_hosts
 from baremetal_sched.baremetal.inspection.hooks import registry
 from baremetal_sched.baremetal.inspection.inspection import Verdict
+from baremetal_sched.baremetal.inspection.rules.limits import RuleFailed
+from baremetal_sched.baremetal.inspection.rules.subject import ApiCall
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.state_machine import DONE, WAIT
-from baremetal_sched.conductor import api_calls, caching
+from baremetal_sched.conductor import caching, http_get
 from baremetal_sched.conductor.task import Task
 from baremetal_sched.db.models import Node
-from baremetal_sched.errors import SchedulerError
+from baremetal_sched.errors import InvalidValue, SchedulerError, UnavailableError
 from baremetal_sched.errors.baremetal import UnsupportedByDriver
 from baremetal_sched.machines import agent_info
 from baremetal_sched.machines.machine import Finding, together
 from baremetal_sched.machines.states import POWER_OFF, REBOOT
+
+#: Seconds that all calls of an inspection may take, with retries and pauses; the node is reserved meanwhile.
+TIME_LIMIT = 60.0
+#: Statuses of transient errors, after which a call is retried.
+_MAY_PASS = (429, 500, 502, 503, 504)
+
+
+def make_all(calls: Sequence[ApiCall], hosts: AllowedHosts) -> None:
+    """Make the calls in order, retrying each if necessary, with growing pauses.
+
+    Raises RuleFailed if a call does not succeed, leads to a forbidden host, or if all of them take too long.
+    """
+    deadline = time.monotonic() + TIME_LIMIT
+    for call in calls:
+        _make(call, hosts, deadline)
+
+
+def _make(call: ApiCall, hosts: AllowedHosts, deadline: float) -> None:
+    reason = ""
+    for attempt in range(call.retries + 1):
+        if attempt:
+            pause = call.backoff_factor * 2 ** (attempt - 1)
+            if time.monotonic() + pause >= deadline:
+                break
+            time.sleep(pause)
+        try:
+            status, words = http_get.get(
+                call.url,
+                headers=call.headers or {},
+                proxies=call.proxies or {},
+                hosts=hosts,
+                deadline=min(deadline, time.monotonic() + call.timeout),
+            )
+        except AddressRefused as error:
+            reason = str(error)
+            break
+        except http_get.RequestFailed as error:
+            reason = str(error)
+        else:
+            if status < 300:
+                return
+            reason = f"HTTP Error {status}: {words}"
+            if status not in _MAY_PASS:
+                break
+    if time.monotonic() >= deadline:
+        reason = f"{reason or 'it did not begin'}; all calls of an inspection may take {TIME_LIMIT:g} s"
+    raise RuleFailed(message=f"The call of {call.url} by an inspection rule failed: {reason}")
 
 
 def inspect(task: Task) -> None:
@@ -46,7 +96,7 @@ def _addresses(task: Task) -> Sequence[str]:
         return ()
 
 
-def carry_on(task: Task) -> None:
+def continue_inspection(task: Task) -> None:
     """Process the report of the agent, which is no longer needed except on fast track."""
     finding = Finding(**task.job.arguments)
     before = _keep(task, finding)
@@ -102,5 +152,44 @@ def _conclude(
         inspection.finish(session, node, verdict, live_members(session, settings))
 
     verdict = task.job.read(judge)
-    api_calls.make_all(verdict.calls, allowed_hosts(settings))
+    make_all(verdict.calls, allowed_hosts(settings))
     task.end(event, finish)
+
+
+#: Properties that the management interface may report.
+_BOOT_SETTINGS = ("boot_mode", "secure_boot")
+
+
+def verify(task: Task) -> None:
+    """Verify that the node's power can be managed, and record the power state that the driver reports.
+
+    Boot mode, secure boot, BIOS settings and firmware are recorded, too, if the driver knows them.
+    """
+    power, doing = task.driver.power, "validate power driver interface"
+    try:
+        power.validate(task.machine)
+        doing = "get power state"
+        state = power.get_power_state(task.machine)
+    except UnavailableError:
+        raise
+    except SchedulerError as error:
+        raise InvalidValue(message=f"Failed to {doing} for node {task.machine.uuid}. Error: {error}") from error
+    found = {"power_state": state, **_boot_settings(task)}
+    keep = caching.look(task)
+
+    def write(session: Session, node: Node) -> None:
+        keep(session, node)
+        for name, value in found.items():
+            setattr(node, name, value)
+
+    task.end(DONE, write)
+
+
+def _boot_settings(task: Task) -> Mapping[str, Any]:
+    """Return the boot mode and secure boot of the machine; empty if it does not report them, which is not a failure."""
+    try:
+        found = task.driver.management.get_boot_settings(task.machine)
+    except Exception as error:  # a driver may raise anything
+        task.job.log.warning("cannot read boot mode and secure boot", reason=str(error))
+        return {}
+    return {name: found[name] for name in _BOOT_SETTINGS if name in found}

@@ -1,4 +1,4 @@
-"""Nodes reserved by a conductor that is gone: they are freed, and the work on them has failed.
+"""Nodes reserved by a conductor that is gone or stops: their work has failed, or is handed over.
 
 Work that was requested but not begun is done normally. So is polled work: the machine runs the step by itself, and any
 conductor can ask for its progress.
@@ -18,6 +18,7 @@ from baremetal_sched.baremetal.provisioning import releasing
 from baremetal_sched.baremetal.provisioning.releasing import Why
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.db.models import Node, NodeWork
+from baremetal_sched.db.types import Rows
 
 log = structlog.get_logger(__name__)
 
@@ -116,3 +117,28 @@ def fail_unfinished(host: Host) -> None:
                 partial(releasing.fail, node_id=node_id, condition=unfinished, conductor=host.name, reason=reason)
             )
             log.warning("failed an abandoned node", conductor=host.name, node_id=node_id, state=state)
+
+
+def hand_over(host: Host, *, with_polls: bool = False) -> None:
+    """Hand over unclaimed work to the new owners of the nodes, after this conductor has signed off.
+
+    ``with_polls``: also polled steps for which a worker here waits for a driver that does not return.
+    """
+    condition = work.CAN_BE_HANDED_OVER if with_polls else NodeWork.claimed_by.is_(None)
+
+    def select_work(session: Session) -> Rows:
+        return session.execute(
+            select(NodeWork.id, Node.uuid, Node.conductor_group, Node.driver)
+            .join(Node, Node.id == NodeWork.node_id)
+            .where(NodeWork.conductor == host.name, condition)
+            .order_by(NodeWork.id)
+        ).all()
+
+    membership = host.membership()
+    handed = 0
+    for work_id, uuid, group, driver in host.database.read(select_work):
+        owner = membership.owner(uuid, group, driver)
+        if owner is not None:
+            handed += host.database.write(partial(work.hand_over, work_id=work_id, conductor=owner))
+    if handed:
+        log.info("handed work over", conductor=host.name, pieces=handed)

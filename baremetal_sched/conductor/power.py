@@ -1,15 +1,28 @@
-"""Power actions."""
+"""Power actions. Parents and children are switched before the node itself.
+
+The conductor of that node switches them in the same thread, even if another one owns them; each is reserved by a work
+item of its own.
+"""
+
+import time
 
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.hardware import power
-from baremetal_sched.conductor import power_dependencies
 from baremetal_sched.conductor.job import Job
 from baremetal_sched.conductor.task import WorkLost
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import SchedulerError
+from baremetal_sched.errors.baremetal import (
+    ChildLocked,
+    DriverNotFound,
+    NodeLocked,
+    NodeNotFound,
+    ParentLocked,
+    PowerRefused,
+)
 from baremetal_sched.machines.machine import Effect, Machine
-from baremetal_sched.machines.states import POWER_TARGETS
+from baremetal_sched.machines.states import POWER_OFF, POWER_ON, POWER_TARGETS
 
 
 def do(job: Job) -> None:
@@ -47,7 +60,7 @@ def bring(job: Job, target: str, timeout: int | None) -> Exception | None:
 def _act(job: Job, target: str, timeout: int | None) -> Effect:
     machine = _hold(job, target)
     job.log.info("work begins", kind=job.kind)
-    if power_dependencies.ensure_related_power(job, machine, target, lambda led: bring(led, target, timeout)):
+    if _switch_relatives(job, machine, target, timeout):
         machine = _hold(job, target)  # which may have taken long
     job.calls.extra_seconds = timeout or 0
     return job.switch(machine, target, timeout)
@@ -58,7 +71,7 @@ def reach(job: Job, machine: Machine, target: str) -> Effect:
 
     Raises WorkLost, and what parents, children and drivers raise.
     """
-    power_dependencies.ensure_related_power(job, machine, target, lambda led: bring(led, target, None))
+    _switch_relatives(job, machine, target, None)
     return job.switch(machine, target)
 
 
@@ -71,3 +84,77 @@ def _hold(job: Job, target: str) -> Machine:
     if machine is None:
         raise WorkLost
     return machine
+
+
+def _switch_relatives(job: Job, machine: Machine, target: str, timeout: int | None) -> bool:
+    """Bring the parents or children of a node, whose machine is ``machine``, to ``target`` where they have to be there
+    first.
+
+    All are reserved before the first is switched, so that none is changed if one cannot be. Waiting for a reservation
+    is limited: if two conductors want each other's nodes, at least one gives up. Returns False if there were none to
+    switch. Raises WorkLost, ParentLocked, ChildLocked, DriverNotFound, PowerRefused, NodeNotFound, and what drivers
+    raise.
+    """
+    relatives = job.read(lambda session: power.find_relatives(session, job.node_id, target))
+    if not relatives or _power_state(job, machine) == target:
+        return False
+    plan: list[Job] = []
+    try:
+        for node_id in relatives:
+            reserved = _reserve(job, node_id, target)
+            if reserved is not None:
+                plan.append(reserved)
+        for each in plan:
+            try:
+                failure = bring(each, target, timeout)
+            except WorkLost:  # another conductor has taken over that node; the work itself may continue and report this
+                failure = _locked(job, each.node_uuid, target)
+            if failure is not None:
+                raise failure
+    finally:
+        for each in plan:  # those not reached after an error
+            each.finish(lambda session, node: None)
+    return True
+
+
+def _reserve(job: Job, node_id: int, target: str) -> Job | None:
+    """Reserve a parent or child; None if it is at ``target`` already, or another conductor is bringing it there."""
+    options = job.settings.conductor
+    for attempt in range(options.node_locked_retry_attempts):
+        if attempt:
+            time.sleep(options.node_locked_retry_interval)
+        relative = job.read(lambda session: Machine.of(_find(session, node_id), job.settings))
+        if relative.driver not in job.settings.enabled_hardware_types:
+            raise DriverNotFound(driver=relative.driver)
+        if _power_state(job, relative) == target:
+            return None
+        try:
+            led = job.lead(node_id, lambda node: _require_allowed(node, target))
+        except NodeLocked:
+            continue
+        if led is None:
+            raise WorkLost
+        return led
+    raise _locked(job, relative.uuid, target)
+
+
+def _find(session: Session, node_id: int) -> Node:
+    node = session.get(Node, node_id)
+    if node is None:
+        raise NodeNotFound(node=node_id)
+    return node
+
+
+def _require_allowed(node: Node, target: str) -> None:
+    if target == POWER_OFF and node.disable_power_off:
+        raise PowerRefused(target=target)
+
+
+def _locked(job: Job, relative: str, target: str) -> SchedulerError:
+    if target == POWER_ON:
+        return ParentLocked(node=job.node_uuid, parent=relative)
+    return ChildLocked(node=job.node_uuid, child=relative)
+
+
+def _power_state(job: Job, machine: Machine) -> str | None:
+    return job.driver(machine).power.get_power_state(machine)

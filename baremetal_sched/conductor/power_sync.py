@@ -15,8 +15,8 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.baremetal.hardware import power_sync
-from baremetal_sched.conductor.back_off import addresses_of
 from baremetal_sched.conductor.host import Host
+from baremetal_sched.conductor.outage import addresses_of
 from baremetal_sched.conductor.questions import Question
 from baremetal_sched.db.models import Node
 from baremetal_sched.drivers import registry

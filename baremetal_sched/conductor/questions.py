@@ -1,12 +1,30 @@
-"""Queries of many machines, some of which are slow or never answer."""
+"""Queries of many machines, some of which are slow or never answer, in threads that do not keep the process alive."""
 
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
+from typing import TypeVar
 
-from baremetal_sched.conductor.threads import spawn
+T = TypeVar("T")
+
+
+def spawn(action: Callable[[], T], name: str) -> Future[T]:
+    """Run ``action`` in a daemon thread of its own; the future gets its result or exception."""
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            outcome = action()
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(outcome)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+    return future
+
 
 #: Seconds after which a query no longer delays others: the next machine is queried meanwhile.
 _PATIENCE = 1.0

@@ -1,4 +1,6 @@
-"""Updates of servers between work items on their nodes."""
+"""Updates of servers between work items on their nodes, and their migration to custom resource classes."""
+
+import threading
 
 import structlog
 from sqlalchemy import select
@@ -6,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import live_members
 from baremetal_sched.compute import follow_up
+from baremetal_sched.compute.flavor_migration import Selection, Verdict, migrate
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.conductor.job import Job
 from baremetal_sched.db.models import Node
@@ -42,3 +45,16 @@ def _follow_up(database: Database, settings: Settings, node_id: int) -> None:
             log.info("went on with a server", node_id=node_id)
     except SchedulerError as error:  # the next round tries again
         log.warning("a server has to wait", node_id=node_id, reason=str(error))
+
+
+def migrate_own(host: Host, stop: threading.Event) -> None:
+    """Migrate the servers on this conductor's nodes, one by one, until ``stop`` is set.
+
+    Raises what the database raises; the next call continues where it stopped.
+    """
+    for finding in migrate(host.database, host.settings, Selection(host=host.name), stop.is_set):
+        about = {"conductor": host.name, "node": finding.node, "server": finding.instance}
+        if finding.verdict is Verdict.MIGRATED:
+            log.info("migrated a server", changes=finding.message, **about)
+        elif finding.verdict is not Verdict.DONE:
+            log.warning("cannot migrate a server", reason=finding.message, **about)

@@ -14,10 +14,10 @@ from baremetal_sched.machines.interface_types import Argument, Step, StepKind
 Planned = dict[str, Any]
 
 HOLD = "hold"
-WAIT = "wait"
+WAIT_STEP = "wait"
 #: Steps of every machine, for any interface that a client names with them.
 POWER_STEPS = {"power_on": "power on", "power_off": "power off", "reboot": "rebooting"}
-RESERVED = (HOLD, WAIT, *POWER_STEPS)
+RESERVED = (HOLD, WAIT_STEP, *POWER_STEPS)
 
 #: In seconds.
 _LONGEST_WAIT = 3600
@@ -66,7 +66,7 @@ def requiring_agent(driver: Driver, kind: StepKind, steps: Iterable[Planned]) ->
 
 def _requires_agent(step: Planned, known: Mapping[tuple[str, str], bool]) -> bool:
     if step["step"] in RESERVED:
-        return step["step"] == WAIT and "seconds" not in step["args"]
+        return step["step"] == WAIT_STEP and "seconds" not in step["args"]
     return known.get((step["interface"], step["step"]), True)
 
 
@@ -98,14 +98,14 @@ def _find(driver: Driver, kind: StepKind, wanted: Mapping[str, Any]) -> Planned:
 
 
 def _check_arguments(kind: StepKind, step: Step, arguments: Mapping[str, Any]) -> None:
-    accepted = _WAIT_ARGUMENTS if step.step == WAIT else step.arguments
+    accepted = _WAIT_ARGUMENTS if step.step == WAIT_STEP else step.arguments
     surplus = sorted(set(arguments) - set(accepted))
     missing = sorted(name for name, argument in accepted.items() if argument.required and name not in arguments)
     if surplus:
         raise InvalidValue(message=f"{kind} step {step.step} has these unexpected arguments: {', '.join(surplus)}")
     if missing:
         raise InvalidValue(message=f"{kind} step {step.step} is missing these required arguments: {', '.join(missing)}")
-    if step.step == WAIT and not _is_duration(arguments.get("seconds", 0)):
+    if step.step == WAIT_STEP and not _is_duration(arguments.get("seconds", 0)):
         raise InvalidValue(message=f"{kind} step wait: seconds has to be a number from 0 to {_LONGEST_WAIT}")
 
 

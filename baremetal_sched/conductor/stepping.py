@@ -1,25 +1,78 @@
 """Execution of steps in order: each begins with a fenced write, so a conductor that lost the work begins none.
 
-A step that the machine runs by itself is polled, and occupies no worker: see ``polling``.
+A step that the machine runs by itself occupies no worker; its driver is asked for the progress. Meanwhile the node
+stays reserved, and the step is its current step. What the driver needs to remember is stored with the work, so any
+conductor can poll.
 """
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.conductors import work
 from baremetal_sched.baremetal.hardware import bios, firmware
 from baremetal_sched.baremetal.provisioning.outcomes import clear_steps
-from baremetal_sched.conductor import polling, step_plans
-from baremetal_sched.conductor.polling import Done
+from baremetal_sched.conductor import step_plans
 from baremetal_sched.conductor.step_plans import POWER_STEPS, Planned, name_of
 from baremetal_sched.conductor.task import Change, Task
+from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue, SchedulerError, UnavailableError
 from baremetal_sched.machines.interface_types import StepKind
 from baremetal_sched.machines.machine import NOTHING, Effect, Machine, set_internal
+
+
+@dataclass(frozen=True)
+class Done:
+    """A step, its effect, and the seconds that it has taken so far. ``since``: the start of a polled step."""
+
+    step: Planned
+    effect: Effect
+    seconds: float
+    since: float | None = None
+
+
+def postpone(task: Task, done: Done, seconds: float, change: Change) -> None:
+    """Change the node, and poll the step again in ``seconds``.
+
+    Raises InvalidValue if the step has taken too long, WorkLost, and LastingConflict.
+    """
+    now = task.job.read(_now)
+    since = now - done.seconds if done.since is None else done.since
+    limit = task.job.settings.conductor.polled_step_timeout
+    if limit and done.step["step"] != step_plans.WAIT_STEP:
+        if now - since >= limit:
+            raise InvalidValue(message=f"Step {name_of(done.step)} failed: it is not done after {limit:g} seconds.")
+        seconds = min(seconds, since + limit - now)
+    arguments = {"step": done.step, "since": since, "remembered": dict(done.effect.remember)}
+    task.postpone(seconds, arguments, change)
+
+
+def ask(task: Task) -> Done:
+    """Ask for the progress of the polled step. Raises InvalidValue if the step has failed."""
+    step, since = task.job.arguments["step"], task.job.arguments["since"]
+    now, begun = task.job.read(_now), time.monotonic()
+    effect = NOTHING if step["step"] == step_plans.WAIT_STEP else _poll(task, step)
+    return Done(step, effect, now - since + time.monotonic() - begun, since)
+
+
+def _poll(task: Task, step: Planned) -> Effect:
+    interface = getattr(task.driver, step["interface"])
+    try:
+        effect: Effect = interface.poll(task.machine, step["step"], task.job.arguments["remembered"])
+    except UnavailableError:
+        raise
+    except SchedulerError as error:
+        raise InvalidValue(message=f"Step {name_of(step)} failed: {error}") from error
+    return effect
+
+
+def _now(session: Session) -> float:
+    return session.scalar(select(epoch())) or 0.0
 
 
 def run(task: Task, kind: StepKind, steps: Sequence[Planned]) -> bool:
@@ -28,7 +81,7 @@ def run(task: Task, kind: StepKind, steps: Sequence[Planned]) -> bool:
     Returns False if the machine now waits, runs a step by itself, or is held, so that the work pauses.
     """
     left = list(steps)
-    done = polling.ask(task) if task.job.kind == work.POLL else None
+    done = ask(task) if task.job.kind == work.POLL else None
     while done is None or not _pauses(task, kind, done, left):
         if not left:
             task.write(_ending(task, kind, done))
@@ -43,7 +96,7 @@ def _pauses(task: Task, kind: StepKind, done: Done, left: Sequence[Planned]) -> 
     """Pause after a step, if its effect requires that; return whether it does."""
     pausing = _pausing(task, kind, done, left)
     if done.effect.poll_after is not None:
-        polling.postpone(task, done, done.effect.poll_after, pausing)
+        postpone(task, done, done.effect.poll_after, pausing)
     elif done.step["step"] == step_plans.HOLD:
         task.end(state_machine.HOLD, pausing)
     elif done.effect.waits:
@@ -133,7 +186,7 @@ def _do(task: Task, step: Planned) -> Effect:
     name, arguments = step["step"], step["args"]
     if name == step_plans.HOLD:
         return NOTHING
-    if name == step_plans.WAIT:
+    if name == step_plans.WAIT_STEP:
         seconds = arguments.get("seconds")
         return Effect(waits=seconds is None, poll_after=seconds or None)
     try:

@@ -1,9 +1,10 @@
-"""The kinds of work, and their handlers."""
+"""The kinds of work, their handlers, and how each continues after a machine waited, was held, or ran a polled step."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from sqlalchemy import exists
 
+from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.conductors import driver_work
 from baremetal_sched.baremetal.conductors.work import POLL
 from baremetal_sched.baremetal.hardware import vendor_passthru
@@ -12,45 +13,50 @@ from baremetal_sched.baremetal.inspection import discovery
 from baremetal_sched.baremetal.provisioning import releasing
 from baremetal_sched.baremetal.provisioning.releasing import Why
 from baremetal_sched.baremetal.state_machine import RESUME
-from baremetal_sched.conductor import (
-    adopting,
-    cleaning,
-    deleting,
-    deploying,
-    driver_calls,
-    inspecting,
-    power,
-    rescuing,
-    resuming,
-    servers,
-    servicing,
-    vendor,
-    verifying,
-)
+from baremetal_sched.conductor import cleaning, deploying, driver_calls, inspecting, power, servers, stepping
 from baremetal_sched.conductor.job import Job
-from baremetal_sched.conductor.task import handler
+from baremetal_sched.conductor.task import Task, handler
 from baremetal_sched.db.models import Node, NodeWork
-from baremetal_sched.errors import UnavailableError
+from baremetal_sched.errors import InvalidValue, UnavailableError
 from baremetal_sched.machines import states
+
+
+def resume(task: Task) -> None:
+    """Continue with the remaining steps."""
+    if state_machine.accepts(task.state, state_machine.RESUME):
+        if task.machine.clean_step.get("abort_after"):
+            raise InvalidValue(message="By request, the cleaning was aborted after the step that was going on.")
+        task.write(lambda session, node: state_machine.move(node, state_machine.RESUME))
+    _GO_ON[task.state](task)
+
+
+_GO_ON: Mapping[str, Callable[[Task], None]] = {
+    states.CLEANING: lambda task: cleaning.continue_cleaning(task, stepping.left_over(task, "clean")),
+    states.DEPLOYING: lambda task: deploying.continue_deployment(task, stepping.left_over(task, "deploy")),
+    states.SERVICING: lambda task: cleaning.continue_service(task, stepping.left_over(task, "service")),
+    states.RESCUING: deploying.continue_rescue,
+    states.INSPECTING: inspecting.continue_inspection,
+}
+
 
 #: Handlers by kind of work. A handler does all of the work, and ends with ``baremetal.conductors.work.finish`` in any
 #: case. The kind of provisioning work is the state in which it begins.
 HANDLERS: dict[str, Callable[[Job], None]] = {
     POWER: power.do,
-    vendor_passthru.KIND: vendor.do,
+    vendor_passthru.KIND: driver_calls.call_vendor_method,
     driver_work.KIND: driver_calls.do,
-    RESUME: handler(resuming.resume),
-    POLL: handler(resuming.resume),
+    RESUME: handler(resume),
+    POLL: handler(resume),
     discovery.KIND: handler(inspecting.discover),
-    states.VERIFYING: handler(verifying.verify),
+    states.VERIFYING: handler(inspecting.verify),
     states.CLEANING: handler(cleaning.clean),
     states.INSPECTING: handler(inspecting.inspect),
-    states.ADOPTING: handler(adopting.adopt),
+    states.ADOPTING: handler(deploying.adopt),
     states.DEPLOYING: handler(deploying.deploy),
-    states.DELETING: handler(deleting.delete),
-    states.RESCUING: handler(rescuing.rescue),
-    states.UNRESCUING: handler(rescuing.unrescue),
-    states.SERVICING: handler(servicing.service),
+    states.DELETING: handler(cleaning.delete),
+    states.RESCUING: handler(deploying.rescue),
+    states.UNRESCUING: handler(deploying.unrescue),
+    states.SERVICING: handler(cleaning.service),
 }
 
 

@@ -13,7 +13,7 @@ from baremetal_sched.baremetal.provisioning import releasing
 from baremetal_sched.baremetal.provisioning.releasing import Why
 from baremetal_sched.conductor import work
 from baremetal_sched.conductor.job import Job
-from baremetal_sched.conductor.threads import spawn
+from baremetal_sched.conductor.questions import spawn
 from baremetal_sched.db.models import Node, NodeWork
 
 #: Seconds after which a driver call no longer occupies a worker, so that other work can begin.

@@ -138,7 +138,7 @@ MUTANTS = (
     ),
     Mutant(
         "waiting-late",
-        "conductor/callback_timeouts.py",
+        "conductor/periodic_tasks.py",
         ", Node.provision_updated_at <= since)",
         ")",
         f"{ORPHANS}::test_a_node_that_waits_too_long_has_failed",
@@ -194,7 +194,7 @@ MUTANTS = (
     ),
     Mutant(
         "take-over-still-so",
-        "conductor/takeover.py",
+        "conductor/periodic_tasks.py",
         "update(Node).where(Node.id.in_(chunk), foreign)",
         "update(Node).where(Node.id.in_(chunk))",
         f"{WORK}::test_a_node_that_is_worked_on_meanwhile_is_not_taken_over",

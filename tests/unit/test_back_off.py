@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.conductor.back_off import BackOff, addresses_of
+from baremetal_sched.conductor.outage import BackOff, addresses_of
 
 
 class Clock:

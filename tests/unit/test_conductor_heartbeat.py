@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from baremetal_sched.conductor import heartbeat
-from baremetal_sched.conductor.heartbeat import ConductorHeartbeat
+from baremetal_sched.conductor import host
+from baremetal_sched.conductor.host import ConductorHeartbeat
 
 TIMEOUT = 10.0
 
@@ -39,7 +39,7 @@ class Waits(threading.Event):
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(heartbeat, "time", made)
+    monkeypatch.setattr(host, "time", made)
     return made
 
 

@@ -14,7 +14,7 @@ import pytest
 from baremetal_sched.baremetal.inspection import inspection
 from baremetal_sched.baremetal.inspection.rules import built_in
 from baremetal_sched.cli.conductor import check_registration
-from baremetal_sched.conductor import api_calls
+from baremetal_sched.conductor import inspecting
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.settings import load
 from tests.service import Service, fault
@@ -441,7 +441,7 @@ def test_a_call_ends_when_its_time_is_over(service: Service, uuid: str) -> None:
 def test_all_calls_of_an_inspection_have_one_limit(
     service: Service, uuid: str, listener: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(api_calls, "TIME_LIMIT", 1.0)
+    monkeypatch.setattr(inspecting, "TIME_LIMIT", 1.0)
     url, _, statuses = listener
     statuses += [503] * 20
     add(service, {"op": "api-call", "args": {"url": url, "retries": 10, "backoff_factor": 10}})

@@ -9,8 +9,8 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.provider.audit import audit
-from baremetal_sched.conductor.flavor_migration import migrate_own
 from baremetal_sched.conductor.host import Host
+from baremetal_sched.conductor.servers import migrate_own
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Allocation, Consumer, Inventory, ResourceProvider
 from baremetal_sched.machines import states

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.baremetal.conductors.conductors import LastHeartbeat
-from baremetal_sched.conductor import host_name
+from baremetal_sched.conductor import host
 from baremetal_sched.conductor.daemon import Conductor
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.db.models import Conductor as ConductorEntry
@@ -34,7 +34,7 @@ def site(database_url: str) -> Iterator[Service]:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """What the newcomer waits by."""
     clock = Clock()
-    monkeypatch.setattr(host_name, "time", clock)
+    monkeypatch.setattr(host, "time", clock)
     return clock
 
 
@@ -97,7 +97,7 @@ def test_it_does_not_wait_if_there_is_no_doubt(site: Service, left: str, monkeyp
             conductors.forget_gone(session, 1)
 
     site.database.write(leave)
-    monkeypatch.setattr(host_name, "_await", wait)
+    monkeypatch.setattr(host, "_await", wait)
     newcomer(site).start()
     assert site.baremetal("GET", "/conductors/c1").json["alive"] is True
 
@@ -105,8 +105,8 @@ def test_it_does_not_wait_if_there_is_no_doubt(site: Service, left: str, monkeyp
 @pytest.mark.parametrize("entry", ["offline", "none"])
 def test_of_two_that_start_together_one_stays(database_url: str, entry: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both have seen that there is no other."""
-    monkeypatch.setattr(host_name, "_INTERVALS", 200)  # more time than the one may need for a heartbeat
-    look, barrier, looked = host_name._look, threading.Barrier(2), threading.local()
+    monkeypatch.setattr(host, "_INTERVALS", 200)  # more time than the one may need for a heartbeat
+    look, barrier, looked = host._look, threading.Barrier(2), threading.local()
 
     def look_together(host: Host) -> LastHeartbeat | None:
         seen = look(host)
@@ -123,7 +123,7 @@ def test_of_two_that_start_together_one_stays(database_url: str, entry: str, mon
     with Service(database_url, conductor={"heartbeat_interval": 0.1}) as site:
         site.add_conductor("c1")
         site.database.write(leave)
-        monkeypatch.setattr(host_name, "_look", look_together)
+        monkeypatch.setattr(host, "_look", look_together)
         stop = threading.Event()
 
         def live(_: int) -> str:

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from structlog.testing import CapturingLogger
 
 from baremetal_sched.baremetal.provider.audit import audit
-from baremetal_sched.conductor import providers
+from baremetal_sched.conductor import periodic_tasks
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import (
@@ -78,7 +78,7 @@ def test_what_was_undone_is_in_the_log_the_metrics_and_the_history(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logged = CapturingLogger()
-    monkeypatch.setattr(providers, "log", logged)
+    monkeypatch.setattr(periodic_tasks, "log", logged)
     uuid = service.add_node("n1", traits=("CUSTOM_A",))
     service.database.write(lambda session: spoil("trait lost", session, uuid))
     for _ in range(2):  # the second time there is nothing to undo

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.conductors import conductors, work
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provisioning import releasing
-from baremetal_sched.conductor import callback_timeouts, job, orphaned_reservations, takeover
+from baremetal_sched.conductor import job, orphaned_reservations, periodic_tasks
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.db.models import Node, NodeWork
 from tests.functional.conductor.test_orphans import begin, die, reserve
@@ -141,7 +141,7 @@ def test_a_node_that_was_heard_of_meanwhile_is_not_failed(
 ) -> None:
     late(service, uuid, provision_updated_at=datetime(2999, 1, 1))
     chosen(monkeypatch, node_id(service, uuid))
-    callback_timeouts.fail_late(service.conductors["c1"]._host)
+    periodic_tasks.fail_late(service.conductors["c1"]._host)
     assert service.node(uuid)["provision_state"] == "wait call-back"
 
 
@@ -162,7 +162,7 @@ def test_a_node_that_is_worked_on_meanwhile_is_not_taken_over(
     service.set_columns(uuid, provision_state="active", conductor_affinity="c9", reservation="c9")
     number = node_id(service, uuid)
     chosen(monkeypatch, number)
-    takeover.take_over(service.conductors["c1"]._host)
+    periodic_tasks.take_over(service.conductors["c1"]._host)
     affinity = service.database.read(lambda session: session.get_one(Node, number).conductor_affinity)
     assert affinity == "c9"
 
