@@ -2,15 +2,12 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, and_, exists, false, func, select
 from sqlalchemy.orm import Session, aliased
 
-from baremetal_sched.db.json_text import quoted
 from baremetal_sched.db.models import Aggregate, ProviderAggregate, ResourceProvider
-from baremetal_sched.db.row_packing import lines, packed, packet
-from baremetal_sched.db.sql_functions import as_digits, concat
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.placement import ProviderNotFound, TraitNotFound, UnknownClassInQuery
 from baremetal_sched.placement import names
@@ -27,12 +24,16 @@ _Root = aliased(ResourceProvider)
 _PROVIDER_ID = ResourceProvider.__table__.c.id
 _MODIFIED = func.coalesce(ResourceProvider.updated_at, ResourceProvider.created_at)
 
-#: A line of a list. The name comes last, as it may contain blanks.
-_LISTED = concat(
-    *(ResourceProvider.uuid, " ", as_digits(ResourceProvider.generation), " "),
-    *(func.coalesce(_Parent.uuid, ""), " ", func.coalesce(_Root.uuid, ""), " "),
-    quoted(ResourceProvider.name),
-)
+
+class Listed(NamedTuple):
+    """A provider in a list. The parent and the root are None for a root."""
+
+    uuid: str
+    name: str
+    generation: int
+    parent: str | None
+    root: str | None
+    modified: datetime
 
 
 @dataclass
@@ -73,9 +74,8 @@ def find(session: Session, uuid: str) -> Any:
     return row
 
 
-def list_providers(session: Session, filters: ProviderFilters) -> tuple[list[list[str]], datetime | None]:
-    """Return the matching providers as rows of uuid, generation, parent's uuid, root's uuid (both empty for a root) and
-    name, which is JSON; and the time of their latest change. Lists are long, so they have nothing else.
+def list_providers(session: Session, filters: ProviderFilters) -> list[Listed]:
+    """Return the matching providers, in the order of their ids.
 
     Raises UnknownClassInQuery, TraitNotFound; not for names after a filter that no provider matches.
     """
@@ -83,15 +83,14 @@ def list_providers(session: Session, filters: ProviderFilters) -> tuple[list[lis
         query = _fitting(session, filters)
     except (UnknownClassInQuery, TraitNotFound):
         if _nothing_fits(session, filters.group):
-            return [], None
+            return []
         raise
-    query = query.with_only_columns(packed(ResourceProvider.id, _LISTED), func.max(_MODIFIED))
-    query = query.outerjoin(_Parent, _Parent.id == ResourceProvider.parent_id)
-    query = query.outerjoin(_Root, and_(_Root.id == ResourceProvider.root_id, ResourceProvider.parent_id.is_not(None)))
+    row = ResourceProvider
+    query = query.with_only_columns(row.uuid, row.name, row.generation, _Parent.uuid, _Root.uuid, _MODIFIED)
+    query = query.outerjoin(_Parent, _Parent.id == row.parent_id)
+    query = query.outerjoin(_Root, and_(_Root.id == row.root_id, row.parent_id.is_not(None)))
     options = {"compiled_cache": None} if filters.group.is_large else {}
-    packets = session.execute(query.group_by(packet(ResourceProvider.id)), execution_options=options).all()
-    rows = [line.split(" ", 4) for line in lines(text for text, _ in packets)]
-    return rows, max((modified for _, modified in packets), default=None)
+    return [Listed._make(found) for found in session.execute(query.order_by(row.id), execution_options=options)]
 
 
 def _fitting(session: Session, filters: ProviderFilters) -> Query:
