@@ -14,7 +14,7 @@ from baremetal_sched.baremetal.matching.scan import TOO_LITTLE, Scanned
 from baremetal_sched.baremetal.matching.unknown import unknown_names
 from baremetal_sched.db import deadline
 from baremetal_sched.db.models import Node
-from baremetal_sched.errors.scheduling import ExplanationTookTooLong
+from baremetal_sched.errors.compute import ExplanationTookTooLong
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit, TookTooLong
 from baremetal_sched.placement.tables import PROVIDERS
