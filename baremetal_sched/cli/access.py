@@ -58,7 +58,7 @@ def _basic_login(settings: Settings) -> Login:
     roles = roles_path(settings)
     if password is not None:
         if roles is not None:
-            user_files.put_roles(roles, FIRST_USER, Assignment(("admin",), None, "all"))
+            user_files.put_roles(roles, FIRST_USER, Assignment(("admin",), None, "all"), path)
         return Login("http_basic", FIRST_USER, password, f"The password is shown only once; its hash is in {path}.")
     names = list(password_file.parse(path.read_text(encoding="utf-8")).hashes)
     name = FIRST_USER if FIRST_USER in names or not names else names[0]

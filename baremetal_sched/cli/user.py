@@ -45,11 +45,11 @@ def add(
     _check_options(generate and password_stdin, roles, project, system, file)
     password = _password(generate, password_stdin)
     line = user_files.line_of(name, password)
+    path = users_path(settings)
     # Roles first, so that a user with a password never lacks them.
     if file is not None and roles:
-        user_files.put_roles(file, name, Assignment(roles, project, "all" if system else None))
-    path = users_path(settings)
-    is_new = user_files.put_user(path, line)
+        user_files.put_roles(file, name, Assignment(roles, project, "all" if system else None), path)
+    is_new = user_files.put_user(path, line, file)
     click.echo(f"{'Added' if is_new else 'Changed the password of'} {name} in {path}.")
     if generate:
         click.echo(f"Password: {password}")

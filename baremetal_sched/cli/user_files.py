@@ -33,8 +33,10 @@ def line_of(name: str, password: str) -> str:
     return f"{name}:{password_file.hash_password(password)}"
 
 
-def put_user(path: Path, line: str) -> bool:
+def put_user(path: Path, line: str, roles: Path | None = None) -> bool:
     """Write the line of a user, replacing an existing one. Return whether the user is new.
+
+    A new file takes the owner and mode of the file ``roles``.
 
     Raises ValueError for a file that is not valid.
     """
@@ -46,7 +48,7 @@ def put_user(path: Path, line: str) -> bool:
         is_new = name not in password_file.parse(text).hashes
         return _lines(text, lambda old: line if _is_of(old, name) else old, *([line] if is_new else []))
 
-    change(path, put)
+    change(path, put, roles)
     return is_new
 
 
@@ -78,15 +80,18 @@ def remove_user(path: Path, name: str) -> None:
     change(path, remove)
 
 
-def put_roles(path: Path, name: str, assignment: Assignment) -> None:
-    """Set the roles of a user. Raises ValueError for a file that is not valid."""
+def put_roles(path: Path, name: str, assignment: Assignment, users: Path | None = None) -> None:
+    """Set the roles of a user. A new file takes the owner and mode of the file ``users``.
+
+    Raises ValueError for a file that is not valid.
+    """
     given = {
         "roles": list(assignment.roles),
         **({"project_id": assignment.project_id} if assignment.project_id else {}),
         **({"system_scope": assignment.system_scope} if assignment.system_scope else {}),
     }
     line = yaml.safe_dump({name: given}, default_flow_style=None, allow_unicode=True, width=10_000, sort_keys=False)
-    change(path, lambda text: _checked_roles(_lines(_without(text, name), str, line.rstrip("\n"))))
+    change(path, lambda text: _checked_roles(_lines(_without(text, name), str, line.rstrip("\n"))), users)
 
 
 def remove_roles(path: Path, name: str) -> None:
@@ -95,41 +100,48 @@ def remove_roles(path: Path, name: str) -> None:
         change(path, lambda text: _checked_roles(_without(text, name)))
 
 
-def change(path: Path, edit: Callable[[str], str]) -> None:
+def change(path: Path, edit: Callable[[str], str], like: Path | None = None) -> None:
     """Replace the text of a file by the result of ``edit``, atomically: readers see the old or the new text.
 
-    The file keeps its owner; a new file is readable only by its owner. Raises ValueError if it cannot be written.
+    The file keeps its owner. A new file takes the owner and mode of the file ``like``, if there is one; otherwise it is
+    readable only by its owner. Raises ValueError if it cannot be written.
     """
     try:
-        _change(path.resolve(), edit)
+        _change(path.resolve(), edit, like)
     except OSError as error:
         raise ValueError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
-def _change(path: Path, edit: Callable[[str], str]) -> None:
+def _change(path: Path, edit: Callable[[str], str], like: Path | None) -> None:
     with _locked(path.parent):
-        try:
-            before = path.stat()
-            text = path.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            before, text = None, ""
+        before = _status(path)
+        text = "" if before is None else path.read_text(encoding="utf-8")
         new = edit(text)
         if before is not None and new == text:
             return
+        model = _status(like) if before is None and like is not None else before
         draft = path.with_name(f".{path.name}.{os.getpid()}")
         try:
             descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE)
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                if before is not None:
-                    if (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
-                        os.fchown(file.fileno(), before.st_uid, before.st_gid)
-                    os.fchmod(file.fileno(), before.st_mode & _KEPT)
+                if model is not None:
+                    own = os.fstat(file.fileno())
+                    if (model.st_uid, model.st_gid) != (own.st_uid, own.st_gid):
+                        os.fchown(file.fileno(), model.st_uid, model.st_gid)
+                    os.fchmod(file.fileno(), model.st_mode & _KEPT)
                 file.write(new)
                 file.flush()
                 os.fsync(file.fileno())
             draft.replace(path)
         finally:
             draft.unlink(missing_ok=True)
+
+
+def _status(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
 
 
 @contextmanager

@@ -270,6 +270,23 @@ def test_a_file_keeps_its_owner_and_group(tmp_path: Path) -> None:
     assert link.is_symlink()
 
 
+def test_a_new_file_takes_owner_and_mode_of_the_other_one(tmp_path: Path) -> None:
+    """Who may read one of users and roles may read both, also if an administrator adds the first user with a role."""
+    users, roles = tmp_path / "htpasswd", tmp_path / "roles.yaml"
+    user_files.put_roles(roles, "root", Assignment(("admin",), None, "all"), users)
+    user_files.put_user(users, f"root:{HASH}", roles)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (users, roles)] == [0o600, 0o600]
+    owner = (65534, 4321) if os.geteuid() == 0 else (os.geteuid(), os.getgroups()[-1])
+    for given, taking in ((users, roles), (roles, users)):
+        os.chown(given, *owner)
+        given.chmod(0o644)
+        taking.unlink()
+        user_files.put_roles(roles, "ann", Assignment(("member",), "p1"), users)
+        user_files.put_user(users, f"ann:{HASH}", roles)
+        status = taking.stat()
+        assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (*owner, 0o640)
+
+
 def test_where_nothing_can_be_written(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="cannot be written: No such file or directory"):
         user_files.put_user(tmp_path / "nowhere" / "htpasswd", f"ann:{HASH}")
