@@ -14,7 +14,7 @@ from baremetal_sched.baremetal.matching.scan import TOO_LITTLE, Scanned
 from baremetal_sched.baremetal.matching.unknown import unknown_names
 from baremetal_sched.db import deadline
 from baremetal_sched.db.models import Node
-from baremetal_sched.errors.scheduling import ExplanationTookTooLong
+from baremetal_sched.errors.compute import ExplanationTookTooLong
 from baremetal_sched.explain import query_questions, tree_relaxations, tree_shapes
 from baremetal_sched.explain.explanation import COMBINATION, VERSION, ClosestTree, Context, Explained
 from baremetal_sched.explain.tree_looks import Look, closest
