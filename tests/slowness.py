@@ -22,6 +22,7 @@ _NOT_SLOW = (
     "tests/clients/test_openstack_client.py",
     "tests/fault/test_claim_journal.py",
     "tests/fault/test_journal.py",
+    "tests/fault/test_lifetimes.py",
 )
 #: Of these folders, what is in the second.
 _IN_CI = (

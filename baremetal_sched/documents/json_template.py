@@ -27,8 +27,10 @@ def part(number: int) -> str:
 
 
 class Template:
-    """The JSON text of ``document``, which may have ``value`` and ``part`` in several places; without ``braces``, that of
-    its members."""
+    """The JSON text of ``document``, which may have ``value`` and ``part`` in several places.
+
+    Without ``braces`` it is the text of the members of an object.
+    """
 
     def __init__(self, document: Any, *, braces: bool = True) -> None:
         text = orjson.dumps(document).decode()

@@ -15,12 +15,12 @@ from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors.baremetal import SuitableNodesLocked
+from baremetal_sched.explain.explanation import VERSION, Context, Explained
+from baremetal_sched.explain.explanations import explain_allocation, explain_query
 from baremetal_sched.placement.candidates import search
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.names import ensure_class, ensure_traits
 from baremetal_sched.placement.query_values import TraitConditions
-from baremetal_sched.scheduling.explained import VERSION, Context, Explained
-from baremetal_sched.scheduling.explanations import explain_allocation, explain_query
 from baremetal_sched.settings import load
 from tests.database.test_candidate_properties import (
     PROPERTY,

@@ -11,12 +11,12 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.matching.question import Asker
 from baremetal_sched.db.transaction import Database
+from baremetal_sched.explain.explanation import VERSION, Context, Explained
+from baremetal_sched.explain.explanations import explain_query
+from baremetal_sched.explain.trees import MOST_COUNTED
 from baremetal_sched.placement.candidates import search
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.query_values import AggregateConditions, TraitConditions
-from baremetal_sched.scheduling.explained import VERSION, Context, Explained
-from baremetal_sched.scheduling.explanations import explain_query
-from baremetal_sched.scheduling.of_trees import MOST_COUNTED
 from tests.database.test_candidate_properties import (
     PROPERTY,
     Plain,

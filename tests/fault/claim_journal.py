@@ -7,7 +7,7 @@ refused). Whatever had an unknown outcome (a lost connection, 503) proves nothin
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 #: Amounts by resource class, by the UUID of the provider.
@@ -150,21 +150,8 @@ class ClaimJournal:
                     yield consumer, amounts
 
     def _doubles(self) -> Iterator[str]:
-        periods: dict[str, list[Period]] = defaultdict(list)
-        for hold in chain.from_iterable(record.holds for record in self.records):
-            until = min(hold.until, self.removals.get(hold.machine, FOREVER))
-            if until > hold.since:
-                periods[hold.machine].append(Period(hold.machine, hold.since, until, hold.consumer))
-        for machine, held in periods.items():
-            held.sort(key=lambda period: period.since)
-            last = held[0]
-            for period in held[1:]:
-                if period.consumer != last.consumer and period.since < last.until:
-                    yield (
-                        f"machine {machine} was given to {period.consumer} at {period.since:.3f}; {last.consumer} "
-                        f"held it from {last.since:.3f} to {last.until:.3f}"
-                    )
-                last = max(last, period, key=lambda each: each.until)
+        holds = chain.from_iterable(record.holds for record in self.records)
+        return doubles(replace(hold, until=min(hold.until, self.removals.get(hold.machine, FOREVER))) for hold in holds)
 
     def _given_in_maintenance(self) -> Iterator[str]:
         closed: dict[str, list[Period]] = defaultdict(list)
@@ -174,3 +161,21 @@ class ClaimJournal:
             for period in closed[grant.machine]:
                 if period.since <= grant.sent and grant.answered <= period.until:
                     yield f"machine {grant.machine} was given to {grant.consumer} in maintenance: {grant}, {period}"
+
+
+def doubles(holds: Iterable[Period]) -> Iterator[str]:
+    """Machines that two consumers held at once."""
+    periods: dict[str, list[Period]] = defaultdict(list)
+    for hold in holds:
+        if hold.until > hold.since:
+            periods[hold.machine].append(hold)
+    for machine, held in periods.items():
+        held.sort(key=lambda period: period.since)
+        last = held[0]
+        for period in held[1:]:
+            if period.consumer != last.consumer and period.since < last.until:
+                yield (
+                    f"machine {machine} was given to {period.consumer} at {period.since:.3f}; {last.consumer} "
+                    f"held it from {last.since:.3f} to {last.until:.3f}"
+                )
+            last = max(last, period, key=lambda each: each.until)

@@ -5,9 +5,9 @@ from urllib.parse import parse_qsl, urlencode
 import pytest
 
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.explain.changed_requests import without
+from baremetal_sched.explain.explanation import VERSION
 from baremetal_sched.placement.candidates.request.query import parse
-from baremetal_sched.scheduling.explained import VERSION
-from baremetal_sched.scheduling.forest.changes import without
 from baremetal_sched.ui.find.form import Form, read
 from baremetal_sched.ui.find.query_text import pairs_of, renamed
 

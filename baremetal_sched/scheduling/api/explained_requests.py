@@ -13,14 +13,15 @@ from baremetal_sched.baremetal.schemas.allocations.allocations import ALLOCATION
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.documents.schema import load
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.explain import explanations
+from baremetal_sched.explain.explanation import VERSION, Context, Explained
 from baremetal_sched.placement.candidates.request import query as queries
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.query_values import last_values
 from baremetal_sched.placement.schemas.queries import candidates
 from baremetal_sched.placement.schemas.validation import complaint
-from baremetal_sched.scheduling import dry_run, explanations
+from baremetal_sched.scheduling import dry_run
 from baremetal_sched.scheduling.api.policies import EXPLAIN_ALL
-from baremetal_sched.scheduling.explained import VERSION, Context, Explained
 from baremetal_sched.scheduling.schemas.explanations import QUERY, SERVER, WANTED
 from baremetal_sched.web import body
 from baremetal_sched.web.call import Call

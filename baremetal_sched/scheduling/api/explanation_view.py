@@ -3,8 +3,7 @@
 from typing import Any
 
 from baremetal_sched.baremetal.matching.masks import Condition, Share
-from baremetal_sched.scheduling.explained import Explained
-from baremetal_sched.scheduling.forest.closest import ClosestTree
+from baremetal_sched.explain.explanation import ClosestTree, Explained
 
 
 def document(explained: Explained) -> dict[str, Any]:

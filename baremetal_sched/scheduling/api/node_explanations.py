@@ -6,11 +6,11 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.matching.explanation import explain
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.explain.explanation import Context, Explained
 from baremetal_sched.scheduling.api import explained_requests, visible_node
 from baremetal_sched.scheduling.api.explanation_view import document_of_node
 from baremetal_sched.scheduling.api.node_availability import findings
 from baremetal_sched.scheduling.api.policies import EXPLAIN_NODE, SHOW_WORKERS
-from baremetal_sched.scheduling.explained import Context, Explained
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.responses import json_response
 

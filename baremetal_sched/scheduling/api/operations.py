@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from baremetal_sched.baremetal.api.nodes.node_filters import TRAIT_FILTERS
+from baremetal_sched.explain.explanation import VERSION
 from baremetal_sched.placement.schemas.queries import candidates
 from baremetal_sched.scheduling.capacity import COLUMNS, MOST_KEYS
-from baremetal_sched.scheduling.explained import VERSION
 from baremetal_sched.scheduling.schemas.answers import ERROR, TEXT, array, component, said
 from baremetal_sched.scheduling.schemas.capacity import CAPACITY, TRAIT_KEY
 from baremetal_sched.scheduling.schemas.explanations import (

@@ -8,14 +8,15 @@ from flask import Response
 from sqlalchemy.orm import Session
 
 from baremetal_sched.errors import InvalidError, NotFoundError
+from baremetal_sched.explain import fitting
+from baremetal_sched.explain.changed_requests import without
+from baremetal_sched.explain.explanation import VERSION, Context
+from baremetal_sched.explain.fitting import Machine
 from baremetal_sched.placement.candidates.request import query as queries
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
-from baremetal_sched.scheduling import dry_run, fitting
+from baremetal_sched.scheduling import dry_run
 from baremetal_sched.scheduling.api.explained_requests import context_of, of_body
 from baremetal_sched.scheduling.api.explanation_view import document
-from baremetal_sched.scheduling.explained import VERSION, Context
-from baremetal_sched.scheduling.fitting import Machine
-from baremetal_sched.scheduling.forest.changes import without
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.find import choices, form
 from baremetal_sched.ui.find.form import Form

@@ -7,11 +7,10 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
 from baremetal_sched.baremetal.matching import sentences
 from baremetal_sched.baremetal.matching.diagnosis import in_words
-from baremetal_sched.baremetal.matching.masks import Analysis, Verdict
+from baremetal_sched.baremetal.matching.masks import Analysis, Condition, Verdict
 from baremetal_sched.baremetal.matching.question import Asker
 from baremetal_sched.baremetal.matching.scan import Scanned
 from baremetal_sched.baremetal.matching.unknown import Unknown
-from baremetal_sched.scheduling.forest.closest import ClosestTree
 from baremetal_sched.settings import Settings
 
 #: Each part of a request fits, and no machine all of them together.
@@ -28,6 +27,30 @@ class WaitingGroup:
     conductor_group: str
     conductors_alive: int
     fitting_if_served: int
+
+
+@dataclass(frozen=True)
+class ServedPart:
+    """A part in the closest tree: the provider (UUID) that is closest to it, and which conditions it fails, if any."""
+
+    parameter: str
+    provider: str | None
+    failing: list[Condition]
+
+
+@dataclass(frozen=True)
+class ClosestTree:
+    """The tree in which most parts are served, each by itself; of several, where the fewest conditions fail, and of
+    these the one whose root has the least UUID. ``trees``: how many look the same to the request.
+
+    ``constraints``: what between the groups is in the way where each part is served. UUIDs are None where they may not
+    be named.
+    """
+
+    root: str | None
+    trees: int
+    parts: list[ServedPart]
+    constraints: list[Condition]
 
 
 @dataclass(frozen=True)

@@ -16,21 +16,22 @@ from baremetal_sched.baremetal.matching.question import Question
 from baremetal_sched.baremetal.matching.scan import waiting_groups
 from baremetal_sched.compute import no_valid_host
 from baremetal_sched.compute.host_choice import HostRequest
+from baremetal_sched.explain import query_questions, server_trees, trees
+from baremetal_sched.explain.explanation import Context, Explained, WaitingGroup
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.tables import PROVIDERS
-from baremetal_sched.scheduling import of_query, of_server_trees, of_trees
-from baremetal_sched.scheduling.explained import Context, Explained, WaitingGroup
 
 
 def explain_query(context: Context, request: CandidateRequest) -> Explained:
     """Explain what ``GET /allocation_candidates`` answers. Raises TooManyExplanations, ExplanationTookTooLong."""
 
     def explain() -> Explained:
-        ids, membership = of_query.look_up(context.session, request), context.membership()
-        if _stands_alone(context) and of_query.is_flat(context.session, request, ids):
+        ids, membership = query_questions.look_up(context.session, request), context.membership()
+        if _stands_alone(context) and query_questions.is_flat(context.session, request, ids):
             (group,) = request.groups.values()
-            return _explained(context, of_query.question(request, group, ids, membership, context.asker), membership)
-        return of_trees.explain(context, request, ids)
+            question = query_questions.question(request, group, ids, membership, context.asker)
+            return _explained(context, question, membership)
+        return trees.explain(context, request, ids)
 
     return _bounded(context, explain)
 
@@ -52,13 +53,13 @@ def explain_server(context: Context, wanted: HostRequest) -> Explained:
         membership, request = context.membership(), wanted.parsed(None)
         question = no_valid_host.question(wanted, request, membership)
         found = _explained(context, question, membership)
-        is_flat = of_query.is_flat(context.session, request, of_query.look_up(context.session, request))
+        is_flat = query_questions.is_flat(context.session, request, query_questions.look_up(context.session, request))
         if not found.fitting:
-            return found if is_flat else of_server_trees.with_trees(context, wanted, membership, question, found)
-        most = 1 if is_flat else max(context.wanted, of_trees.MOST_COUNTED)
-        hosts = of_server_trees.count_hosts(context, wanted, membership, most)
+            return found if is_flat else server_trees.with_trees(context, wanted, membership, question, found)
+        most = 1 if is_flat else max(context.wanted, trees.MOST_COUNTED)
+        hosts = server_trees.count_hosts(context, wanted, membership, most)
         if not hosts:
-            return of_server_trees.with_trees(context, wanted, membership, question, found)
+            return server_trees.with_trees(context, wanted, membership, question, found)
         if is_flat:
             return found
         fitting = min(found.fitting, hosts)
@@ -71,7 +72,7 @@ def _stands_alone(context: Context) -> bool:
     """Return whether the question is about one machine, which has no child providers."""
     if context.machine is None:
         return True
-    below = select(PROVIDERS.c.id).where(PROVIDERS.c.root_id.in_(of_query.root_of(context.machine))).limit(2)
+    below = select(PROVIDERS.c.id).where(PROVIDERS.c.root_id.in_(query_questions.root_of(context.machine))).limit(2)
     return len(context.session.scalars(below).all()) < 2
 
 

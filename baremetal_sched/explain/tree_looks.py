@@ -1,18 +1,19 @@
 """What a request finds in trees of one shape."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
 from baremetal_sched.baremetal.matching import wording
 from baremetal_sched.baremetal.matching.masks import Condition, Kind
+from baremetal_sched.explain.explanation import ClosestTree, ServedPart
+from baremetal_sched.explain.tree_parts import Asked, Part, ids_of
+from baremetal_sched.explain.tree_shapes import Shape, uuid_of
 from baremetal_sched.placement.candidates.request.resolved_request import ResolvedRequest
 from baremetal_sched.placement.candidates.trees.backtracking import choices
 from baremetal_sched.placement.candidates.trees.providers import Anchor
 from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit
-from baremetal_sched.scheduling.forest.loading import Shape
-from baremetal_sched.scheduling.forest.parts import Asked, Part, ids_of
 
 #: Conditions between parts that are not conditions of one request parameter.
 TRAITS_TOGETHER = "required"
@@ -126,3 +127,23 @@ def constraints_of(asked: Asked) -> Iterator[tuple[Condition, frozenset[str]]]:
         ids = frozenset(wording.of_traits(wanted).id for wanted in group.traits.required)
         text = "the providers of what has no suffix have all required traits together"
         yield Condition(TRAITS_TOGETHER, text), ids
+
+
+def closest(parts: Sequence[Part], looks: Sequence[Look], named: frozenset[str] | None) -> ClosestTree | None:
+    """Return the closest tree of ``looks``; None if there is no tree. ``named``: UUIDs of the roots of trees whose
+    providers may be named; None: all may."""
+    if not looks:
+        return None
+    look = min(looks, key=lambda each: each.rank)
+    shape = look.shape
+    is_named = named is None or shape.uuid in named
+
+    def name(place: int) -> str | None:
+        # A sharing provider is of another tree.
+        return uuid_of(shape.lines[place]) if named is None or (is_named and place < len(shape.now.local)) else None
+
+    served = [
+        ServedPart(part.parameter, name(nearest.place), nearest.failing)
+        for part, nearest in zip(parts, look.nearest, strict=True)
+    ]
+    return ClosestTree(shape.uuid if is_named else None, len(shape.trees), served, look.constraints)

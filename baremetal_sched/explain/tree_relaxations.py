@@ -1,4 +1,4 @@
-"""The smallest sets of conditions without which a request has a candidate in another tree."""
+"""The smallest sets of conditions without which a request has a candidate in another tree, and how many it has then."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -6,9 +6,11 @@ from heapq import heapify, heappop, heappush
 
 from baremetal_sched.baremetal.matching import wording
 from baremetal_sched.baremetal.matching.masks import Kind
+from baremetal_sched.explain.tree_looks import Look
+from baremetal_sched.explain.tree_parts import Asked, Part
+from baremetal_sched.placement.candidates.request.resolved_request import ResolvedRequest
+from baremetal_sched.placement.candidates.trees.enumeration import candidates
 from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit, TookTooLong
-from baremetal_sched.scheduling.forest.looks import Look
-from baremetal_sched.scheduling.forest.parts import Asked, Part
 
 #: Limits: how many sets are tried, on how many of the closest shapes of trees; and how many sets are returned.
 _TRIED = 400
@@ -114,3 +116,26 @@ def _minimal(masks: Iterable[int]) -> list[int]:
         if not any(not each & ~mask for each in found):
             found.append(mask)
     return found
+
+
+def count(wanted: ResolvedRequest, looks: Sequence[Look], most: int, limit: TimeLimit) -> tuple[int, list[str]]:
+    """Return how many candidates there are, ``most`` at most, and the UUIDs of the roots of trees that have one, in
+    order.
+
+    Trees of the same shape have as many candidates each. Raises TookTooLong.
+    """
+    shapes = {id(look.shape.now): look.shape for look in looks}
+    found, roots = 0, set[str]()
+    for candidate in candidates(wanted, [shape.now for shape in shapes.values()], time_limit=limit):
+        shape = shapes[id(candidate.anchor)]
+        serving = {row_id for ids in candidate.mappings.values() for row_id in ids}
+        if serving.isdisjoint(shape.now.ids):
+            # Parts that only sharing providers serve are counted once, in whatever tree they were found.
+            found += 1
+            roots.add(shape.uuid)
+        else:
+            found += len(shape.trees)
+            roots.update(tree.uuid for tree in shape.trees)
+        if found >= most:
+            break
+    return min(found, most), sorted(roots)

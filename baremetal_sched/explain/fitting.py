@@ -15,10 +15,10 @@ from baremetal_sched.compute.host_choice import HostRequest
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import selecting
 from baremetal_sched.errors.placement import TooManyCandidates, TraitNotFound, UnknownClassInQuery
+from baremetal_sched.explain import query_questions
+from baremetal_sched.explain.explanation import VERSION, Context
 from baremetal_sched.placement.candidates import search
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
-from baremetal_sched.scheduling import of_query
-from baremetal_sched.scheduling.explained import VERSION, Context
 
 #: The number of candidates that are read; several may be of one tree, or of nodes that must not be named.
 _CANDIDATES = 1000
@@ -42,12 +42,12 @@ def machines(context: Context, request: CandidateRequest, most: int) -> list[Mac
     SearchTookTooLong.
     """
     with limits.one_of_few(), limits.limited(context.session, context.settings.scheduling.explain_time_limit):
-        ids = of_query.look_up(context.session, request)
-        if not of_query.is_flat(context.session, request, ids):
+        ids = query_questions.look_up(context.session, request)
+        if not query_questions.is_flat(context.session, request, ids):
             roots = PROVIDER.c.id.in_(_roots(context, request, most))
             return _read(context, providers_source(context.asker), most, roots)
         (group,) = request.groups.values()
-        question = of_query.question(request, group, ids, context.membership(), context.asker)
+        question = query_questions.question(request, group, ids, context.membership(), context.asker)
         holds = [check.holds for check in question.checks if check.condition.counts]
         return _read(context, question.source, most, *question.where, *holds)
 

@@ -14,17 +14,15 @@ from baremetal_sched.baremetal.matching.scan import TOO_LITTLE, Scanned
 from baremetal_sched.baremetal.matching.unknown import unknown_names
 from baremetal_sched.db import deadline
 from baremetal_sched.db.models import Node
-from baremetal_sched.errors.scheduling import ExplanationTookTooLong
+from baremetal_sched.errors.compute import ExplanationTookTooLong
+from baremetal_sched.explain import query_questions, tree_relaxations, tree_shapes
+from baremetal_sched.explain.explanation import COMBINATION, VERSION, ClosestTree, Context, Explained
+from baremetal_sched.explain.tree_looks import Look, closest
+from baremetal_sched.explain.tree_parts import Asked, Part
+from baremetal_sched.explain.tree_shapes import Tree, uuid_of
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit, TookTooLong
 from baremetal_sched.placement.tables import PROVIDERS
-from baremetal_sched.scheduling import of_query
-from baremetal_sched.scheduling.explained import COMBINATION, VERSION, Context, Explained
-from baremetal_sched.scheduling.forest import counting, loading, relaxing
-from baremetal_sched.scheduling.forest.closest import ClosestTree, closest
-from baremetal_sched.scheduling.forest.loading import Tree, uuid_of
-from baremetal_sched.scheduling.forest.looks import Look
-from baremetal_sched.scheduling.forest.parts import Asked, Part
 
 T = TypeVar("T")
 
@@ -47,13 +45,15 @@ class Missed:
     exact: bool
 
 
-def explain(context: Context, request: CandidateRequest, ids: of_query.Ids) -> Explained:
+def explain(context: Context, request: CandidateRequest, ids: query_questions.Ids) -> Explained:
     """Explain what the search finds in trees. Raises ExplanationTookTooLong."""
-    roots = None if context.machine is None else PROVIDERS.c.root_id.in_(of_query.root_of(context.machine))
+    roots = None if context.machine is None else PROVIDERS.c.root_id.in_(query_questions.root_of(context.machine))
     return _within_time(context, request, ids, roots, _Explanation.whole)
 
 
-def missed_trees(context: Context, request: CandidateRequest, ids: of_query.Ids, roots: ColumnElement[bool]) -> Missed:
+def missed_trees(
+    context: Context, request: CandidateRequest, ids: query_questions.Ids, roots: ColumnElement[bool]
+) -> Missed:
     """Return what keeps the trees that meet ``roots``, a condition on ``PROVIDERS.c.root_id``, from fitting.
 
     It is trees that are counted, not candidates. Raises ExplanationTookTooLong.
@@ -64,7 +64,7 @@ def missed_trees(context: Context, request: CandidateRequest, ids: of_query.Ids,
 def _within_time(
     context: Context,
     request: CandidateRequest,
-    ids: of_query.Ids,
+    ids: query_questions.Ids,
     roots: ColumnElement[bool] | None,
     said: Callable[["_Explanation"], T],
 ) -> T:
@@ -98,14 +98,14 @@ class _Explanation:
             select(exists().where(Node.uuid == machine, *asker.usable()))
         )
         most = context.settings.scheduling.explain_max_nodes
-        self.forest = loading.load(context.session, asked.wanted, asker, roots, most, limit)
+        self.forest = tree_shapes.load(context.session, asked.wanted, asker, roots, most, limit)
         self.looks = [Look(asked, self.parts, shape, limit) for shape in self.forest.shapes]
         self.named = _named(context)
 
     def whole(self) -> Explained:
         """Return the explanation."""
         context, most = self._context, max(self._context.wanted, MOST_COUNTED)
-        fitting, _ = counting.count(self._asked.wanted, self.looks, most, self._limit)
+        fitting, _ = tree_relaxations.count(self._asked.wanted, self.looks, most, self._limit)
         fitting = fitting if self.is_usable else 0
         reasons = self._reasons()
         parts = {part.parameter: self._of_part(place, part, reasons) for place, part in enumerate(self.parts)}
@@ -125,7 +125,7 @@ class _Explanation:
 
     def missed(self) -> Missed:
         """Return what keeps the trees that do not fit from it."""
-        sets = relaxing.smallest(self._asked, self.parts, self._not_fitting(), self._seconds / 3)
+        sets = tree_relaxations.smallest(self._asked, self.parts, self._not_fitting(), self._seconds / 3)
         found = []
         for drop in sets.sets:
             fitting = [look.shape for look in self.looks if look.fits_without(drop)]
@@ -195,13 +195,13 @@ class _Explanation:
         if not self.is_usable:
             return [], True
         # Some of the time is for what is said besides.
-        sets = relaxing.smallest(self._asked, self.parts, self._not_fitting(), self._seconds / 3)
+        sets = tree_relaxations.smallest(self._asked, self.parts, self._not_fitting(), self._seconds / 3)
         found = []
         for drop in sets.sets:
             wanted = self._asked.without(drop)
             if wanted is None:
                 continue
-            would_fit, uuids = counting.count(wanted, self.looks, most, self._limit)
+            would_fit, uuids = tree_relaxations.count(wanted, self.looks, most, self._limit)
             example = next((uuid for uuid in uuids if self._is_named(uuid)), None)
             if would_fit > fitting:
                 found.append(Relaxation(tuple(sorted(drop)), would_fit, example))

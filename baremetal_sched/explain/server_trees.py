@@ -14,12 +14,12 @@ from baremetal_sched.baremetal.matching.wording import of_capability
 from baremetal_sched.compute import host_choice
 from baremetal_sched.compute.host_choice import HostRequest
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
+from baremetal_sched.explain import query_questions
+from baremetal_sched.explain.changed_requests import without
+from baremetal_sched.explain.explanation import COMBINATION, Context, Explained
+from baremetal_sched.explain.trees import MOST_COUNTED, missed_trees
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.tables import PROVIDERS
-from baremetal_sched.scheduling import of_query
-from baremetal_sched.scheduling.explained import COMBINATION, Context, Explained
-from baremetal_sched.scheduling.forest.changes import without
-from baremetal_sched.scheduling.of_trees import MOST_COUNTED, missed_trees
 
 #: What scans of nodes look for in the tree of a node as a whole.
 _OF_TREE = (CLASS, "trait:")
@@ -57,7 +57,7 @@ def with_trees(
     """
     request = wanted.parsed(None)
     verdict = COMBINATION if found.fitting else found.verdict
-    ids = of_query.look_up(context.session, request)
+    ids = query_questions.look_up(context.session, request)
     missed = missed_trees(context, request, ids, _roots(context, question))
     tried = missed.relaxations
     if verdict != COMBINATION:

@@ -11,15 +11,15 @@ from itertools import count
 from baremetal_sched.baremetal.matching import wording
 from baremetal_sched.baremetal.matching.masks import Condition, Kind
 from baremetal_sched.baremetal.matching.question import names_of
+from baremetal_sched.explain import query_questions
+from baremetal_sched.explain.changed_requests import aggregate_sets, without
+from baremetal_sched.explain.tree_shapes import Shape
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.candidates.request.resolve import Ids, by_ids
 from baremetal_sched.placement.candidates.request.resolved_request import Group, ResolvedRequest
 from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider
 from baremetal_sched.placement.candidates.trees.slots import can_satisfy, is_eligible
 from baremetal_sched.placement.query_values import AggregateConditions, TraitConditions
-from baremetal_sched.scheduling import of_query
-from baremetal_sched.scheduling.forest.changes import aggregate_sets, without
-from baremetal_sched.scheduling.forest.loading import Shape
 
 #: Whether the provider, as it is (first) and as it would be if everything were free, meets a condition in the tree.
 Holds = Callable[[Anchor, Provider, Provider], bool]
@@ -68,7 +68,7 @@ class Part:
 class Asked:
     """A request by ids, in which unknown names have ids that nothing has; some conditions may be left out."""
 
-    def __init__(self, request: CandidateRequest, ids: of_query.Ids, version: int) -> None:
+    def __init__(self, request: CandidateRequest, ids: query_questions.Ids, version: int) -> None:
         self.request = request
         self._version = version
         names, none = names_of(request), count(-1, -1)

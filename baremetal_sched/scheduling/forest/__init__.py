@@ -1,1 +1,0 @@
-"""Requests that several providers of a tree serve together, tree by tree: why none does, which is closest."""
