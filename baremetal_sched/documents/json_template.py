@@ -34,15 +34,19 @@ class Template:
 
     def __init__(self, document: Any, *, braces: bool = True) -> None:
         text = orjson.dumps(document).decode()
-        between, places, last = [], [], 0
+        text = text if braces else text[1:-1]
+        places = []
+        self._pieces: list[str] = []
+        last = 0
         for found in _PLACES.finditer(text):
-            between.append(text[last : found.start()])
             places.append(int(found[1] or found[2]))
+            self._pieces += [text[last : found.start()], ""]
             last = found.end()
-        text = "%s".join(each.replace("%", "%%") for each in [*between, text[last:]])
-        self._text = text if braces else text[1:-1]
-        self._chosen = itemgetter(*places) if places else lambda texts: ()
+        self._pieces.append(text[last:])
+        self._chosen = itemgetter(*places) if len(places) > 1 else lambda texts: [texts[place] for place in places]
 
-    def fill(self, *texts: object) -> str:
+    def fill(self, *texts: str) -> str:
         """Return the text with ``texts`` in their places, by number."""
-        return self._text % self._chosen(texts)
+        pieces = self._pieces.copy()
+        pieces[1::2] = self._chosen(texts)
+        return "".join(pieces)

@@ -27,5 +27,5 @@ def test_what_is_filled_in_is_where_it_was_left_out(around: str, key: str, fille
 
 
 def test_a_key_and_a_number_are_values_too() -> None:
-    assert Template({value(0): value(1)}).fill('"a"', 5) == '{"a":5}'
+    assert Template({value(0): value(1)}).fill('"a"', "5") == '{"a":5}'
     assert Template({"a": [1]}).fill() == '{"a":[1]}'

@@ -1,20 +1,21 @@
 """/resource_providers"""
 
 import uuid as uuid_module
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
 from flask import Response
 from sqlalchemy.orm import Session
 
+from baremetal_sched.db.types import Rows
 from baremetal_sched.documents.json_template import Template, part, value
 from baremetal_sched.errors.placement import TraitNotFound
 from baremetal_sched.placement import providers, query_values, tree
 from baremetal_sched.placement.api.call import PlacementCall
 from baremetal_sched.placement.api.errors import UnknownTraitInQuery
 from baremetal_sched.placement.candidates.request.query import RequestGroup, check_size
-from baremetal_sched.placement.providers import Listed, ProviderFilters
+from baremetal_sched.placement.providers import ProviderFilters
 from baremetal_sched.placement.schemas import providers as schemas
 from baremetal_sched.placement.schemas import queries
 from baremetal_sched.web.responses import empty_response
@@ -50,14 +51,13 @@ def list_providers(call: PlacementCall, session: Session) -> Response:
     check_size([group])
     filters = ProviderFilters(values.get("name"), values.get("uuid"), group)
     try:
-        rows = providers.list_providers(session, filters)
+        rows, modified = providers.list_providers(session, filters)
     except TraitNotFound as error:
         raise UnknownTraitInQuery(message=f'Invalid trait(s) in "required" parameter: {error}') from None
-    modified = max((row.modified for row in rows), default=None)
     return call.answer({"resource_providers": _render_all(call, rows)}, modified)
 
 
-def _render_all(call: PlacementCall, rows: Sequence[Listed]) -> orjson.Fragment:
+def _render_all(call: PlacementCall, rows: Rows) -> orjson.Fragment:
     """Return the documents of many providers: a list may have tens of thousands."""
     document = {
         "uuid": part(0),
@@ -68,7 +68,7 @@ def _render_all(call: PlacementCall, rows: Sequence[Listed]) -> orjson.Fragment:
     }
     fill = Template(render(call, document)).fill
     texts = [
-        fill(uuid, orjson.dumps(name).decode(), generation, f'"{parent}"' if parent else "null", root or uuid)
+        fill(uuid, name, str(generation), f'"{parent}"' if parent else "null", root or uuid)
         for uuid, name, generation, parent, root, _ in rows
     ]
     return orjson.Fragment(f"[{','.join(texts)}]")
