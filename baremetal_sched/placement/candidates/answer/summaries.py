@@ -102,18 +102,17 @@ class _Parts:
         """What a provider has. A class without a name is one that was deleted."""
         found = {}
         for class_id, capacity, used, *_ in provider_rows.inventories(stock):
-            name = self._name(self._classes, class_id)
+            name = self._classes.get(class_id) if self._looked_up else self._classes[class_id]
             if name and (self._version >= ALL_CLASSES_SINCE or name in self._requested):
                 found[name] = {"capacity": capacity, "used": used}
         return orjson.dumps(found).decode()
 
     def traits(self, text: str) -> str:
         """A set of traits, in the order of their ids, as the original has them."""
-        names = [self._name(self._names, row_id) for row_id in trait_ids.ids_in(text)]
-        return orjson.dumps([name for name in names if name]).decode()
-
-    def _name(self, names: Mapping[int, str], row_id: int) -> str | None:
-        return names.get(row_id) if self._looked_up else names[row_id]
+        names = self._names
+        if self._looked_up:
+            return orjson.dumps([names[row_id] for row_id in trait_ids.ids_in(text) if row_id in names]).decode()
+        return orjson.dumps([names[row_id] for row_id in trait_ids.ids_in(text)]).decode()
 
     def look_up(self, connection: Connection, providers: Sequence[ProviderRow]) -> None:
         """Learn all names that these providers need and that there are."""
