@@ -70,7 +70,7 @@ class Page:
         return self.methods.get((route.method, shape(route.path)))
 
     def mentions(self, route: Route) -> bool:
-        """Is the route described, or at least named in the text?"""
+        """Return whether the route is described, or at least named in the text."""
         return self.section(route) is not None or f"``{route.method} {route.path}``" in self.text
 
 
@@ -98,5 +98,8 @@ def page(api: str, resource: str) -> Page:
 
 
 def page_of(api: str, route: Route) -> Page:
-    """The file that describes a route: it is called like the module of its view."""
-    return page(api, route.view.__module__.rpartition(".")[2])
+    """Return the one file that describes a route, or the first that names it."""
+    pages = [page(api, path.stem) for path in sorted((API_REF / api).glob("*.rst"))]
+    described = [each for each in pages if each.section(route)]
+    assert len(described) < 2, route
+    return next(each for each in [*described, *pages] if each.mentions(route))

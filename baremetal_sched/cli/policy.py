@@ -12,7 +12,7 @@ from oslo_policy import policy as oslo
 from baremetal_sched.app import APIS
 from baremetal_sched.cli.databases import opened
 from baremetal_sched.cli.options import common_options, make_settings
-from baremetal_sched.compute import unowned_rows
+from baremetal_sched.compute import upgrade_checks
 from baremetal_sched.settings import Settings
 from baremetal_sched.web import policy_file
 from baremetal_sched.web.api import Api
@@ -125,5 +125,5 @@ def _problems(settings: Settings) -> list[str]:
 
 def _unowned(settings: Settings) -> list[str]:
     with opened(settings) as database:
-        counts = database.read(lambda session: unowned_rows.count(session, settings))
+        counts = database.read(lambda session: upgrade_checks.count_unowned(session, settings))
     return [f"{_MEANINGS[kind]}: {number}" for kind, number in counts.items() if number]

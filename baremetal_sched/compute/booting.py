@@ -21,8 +21,7 @@ from baremetal_sched.compute.instance_info import Owner
 from baremetal_sched.compute.no_valid_host import because, explain
 from baremetal_sched.compute.node_changes import moving, set_fault
 from baremetal_sched.compute.own_copies import flavor_spec, host_request, image_spec
-from baremetal_sched.compute.reasons import Reason
-from baremetal_sched.compute.server_history import Requester
+from baremetal_sched.compute.server_history import Reason, Requester
 from baremetal_sched.db.models import Node, Server
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import NoConductors, NoValidHost, TooManyAtOnce

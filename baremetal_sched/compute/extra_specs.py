@@ -1,4 +1,4 @@
-"""Extra specs of flavors: which are accepted.
+"""Extra specs of flavors: which are accepted, and which names of resource classes.
 
 Nova checks them from microversion 2.86 on, and its scheduler ignores what it does not understand. Here they are checked
 at every microversion, and nothing that would restrict the choice of a node is ignored:
@@ -17,10 +17,22 @@ from difflib import get_close_matches
 
 from baremetal_sched.baremetal.identifiers import is_trait
 from baremetal_sched.baremetal.nodes import trait_names
-from baremetal_sched.compute.class_names import is_class, not_a_class
-from baremetal_sched.compute.resource_request import GROUP_POLICIES, groups_of, parse_key, without_zeros
-from baremetal_sched.errors.compute import InvalidExtraSpec
+from baremetal_sched.compute import image_values, resource_request
+from baremetal_sched.compute.resource_request import (
+    GROUP_POLICIES,
+    FlavorSpec,
+    ResourceRequest,
+    groups_of,
+    parse_key,
+    without_zeros,
+)
+from baremetal_sched.errors.compute import InvalidExtraSpec, NothingRequested
+from baremetal_sched.image import properties as properties_of_images
+from baremetal_sched.placement.names import NAME_LENGTH, STANDARD_CLASSES, is_custom
 
+_CUSTOM = "CUSTOM_"
+_NOT_ALLOWED = re.compile(r"[^A-Z0-9_]+")
+_CLASSES_ALIKE = 0.8
 CAPABILITY = "capabilities:"
 POLICY = "group_policy"
 TRAIT_VALUES = ("required", "forbidden")
@@ -140,3 +152,60 @@ def _check_similar(key: str, namespace: str) -> None:
         raise InvalidExtraSpec(key=key, reason=f"it is not understood; did you mean '{close[0]}'? {hint}")
     if plain.startswith("capabilit"):
         raise InvalidExtraSpec(key=key, reason="it is not understood. Write capabilities:NAME=VALUE.")
+
+
+def is_class(name: str) -> bool:
+    """Return whether ``name`` is one of os-resource-classes, or ``CUSTOM_`` and then ``A-Z 0-9 _``."""
+    return name in STANDARD_CLASSES or is_custom(name)
+
+
+def not_a_class(name: str) -> str:
+    """Return a sentence about ``name``, which is not a resource class, that proposes what may be meant."""
+    meant = _proposal(name)
+    return (
+        f"'{name}' is not a resource class.{f' Did you mean {meant}?' if meant else ''} It is not one of "
+        "os-resource-classes, and does not match '^CUSTOM_[A-Z0-9_]+$'."
+    )
+
+
+def _proposal(name: str) -> str | None:
+    plain = _NOT_ALLOWED.sub("_", name.strip().upper()).strip("_")
+    if plain in ("", _CUSTOM.rstrip("_")):
+        return None
+    close: list[str] = get_close_matches(plain, STANDARD_CLASSES, n=1, cutoff=_CLASSES_ALIKE)
+    if close:
+        return close[0]
+    custom = plain if plain.startswith(_CUSTOM) else _CUSTOM + plain
+    return custom if len(custom) <= NAME_LENGTH else None
+
+
+def build_checked(
+    flavor: FlavorSpec,
+    properties: Mapping[str, str],
+    *,
+    boot_from_volume: bool = False,
+    limit: int | None = None,
+) -> ResourceRequest:
+    """Return the request of this flavor and the properties of this image.
+
+    Raises InvalidExtraSpec, InvalidImageProperty, TraitConflict, and NothingRequested if the flavor asks for nothing,
+    or for resources in groups with a suffix only, while there are traits that belong to no such group.
+    """
+    check(flavor.extra_specs)
+    properties_of_images.check(properties)
+    image_values.check(properties)
+    image_values.check_together(flavor.extra_specs, properties)
+    request = resource_request.build(flavor, properties, boot_from_volume=boot_from_volume, limit=limit)
+    if not request.groups:
+        raise NothingRequested(
+            message="The flavor asks for nothing. Add resources:CUSTOM_NAME=1, where CUSTOM_NAME is the resource class "
+            "of the nodes that it is for."
+        )
+    unsuffixed = request.groups.get("")
+    if unsuffixed is not None and not unsuffixed.resources:
+        traits = ", ".join(sorted(unsuffixed.required | unsuffixed.forbidden))
+        raise NothingRequested(
+            message=f"{traits}: traits without a suffix, and those of an image, need resources without a suffix. Add "
+            "resources:CUSTOM_NAME=1 to the flavor, where CUSTOM_NAME is the resource class of the nodes."
+        )
+    return request

@@ -22,7 +22,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.conductors.ownership import live_members
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provider import projection
-from baremetal_sched.compute import adopted_instances, occupancy
+from baremetal_sched.compute import occupancy
 from baremetal_sched.compute.booting import CONSUMER_TYPE
 from baremetal_sched.compute.occupancy import Occupancy
 from baremetal_sched.compute.resource_request import groups_of
@@ -267,8 +267,8 @@ def _claim_of(
         return ConsumerWrite(occupied.instance, amounts, *owner, generation)
     if server is not None:
         return ConsumerWrite(occupied.instance, amounts, server.project_id, server.user_id, None, CONSUMER_TYPE)
-    owner = adopted_instances.owner_of(node, settings)
-    return ConsumerWrite(occupied.instance, amounts, *owner, None, adopted_instances.CONSUMER_TYPE)
+    owner = occupancy.owner_of(node, settings)
+    return ConsumerWrite(occupied.instance, amounts, *owner, None, occupancy.CONSUMER_TYPE)
 
 
 def _claim(session: Session, node: Node, request: ConsumerWrite) -> None:

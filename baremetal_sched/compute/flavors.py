@@ -1,4 +1,4 @@
-"""Flavors: what a server may ask for, and their extra specs.
+"""Flavors: what a server may ask for, their extra specs, and which projects may use a private one.
 
 ``project`` is the project for which a flavor is looked up: it sees public flavors, and the private ones that it has
 access to. None means an administrator, who sees all of them.
@@ -8,20 +8,26 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, exists, false, or_, select, true
+from sqlalchemy import ColumnElement, delete, exists, false, or_, select, true
 from sqlalchemy.orm import Session
 
 from baremetal_sched.compute import extra_specs
 from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.insert import insert_missing
 from baremetal_sched.db.models import Flavor, FlavorProject, table_of
 from baremetal_sched.db.paging import Page, select_page
+from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.types import Rows, as_text
-from baremetal_sched.errors.flavors import (
+from baremetal_sched.errors.compute import (
     ExtraSpecNotFound,
+    FlavorAccessExists,
+    FlavorAccessNotFound,
     FlavorIdTaken,
+    FlavorIsPublic,
     FlavorMarkerNotFound,
     FlavorNameTaken,
     FlavorNotFound,
+    PublicFlavorNeedsNoAccess,
 )
 
 #: What a list may be sorted by, by the names that Nova has for it.
@@ -163,3 +169,45 @@ def _find(session: Session, flavorid: str, project: str | None, *, lock: bool) -
 
 def _has_access(project: str) -> ColumnElement[bool]:
     return exists().where(FlavorProject.flavor_id == Flavor.id, FlavorProject.project_id == project)
+
+
+def projects_of(session: Session, flavorid: str, project: str | None) -> list[str]:
+    """Return the projects that may use a private flavor, sorted. Raises FlavorNotFound, FlavorIsPublic."""
+    flavor = find(session, flavorid, project)
+    if flavor.is_public:
+        raise FlavorIsPublic
+    return _projects(session, flavor)
+
+
+def add_access(session: Session, flavorid: str, project_id: str, *, public_too: bool = False) -> list[str]:
+    """Let a project use a flavor; returns the projects that may.
+
+    ``public_too``: a public flavor is not refused. Raises FlavorNotFound, PublicFlavorNeedsNoAccess,
+    FlavorAccessExists.
+    """
+    flavor = find_for_change(session, flavorid)
+    if flavor.is_public and not public_too:
+        raise PublicFlavorNeedsNoAccess
+    before = _projects(session, flavor)
+    if project_id in before:
+        raise FlavorAccessExists(flavor=flavorid, project=project_id)
+    row = {"flavor_id": flavor.id, "project_id": project_id, "created_at": utcnow()}
+    insert_missing(session, table_of(FlavorProject), [row])
+    return sorted([*before, project_id])
+
+
+def remove_access(session: Session, flavorid: str, project_id: str) -> list[str]:
+    """Remove a project's access to a flavor; return the projects that still have access.
+
+    Raises FlavorNotFound, FlavorAccessNotFound.
+    """
+    flavor = find_for_change(session, flavorid)
+    removed = delete(FlavorProject).where(FlavorProject.flavor_id == flavor.id, FlavorProject.project_id == project_id)
+    if not rows_changed(session.execute(removed)):
+        raise FlavorAccessNotFound(flavor=flavorid, project=project_id)
+    return _projects(session, flavor)
+
+
+def _projects(session: Session, flavor: Flavor) -> list[str]:
+    query = select(FlavorProject.project_id).where(FlavorProject.flavor_id == flavor.id)
+    return list(session.scalars(query.order_by(FlavorProject.project_id)))

@@ -1,4 +1,4 @@
-"""Values of image properties that Nova gives a type: a server of an image with another value is refused.
+"""Values of image properties that Nova gives a type, alone and against a flavor.
 
 They are about virtual machines, so they mean nothing here; but a server that Nova refuses is not built either. Images
 may have any values.
@@ -7,6 +7,8 @@ may have any values.
 import re
 from collections.abc import Mapping
 
+from baremetal_sched.compute.resource_request import groups_of, required_by_image
+from baremetal_sched.errors.compute import TraitConflict
 from baremetal_sched.errors.image import InvalidImageProperty
 
 _DISK_BUSES = ("fdc", "ide", "sata", "scsi", "usb", "virtio", "xen", "lxc", "uml")
@@ -104,3 +106,15 @@ def _is_integer(value: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def check_together(extra_specs: Mapping[str, str], properties: Mapping[str, str]) -> None:
+    """Check an image against a flavor, both of which are right by themselves.
+
+    Raises TraitConflict if the image requires a trait that the flavor forbids in the group without a suffix, which is
+    where traits of images go. Another group may forbid it, since another provider may serve that.
+    """
+    unsuffixed = groups_of(extra_specs).get("")
+    conflicts = required_by_image(properties) & unsuffixed.forbidden if unsuffixed else ()
+    if conflicts:
+        raise TraitConflict(traits=", ".join(sorted(conflicts)))

@@ -1,12 +1,21 @@
-"""``instance_info`` of a node that is to become a server, as Nova writes it: numbers are strings, traits a list."""
+"""What a node that is to become a server gets: its ``instance_info``, its config drive and its power."""
 
+import base64
+import binascii
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
 from baremetal_sched.baremetal.matching import capabilities
 from baremetal_sched.compute.resource_request import FlavorSpec
+from baremetal_sched.db.models import Node, Server
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines import states
 
 #: Properties of an image, and the names that Ironic has for them in ``instance_info``.
 IMAGE_FIELDS = {
@@ -120,3 +129,70 @@ def _about_image(image: ImageSpec) -> dict[str, object]:
     if image.disk_format:
         found["image_disk_format"] = image.disk_format
     return found
+
+
+def deployed_power(session: Session, node_id: int) -> str | None:
+    """Return the power state in which the deployment of a node has to end; None if no server is on it.
+
+    It is on, unless a server that was off is rebuilt.
+    """
+    row = session.execute(
+        select(Server.power_after_task).join(Node, Node.instance_uuid == Server.uuid).where(Node.id == node_id)
+    ).first()
+    return None if row is None else row[0] or states.POWER_ON
+
+
+#: Most characters of user data, encoded; as Nova has it.
+MOST_USER_DATA = 65535
+
+
+def build_config_drive(server: Server, node: Node, zone: str, admin_password: str | None) -> dict[str, Any]:
+    """Return the config drive for ``server`` on ``node``. ``admin_password`` is kept nowhere else."""
+    metadata: dict[str, Any] = {
+        "uuid": server.uuid,
+        "name": server.name,
+        "hostname": server.hostname,
+        "availability_zone": zone,
+        "project_id": server.project_id,
+        "launch_index": server.launch_index,
+    }
+    key = server.keypair
+    if key and key["public_key"]:  # of a server that was imported it may not be known
+        metadata["public_keys"] = {key["name"]: key["public_key"]}
+        metadata["keys"] = [{"name": key["name"], "type": key["type"], "data": key["public_key"]}]
+    if server.user_metadata:
+        metadata["meta"] = dict(server.user_metadata)
+    if admin_password is not None:
+        metadata["admin_pass"] = admin_password
+    drive: dict[str, Any] = {"meta_data": metadata}
+    if server.user_data is not None:
+        drive["user_data"] = decoded_config_drive(server.user_data)
+    if node.network_data:
+        drive["network_data"] = node.network_data
+    return drive
+
+
+def decoded_config_drive(user_data: str) -> str:
+    """Return user data as text. Raises InvalidValue unless it is text in UTF-8, in base64."""
+    try:
+        text = base64.b64decode(user_data, validate=True).decode()
+    except (binascii.Error, ValueError):
+        raise InvalidValue(message="user_data has to be text in UTF-8, encoded in base64.") from None
+    if "\x00" in text:
+        raise InvalidValue(message="user_data must not contain the character NUL.")
+    return text
+
+
+#: The longest name of a host.
+MOST = 63
+
+_NOT_ALLOWED = re.compile(r"[^a-z0-9.-]+")
+_EDGES = ".-"
+
+
+def host_name_of(name: str, uuid: str) -> str:
+    """Return the host name of a server with this name: letters, digits and hyphens; of its UUID if none is left."""
+    ascii_name = name.lower().encode("ascii", "ignore").decode()
+    spaced = re.sub(r"[ _]+", "-", ascii_name)
+    hostname = _NOT_ALLOWED.sub("", spaced).replace(".", "-").strip(_EDGES)[:MOST].rstrip(_EDGES)
+    return hostname or f"server-{uuid}"

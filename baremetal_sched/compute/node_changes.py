@@ -16,13 +16,13 @@ from typing import Any
 from sqlalchemy import event, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.compute import adopted_instances, reasons, server_history, server_states
-from baremetal_sched.compute.reasons import Reason
+from baremetal_sched.compute import occupancy, server_history, server_states
+from baremetal_sched.compute.server_history import Reason
 from baremetal_sched.db.changes import history_of
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Server
+from baremetal_sched.errors.compute import ServerHasMachine
 from baremetal_sched.errors.placement import NoAllocations
-from baremetal_sched.errors.servers import ServerHasMachine
 from baremetal_sched.machines import states
 from baremetal_sched.placement import allocations as claims
 
@@ -79,7 +79,7 @@ def _follow_instance(session: Session, node: Node, before: str | None) -> None:
     if before is not None and before not in own:
         server = _find(session, before)
         if server is None:
-            adopted_instances.release(session, before)
+            occupancy.release_adopted(session, before)
             return
         if server.task != server_states.DELETING and node.provision_state not in _UNDEPLOYED:
             raise ServerHasMachine(server=before)
@@ -151,6 +151,6 @@ def _fail(session: Session, server: Server, node: Node) -> None:
     waits = server.task in (server_states.SPAWNING, server_states.DELETING)
     if waits and node.provision_state == states.DEPLOYFAIL:
         return  # ``follow_up`` goes on: with the next machine, or with removing this server
-    reason = reasons.of_state(node.uuid, node.provision_state, node.last_error)
+    reason = server_history.of_state(node.uuid, node.provision_state, node.last_error)
     server_history.finish(session, server, error=reason.in_full)
     set_fault(server, reason)

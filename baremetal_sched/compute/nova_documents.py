@@ -12,7 +12,7 @@ import jsonschema
 import orjson
 from jsonschema.exceptions import best_match
 
-from baremetal_sched.compute import host_names
+from baremetal_sched.compute import instance_info
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.documents.identifiers import canonical_uuid
 from baremetal_sched.errors import InvalidValue
@@ -162,7 +162,7 @@ def server_values(document: Document, flavor_ids: Mapping[str, str], keypair: Do
     return {
         "uuid": uuid,
         "name": document["name"],
-        "hostname": document.get("OS-EXT-SRV-ATTR:hostname") or host_names.of(document["name"], uuid),
+        "hostname": document.get("OS-EXT-SRV-ATTR:hostname") or instance_info.host_name_of(document["name"], uuid),
         "description": document.get("description"),
         "project_id": document["tenant_id"],
         "user_id": document["user_id"],

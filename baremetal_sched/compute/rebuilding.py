@@ -15,9 +15,9 @@ from baremetal_sched.baremetal.provisioning.provision import Order
 from baremetal_sched.compute import (
     availability_zones,
     booting,
-    config_drive,
     extra_specs,
     image_values,
+    instance_info,
     server_history,
     server_states,
     servers,
@@ -29,7 +29,7 @@ from baremetal_sched.compute.server_operations import asked_of_machine
 from baremetal_sched.compute.servers import Locked
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Server
-from baremetal_sched.errors.servers import FlavorForbidsTraits, MachineLacksTraits
+from baremetal_sched.errors.compute import FlavorForbidsTraits, MachineLacksTraits
 from baremetal_sched.image import properties as properties_of_images
 from baremetal_sched.machines import states
 from baremetal_sched.placement import allocations as claims
@@ -60,7 +60,7 @@ def rebuild(context: Context, locked: Locked, asked: Rebuild, requester: Request
     records.change(server, asked.changes)
     server.image, server.image_id = dict(asked.image), asked.image["id"]
     zone = availability_zones.zone_of(node.conductor_group, context.settings.compute.default_availability_zone)
-    drive = config_drive.build(server, node, zone, asked.admin_password)
+    drive = instance_info.build_config_drive(server, node, zone, asked.admin_password)
     info = booting.instance_info_of(context, server, node, preserve_ephemeral=asked.preserve_ephemeral or False)
     node.instance_info = info | {"configdrive": drive}
     node.instance_name = server.name

@@ -4,7 +4,7 @@ This module is pure and lenient: like Nova's scheduler it ignores what it does n
 all is decided in front of it, by ``extra_specs`` and ``image_properties``.
 
 1. Extra specs ``resources[S]:CLASS=N`` and ``trait[S]:NAME=required|forbidden`` make groups by suffix S.
-2. ``trait:NAME=required`` of the image joins the group without a suffix; so do the conditions of ``hardware_specs``.
+2. ``trait:NAME=required`` of the image joins the group without a suffix; so do those of ``pinning`` and ``devices``.
 3. VCPU, MEMORY_MB and DISK_GB of the flavor join it too, unless some group names the class, with 0 for instance.
 4. Amounts of 0 vanish, and groups that are empty then.
 5. A tree and aggregates are conditions of the group without a suffix, which comes into being again if it has to.
@@ -17,8 +17,56 @@ from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
 import os_resource_classes as orc
+import os_traits
 
-from baremetal_sched.compute import hardware_specs
+
+@dataclass
+class Conditions:
+    """What is asked for: amounts by class, traits required and traits forbidden."""
+
+    resources: dict[str, int] = field(default_factory=dict)
+    required: set[str] = field(default_factory=set)
+    forbidden: set[str] = field(default_factory=set)
+
+
+def pinning(vcpus: int, extra_specs: Mapping[str, str], image_properties: Mapping[str, str]) -> Conditions:
+    """Return what CPU and thread policies ask for: PCPU instead of VCPU, and hyperthreading or its absence."""
+    conditions = Conditions()
+    if _setting("cpu_policy", extra_specs, image_properties) == "dedicated":
+        emulator = extra_specs.get("hw:emulator_threads_policy") == "isolate"
+        conditions.resources[orc.PCPU] = vcpus + emulator
+    match _setting("cpu_thread_policy", extra_specs, image_properties):
+        case "require":
+            conditions.required.add(os_traits.HW_CPU_HYPERTHREADING)
+        case "isolate":
+            conditions.forbidden.add(os_traits.HW_CPU_HYPERTHREADING)
+    return conditions
+
+
+def devices(extra_specs: Mapping[str, str], image_properties: Mapping[str, str]) -> Conditions:
+    """Return what persistent memory, TPM, PCI affinity and secure boot ask for."""
+    conditions = Conditions()
+    labels = filter(None, (label.strip() for label in extra_specs.get("hw:pmem", "").split(",")))
+    conditions.resources = dict(Counter(orc.normalize_name(f"PMEM_NAMESPACE_{label}") for label in labels))
+    if version := _setting("tpm_version", extra_specs, image_properties):
+        conditions.required.add(
+            os_traits.COMPUTE_SECURITY_TPM_1_2 if version == "1.2" else os_traits.COMPUTE_SECURITY_TPM_2_0
+        )
+        model = _setting("tpm_model", extra_specs, image_properties)
+        conditions.required.add(
+            os_traits.COMPUTE_SECURITY_TPM_CRB if model == "tpm-crb" else os_traits.COMPUTE_SECURITY_TPM_TIS
+        )
+    if _setting("pci_numa_affinity_policy", extra_specs, image_properties) == "socket":
+        conditions.required.add(os_traits.COMPUTE_SOCKET_PCI_NUMA_AFFINITY)
+    if (extra_specs.get("os:secure_boot") or image_properties.get("os_secure_boot")) == "required":
+        conditions.required.add(os_traits.COMPUTE_SECURITY_UEFI_SECURE_BOOT)
+    return conditions
+
+
+def _setting(name: str, extra_specs: Mapping[str, str], image_properties: Mapping[str, str]) -> str | None:
+    """The flavor's value, or else that of the image."""
+    return extra_specs.get(f"hw:{name}") or image_properties.get(f"hw_{name}")
+
 
 GROUP_POLICIES = ("none", "isolate")
 
@@ -128,9 +176,9 @@ def build(
     groups = groups_of(flavor.extra_specs)
     unsuffixed = groups.setdefault("", ResourceGroup(""))
     unsuffixed.required |= required_by_image(image_properties)
-    _add(unsuffixed, hardware_specs.pinning(flavor.vcpus, flavor.extra_specs, image_properties))
+    _add(unsuffixed, pinning(flavor.vcpus, flavor.extra_specs, image_properties))
     _add_base(groups, flavor, boot_from_volume=boot_from_volume)
-    _add(unsuffixed, hardware_specs.devices(flavor.extra_specs, image_properties))
+    _add(unsuffixed, devices(flavor.extra_specs, image_properties))
     groups = without_zeros(groups)
     if in_tree or aggregates or forbidden_aggregates:
         unsuffixed = groups.setdefault("", ResourceGroup(""))
@@ -209,7 +257,7 @@ def _amount(resource_class: str, text: str) -> int | None:
     return amount if amount >= 0 else None
 
 
-def _add(group: ResourceGroup, conditions: hardware_specs.Conditions) -> None:
+def _add(group: ResourceGroup, conditions: Conditions) -> None:
     group.resources |= conditions.resources
     group.required |= conditions.required
     group.forbidden |= conditions.forbidden

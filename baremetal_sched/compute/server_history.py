@@ -1,4 +1,4 @@
-"""The history of a server: its instance actions, who requested them, and their results."""
+"""The history of a server: its instance actions, who requested them, their results, and why one came to nothing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,8 @@ from sqlalchemy.orm import Session
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Server, ServerAction
 from baremetal_sched.db.types import Rows
-from baremetal_sched.errors.servers import ActionNotFound
+from baremetal_sched.errors.compute import ActionNotFound
+from baremetal_sched.machines import states
 
 #: The event of each action, as Nova calls it.
 EVENTS: Mapping[str, str] = {
@@ -131,3 +132,38 @@ def find(session: Session, server_id: int, server_uuid: str, request_id: str) ->
     if entry is None:
         raise ActionNotFound(request_id=request_id, server=server_uuid)
     return entry
+
+
+@dataclass(frozen=True)
+class Reason:
+    """``message`` is for all who see the server. ``details`` are for administrators: they may name the node, its
+    conductor and the driver's message. Without details, the message is complete."""
+
+    message: str
+    details: str = ""
+
+    @property
+    def in_full(self) -> str:
+        """What administrators are told."""
+        return self.details or self.message
+
+    def continued(self, sentence: str) -> "Reason":
+        """Return the reason with one more sentence."""
+        return Reason(f"{self.message} {sentence}", f"{self.details} {sentence}" if self.details else "")
+
+
+#: What failed when a node is in one of these states.
+_FAILED = {
+    states.DEPLOYFAIL: "The deployment of the server failed.",
+    states.RESCUEFAIL: "The rescue of the server failed.",
+    states.UNRESCUEFAIL: "The end of the server's rescue failed.",
+    states.SERVICEFAIL: "A service of the server's machine failed.",
+    states.ADOPTFAIL: "The adoption of the server's machine failed.",
+    states.ERROR: "The server could not be taken off its machine.",
+}
+
+
+def of_state(node_uuid: str, provision_state: str, last_error: str | None) -> Reason:
+    """Return why a server is in error whose node has come to this provision state."""
+    said = last_error or f"Node {node_uuid} is in provision state '{provision_state}'."
+    return Reason(f"{_FAILED[provision_state]} An administrator can see why.", said)

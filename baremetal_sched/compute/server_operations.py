@@ -15,7 +15,7 @@ from baremetal_sched.compute.servers import Locked
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Server
 from baremetal_sched.errors import ForbiddenError, InvalidError, NotFoundError
-from baremetal_sched.errors.servers import MachineRefuses, ServerLocked
+from baremetal_sched.errors.compute import MachineRefuses, ServerLocked
 from baremetal_sched.machines import states
 
 

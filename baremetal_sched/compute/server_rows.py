@@ -19,7 +19,7 @@ from baremetal_sched.db.paging import Page, after_marker, order
 from baremetal_sched.db.sql_functions import string_agg
 from baremetal_sched.db.transaction import Reader, connection_of
 from baremetal_sched.db.types import Query, Rows, as_text
-from baremetal_sched.errors.servers import ServerMarkerNotFound, ServerNotFound
+from baremetal_sched.errors.compute import ServerMarkerNotFound, ServerNotFound
 
 #: Most tags that a server may have.
 MOST_TAGS = 50

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NoReturn
 
-from baremetal_sched.errors.servers import ServerStateRefused
+from baremetal_sched.errors.compute import ServerStateRefused
 from baremetal_sched.machines import states
 
 # What was asked of a server and has not ended: values of its ``task``.

@@ -14,10 +14,9 @@ from baremetal_sched.baremetal.nodes.nodes import find as find_node
 from baremetal_sched.compute import (
     availability_zones,
     booting,
-    checked_request,
-    config_drive,
+    extra_specs,
     follow_up,
-    host_names,
+    instance_info,
     own_copies,
     server_history,
     server_states,
@@ -31,7 +30,7 @@ from baremetal_sched.db.models import Node, Server, ServerTag
 from baremetal_sched.documents.identifiers import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import NodeNotFound
-from baremetal_sched.errors.servers import ServerNotFound
+from baremetal_sched.errors.compute import ServerNotFound
 
 #: Most servers that one request may ask for.
 MOST_AT_ONCE = 100
@@ -81,7 +80,7 @@ def create(context: Context, asked: NewServers, requester: Requester) -> list[Se
 
     def drive(server: Server, on: Node) -> dict[str, Any]:
         zone = availability_zones.zone_of(on.conductor_group, context.settings.compute.default_availability_zone)
-        return config_drive.build(server, on, zone, asked.admin_password)
+        return instance_info.build_config_drive(server, on, zone, asked.admin_password)
 
     booting.boot(context, servers, drive, requester)
     tags = [ServerTag(server_id=server.id, tag=tag) for server in servers for tag in dict.fromkeys(asked.tags)]
@@ -91,10 +90,10 @@ def create(context: Context, asked: NewServers, requester: Requester) -> list[Se
 
 def _check(asked: NewServers) -> None:
     flavor, image = asked.flavor, asked.image
-    checked_request.build(own_copies.flavor_spec(flavor), own_copies.properties_of(image))
+    extra_specs.build_checked(own_copies.flavor_spec(flavor), own_copies.properties_of(image))
     require_room(flavor, image)
     if asked.user_data is not None:
-        config_drive.decoded(asked.user_data)
+        instance_info.decoded_config_drive(asked.user_data)
 
 
 def require_room(flavor: Mapping[str, Any], image: Mapping[str, Any]) -> None:
@@ -121,7 +120,7 @@ def _node(session: Session, ident: str | None) -> str | None:
 def _new_server(asked: NewServers, number: int, *, node: str | None, reservation: str, requester: Requester) -> Server:
     name = asked.name if asked.count == 1 else f"{asked.name}-{number + 1}"
     uuid = str(uuid_module.uuid4())
-    hostname = asked.hostname or host_names.of(name, uuid)
+    hostname = asked.hostname or instance_info.host_name_of(name, uuid)
     if asked.hostname and asked.count > 1:
         hostname = f"{asked.hostname}-{number + 1}"
     return Server(

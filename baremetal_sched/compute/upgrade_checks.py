@@ -1,15 +1,16 @@
-"""Checks whether flavors can be switched to custom resource classes now, like ``nova-status upgrade check``."""
+"""Checks before an upgrade: flavors without custom resource classes, and rows that belong to no project."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.compute import flavor_migration
 from baremetal_sched.compute.flavor_migration import Selection, Verdict
-from baremetal_sched.db.models import Node
+from baremetal_sched.db.models import Consumer, Image, Node, NodeAllocation, Server
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.settings import Settings
 
@@ -58,3 +59,21 @@ def _check_nodes(session: Session) -> Check:
         return Check("Nodes", Result.SUCCESS)
     nodes = "1 free node has" if count == 1 else f"{count} free nodes have"
     return Check("Nodes", Result.WARNING, f"{nodes} no resource class: no flavor that asks for one gets them.")
+
+
+def count_unowned(session: Session, settings: Settings) -> dict[str, int]:
+    """Return how many nodes have no owner, and how many other rows no project, or one that the settings gave them."""
+    fixed = settings.compute.project_id
+    incomplete = settings.placement.incomplete_consumer_project_id
+    return {
+        "nodes": _rows(session, Node, [Node.owner.is_(None)]),
+        "allocations": _rows(session, NodeAllocation, [NodeAllocation.owner.is_(None)]),
+        "servers": _rows(session, Server, [Server.project_id == fixed]),
+        "images": _rows(session, Image, [Image.owner.is_(None), Image.owner == fixed]),
+        "consumers": _rows(session, Consumer, [Consumer.project_id.in_((fixed, incomplete))]),
+    }
+
+
+def _rows(session: Session, model: type, conditions: Iterable[ColumnElement[bool]]) -> int:
+    """SELECT count(*) FROM (the model's table) WHERE (one of the conditions)"""
+    return session.scalar(select(func.count()).select_from(model).where(or_(*conditions))) or 0

@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.provisioning import instances
 from baremetal_sched.baremetal.state_machine import DONE, WAIT
-from baremetal_sched.compute import deployed_power
+from baremetal_sched.compute import instance_info
 from baremetal_sched.conductor import power, step_plans, stepping
 from baremetal_sched.conductor.step_plans import Planned
 from baremetal_sched.conductor.task import Task
@@ -69,7 +69,7 @@ def continue_deployment(task: Task, steps: Sequence[Planned]) -> None:
 
 def _power(task: Task) -> Effect:
     """Set the power state that the machine's server is to have. Without a server, the power state stays as it is."""
-    target = task.job.read(lambda session: deployed_power.wanted(session, task.job.node_id))
+    target = task.job.read(lambda session: instance_info.deployed_power(session, task.job.node_id))
     machine = task.machine
     if target in (None, machine.power_state) or (target == states.POWER_OFF and machine.disable_power_off):
         return NOTHING

@@ -23,11 +23,12 @@ from sqlalchemy import (
 )
 from sqlalchemy import case as sql_case
 from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.orm import InstrumentedAttribute
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from baremetal_sched.db.sealing import SealedJson
-from baremetal_sched.db.sql_functions import concat, constant
+from baremetal_sched.db.sql_functions import as_digits, concat, constant, string_agg
 from baremetal_sched.db.types import Json, as_text
 
 _NULL = constant("null")
@@ -46,6 +47,18 @@ def members(named: Iterable[tuple[str, ColumnElement[Any]]]) -> ColumnElement[An
         comma = "," if parts else ""
         parts += [constant(f'{comma}"{name}":'), _value(column)]
     return PrecompiledText(concat(*parts)) if parts else null()
+
+
+def arrays(*columns: ColumnElement[Any] | InstrumentedAttribute[Any]) -> ColumnElement[str]:
+    """Return the rows of a group, texts and numbers, as a JSON array of arrays, in no particular order.
+
+    NULL for an empty group; a row with NULL is left out.
+
+    CONCAT('[', GROUP_CONCAT(CONCAT('[', JSON_QUOTE(name), ',', total, ']')), ']')
+    """
+    values = [quoted(column) if isinstance(column.type, String) else as_digits(column) for column in columns]
+    parts = [part for value in values for part in (",", value)]
+    return concat("[", string_agg(concat("[", *parts[1:], "]")), "]")
 
 
 class PrecompiledText(ColumnClause[str]):

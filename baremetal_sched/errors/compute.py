@@ -1,6 +1,6 @@
-"""Errors of flavors and servers."""
+"""Errors of the compute API: flavors, key pairs, servers, and the choice of a machine."""
 
-from baremetal_sched.errors import InvalidError
+from baremetal_sched.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError, UnavailableError
 
 
 class InvalidExtraSpec(InvalidError):
@@ -22,3 +22,141 @@ class NothingRequested(InvalidError):
     """The request names no resources where placement requires some."""
 
     template = "{message}"
+
+
+class FlavorNotFound(NotFoundError):
+    template = "Flavor {flavor} could not be found."
+
+
+class FlavorMarkerNotFound(InvalidError):
+    template = "marker [{marker}] not found"
+
+
+class FlavorNameTaken(ConflictError):
+    template = "Flavor with name {name} already exists."
+
+
+class FlavorIdTaken(ConflictError):
+    template = "Flavor with ID {flavor} already exists."
+
+
+class ExtraSpecNotFound(NotFoundError):
+    template = "Flavor {flavor} has no extra specs with key {key}."
+
+
+class FlavorIsPublic(NotFoundError):
+    """Public flavors have no access list."""
+
+    template = "Access list not available for public flavors."
+
+
+class PublicFlavorNeedsNoAccess(ConflictError):
+    template = "Can not add access to a public flavor."
+
+
+class FlavorAccessExists(ConflictError):
+    template = "Flavor access already exists for flavor {flavor} and project {project} combination."
+
+
+class FlavorAccessNotFound(NotFoundError):
+    template = "Flavor access not found for {flavor} / {project} combination."
+
+
+class KeypairNotFound(NotFoundError):
+    template = "Keypair {name} not found for user {user}"
+
+
+class KeypairMarkerNotFound(InvalidError):
+    template = "Marker {marker} could not be found."
+
+
+class KeypairExists(ConflictError):
+    template = "Key pair '{name}' already exists."
+
+
+class InvalidKeypair(InvalidError):
+    """A name or a key is not accepted; ``reason`` is a sentence that says why."""
+
+    template = "Keypair data is invalid: {reason}"
+
+
+class ServerNotFound(NotFoundError):
+    template = "Instance {server} could not be found."
+
+
+class NetworkNotFound(NotFoundError):
+    template = "Instance {server} is not a member of the network {network}."
+
+
+class ServerMarkerNotFound(InvalidError):
+    template = "marker [{marker}] not found"
+
+
+class ServerStateRefused(ConflictError):
+    template = "Cannot '{action}' instance {server} while it is in {attr} {value}"
+
+
+class ServerLocked(ConflictError):
+    template = "Instance {server} is locked"
+
+
+class MachineRefuses(ConflictError):
+    """The server's machine does not allow the request; ``reason`` is the machine's message."""
+
+    template = "Cannot '{action}' instance {server}: {reason}"
+
+
+class ServerHasMachine(ConflictError):
+    """The bare metal API was asked to separate a server from its machine, or to give it another."""
+
+    template = (
+        "{server} is a server of the compute API, which alone assigns and removes its machine: delete the server "
+        "there, or undeploy the node."
+    )
+
+
+class MachineLacksTraits(ConflictError):
+    template = (
+        "The image requires traits that the machine of instance {server} does not have among the resources that the "
+        "instance holds: {traits}"
+    )
+
+
+class FlavorForbidsTraits(InvalidError):
+    template = "The image requires traits that the flavor of instance {server} forbids: {traits}"
+
+
+class FlavorWithoutDisk(ForbiddenError):
+    template = "Servers of flavors with a disk of 0 are for administrators."
+
+
+class TagNotFound(NotFoundError):
+    template = "Server {server} has no tag '{tag}'"
+
+
+class TooManyTags(InvalidError):
+    template = "The number of tags exceeded the per-server limit {limit}"
+
+
+class TooMuchMetadata(ForbiddenError):
+    template = "Maximum number of metadata items exceeds {limit}"
+
+
+class MetadataItemNotFound(NotFoundError):
+    template = "Metadata item was not found"
+
+
+class ActionNotFound(NotFoundError):
+    template = "Action for request_id {request_id} on instance {server} not found"
+
+
+class TooManyExplanations(UnavailableError):
+    template = "{limit} explanations are being worked on, which is the limit of this process. Try again in a moment."
+
+
+class ExplanationTookTooLong(UnavailableError):
+    template = (
+        "The explanation was not ready within {seconds} seconds and was stopped. Try again later, or ask for fewer "
+        "conditions; the operator can lower [scheduling] explain_max_nodes, so that only a sample is examined, or "
+        "raise explain_time_limit."
+    )

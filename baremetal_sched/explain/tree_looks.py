@@ -9,7 +9,7 @@ from baremetal_sched.baremetal.matching import wording
 from baremetal_sched.baremetal.matching.masks import Condition, Kind
 from baremetal_sched.explain.explanation import ClosestTree, ServedPart
 from baremetal_sched.explain.tree_parts import Asked, Part, ids_of
-from baremetal_sched.explain.tree_shapes import Shape, uuid_of
+from baremetal_sched.explain.tree_shapes import Shape
 from baremetal_sched.placement.candidates.request.resolved_request import ResolvedRequest
 from baremetal_sched.placement.candidates.trees.backtracking import choices
 from baremetal_sched.placement.candidates.trees.providers import Anchor
@@ -57,7 +57,7 @@ class Look:
         return found
 
     def _uuid(self, place: int) -> str:
-        return self.shape.lines[place][1]
+        return self.shape.rows[place].uuid
 
     @property
     def served(self) -> int:
@@ -140,7 +140,7 @@ def closest(parts: Sequence[Part], looks: Sequence[Look], named: frozenset[str] 
 
     def name(place: int) -> str | None:
         # A sharing provider is of another tree.
-        return uuid_of(shape.lines[place]) if named is None or (is_named and place < len(shape.now.local)) else None
+        return shape.rows[place].uuid if named is None or (is_named and place < len(shape.now.local)) else None
 
     served = [
         ServedPart(part.parameter, name(nearest.place), nearest.failing)

@@ -14,12 +14,12 @@ from baremetal_sched.baremetal.matching.scan import TOO_LITTLE, Scanned
 from baremetal_sched.baremetal.matching.unknown import unknown_names
 from baremetal_sched.db import deadline
 from baremetal_sched.db.models import Node
-from baremetal_sched.errors.scheduling import ExplanationTookTooLong
+from baremetal_sched.errors.compute import ExplanationTookTooLong
 from baremetal_sched.explain import query_questions, tree_relaxations, tree_shapes
 from baremetal_sched.explain.explanation import COMBINATION, VERSION, ClosestTree, Context, Explained
 from baremetal_sched.explain.tree_looks import Look, closest
 from baremetal_sched.explain.tree_parts import Asked, Part
-from baremetal_sched.explain.tree_shapes import Tree, uuid_of
+from baremetal_sched.explain.tree_shapes import Tree
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit, TookTooLong
 from baremetal_sched.placement.tables import PROVIDERS
@@ -229,9 +229,9 @@ class _Explanation:
                     # A sharing provider may serve several trees: the one in which it fails least counts.
                     before = shared.get(provider.id)
                     if before is None or mask.bit_count() < before[0].bit_count():
-                        shared[provider.id] = (mask, uuid_of(shape.lines[number]))
+                        shared[provider.id] = (mask, shape.rows[number].uuid)
                     continue
-                add(mask, len(shape.trees), None if shown is None else uuid_of(shown.members[number]))
+                add(mask, len(shape.trees), None if shown is None else shown.members[number].uuid)
                 if mask and not mask & asked:
                     busy.update(reasons.get(_id(tree, number), TOO_LITTLE) for tree in shape.trees)
         for row_id, (mask, uuid) in shared.items():

@@ -8,13 +8,15 @@ import uuid as uuid_module
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from sqlalchemy import and_, exists, insert, select
+from sqlalchemy import and_, exists, func, insert, select
 from sqlalchemy import delete as sql_delete
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.attributes import flag_modified
 
 from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.insert import insert_missing
 from baremetal_sched.db.models import Image
+from baremetal_sched.db.results import rows_changed
 from baremetal_sched.documents.identifiers import canonical_uuid
 from baremetal_sched.errors.image import (
     ImageAlreadyExists,
@@ -22,6 +24,8 @@ from baremetal_sched.errors.image import (
     ImageNotFound,
     ImageNotFoundForDelete,
     ImageProtected,
+    ImageTagNotFound,
+    InvalidImage,
     TooManyOfAnImage,
 )
 from baremetal_sched.image import properties as image_properties
@@ -35,6 +39,7 @@ from baremetal_sched.image.access import (
 )
 from baremetal_sched.image.patch import Change, Changed, apply
 from baremetal_sched.image.records import PROPERTIES, TAGS, ImageRecord, select_record
+from baremetal_sched.image.schemas.images import LONGEST_NAME, require_trimmed
 
 QUEUED = "queued"
 ACTIVE = "active"
@@ -173,3 +178,27 @@ def _write_tags(session: Session, image_id: int, before: set[str], after: set[st
         session.execute(sql_delete(TAGS).where(TAGS.c.image_id == image_id, TAGS.c.tag.in_(before - after)))
     if after - before:
         session.execute(insert(TAGS), [{"image_id": image_id, "tag": tag} for tag in sorted(after - before)])
+
+
+def add_tag(session: Session, ident: str, tag: str, requester: Requester) -> None:
+    """Give the image a tag, if it has it not yet.
+
+    Raises ImageNotFound, ImageChangeForbidden, InvalidImage, TooManyOfAnImage.
+    """
+    if len(tag) > LONGEST_NAME:
+        raise InvalidImage(message=f"Provided object does not match schema 'image': '{tag[:80]}…' is too long")
+    require_trimmed("Tags", tag)
+    image = find_for_change(session, ident, requester)
+    insert_missing(session, TAGS, [{"image_id": image.id, "tag": tag}])
+    count = session.scalar(select(func.count()).where(TAGS.c.image_id == image.id)) or 0
+    if count > MOST_TAGS:
+        raise TooManyOfAnImage(things="tags", count=count, limit=MOST_TAGS)
+    touch(session, image)
+
+
+def remove_tag(session: Session, ident: str, tag: str, requester: Requester) -> None:
+    """Take a tag from the image. Raises ImageNotFound, ImageChangeForbidden, ImageTagNotFound."""
+    image = find_for_change(session, ident, requester)
+    if not rows_changed(session.execute(TAGS.delete().where(TAGS.c.image_id == image.id, TAGS.c.tag == tag))):
+        raise ImageTagNotFound(image=image.uuid, tag=tag)
+    touch(session, image)

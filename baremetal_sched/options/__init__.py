@@ -5,7 +5,7 @@ Groups and names are the same as in Ironic and Placement where these have the op
 
 from oslo_config import cfg
 
-from baremetal_sched.options import conductor, database, fake, inspection, ipmi, redfish, scheduling, service
+from baremetal_sched.options import conductor, database, hardware, inspection, scheduling, service
 
 OPTIONS: dict[str, list[cfg.Opt]] = {
     **service.OPTIONS,
@@ -13,7 +13,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
     **conductor.OPTIONS,
     **inspection.OPTIONS,
     **scheduling.OPTIONS,
-    **fake.OPTIONS,
-    **redfish.OPTIONS,
-    **ipmi.OPTIONS,
+    **hardware.FAKE,
+    **hardware.REDFISH,
+    **hardware.IPMI,
 }

@@ -5,7 +5,7 @@ import socket
 from oslo_config import cfg
 
 from baremetal_sched import auth_settings
-from baremetal_sched.options import drivers
+from baremetal_sched.options import hardware
 from baremetal_sched.releases import RELEASES
 
 OPTIONS: dict[str, list[cfg.Opt]] = {
@@ -14,7 +14,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         cfg.StrOpt(
             "host", default=socket.gethostname(), help="Host name with which this conductor registers. Must be unique."
         ),
-        *drivers.ENABLED,
+        *hardware.ENABLED,
         cfg.StrOpt("default_resource_class", help="Resource class of nodes created without one."),
         cfg.StrOpt("default_conductor_group", default="", help="Conductor group of nodes created without one."),
         cfg.StrOpt("default_portgroup_mode", default="active-backup", help="Mode of portgroups created without one."),

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import live_members
-from baremetal_sched.compute import checked_request, host_choice, no_valid_host, own_copies, servers
+from baremetal_sched.compute import extra_specs, host_choice, no_valid_host, own_copies, servers
 from baremetal_sched.compute.host_choice import Claim, HostRequest
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
 from baremetal_sched.scheduling import asked as written_out
@@ -52,7 +52,7 @@ def host_request(session: Session, asked: Asked) -> HostRequest:
     image = written_out.image(session, asked.image, asked.project)
     # What boots from a volume needs no disk of the machine.
     servers.require_room({**flavor, "disk": 0} if asked.boot_from_volume else flavor, image)
-    request = checked_request.build(
+    request = extra_specs.build_checked(
         own_copies.flavor_spec(flavor),
         own_copies.properties_of(image),
         boot_from_volume=asked.boot_from_volume,

@@ -13,7 +13,8 @@ from baremetal_sched import gunicorn_config
 from baremetal_sched.settings import load
 from tests.clients.environments import python_with
 from tests.clients.sockets import wire
-from tests.processes import GUNICORN, free_port, program
+from tests.clients.test_slow_clients import is_live
+from tests.processes import GUNICORN, environment, free_port, program, wait_until
 
 SAMPLES = Path(__file__).parents[2] / "api-ref/guides/samples"
 API, SOCKET = "baremetal-sched-api.service", "baremetal-sched-api.socket"
@@ -105,6 +106,38 @@ def test_units_start_what_there_is() -> None:
     ]
     with_conductor = section(CONDUCTOR)["ExecStart"][0].split()
     assert with_conductor[:3] == [f"{INSTALLED}baremetal-sched", "conductor", "--config-file"]
+
+
+def test_a_reload_with_a_broken_configuration_changes_nothing(tmp_path: Path) -> None:
+    """The commands run one after the other, and the first failure is the last of them: workers are not replaced."""
+    configuration = tmp_path / "service.conf"
+    right = f"[api]\nauth_strategy = none\n[database]\nconnection = sqlite:///{tmp_path}/db.sqlite\n"
+    configuration.write_text(right)
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    named = ("env", f"BAREMETAL_SCHED_CONFIG={configuration}")
+    with program((*named, *GUNICORN, "--bind", f"127.0.0.1:{port}"), tmp_path, "gunicorn") as running:
+        wait_until(lambda: "Booting worker" in running.log and is_live(url), 30, "gunicorn to answer")
+
+        def reload() -> subprocess.CompletedProcess[str]:
+            for line in section(API)["ExecReload"]:
+                command = line.replace(INSTALLED, f"{Path(sys.executable).parent}/")
+                words = [*named, *command.replace("$MAINPID", str(running.process.pid)).split()]
+                done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=60)
+                if done.returncode != 0:
+                    break
+            return done
+
+        configuration.write_text(right.replace("= none", "= nobody"))
+        refused = reload()
+        assert refused.returncode == 1
+        assert f"{configuration}, line 2: [api] auth_strategy = nobody" in refused.stderr.splitlines()[-1]
+        assert running.log.count("Booting worker") == 1
+        configuration.write_text(f"{right}[DEFAULT]\nlog_level = DEBUG\n")
+        assert reload().returncode == 0
+        wait_until(lambda: running.log.count("Booting worker") == 2, 30, "another worker")
+        assert is_live(url)
+        assert running.end() == 0
 
 
 @pytest.mark.skipif(

@@ -1,30 +1,38 @@
 """The guide's users of the database: each may do what its processes do, and cannot do what they never do.
 
-The statements are those of the samples, in a database of its own, whose schema the migration user makes.
+The statements are those of the samples, in a database of its own. The settings, and the command that makes the schema,
+are those of the guide.
 """
 
 import os
 import re
+import textwrap
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
 
+from baremetal_sched.cli import cli
 from baremetal_sched.cli.db import prepare
 from baremetal_sched.conductor.daemon import Conductor
+from baremetal_sched.db import schema
 from baremetal_sched.db.models import Base
 from baremetal_sched.db.transaction import Database
+from baremetal_sched.errors import DatabaseDenied
 from baremetal_sched.settings import load
 from tests import applications
 from tests.conftest import KINDS
 from tests.service import Service
 
-SAMPLES = Path(__file__).parents[2] / "api-ref" / "guides" / "samples"
+GUIDES = Path(__file__).parents[2] / "api-ref" / "guides"
+SAMPLES = GUIDES / "samples"
+PRODUCTION = (GUIDES / "production.rst").read_text()
 USERS = ("migrate", "api", "conductor")
 #: Written by migrations only.
 OURS = {"schema_state"}
@@ -32,10 +40,10 @@ DATABASE = "baremetal_sched_users_test_" + os.environ.get("PYTEST_XDIST_WORKER",
 MAC = "52:54:00:00:00:01"
 
 
-def statements(kind: str, part: int = 1) -> list[str]:
-    """The statements of a sample (0: what is run once, 1: what is run after each upgrade), for another database, and
-    users of other names."""
-    sample = (SAMPLES / f"database-users-{kind}.sql").read_text().split("\n-- GRANTS\n")[part]
+def statements(kind: str, part: str = "grants") -> list[str]:
+    """The statements of a sample (``users``: what is run once, ``grants``: what is run after each upgrade), for another
+    database, and users of other names."""
+    sample = (SAMPLES / f"database-{part}-{kind.replace('mysql', 'mariadb')}.sql").read_text()
     sample = re.sub(r"^--.*$", "", sample, flags=re.MULTILINE)
     sample = re.sub(r"baremetal_(migrate|api|conductor)\b", rf"{DATABASE}_\1", sample)
     sample = re.sub(r"\bbaremetal_sched\b", DATABASE, sample)
@@ -97,6 +105,10 @@ def url_of(server: str, user: str | None, database: str | None = DATABASE) -> st
     return url.render_as_string(hide_password=False)
 
 
+def database_of(server: str, user: str) -> Database:
+    return Database(load(overrides={"database": {"connection": url_of(server, user)}}))
+
+
 def run(url: str, *commands: str) -> None:
     engine = create_engine(url, isolation_level="AUTOCOMMIT")
     try:
@@ -118,20 +130,37 @@ def remove(server: str, kind: str) -> None:
         run(server, *(f"DROP USER IF EXISTS '{DATABASE}_{user}'@'%'" for user in USERS))
 
 
+def configure(folder: Path, address: str) -> None:
+    """Write the guide's files of settings into ``folder``, for this server."""
+    blocks = re.findall(r"code-block:: ini\n\n((?:   .*\n|\n)+)", PRODUCTION)
+    for name, block in zip(("baremetal-sched.conf", "migration.conf"), blocks, strict=True):
+        text = textwrap.dedent(block)
+        (user,) = re.findall(r"^connection = postgresql://baremetal_(\w+):secret@db\.example\.com/", text, re.MULTILINE)
+        given = re.findall("^connection = (.*)$", text, re.MULTILINE)
+        (folder / name).write_text(text.replace(*given, url_of(address, user)))
+
+
+def follow(folder: Path, command: str) -> Result:
+    """Run the guide's only command that begins so, with the settings in ``folder``."""
+    unwrapped = re.sub(r" \\\n +", " ", PRODUCTION)
+    (line,) = re.findall(rf"^    baremetal-sched ({command} .*)$", unwrapped, re.MULTILINE)
+    return CliRunner().invoke(cli, line.replace("/etc/baremetal-sched", str(folder)).split())
+
+
 @pytest.fixture(scope="module", params=KINDS)
-def server(request: pytest.FixtureRequest) -> Iterator[str]:
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server with the users of the sample, and the schema."""
     kind: str = request.param
     address = KINDS[kind]
     try:
         remove(address, kind)
-        run(address, f"CREATE DATABASE {DATABASE}")
-        run(url_of(address, None), *statements(kind, 0))
+        run(address, *statements(kind, "users"))
     except DBAPIError as error:
         pytest.skip(f"the user of TEST_DATABASE_URLS may not make databases and users: {error.orig}")
-    database = Database(load(overrides={"database": {"connection": url_of(address, "migrate")}}))
-    prepare(database)
-    database.dispose()
+    folder = tmp_path_factory.mktemp("etc")
+    configure(folder, address)
+    done = follow(folder, "db upgrade")
+    assert done.exit_code == 0, done.output
     run(url_of(address, None), *statements(kind))
     yield address
     remove(address, kind)
@@ -212,6 +241,30 @@ def test_what_they_cannot_do(server: str, service: Split) -> None:
             assert is_refused(connection, "DROP TABLE nodes")
             assert is_refused(connection, "CREATE TABLE mine (id INTEGER)")
         engine.dispose()
+
+
+@pytest.mark.parametrize("user", ["api", "conductor"])
+def test_migrations_need_the_migration_user(server: str, user: str) -> None:
+    database = database_of(server, user)
+    with pytest.raises(DatabaseDenied, match="lacks privileges"):
+        schema.downgrade(database.engine, "base")
+    database.dispose()
+
+
+def test_the_migration_user_owns_what_there_is(server: str) -> None:
+    """It can undo all migrations and repeat them. The others may work again once the grants have been repeated."""
+    database = database_of(server, "migrate")
+    schema.downgrade(database.engine, "base")
+    prepare(database)
+    if database.engine.dialect.name == "postgresql":
+        with database.engine.connect() as connection:
+            owners = connection.execute(text("SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'public'"))
+            assert owners.scalars().all() == [f"{DATABASE}_migrate"]
+    database.dispose()
+    run(url_of(server, None), *statements(make_url(server).get_backend_name()))
+    with Split(url_of(server, "api"), url_of(server, "conductor")) as service:
+        service.add_conductor("c2")
+        service.add_node("n2")
 
 
 def is_refused(connection: Connection, statement: str) -> bool:

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.matching.limits import limited
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.errors.scheduling import ExplanationTookTooLong
+from baremetal_sched.errors.compute import ExplanationTookTooLong
 from baremetal_sched.settings import load
 
 #: What takes very long, by dialect.

@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from baremetal_sched.compute import flavor_access, flavors
+from baremetal_sched.compute import flavors
 from baremetal_sched.db.models import Flavor, FlavorProject
-from baremetal_sched.errors.compute import InvalidExtraSpec
-from baremetal_sched.errors.flavors import FlavorIdTaken, FlavorNameTaken, FlavorNotFound
+from baremetal_sched.errors.compute import FlavorIdTaken, FlavorNameTaken, FlavorNotFound, InvalidExtraSpec
 from tests.service import Service
 
 VALUES: dict[str, Any] = {"name": "gold", "vcpus": 1, "memory_mb": 1, "root_gb": 0}
@@ -36,7 +35,7 @@ def test_capitals_and_accents_count(service: Service, flavor: str) -> None:
 def test_private_flavors_are_for_those_who_have_access(service: Service) -> None:
     values = {**VALUES, "is_public": False}
     flavor = service.database.write(lambda session: flavors.create(session, values).flavorid)
-    service.database.write(lambda session: flavor_access.add(session, flavor, "p1"))
+    service.database.write(lambda session: flavors.add_access(session, flavor, "p1"))
     for project in ("p1", None):
         assert service.database.read(lambda session, p=project: flavors.find(session, flavor, p).name) == "gold"
         assert service.database.read(lambda session, p=project: flavors.show(session, flavor, p).name) == "gold"
@@ -47,7 +46,7 @@ def test_private_flavors_are_for_those_who_have_access(service: Service) -> None
 def test_access_goes_with_the_flavor(service: Service) -> None:
     values = {**VALUES, "is_public": False}
     flavor = service.database.write(lambda session: flavors.create(session, values).flavorid)
-    service.database.write(lambda session: flavor_access.add(session, flavor, "p1"))
+    service.database.write(lambda session: flavors.add_access(session, flavor, "p1"))
     service.database.write(lambda session: flavors.destroy(session, flavor))
     assert service.database.read(lambda session: session.scalars(select(FlavorProject)).all()) == []
 

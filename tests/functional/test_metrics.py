@@ -4,7 +4,7 @@ import pytest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from baremetal_sched.errors.scheduling import ExplanationTookTooLong
+from baremetal_sched.errors.compute import ExplanationTookTooLong
 from baremetal_sched.scheduling.capacity import Figures
 from baremetal_sched.scheduling.metrics import KEYS, MOST_PAIRS, CapacityMetrics
 from baremetal_sched.web.metrics import count_request

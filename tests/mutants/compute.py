@@ -118,7 +118,7 @@ MUTANTS = (
     Mutant(
         "server-names-its-machine",
         "compute/api/edge.py",
-        "        if errors.is_of_machine(error) and ",
+        "        if is_of_machine(error) and ",
         "        if False and ",
         "functional/compute/test_unnamed_machines.py::test_a_refusal_still_says_what_is_wrong",
     ),

@@ -48,10 +48,8 @@ from baremetal_sched.baremetal.schemas.provisioning.provision import KEYS as PRO
 from baremetal_sched.baremetal.schemas.provisioning.runbooks import RUNBOOK_CREATE, RUNBOOK_UPDATE
 from baremetal_sched.baremetal.state_machine import TABLE, VERBS
 from baremetal_sched.compute import quotas, server_history, server_rows
-from baremetal_sched.compute.api import errors as compute_errors
+from baremetal_sched.compute.api import call, root, server_actions, server_filters
 from baremetal_sched.compute.api import flavors as flavors_api
-from baremetal_sched.compute.api import server_actions, server_filters
-from baremetal_sched.compute.api import versions as compute_versions
 from baremetal_sched.compute.flavors import SORT_KEYS
 from baremetal_sched.compute.schemas import flavors as flavor_forms
 from baremetal_sched.compute.schemas import keypairs as keypair_forms
@@ -85,7 +83,7 @@ ERRORS = re.compile(r"^\.\. rest_status_code:: error status\.yaml\n\n((?:   - .+
 FIRST = {
     "baremetal": baremetal_versions.MINIMUM,
     "placement": placement_versions.MINIMUM,
-    "compute": compute_versions.MINIMUM,
+    "compute": root.MINIMUM,
     "scheduling": 0,
     "image": 0,
 }
@@ -97,14 +95,14 @@ def method(api: str, resource: str, verb: str, path: str) -> Method:
 
 def assert_since(api: str, name: str, entry: Mapping[str, Any], since: int) -> None:
     """The documented first microversion is the real one; the API's first is not mentioned."""
-    major = compute_versions.MAJOR if api == "compute" else 1
+    major = root.MAJOR if api == "compute" else 1
     expected = f"{major}.{since}" if since > FIRST[api] else None
     assert entry.get("min_version") == expected, name
 
 
 @pytest.mark.parametrize(("api", "route"), ROUTES, ids=[f"{api}: {r.method} {r.path}" for api, r in ROUTES])
 def test_route(api: str, route: Route) -> None:
-    """Each route is in the file that is called like the module of its view, with its first microversion."""
+    """Each route is in one file, with its first microversion."""
     described = page_of(api, route)
     assert described.mentions(route)
     section = described.section(route)
@@ -423,7 +421,7 @@ def test_bodies_of_the_compute_api(resource: str, verb: str, path: str, member: 
     """What a body may have is described, with the first microversion that takes it."""
     body = method("compute", resource, verb, path).body
     known = {}
-    for version in range(compute_versions.MINIMUM, compute_versions.MAXIMUM + 1):
+    for version in range(root.MINIMUM, root.MAXIMUM + 1):
         for name in form(version).schema["properties"][member]["properties"]:
             known.setdefault(name, version)
     request = {name for name in body if name.startswith(f"{member}.")}
@@ -455,7 +453,7 @@ def test_words_of_the_compute_api() -> None:
         described = method("compute", "instance_actions", "GET", "/v2.1/servers/{}/os-instance-actions").body["action"]
         assert f"``{name}``" in described["description"]
     text = page("compute", "index").text
-    for status, name in (*compute_errors.NAMES.items(), ("others", compute_errors.FAULT)):
+    for status, name in (*call.NAMES.items(), ("others", call.FAULT)):
         assert f"   * - {status}\n     - ``{name}``\n" in text
     assert set(method("compute", "flavor_access", "POST", "/v2.1/flavors/{}/action").body) == {
         *flavor_forms.ACTION.schema["properties"],

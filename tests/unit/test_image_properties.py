@@ -2,8 +2,8 @@
 
 import pytest
 
-from baremetal_sched.compute import checked_request
-from baremetal_sched.compute.image_properties import check_together
+from baremetal_sched.compute import extra_specs
+from baremetal_sched.compute.image_values import check_together
 from baremetal_sched.compute.resource_request import FlavorSpec
 from baremetal_sched.errors.compute import InvalidExtraSpec, NothingRequested, TraitConflict
 from baremetal_sched.errors.image import InvalidImageProperty
@@ -57,12 +57,12 @@ def test_the_flavor_forbids_what_the_image_requires() -> None:
 
 def test_a_request_of_both() -> None:
     flavor = FlavorSpec(2, 1024, extra_specs={"resources:CUSTOM_GOLD": "1", **ZEROS})
-    request = checked_request.build(flavor, {"trait:CUSTOM_T": "required"}, limit=3)
+    request = extra_specs.build_checked(flavor, {"trait:CUSTOM_T": "required"}, limit=3)
     assert request.query() == "limit=3&required=CUSTOM_T&resources=CUSTOM_GOLD%3A1"
 
 
 @pytest.mark.parametrize(
-    ("extra_specs", "image", "error", "said"),
+    ("specs", "image", "error", "said"),
     [
         (ZEROS, {}, NothingRequested, "The flavor asks for nothing. Add resources:CUSTOM_NAME=1"),
         ({"traits:CUSTOM_A": "required"}, {}, InvalidExtraSpec, "traits:CUSTOM_A"),
@@ -77,7 +77,7 @@ def test_a_request_of_both() -> None:
     ],
 )
 def test_requests_of_which_no_server_can_come(
-    extra_specs: dict[str, str], image: dict[str, str], error: type[Exception], said: str
+    specs: dict[str, str], image: dict[str, str], error: type[Exception], said: str
 ) -> None:
     with pytest.raises(error, match=said):
-        checked_request.build(FlavorSpec(2, 1024, extra_specs=extra_specs), image)
+        extra_specs.build_checked(FlavorSpec(2, 1024, extra_specs=specs), image)

@@ -7,8 +7,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from baremetal_sched.compute import keypairs, public_keys
-from baremetal_sched.errors.keypairs import InvalidKeypair
+from baremetal_sched.compute import keypairs
+from baremetal_sched.errors.compute import InvalidKeypair
 
 ED25519 = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE5vHVSmuTxJ5ivDGgnJgnwnFhR9v4GSuIRFFbBVKqm9"
 #: MD5 of what the base64 stands for.
@@ -34,13 +34,13 @@ def certificate() -> str:
 
 @pytest.mark.parametrize("text", [ED25519, f"{ED25519} me@here", f"  {ED25519} me\n"])
 def test_fingerprint_of_a_key(text: str) -> None:
-    assert public_keys.fingerprint(text, "ssh") == FINGERPRINT
+    assert keypairs.fingerprint(text, "ssh") == FINGERPRINT
 
 
 def test_fingerprint_of_a_certificate() -> None:
     """SHA-1 of its DER: twenty pairs of digits."""
     pem = certificate()
-    found = public_keys.fingerprint(pem, "x509")
+    found = keypairs.fingerprint(pem, "x509")
     der = x509.load_pem_x509_certificate(pem.encode())
     assert bytes.fromhex(found.replace(":", "")) == der.fingerprint(hashes.SHA1())
     assert found.count(":") == 19
@@ -50,7 +50,7 @@ def test_fingerprint_of_a_certificate() -> None:
 def test_what_is_not_a_public_key(text: str) -> None:
     for kind in ("ssh", "x509"):
         with pytest.raises(InvalidKeypair, match="public_key has to be"):
-            public_keys.fingerprint(text, kind)
+            keypairs.fingerprint(text, kind)
 
 
 def test_generated_pairs_differ_and_fit() -> None:

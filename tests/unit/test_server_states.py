@@ -4,7 +4,7 @@ import pytest
 
 from baremetal_sched.compute import server_states
 from baremetal_sched.compute.server_states import NodeState, ServerState, require_accepted, state_of
-from baremetal_sched.errors.servers import ServerStateRefused
+from baremetal_sched.errors.compute import ServerStateRefused
 from baremetal_sched.machines import states
 
 ON, OFF = states.POWER_ON, states.POWER_OFF

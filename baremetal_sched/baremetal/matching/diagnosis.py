@@ -17,7 +17,7 @@ from baremetal_sched.baremetal.matching.unknown import Unknown, unknown_names
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.db.engine import WRITES
 from baremetal_sched.db.models import Node
-from baremetal_sched.errors.scheduling import ExplanationTookTooLong, TooManyExplanations
+from baremetal_sched.errors.compute import ExplanationTookTooLong, TooManyExplanations
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)

@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError, PendingRollbackError
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db import deadline
-from baremetal_sched.errors.scheduling import ExplanationTookTooLong, TooManyExplanations
+from baremetal_sched.errors.compute import ExplanationTookTooLong, TooManyExplanations
 
 #: The number of explanations that a process works on at once.
 AT_ONCE = 2

@@ -3,10 +3,10 @@
 from flask import Response
 
 from baremetal_sched.baremetal.api.waiting import WaitingApi
-from baremetal_sched.compute.api import errors, policies
-from baremetal_sched.compute.api.call import ComputeCall
+from baremetal_sched.compute.api import policies
+from baremetal_sched.compute.api.call import ComputeCall, is_of_machine, render, without_machine
+from baremetal_sched.compute.api.root import VERSIONS
 from baremetal_sched.compute.api.routes import ROUTES
-from baremetal_sched.compute.api.versions import VERSIONS
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.http_errors import message_of
 
@@ -22,9 +22,9 @@ class ComputeApi(WaitingApi):
     rules = policies.RULES
 
     def error_body(self, call: Call, error: Exception, status: int) -> Response:
-        if errors.is_of_machine(error) and not (isinstance(call, ComputeCall) and call.is_admin):
-            return errors.render(errors.without_machine(error), status)
-        return errors.render(message_of(error), status)
+        if is_of_machine(error) and not (isinstance(call, ComputeCall) and call.is_admin):
+            return render(without_machine(error), status)
+        return render(message_of(error), status)
 
     def finish(self, call: Call, response: Response) -> None:
         super().finish(call, response)

@@ -1,21 +1,56 @@
-"""/flavors"""
+"""/flavors, their extra specs, who may use them, and a flavor as clients of each microversion see it"""
 
 from typing import Any
 
+import orjson
 from flask import Response
 from sqlalchemy import ColumnElement
 from sqlalchemy.orm import Session
 
 from baremetal_sched.compute import flavors
-from baremetal_sched.compute.api import flavor_view
 from baremetal_sched.compute.api.call import ComputeCall
+from baremetal_sched.compute.api.policies import name_of
 from baremetal_sched.compute.schemas import flavors as forms
+from baremetal_sched.compute.schemas.flavors import DESCRIPTION_SINCE, EXTRA_SPECS_SINCE, SWAP_IS_NUMBER_SINCE
 from baremetal_sched.compute.schemas.form import to_boolean, to_integer
 from baremetal_sched.db.models import Flavor
 from baremetal_sched.db.paging import Page, SortKey
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.compute import ExtraSpecNotFound
+from baremetal_sched.web.http_errors import BadRequest
 from baremetal_sched.web.query import PAGING, Query
 from baremetal_sched.web.responses import empty_response, json_response
+
+
+def summary(call: ComputeCall, row: Any) -> dict[str, Any]:
+    """Return what a list without details shows of a row of ``flavors.COLUMNS``."""
+    document = {"id": row.flavorid, "name": row.name, "links": call.links("flavors", row.flavorid)}
+    if call.version >= DESCRIPTION_SINCE:
+        document["description"] = row.description
+    return document
+
+
+def detail(call: ComputeCall, row: Any) -> dict[str, Any]:
+    """Return all that the microversion shows of a row of ``flavors.COLUMNS``."""
+    document = {
+        "id": row.flavorid,
+        "name": row.name,
+        "ram": row.memory_mb,
+        "disk": row.root_gb,
+        "swap": row.swap_mb if row.swap_mb or call.version >= SWAP_IS_NUMBER_SINCE else "",
+        "OS-FLV-EXT-DATA:ephemeral": row.ephemeral_gb,
+        "OS-FLV-DISABLED:disabled": False,
+        "vcpus": row.vcpus,
+        "os-flavor-access:is_public": bool(row.is_public),
+        "rxtx_factor": row.rxtx_factor,
+        "links": call.links("flavors", row.flavorid),
+    }
+    if call.version >= DESCRIPTION_SINCE:
+        document["description"] = row.description
+    if call.version >= EXTRA_SPECS_SINCE and call.shows_extra_specs:
+        document["extra_specs"] = orjson.Fragment(row.extra_specs)
+    return document
+
 
 #: Parameters of the lists.
 PARAMETERS = (*PAGING, "is_public", "minRam", "minDisk")
@@ -32,12 +67,12 @@ _NUMBERS = {
 
 def list_flavors(call: ComputeCall, session: Session) -> Response:
     """GET /flavors"""
-    return _list(call, session, flavor_view.summary)
+    return _list(call, session, summary)
 
 
 def list_details(call: ComputeCall, session: Session) -> Response:
     """GET /flavors/detail"""
-    return _list(call, session, flavor_view.detail)
+    return _list(call, session, detail)
 
 
 def show_flavor(call: ComputeCall, session: Session, flavor_id: str) -> Response:
@@ -71,7 +106,7 @@ def delete_flavor(call: ComputeCall, session: Session, flavor_id: str) -> Respon
 
 
 def _answer(call: ComputeCall, session: Session, flavor_id: str) -> Response:
-    return json_response({"flavor": flavor_view.detail(call, flavors.show(session, flavor_id, call.viewer))})
+    return json_response({"flavor": detail(call, flavors.show(session, flavor_id, call.viewer))})
 
 
 def _list(call: ComputeCall, session: Session, view: Any) -> Response:
@@ -120,3 +155,77 @@ def _values(body: dict[str, Any]) -> dict[str, Any]:
     for member, (column, least) in _NUMBERS.items():
         values[column] = to_integer(member, body.get(member, 0), least)
     return values
+
+
+def list_access(call: ComputeCall, session: Session, flavor_id: str) -> Response:
+    """GET /flavors/{flavor_id}/os-flavor-access"""
+    call.refuse_query()
+    return _projects(flavor_id, flavors.projects_of(session, flavor_id, call.viewer))
+
+
+def act(call: ComputeCall, session: Session, flavor_id: str) -> Response:
+    """POST /flavors/{flavor_id}/action: addTenantAccess or removeTenantAccess"""
+    call.refuse_query()
+    ((action, arguments),) = call.body(forms.ACTION).items()
+    project = arguments["tenant"]
+    operation = "add_tenant_access" if action == "addTenantAccess" else "remove_tenant_access"
+    call.require(name_of("os-flavor-access", operation))
+    if action == "addTenantAccess":
+        public_too = call.version < forms.PUBLIC_REFUSED_SINCE
+        projects = flavors.add_access(session, flavor_id, project, public_too=public_too)
+    else:
+        projects = flavors.remove_access(session, flavor_id, project)
+    return _projects(flavor_id, projects)
+
+
+def _projects(flavor_id: str, projects: list[str]) -> Response:
+    return json_response({"flavor_access": [{"flavor_id": flavor_id, "tenant_id": project} for project in projects]})
+
+
+def list_specs(call: ComputeCall, session: Session, flavor_id: str) -> Response:
+    """GET /flavors/{flavor_id}/os-extra_specs"""
+    call.refuse_query()
+    return json_response({"extra_specs": flavors.find(session, flavor_id, call.viewer).extra_specs})
+
+
+def show_spec(call: ComputeCall, session: Session, flavor_id: str, key: str) -> Response:
+    """GET /flavors/{flavor_id}/os-extra_specs/{key}"""
+    call.refuse_query()
+    specs = flavors.find(session, flavor_id, call.viewer).extra_specs
+    if key not in specs:
+        raise ExtraSpecNotFound(flavor=flavor_id, key=key)
+    return json_response({key: specs[key]})
+
+
+def create_specs(call: ComputeCall, session: Session, flavor_id: str) -> Response:
+    """POST /flavors/{flavor_id}/os-extra_specs: existing ones are replaced."""
+    call.refuse_query()
+    body = call.body(forms.EXTRA_SPECS)
+    flavors.set_extra_specs(session, flavor_id, _texts(body["extra_specs"]))
+    return json_response(body)
+
+
+def update_spec(call: ComputeCall, session: Session, flavor_id: str, key: str) -> Response:
+    """PUT /flavors/{flavor_id}/os-extra_specs/{key}"""
+    call.refuse_query()
+    body = call.body(forms.ONE_EXTRA_SPEC)
+    if key not in body:
+        raise BadRequest(message="Request body and URI mismatch")
+    flavors.set_extra_specs(session, flavor_id, _texts(body))
+    return json_response(body)
+
+
+def delete_spec(call: ComputeCall, session: Session, flavor_id: str, key: str) -> Response:
+    """DELETE /flavors/{flavor_id}/os-extra_specs/{key}"""
+    call.refuse_query()
+    flavors.delete_extra_spec(session, flavor_id, key)
+    return empty_response(200)
+
+
+def _texts(specs: dict[str, Any]) -> dict[str, str]:
+    """The values as they are kept: numbers as texts. Raises BadRequest for one that is too long."""
+    texts = {key: str(value) for key, value in specs.items()}
+    for key, text in texts.items():
+        if len(text) > forms.LONGEST_SPEC:
+            raise BadRequest(message=f"Extra spec {key} is too long: at most {forms.LONGEST_SPEC} characters.")
+    return texts

@@ -10,8 +10,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.secrets import hashed
 from baremetal_sched.compute import rebuilding, server_history, server_operations
 from baremetal_sched.compute.api import server_requests, server_view
-from baremetal_sched.compute.api.call import ComputeCall
-from baremetal_sched.compute.api.errors import NotImplementedHere
+from baremetal_sched.compute.api.call import ComputeCall, NotImplementedHere
 from baremetal_sched.compute.api.policies import name_of
 from baremetal_sched.compute.api.server_requests import requester_of
 from baremetal_sched.compute.api.server_view import Viewer

@@ -1,13 +1,16 @@
-"""/servers/{server_id}/metadata"""
+"""/servers/{server_id}/metadata, tags (from 2.26) and ips"""
 
 from flask import Response
+from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
-from baremetal_sched.compute import server_metadata
+from baremetal_sched.compute import network_addresses, server_metadata
 from baremetal_sched.compute.api.call import ComputeCall
-from baremetal_sched.compute.api.servers import find, find_unlocked
-from baremetal_sched.compute.schemas.servers import REPLACE_METADATA, SET_ITEM
+from baremetal_sched.compute.api.servers import address, find, find_row, find_unlocked
+from baremetal_sched.compute.schemas.form import Form
+from baremetal_sched.compute.schemas.servers import REPLACE_METADATA, REPLACE_TAGS, SET_ITEM, TAG
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.compute import NetworkNotFound
 from baremetal_sched.web.responses import empty_response, json_response
 
 
@@ -30,14 +33,14 @@ def replace_metadata(call: ComputeCall, session: Session, server_id: str) -> Res
 def _set(call: ComputeCall, session: Session, server_id: str, *, keep: bool) -> Response:
     call.refuse_query()
     items = call.body(REPLACE_METADATA)["metadata"]
-    after = server_metadata.replace(find_unlocked(call, session, server_id), items, keep=keep)
+    after = server_metadata.replace_metadata(find_unlocked(call, session, server_id), items, keep=keep)
     return json_response({"metadata": after})
 
 
 def show_item(call: ComputeCall, session: Session, server_id: str, key: str) -> Response:
     """GET /servers/{server_id}/metadata/{key}"""
     call.refuse_query()
-    return json_response({"meta": {key: server_metadata.get(find(call, session, server_id), key)}})
+    return json_response({"meta": {key: server_metadata.get_metadata(find(call, session, server_id), key)}})
 
 
 def set_item(call: ComputeCall, session: Session, server_id: str, key: str) -> Response:
@@ -46,12 +49,73 @@ def set_item(call: ComputeCall, session: Session, server_id: str, key: str) -> R
     item = call.body(SET_ITEM)["meta"]
     if key not in item:
         raise InvalidValue(message="Request body and URI mismatch")
-    server_metadata.replace(find_unlocked(call, session, server_id), item, keep=True)
+    server_metadata.replace_metadata(find_unlocked(call, session, server_id), item, keep=True)
     return json_response({"meta": item})
 
 
 def delete_item(call: ComputeCall, session: Session, server_id: str, key: str) -> Response:
     """DELETE /servers/{server_id}/metadata/{key}"""
     call.refuse_query()
-    server_metadata.remove(find_unlocked(call, session, server_id), key)
+    server_metadata.remove_metadata(find_unlocked(call, session, server_id), key)
     return empty_response(204)
+
+
+_TAG = Form(TAG)
+
+
+def list_tags(call: ComputeCall, session: Session, server_id: str) -> Response:
+    """GET /servers/{server_id}/tags"""
+    call.refuse_query()
+    return json_response({"tags": server_metadata.list_tags(session, find(call, session, server_id).id)})
+
+
+def replace_tags(call: ComputeCall, session: Session, server_id: str) -> Response:
+    """PUT /servers/{server_id}/tags"""
+    call.refuse_query()
+    tags = call.body(REPLACE_TAGS)["tags"]
+    return json_response({"tags": server_metadata.replace_tags(session, find_unlocked(call, session, server_id), tags)})
+
+
+def delete_tags(call: ComputeCall, session: Session, server_id: str) -> Response:
+    """DELETE /servers/{server_id}/tags"""
+    call.refuse_query()
+    server_metadata.replace_tags(session, find_unlocked(call, session, server_id), ())
+    return empty_response(204)
+
+
+def show_tag(call: ComputeCall, session: Session, server_id: str, tag: str) -> Response:
+    """GET /servers/{server_id}/tags/{tag}"""
+    call.refuse_query()
+    server_metadata.require_tag(session, find(call, session, server_id), tag)
+    return empty_response(204)
+
+
+def add_tag(call: ComputeCall, session: Session, server_id: str, tag: str) -> Response:
+    """PUT /servers/{server_id}/tags/{tag}"""
+    call.refuse_query()
+    _TAG.check(tag)
+    if server_metadata.add_tag(session, find_unlocked(call, session, server_id), tag):
+        return empty_response(201, {"Location": f"{address(call, server_id)}/tags/{tag}"})
+    return empty_response(204)
+
+
+def delete_tag(call: ComputeCall, session: Session, server_id: str, tag: str) -> Response:
+    """DELETE /servers/{server_id}/tags/{tag}"""
+    call.refuse_query()
+    server_metadata.remove_tag(session, find_unlocked(call, session, server_id), tag)
+    return empty_response(204)
+
+
+def list_addresses(call: ComputeCall, connection: Connection, server_id: str) -> Response:
+    """GET /servers/{server_id}/ips"""
+    row = find_row(call, connection, server_id)
+    return json_response({"addresses": network_addresses.document(row.network_data, extended=False)})
+
+
+def show_network(call: ComputeCall, connection: Connection, server_id: str, network: str) -> Response:
+    """GET /servers/{server_id}/ips/{network}"""
+    row = find_row(call, connection, server_id)
+    addresses = network_addresses.document(row.network_data, extended=False)
+    if network not in addresses:
+        raise NetworkNotFound(server=server_id, network=network)
+    return json_response({network: addresses[network]})

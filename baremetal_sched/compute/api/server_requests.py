@@ -17,7 +17,7 @@ from baremetal_sched.compute.schemas.form import to_boolean, to_integer
 from baremetal_sched.compute.server_history import Requester
 from baremetal_sched.compute.servers import MOST_AT_ONCE, NewServers
 from baremetal_sched.errors import InvalidValue, NotFoundError
-from baremetal_sched.errors.servers import FlavorWithoutDisk
+from baremetal_sched.errors.compute import FlavorWithoutDisk
 from baremetal_sched.image import images
 from baremetal_sched.image.access import Requester as ImageRequester
 
@@ -214,7 +214,7 @@ def _count(asked: Mapping[str, Any]) -> int:
 
 def _metadata(asked: Mapping[str, Any]) -> dict[str, str]:
     metadata: dict[str, str] = asked.get("metadata", {})
-    server_metadata.check(metadata)
+    server_metadata.check_metadata(metadata)
     return metadata
 
 

@@ -1,4 +1,4 @@
-"""/v2/images"""
+"""/v2/images, and their tags"""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -98,4 +98,20 @@ def delete_image(call: ImageCall, session: Session, ident: str) -> Response:
     """DELETE /v2/images/{image}"""
     call.refuse_query()
     images.delete(session, ident, call.requester)
+    return empty_response(204)
+
+
+def add_tag(call: ImageCall, session: Session, ident: str, tag: str) -> Response:
+    """PUT /v2/images/{image}/tags/{tag}"""
+    call.refuse_query()
+    call.refuse_body()
+    images.add_tag(session, ident, tag, call.requester)
+    return empty_response(204)
+
+
+def remove_tag(call: ImageCall, session: Session, ident: str, tag: str) -> Response:
+    """DELETE /v2/images/{image}/tags/{tag}"""
+    call.refuse_query()
+    call.refuse_body()
+    images.remove_tag(session, ident, tag, call.requester)
     return empty_response(204)

@@ -1,6 +1,6 @@
 """The image API on one screen."""
 
-from baremetal_sched.image.api import data, images, members, root, tags
+from baremetal_sched.image.api import data, images, members, root
 from baremetal_sched.image.api.policies import DEFAULT
 from baremetal_sched.image.patch import MEDIA_TYPES
 from baremetal_sched.web.route import Route, View
@@ -53,6 +53,6 @@ ROUTES = (
     _get(_MEMBER, members.show_member, "get_member"),
     _write("PUT", _MEMBER, members.update_member, "modify_member"),
     _write("DELETE", _MEMBER, members.remove_member, "delete_member"),
-    _write("PUT", _TAG, tags.add_tag, "modify_image"),
-    _write("DELETE", _TAG, tags.remove_tag, "modify_image"),
+    _write("PUT", _TAG, images.add_tag, "modify_image"),
+    _write("DELETE", _TAG, images.remove_tag, "modify_image"),
 )

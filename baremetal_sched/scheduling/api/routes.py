@@ -1,6 +1,6 @@
 """The scheduling API on one screen."""
 
-from baremetal_sched.errors.flavors import FlavorNotFound
+from baremetal_sched.errors.compute import FlavorNotFound
 from baremetal_sched.errors.image import ImageNotFound
 from baremetal_sched.scheduling.api import (
     capacity,

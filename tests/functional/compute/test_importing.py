@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.compute import config_drive, importing, nova_documents
+from baremetal_sched.compute import importing, instance_info, nova_documents
 from baremetal_sched.db.models import Flavor, Keypair, Node, Server, ServerTag
 from baremetal_sched.machines import states
 from tests.functional.compute import world
@@ -84,7 +84,7 @@ def test_a_key_pair_that_is_not_in_the_file(service: Service, compute: Compute, 
 
     def drive(session: Session) -> dict[str, Any]:
         server = session.scalars(select(Server)).one()
-        return config_drive.build(server, session.scalars(select(Node)).one(), "nova", None)
+        return instance_info.build_config_drive(server, session.scalars(select(Node)).one(), "nova", None)
 
     assert "keys" not in service.database.read(drive)["meta_data"]
 

@@ -7,12 +7,7 @@ import pytest
 from baremetal_sched.compute import rebuilding, servers
 from baremetal_sched.compute.rebuilding import Rebuild
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.errors.servers import (
-    FlavorForbidsTraits,
-    MachineLacksTraits,
-    MachineRefuses,
-    ServerStateRefused,
-)
+from baremetal_sched.errors.compute import FlavorForbidsTraits, MachineLacksTraits, MachineRefuses, ServerStateRefused
 from tests.functional.compute.test_booting import add_child
 from tests.functional.compute.world import REQUESTER, boot, flavor, held, image, show, within
 from tests.service import Service

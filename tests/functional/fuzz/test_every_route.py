@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from webtest import TestResponse
 
 from baremetal_sched.baremetal.api import versions as baremetal_versions
-from baremetal_sched.compute.api import errors as compute_errors
-from baremetal_sched.compute.api import versions as compute_versions
+from baremetal_sched.compute.api import call, root
 from baremetal_sched.placement.api import versions as placement_versions
 from baremetal_sched.web.route import Route
 from tests.functional.fuzz import fleet
@@ -43,7 +42,7 @@ SELDOM_RIGHT = {
 VERSIONS = {
     "baremetal": (baremetal_versions.MINIMUM, baremetal_versions.MAXIMUM),
     "placement": (placement_versions.MINIMUM, placement_versions.MAXIMUM),
-    "compute": (compute_versions.MINIMUM, compute_versions.MAXIMUM),
+    "compute": (root.MINIMUM, root.MAXIMUM),
     "scheduling": (0, 0),
     "image": (0, 0),
 }
@@ -132,7 +131,7 @@ def assert_format(api: str, response: TestResponse, request: Request) -> None:
         assert error["detail"], request
     elif api == "compute":
         ((name, error),) = document.items()
-        assert name == compute_errors.NAMES.get(response.status_code, compute_errors.FAULT), request
+        assert name == call.NAMES.get(response.status_code, call.FAULT), request
         assert error["code"] == response.status_code, request
         assert error["message"], request
     elif api == "scheduling":

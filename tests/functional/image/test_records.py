@@ -17,7 +17,6 @@ from baremetal_sched.errors.image import (
     TooManyOfAnImage,
 )
 from baremetal_sched.image import data, images, listing, members, patch
-from baremetal_sched.image import tags as image_tags
 from baremetal_sched.image.access import EVERYTHING, Requester
 from baremetal_sched.image.records import ImageRecord
 from tests.service import Service
@@ -163,8 +162,8 @@ def test_only_an_administrator_publishes_and_gives_away(service: Service) -> Non
 def test_limits(service: Service) -> None:
     image = create(service, tags=[f"t{number}" for number in range(images.MOST_TAGS)])
     with pytest.raises(TooManyOfAnImage):
-        written(service, image_tags.add, image.uuid, "one more", ANNA)
-    written(service, image_tags.add, image.uuid, "t1", ANNA)
+        written(service, images.add_tag, image.uuid, "one more", ANNA)
+    written(service, images.add_tag, image.uuid, "t1", ANNA)
     many = {f"p{number}": "" for number in range(images.MOST_PROPERTIES + 1)}
     with pytest.raises(TooManyOfAnImage):
         create(service, properties=many)

@@ -1,8 +1,88 @@
-"""Options of management controllers that speak Redfish."""
+"""Options of drivers: what is enabled, fake hardware, IPMI and Redfish."""
 
 from oslo_config import cfg
 
-OPTIONS: dict[str, list[cfg.Opt]] = {
+INTERFACE_TYPES = (
+    *("bios", "boot", "console", "deploy", "firmware", "inspect", "management", "network", "power", "raid", "rescue"),
+    *("storage", "vendor"),
+)
+
+ENABLED: list[cfg.Opt] = [
+    cfg.ListOpt(
+        "enabled_hardware_types",
+        default=["fake-hardware", "manual-management"],
+        help="Hardware types that this conductor serves.",
+    ),
+    *(
+        option
+        for kind in INTERFACE_TYPES
+        for option in (
+            cfg.ListOpt(f"enabled_{kind}_interfaces", help=f"Enabled {kind} interfaces of nodes on this conductor."),
+            cfg.StrOpt(f"default_{kind}_interface", help=f"Default {kind} interface of nodes that do not set one."),
+        )
+    ),
+]
+
+
+FAKE: dict[str, list[cfg.Opt]] = {
+    "fake": [
+        cfg.FloatOpt(f"{kind}_delay", default=0, min=0, help=f"Duration of {what}, in seconds.")
+        for kind, what in (
+            ("power", "a fake power action"),
+            ("bios", "a step of the fake bios interface"),
+            ("boot", "the preparation of a boot by the fake boot interface"),
+            ("deploy", "a fake deployment or its removal"),
+            ("firmware", "a fake firmware update"),
+            ("inspect", "a fake inspection"),
+            ("rescue", "a fake rescue or unrescue"),
+            ("storage", "attaching or detaching volumes by the fake storage interface"),
+            ("vendor", "a step or an asynchronous method of the fake vendor interface"),
+        )
+    ],
+}
+
+
+IPMI: dict[str, list[cfg.Opt]] = {
+    "ipmi": [
+        cfg.IntOpt(
+            "command_retry_timeout",
+            default=60,
+            min=1,
+            help="Seconds during which a command that fails for a transient reason is retried.",
+        ),
+        cfg.IntOpt(
+            "min_command_interval", default=5, min=0, help="Seconds between two commands to the same controller."
+        ),
+        cfg.BoolOpt(
+            "use_ipmitool_retries",
+            default=False,
+            help="Let ipmitool retry within its session, instead of retrying in the service.",
+        ),
+        cfg.BoolOpt(
+            "disable_boot_timeout",
+            default=True,
+            help="Disable the controllers' 60-second timeout of boot devices. A node's own setting takes precedence.",
+        ),
+        cfg.MultiStrOpt(
+            "additional_retryable_ipmi_errors",
+            default=[],
+            help="Additional ipmitool error messages after which a command is retried; parts of a message suffice.",
+        ),
+        cfg.BoolOpt(
+            "store_cred_in_env",
+            default=False,
+            help="Pass the password to ipmitool in its environment instead of through a pipe.",
+        ),
+        cfg.ListOpt(
+            "cipher_suite_versions",
+            default=[],
+            help="Cipher suites to try, from last to first, if ipmitool's own choice is refused.",
+        ),
+    ],
+}
+
+
+REDFISH: dict[str, list[cfg.Opt]] = {
     "redfish": [
         cfg.IntOpt(
             "connection_attempts",

@@ -1,0 +1,26 @@
+-- After every "baremetal-sched db upgrade", before processes of the new release start. As a superuser:
+-- psql -d baremetal_sched -f database-grants-postgresql.sql
+
+REVOKE ALL ON DATABASE baremetal_sched FROM PUBLIC;
+REVOKE CREATE ON SCHEMA public FROM PUBLIC;
+GRANT USAGE, CREATE ON SCHEMA public TO baremetal_migrate;
+
+GRANT CONNECT ON DATABASE baremetal_sched TO baremetal_api, baremetal_conductor;
+GRANT USAGE ON SCHEMA public TO baremetal_api, baremetal_conductor;
+GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO baremetal_api, baremetal_conductor;
+GRANT SELECT ON ALL TABLES IN SCHEMA public TO baremetal_api, baremetal_conductor;
+
+GRANT INSERT, UPDATE, DELETE ON
+    aggregates, allocations, chassis, consumers, deploy_templates, driver_calls, flavor_projects, flavors,
+    image_members, image_properties, image_tags, images, inspection_rules, inventories, keypairs, node_allocations,
+    node_history, node_traits, node_work, nodes, portgroups, ports, provider_aggregates, provider_traits,
+    resource_classes, resource_providers, runbook_traits, runbooks, server_actions, server_tags, servers, traits,
+    volume_connectors, volume_targets
+    TO baremetal_api;
+
+GRANT INSERT, UPDATE, DELETE ON
+    allocations, bios_settings, conductor_hardware_types, conductor_interfaces, conductors, consumers,
+    driver_calls, firmware_components, inventories, node_allocations, node_history, node_inventories, node_traits,
+    node_work, nodes, portgroups, ports, provider_traits, resource_classes, resource_providers, server_actions,
+    servers, traits
+    TO baremetal_conductor;
