@@ -87,13 +87,17 @@ class Explained:
 
 @dataclass(frozen=True)
 class Context:
-    """What every explanation needs: ``wanted`` machines for ``asker``, of all or of one ``machine`` (UUID)."""
+    """What every explanation needs: ``wanted`` machines for ``asker``, of all or of one ``machine`` (UUID).
+
+    ``unrestricted``: allocations of the asker may get the nodes of anyone.
+    """
 
     session: Session
     settings: Settings
     asker: Asker
     wanted: int = 1
     machine: str | None = None
+    unrestricted: bool = False
 
     def membership(self) -> Membership:
         """Return the live conductors."""

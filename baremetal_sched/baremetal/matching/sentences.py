@@ -7,6 +7,9 @@ from baremetal_sched.baremetal.matching.masks import Analysis, Condition, Verdic
 #: The sentence for failures whose reason could not be found in time.
 FALLBACK = "No node matches what was asked for, or none that matches is free."
 
+#: What ids of conditions on classes begin with.
+_CLASS = "class:"
+
 #: How many conditions are named, and the longest text of each, in characters.
 _NAMED = 2
 _LONGEST = 120
@@ -122,9 +125,13 @@ def joined(parts: Sequence[str]) -> str:
 def _relaxation(found: Analysis) -> Iterable[str]:
     """Yield the smallest relaxation, if it is short."""
     for relaxation in found.relaxations[:1]:
+        would_match = f"{relaxation.would_fit:,} would match"
+        if len(relaxation.drop) > _NAMED:
+            yield f"{would_match} without {len(relaxation.drop)} of the conditions"
+            continue
         by_id = {share.condition.id: share.condition for share in found.shares}
-        dropped = [failing(by_id[name])[1] for name in relaxation.drop if name in by_id]
-        if len(dropped) <= _NAMED:
-            yield f"{relaxation.would_fit:,} would match if nodes that {' or '.join(dropped)} were accepted"
-        else:
-            yield f"{relaxation.would_fit:,} would match without {len(dropped)} of the conditions"
+        dropped = [by_id[name] for name in relaxation.drop]
+        classes = [each.id.removeprefix(_CLASS) for each in dropped if each.id.startswith(_CLASS)]
+        accepted = [failing(each)[1] for each in dropped if not each.id.startswith(_CLASS)]
+        less = f" without asking for {joined(classes)}" if classes else ""
+        yield would_match + less + (f" if nodes that {' or '.join(accepted)} were accepted" if accepted else "")

@@ -65,6 +65,21 @@ def test_the_same_words_everywhere(service: Service, lines: io.StringIO) -> None
     assert noted["no machine fits a server"] == said
 
 
+def test_the_same_words_for_an_owner(service: Service) -> None:
+    service.add_node("n1", owner="anna")
+    service.add_node("n2", owner="bert", traits=("CUSTOM_NVEM",))
+    said = last_error(allocate(service, owner="anna"))
+    assert said.startswith("No node matches. Of 2 nodes, 1 belongs to another project or to no project and 1 lacks")
+    assert post(service, resource_class="gold", traits=["CUSTOM_NVEM"], owner="anna")["summary"] == said
+
+
+def test_more_than_a_node_can_give(service: Service) -> None:
+    service.add_node("n1")
+    flavor = {"vcpus": 1, "ram": 1, "disk": 1, "extra_specs": {**ZEROS, "resources:CUSTOM_GOLD": "2"}}
+    found = post(service, flavor=flavor)
+    assert found["summary"] == "No node matches. Of 1 node, 1 cannot give 2 of CUSTOM_GOLD."
+
+
 def test_no_explanation_is_made_for_a_success(service: Service) -> None:
     service.add_node("n1", traits=("CUSTOM_NVEM",))
     with service.statements() as seen:
