@@ -64,7 +64,8 @@ from baremetal_sched.machines.states import FAULTS, POWER_TARGETS
 from baremetal_sched.placement import inventories
 from baremetal_sched.placement.api import root as placement_root
 from baremetal_sched.placement.api.errors import CODES, UNDEFINED
-from baremetal_sched.placement.schemas import providers, queries
+from baremetal_sched.placement.schemas import associations, queries
+from baremetal_sched.placement.schemas import inventories as inventory_schemas
 from baremetal_sched.placement.schemas import providers as provider_schemas
 from baremetal_sched.placement.schemas.allocations import put_schema, reshape_schema
 from baremetal_sched.scheduling.schemas.node_availability import FINDING
@@ -369,11 +370,11 @@ def _is_first(resource: str, name: str, since: int) -> bool:
     [
         ("resource_providers", "POST", "/resource_providers", provider_schemas.create(placement_root.MAXIMUM)),
         ("resource_providers", "PUT", "/resource_providers/{}", provider_schemas.update(placement_root.MAXIMUM)),
-        ("inventories", "POST", "/resource_providers/{}/inventories", providers.CREATE),
-        ("inventories", "PUT", "/resource_providers/{}/inventories", providers.REPLACE),
-        ("inventories", "PUT", "/resource_providers/{}/inventories/{}", providers.UPDATE),
-        ("aggregates", "PUT", "/resource_providers/{}/aggregates", providers.AGGREGATES),
-        ("traits", "PUT", "/resource_providers/{}/traits", providers.TRAITS),
+        ("inventories", "POST", "/resource_providers/{}/inventories", inventory_schemas.CREATE),
+        ("inventories", "PUT", "/resource_providers/{}/inventories", inventory_schemas.REPLACE),
+        ("inventories", "PUT", "/resource_providers/{}/inventories/{}", inventory_schemas.UPDATE),
+        ("aggregates", "PUT", "/resource_providers/{}/aggregates", associations.AGGREGATES),
+        ("traits", "PUT", "/resource_providers/{}/traits", associations.TRAITS),
         ("reshaper", "POST", "/reshaper", reshape_schema(placement_root.MAXIMUM)),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baremetal_sched.placement.schemas import allocations, providers, queries, validation
+from baremetal_sched.placement.schemas import allocations, associations, inventories, providers, queries, validation
 from baremetal_sched.placement.schemas.validation import complaint
 
 UUID = "2f1a9cf0-6b0e-4c57-8d5c-7f0b1d7a3c11"
@@ -17,13 +17,13 @@ SCHEMAS: dict[str, tuple[dict[str, Any], bool]] = {
     **{f"put {version}": (allocations.put_schema(version), False) for version in (0, 12, 28, 38)},
     "post": (allocations.post_schema(38), False),
     "reshape": (allocations.reshape_schema(38), False),
-    "inventory": (providers.CREATE, False),
-    "inventories": (providers.REPLACE, False),
+    "inventory": (inventories.CREATE, False),
+    "inventories": (inventories.REPLACE, False),
     "provider": (providers.create(14), False),
-    "aggregates": (providers.AGGREGATES, False),
-    "only aggregates": (providers.AGGREGATES_ONLY, False),
-    "traits": (providers.TRAITS, False),
-    "class": (providers.RESOURCE_CLASS, False),
+    "aggregates": (associations.AGGREGATES, False),
+    "only aggregates": (associations.AGGREGATES_ONLY, False),
+    "traits": (associations.TRAITS, False),
+    "class": (associations.RESOURCE_CLASS, False),
     **{f"candidates {version}": (queries.candidates(version), True) for version in (24, 25, 36)},
     "providers": (queries.providers(18), True),
     "usages": (queries.usages(38), True),

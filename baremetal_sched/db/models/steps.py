@@ -11,6 +11,27 @@ from baremetal_sched.db.sealing import SealedJson
 from baremetal_sched.db.types import Json
 
 
+class InspectionRule(Base):
+    """If all ``conditions`` hold, the ``actions`` are run. Rules of a phase are ordered by descending ``priority``."""
+
+    __tablename__ = "inspection_rules"
+    __table_args__ = table_args(Index("ix_inspection_rules_phase", "phase", "priority"))
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(String(36), unique=True)
+    description: Mapped[str | None] = mapped_column(String(255))
+    phase: Mapped[str] = mapped_column(String(16), server_default="main")
+    priority: Mapped[int] = mapped_column(Integer, server_default="0")
+    sensitive: Mapped[bool] = mapped_column(server_default=false())
+    conditions: Mapped[Any] = mapped_column(Json)
+    actions: Mapped[Any] = mapped_column(Json)
+    revision: Mapped[int] = mapped_column(Integer)
+    created_at: Mapped[datetime] = mapped_column(DateTime)
+    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
+
+    __mapper_args__ = {"version_id_col": revision}
+
+
 class DeployTemplate(Base):
     """Steps of deployments that require the trait ``name``. ``revision`` grows with every change."""
 
@@ -58,24 +79,3 @@ class RunbookTrait(Base):
 
     runbook_id: Mapped[int] = mapped_column(ForeignKey("runbooks.id", ondelete="CASCADE"), primary_key=True)
     trait: Mapped[str] = mapped_column(String(255), primary_key=True)
-
-
-class InspectionRule(Base):
-    """If all ``conditions`` hold, the ``actions`` are run. Rules of a phase are ordered by descending ``priority``."""
-
-    __tablename__ = "inspection_rules"
-    __table_args__ = table_args(Index("ix_inspection_rules_phase", "phase", "priority"))
-
-    id: Mapped[int] = mapped_column(primary_key=True)
-    uuid: Mapped[str] = mapped_column(String(36), unique=True)
-    description: Mapped[str | None] = mapped_column(String(255))
-    phase: Mapped[str] = mapped_column(String(16), server_default="main")
-    priority: Mapped[int] = mapped_column(Integer, server_default="0")
-    sensitive: Mapped[bool] = mapped_column(server_default=false())
-    conditions: Mapped[Any] = mapped_column(Json)
-    actions: Mapped[Any] = mapped_column(Json)
-    revision: Mapped[int] = mapped_column(Integer)
-    created_at: Mapped[datetime] = mapped_column(DateTime)
-    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
-
-    __mapper_args__ = {"version_id_col": revision}
