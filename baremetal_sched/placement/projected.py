@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, bindparam, delete, insert, select, update
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
@@ -21,6 +21,7 @@ from baremetal_sched.db.models import (
     ResourceProvider,
 )
 from baremetal_sched.db.results import rows_changed
+from baremetal_sched.db.sql_functions import concat
 from baremetal_sched.errors.placement import InventoryInUse
 from baremetal_sched.placement import indivisible, names, trait_ids, tree
 from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDER_TRAITS, PROVIDERS, TRAITS
@@ -186,14 +187,19 @@ _NUMBERS = (
 )
 
 
+def _json(name: ColumnElement[str]) -> ColumnElement[str]:
+    """Return the name of a trait or class as JSON, which escapes none of its characters."""
+    return concat('"', name, '"')
+
+
 #: SELECT (SELECT (name, id of all) FROM traits JOIN provider_traits … WHERE provider_id = :provider),
 #:        (SELECT (name, resource_class_id, used, withheld, total, … of all) FROM inventories …)
 _PRESENT = select(
-    select(arrays(TRAITS.c.name, TRAITS.c.id))
+    select(arrays(_json(TRAITS.c.name), TRAITS.c.id))
     .join_from(TRAITS, PROVIDER_TRAITS, PROVIDER_TRAITS.c.trait_id == TRAITS.c.id)
     .where(PROVIDER_TRAITS.c.provider_id == bindparam("provider"))
     .scalar_subquery(),
-    select(arrays(CLASSES.c.name, _STOCK.resource_class_id, _STOCK.used, _STOCK.withheld, *_NUMBERS))
+    select(arrays(_json(CLASSES.c.name), _STOCK.resource_class_id, _STOCK.used, _STOCK.withheld, *_NUMBERS))
     .join_from(INVENTORIES, CLASSES, CLASSES.c.id == INVENTORIES.c.resource_class_id)
     .where(INVENTORIES.c.provider_id == bindparam("provider"))
     .scalar_subquery(),
