@@ -80,7 +80,8 @@ class Explained:
             unmet = {parameter: part.summary for parameter, part in self.parts.items() if not part.fitting}
             return sentences.of_parts(self.verdict, self.fitting, unmet)
         if self.verdict == COMBINATION:
-            return sentences.together(self.analysis.fitting)
+            found = self.analysis
+            return sentences.together(found.fitting or found.among, if_free=not found.fitting)
         found = replace(self.analysis, fitting=self.fitting, verdict=Verdict(self.verdict))
         return in_words(found, self.scanned, self.unknown, of_project=self.of_project)
 

@@ -35,15 +35,11 @@ class Test:
 
 @dataclass(frozen=True)
 class Part:
-    """What one provider has to supply: a group with a suffix, or one class of the group without.
-
-    ``relieved_by``: ids of conditions; without all of them, the part is not requested.
-    """
+    """What one provider has to supply: a group with a suffix, or one class of the group without."""
 
     parameter: str
     group: RequestGroup
     tests: list[Test]
-    relieved_by: tuple[frozenset[str], ...]
 
     @property
     def classes(self) -> frozenset[str]:
@@ -107,15 +103,7 @@ class Asked:
     def _part(self, parameter: str, group: RequestGroup) -> Part:
         found = [*self._classes(group), *self._traits(group), *self._places(group), *self._of_root()]
         tests = list({test.condition.id: test for test in found}.values())
-        classes = frozenset(wording.of_class(name, 0, group.suffix).id for name in group.resources)
-        if classes:
-            relieved_by = (classes,)
-        else:
-            naming = [named for named in self.request.same_subtrees if group.suffix in named]
-            relieved_by = (frozenset(wording.of_subtree(named).id for named in naming),)
-        return Part(
-            parameter, group, sorted(tests, key=lambda test: test.condition.kind is not Kind.REQUEST), relieved_by
-        )
+        return Part(parameter, group, sorted(tests, key=lambda test: test.condition.kind is not Kind.REQUEST))
 
     def _classes(self, group: RequestGroup) -> Iterator[Test]:
         for name, amount in group.resources.items():

@@ -26,7 +26,7 @@ from baremetal_sched.placement.tables import PROVIDERS
 
 T = TypeVar("T")
 
-#: Candidates are counted up to this number, or to how many are wanted if that is more.
+#: Machines are counted up to this number, or to how many are wanted if that is more.
 MOST_COUNTED = 1000
 
 #: The condition that the providers which serve each part serve all of them together.
@@ -38,11 +38,15 @@ _SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Missed:
-    """Trees that do not fit: the closest, and without which conditions how many would (``exact``: these are all)."""
+    """Trees that do not fit: the closest, and without which conditions how many would (``exact``: these are all).
+
+    ``fits_if_free``: whether one would if everything were free.
+    """
 
     closest: ClosestTree | None
     relaxations: list[Relaxation]
     exact: bool
+    fits_if_free: bool
 
 
 def explain(context: Context, request: CandidateRequest, ids: query_questions.Ids) -> Explained:
@@ -56,7 +60,7 @@ def missed_trees(
 ) -> Missed:
     """Return what keeps the trees that meet ``roots``, a condition on ``PROVIDERS.c.root_id``, from fitting.
 
-    It is trees that are counted, not candidates. Raises ExplanationTookTooLong.
+    Raises ExplanationTookTooLong.
     """
     return _within_time(context, request, ids, roots, _Explanation.missed)
 
@@ -101,17 +105,18 @@ class _Explanation:
         self.forest = tree_shapes.load(context.session, asked.wanted, asker, roots, most, limit)
         self.looks = [Look(asked, self.parts, shape, limit) for shape in self.forest.shapes]
         self.named = _named(context)
+        self._most = max(context.wanted, MOST_COUNTED)
+        fitting, already = tree_relaxations.machines(asked.wanted, self.looks, self._most, limit)
+        self.fitting, self._already = (fitting, set(already)) if self.is_usable else (0, set())
 
     def whole(self) -> Explained:
         """Return the explanation."""
-        context, most = self._context, max(self._context.wanted, MOST_COUNTED)
-        fitting, _ = tree_relaxations.count(self._asked.wanted, self.looks, most, self._limit)
-        fitting = fitting if self.is_usable else 0
+        context, fitting = self._context, self.fitting
         reasons = self._reasons()
         parts = {part.parameter: self._of_part(place, part, reasons) for place, part in enumerate(self.parts)}
         scanned = self._scanned(reasons)
         analysis = analyse(self._conditions(), scanned.masks, context.wanted)
-        relaxations, exact = ([], True) if fitting >= context.wanted else self._relaxations(fitting, most)
+        relaxations, exact = ([], True) if fitting >= context.wanted else self._relaxations()
         return Explained(
             context.wanted,
             fitting,
@@ -125,14 +130,9 @@ class _Explanation:
 
     def missed(self) -> Missed:
         """Return what keeps the trees that do not fit from it."""
-        sets = tree_relaxations.smallest(self._asked, self.parts, self._not_fitting(), self._seconds / 3)
-        found = []
-        for drop in sets.sets:
-            fitting = [look.shape for look in self.looks if look.fits_without(drop)]
-            uuids = [tree.uuid for shape in fitting for tree in shape.trees]
-            example = min(filter(self._is_named, uuids), default=None)
-            found.append(Relaxation(tuple(sorted(drop)), len(uuids), example))
-        return Missed(self._closest(), _sorted(found), sets.exact)
+        relaxations, exact = self._relaxations()
+        if_free = any(look.fits_if_free for look in self.looks)
+        return Missed(self._closest(), relaxations, exact, if_free)
 
     def _not_fitting(self) -> list[Look]:
         return [look for look in self.looks if not look.fits]
@@ -191,7 +191,7 @@ class _Explanation:
     def _is_named(self, uuid: str) -> bool:
         return self.named is None or uuid in self.named
 
-    def _relaxations(self, fitting: int, most: int) -> tuple[list[Relaxation], bool]:
+    def _relaxations(self) -> tuple[list[Relaxation], bool]:
         if not self.is_usable:
             return [], True
         # Some of the time is for what is said besides.
@@ -201,11 +201,11 @@ class _Explanation:
             wanted = self._asked.without(drop)
             if wanted is None:
                 continue
-            would_fit, uuids = tree_relaxations.count(wanted, self.looks, most, self._limit)
-            example = next((uuid for uuid in uuids if self._is_named(uuid)), None)
-            if would_fit > fitting:
+            would_fit, uuids = tree_relaxations.machines(wanted, self.looks, self._most, self._limit)
+            example = next((uuid for uuid in uuids if uuid not in self._already and self._is_named(uuid)), None)
+            if would_fit > self.fitting:
                 found.append(Relaxation(tuple(sorted(drop)), would_fit, example))
-        return _sorted(found), sets.exact
+        return sorted(found, key=lambda each: (len(each.drop), -each.would_fit, each.drop)), sets.exact
 
     # -- parts ---------------------------------------------------------------------------------------------------------
 
@@ -233,7 +233,7 @@ class _Explanation:
                     continue
                 add(mask, len(shape.trees), None if shown is None else shown.members[number].uuid)
                 if mask and not mask & asked:
-                    busy.update(reasons.get(_id(tree, number), TOO_LITTLE) for tree in shape.trees)
+                    busy.update(self._why(reasons, _id(tree, number), tree.root_id) for tree in shape.trees)
         for row_id, (mask, uuid) in shared.items():
             add(mask, 1, uuid if self.named is None else None)
             if mask and not mask & asked:
@@ -245,6 +245,11 @@ class _Explanation:
         nodes = looked_at if sample is None else self.forest.providers
         scanned = Scanned(nodes, masks, dict(sorted(busy.items())), None if sample is None else looked_at)
         return Explained(wanted, analysis.fitting, analysis.verdict, analysis, scanned)
+
+    @staticmethod
+    def _why(reasons: Mapping[int, str], row_id: int, root_id: int) -> str:
+        """Why the provider is not free: what is below a machine is held back for the machine's reason."""
+        return reasons.get(row_id) or reasons.get(root_id, TOO_LITTLE)
 
     def _reasons(self) -> dict[int, str]:
         """Why nodes are not free, by the id of the provider: SELECT p.id, CASE … END FROM nodes …
@@ -275,10 +280,6 @@ class _Explanation:
 def asked_bits(part: Part) -> int:
     """Return the bits of what is asked for, whether it is free or not."""
     return sum(1 << place for place, condition in enumerate(part.conditions) if condition.kind is Kind.REQUEST)
-
-
-def _sorted(relaxations: list[Relaxation]) -> list[Relaxation]:
-    return sorted(relaxations, key=lambda each: (len(each.drop), -each.would_fit, each.drop))
 
 
 def _id(tree: Tree, place: int) -> int:

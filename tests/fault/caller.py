@@ -32,8 +32,8 @@ class Answer:
 
     @property
     def is_unknown(self) -> bool:
-        """It may have happened or not."""
-        return self.status in (LOST, 503)
+        """It may have happened or not (504: a conductor did not say in time)."""
+        return self.status in (LOST, 503, 504)
 
 
 @dataclass
@@ -73,7 +73,7 @@ class Caller:
         else:
             is_json = response.content and response.headers["Content-Type"].startswith("application/json")
             answer = Answer(response.status_code, sent, time.monotonic(), response.json() if is_json else None)
-            if not answer.is_done and answer.status not in (*self._refused, 503):
+            if not (answer.is_done or answer.is_unknown or answer.status in self._refused):
                 self.failures.append(f"{name} {arguments}: {answer.status} {response.text[:300]}")
             if answer.status == 503 and ("Retry-After" in response.headers) == ("/baremetal/" in response.url):
                 self.failures.append(f"{name} {arguments}: 503 and Retry-After")

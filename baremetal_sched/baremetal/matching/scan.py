@@ -5,12 +5,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, and_, case, cast, func, literal, literal_column, null, select, true
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    and_,
+    case,
+    cast,
+    func,
+    literal,
+    literal_column,
+    null,
+    or_,
+    select,
+    true,
+)
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.matching.masks import Bucket, Kind
-from baremetal_sched.baremetal.matching.question import LOCK, Check, Question, Scope
-from baremetal_sched.baremetal.matching.reasons import reason
+from baremetal_sched.baremetal.matching.question import LOCK, Check, Question, Scope, nodes_source
+from baremetal_sched.baremetal.matching.reasons import PROVIDER, reason
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Node
 
@@ -71,11 +84,16 @@ def scan(session: Session, question: Question, named: Visibility, most: int) -> 
         select(inner.c.reason, func.count(), func.min(inner.c.example), *keys).group_by(inner.c.reason, *keys)
     ).all()
     masks, busy = _collected(question, rows)
+    below = busy.pop(_NOT_A_NODE, 0)
+    if below:
+        busy += _of_machines(session, question, below)
     found = sum(bucket.machines for bucket in masks.values())
     others = 0 if question.scope is None else max(0, round(total * part) - found)
     nodes = total if others or part < 1 else found
     sample = found + others if part < 1 else None
-    return Scanned(nodes, masks, busy, sample, others=others, scope=question.scope, question=question)
+    return Scanned(
+        nodes, masks, dict(sorted(busy.items())), sample, others=others, scope=question.scope, question=question
+    )
 
 
 def _chosen(session: Session, question: Question, most: int) -> tuple[int, float, Question]:
@@ -129,7 +147,7 @@ def _why(question: Question) -> ColumnElement[Any]:
     return case((Node.id.is_(None), literal(_NOT_A_NODE, literal_execute=True)), else_=why)
 
 
-def _collected(question: Question, rows: Sequence[Any]) -> tuple[dict[int, Bucket], dict[str, int]]:
+def _collected(question: Question, rows: Sequence[Any]) -> tuple[dict[int, Bucket], Counter[str]]:
     asked = held = 0
     for place, check in enumerate(question.checks):
         asked |= (check.condition.kind is Kind.REQUEST) << place
@@ -141,8 +159,30 @@ def _collected(question: Question, rows: Sequence[Any]) -> tuple[dict[int, Bucke
         before = masks.get(mask, Bucket(0))
         masks[mask] = Bucket(before.machines + machines, min(filter(None, (before.example, example)), default=None))
         if not mask & asked and mask & held:
-            busy[why if why and why != _NOT_A_NODE else TOO_LITTLE] += machines
-    return masks, dict(sorted(busy.items()))
+            busy[why or TOO_LITTLE] += machines
+    return masks, busy
+
+
+def _of_machines(session: Session, question: Question, providers: int) -> Counter[str]:
+    """Why the machines are not free that the ``providers`` are below which are no nodes, and not free.
+
+    SELECT coalesce(<why it is not free>, 'too little is free'), count(*) FROM nodes … JOIN (
+      SELECT p.root_id FROM … WHERE <what is asked for> AND NOT (<it is free>) AND n.id IS NULL) ON p.id = root_id …
+    """
+    of_kind = {kind: [check.holds for check in question.checks if check.condition.kind is kind] for kind in Kind}
+    held = or_(*(holds.is_not(true()) for holds in of_kind[Kind.AVAILABILITY]))
+    below = (
+        select(PROVIDER.c.root_id)
+        .select_from(question.source)
+        .where(*question.where, Node.id.is_(None), *of_kind[Kind.REQUEST], held)
+        .subquery("below")
+    )
+    why = func.coalesce(reason(), literal(TOO_LITTLE, literal_execute=True))
+    machines = nodes_source().join(below, below.c.root_id == PROVIDER.c.id)
+    rows = session.execute(select(why, func.count()).select_from(machines).group_by(why))
+    found = Counter({word: count for word, count in rows})
+    found[TOO_LITTLE] += providers - found.total()
+    return +found
 
 
 def waiting_groups(session: Session, question: Question) -> list[tuple[str, int]]:
