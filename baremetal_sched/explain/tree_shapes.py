@@ -180,7 +180,7 @@ class _Loader:
         return [self._shape(trees) for trees in found.values()]
 
     def _read(self, which: Sequence[ColumnElement[bool]]) -> list[ProviderRow]:
-        return [ProviderRow._make(row) for row in self._session.execute(_ROWS.where(*which))]
+        return [ProviderRow._make(row) for row in self._session.execute(_ROWS.where(*which)).all()]
 
     def _read_aggregates(
         self, column: ColumnElement[int], ids: Collection[int] | None, which: Sequence[ColumnElement[bool]] | None

@@ -6,7 +6,7 @@ Thousands of providers mostly have the same few inventories and traits. Each of 
 from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
 from functools import lru_cache
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, TypeVar
 
@@ -67,14 +67,14 @@ _COLUMNS = {traits: columns_of(PROVIDERS, traits=traits) for traits in (False, T
 
 def load(connection: Connection, which: ColumnElement[bool]) -> list[ProviderRow]:
     """Return the providers for which the condition ``which`` holds, in the order of their ids, with traits."""
-    rows = connection.execute(select(*_COLUMNS[True]).where(which).order_by(PROVIDERS.c.id))
+    rows = connection.execute(select(*_COLUMNS[True]).where(which).order_by(PROVIDERS.c.id)).all()
     return [ProviderRow._make(row) for row in rows]
 
 
 def load_those(connection: Connection, column: Column[int], ids: Iterable[int], *, traits: bool) -> list[ProviderRow]:
     """Return the providers of which ``column`` (``PROVIDERS.c.id`` or ``root_id``) is one of ``ids``, in the order of
     their own ids."""
-    return [ProviderRow._make(row) for row in compiled.run(connection, _select_those(column, traits), {}, ids)]
+    return [ProviderRow._make(row) for row in compiled.run(connection, _select_those(column, traits), {}, ids).all()]
 
 
 def load_trees(connection: Connection, roots: Iterable[int]) -> Generator[list[ProviderRow]]:
@@ -84,9 +84,13 @@ def load_trees(connection: Connection, roots: Iterable[int]) -> Generator[list[P
     statement may run on the connection.
     """
     with closing(compiled.run(connection, _TREES, {}, roots, stream=True)) as result:
-        for _, rows in groupby(map(ProviderRow._make, result), itemgetter(3)):
+        read = chain.from_iterable(result.partitions(_AT_ONCE))
+        for _, rows in groupby(map(ProviderRow._make, read), itemgetter(3)):
             yield list(rows)
 
+
+#: How many rows of trees are fetched at once: psycopg takes longer for one after the other.
+_AT_ONCE = 200
 
 _TREES = (
     select(*_COLUMNS[True]).where(PROVIDERS.c.root_id.in_([compiled.IDS])).order_by(PROVIDERS.c.root_id, PROVIDERS.c.id)
