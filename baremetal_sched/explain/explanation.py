@@ -6,11 +6,9 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
 from baremetal_sched.baremetal.matching import sentences
-from baremetal_sched.baremetal.matching.diagnosis import in_words
 from baremetal_sched.baremetal.matching.masks import Analysis, Condition, Verdict
 from baremetal_sched.baremetal.matching.question import Asker
-from baremetal_sched.baremetal.matching.scan import Scanned
-from baremetal_sched.baremetal.matching.unknown import Unknown
+from baremetal_sched.baremetal.matching.scan import Scanned, Unknown, in_words
 from baremetal_sched.settings import Settings
 
 #: Each part of a request fits, and no machine all of them together.

@@ -10,10 +10,9 @@ from baremetal_sched.baremetal.allocations import allocation_choice
 from baremetal_sched.baremetal.allocations.allocation_choice import Wanted
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.matching import limits
-from baremetal_sched.baremetal.matching.diagnosis import diagnose
 from baremetal_sched.baremetal.matching.masks import Bucket, Kind, Verdict
 from baremetal_sched.baremetal.matching.question import Question
-from baremetal_sched.baremetal.matching.scan import waiting_groups
+from baremetal_sched.baremetal.matching.scan import diagnose, waiting_groups
 from baremetal_sched.compute import no_valid_host
 from baremetal_sched.compute.host_choice import HostRequest
 from baremetal_sched.explain import query_questions, server_trees, trees

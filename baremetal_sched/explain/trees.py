@@ -10,8 +10,7 @@ from sqlalchemy import ColumnElement, exists, select
 from baremetal_sched.baremetal.matching.masks import Bucket, Condition, Kind, Relaxation, Verdict, analyse
 from baremetal_sched.baremetal.matching.question import PROJECT, Question, names_of, nodes_source, providers_source
 from baremetal_sched.baremetal.matching.reasons import PROVIDER, reason
-from baremetal_sched.baremetal.matching.scan import TOO_LITTLE, Scanned
-from baremetal_sched.baremetal.matching.unknown import unknown_names
+from baremetal_sched.baremetal.matching.scan import TOO_LITTLE, Scanned, unknown_names
 from baremetal_sched.db import deadline
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors.compute import ExplanationTookTooLong

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.matching import diagnosis, limits
+from baremetal_sched.baremetal.matching import limits
 from baremetal_sched.baremetal.matching.sentences import FALLBACK
 from tests.database.test_explanation_limits import SLOW
 from tests.functional.compute.world import ZEROS
@@ -117,8 +117,8 @@ def test_an_explanation_that_takes_too_long(service: Service, monkeypatch: pytes
         session.execute(text(SLOW[service.database.engine.dialect.name])).all()
 
     service.add_node("n1")
-    monkeypatch.setattr(diagnosis, "scan", scan)
-    monkeypatch.setattr(diagnosis, "_SECONDS", 0.1)
+    monkeypatch.setattr(scan, "scan", scan)
+    monkeypatch.setattr(scan, "_SECONDS", 0.1)
     allocation = allocate(service, name="mine")
     assert (allocation["state"], last_error(allocation)) == ("error", FALLBACK)
     assert boot(service)["fault"]["message"] == f"No valid host was found. {FALLBACK}"
