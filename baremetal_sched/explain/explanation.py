@@ -8,7 +8,7 @@ from baremetal_sched.baremetal.conductors.ownership import Membership, live_memb
 from baremetal_sched.baremetal.matching import sentences
 from baremetal_sched.baremetal.matching.masks import Analysis, Condition, Verdict
 from baremetal_sched.baremetal.matching.question import Asker
-from baremetal_sched.baremetal.matching.scan import Scanned, Unknown, in_words
+from baremetal_sched.baremetal.matching.scan import Scanned, Unknown, WaitingGroup, in_words
 from baremetal_sched.settings import Settings
 
 #: Each part of a request fits, and no machine all of them together.
@@ -16,15 +16,6 @@ COMBINATION = "combination"
 
 #: The microversion of placement that queries are written for.
 VERSION = 39
-
-
-@dataclass(frozen=True)
-class WaitingGroup:
-    """A conductor group, how many of its conductors are alive, and how many nodes would fit if one served them."""
-
-    conductor_group: str
-    conductors_alive: int
-    fitting_if_served: int
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ the database by one statement, and what follows from it; unknown names, and the 
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -25,6 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.matching import capabilities, limits, sentences
 from baremetal_sched.baremetal.matching.masks import Analysis, Bucket, Condition, Kind, analyse, beside
 from baremetal_sched.baremetal.matching.question import CLASS, LOCK, Check, Question, Scope, nodes_source
@@ -196,30 +197,48 @@ def _of_machines(session: Session, question: Question, providers: int) -> Counte
     return +found
 
 
-def waiting_groups(session: Session, question: Question) -> list[tuple[str, int]]:
-    """Return how many nodes of each conductor group would fit if a conductor served them, and are not served.
+#: The greatest number of conductor groups that are listed.
+MOST_GROUPS = 100
+
+
+@dataclass(frozen=True)
+class WaitingGroup:
+    """A conductor group, how many of its conductors are alive, and how many nodes would fit if one served them."""
+
+    conductor_group: str
+    conductors_alive: int
+    fitting_if_served: int
+
+
+def _waiting_groups(
+    session: Session, question: Question, masks: Mapping[int, Bucket], members: Membership
+) -> list[WaitingGroup]:
+    """Groups of nodes that fit but for a conductor. The database is asked only if there are any.
 
     Locks do not count, as they pass.
     """
-    others = [
-        check.holds
+    counted = [(place, check) for place, check in enumerate(question.checks) if check.condition.counts]
+    service = sum(1 << place for place, check in enumerate(question.checks) if check.condition.kind is Kind.SERVICE)
+    others = sum(1 << place for place, check in counted if check.condition.kind is not Kind.SERVICE)
+    if not any(mask & service and not mask & others for mask in masks):
+        return []
+    alive: dict[str, set[str]] = {}
+    for (group, _), hosts in members.members.items():
+        alive.setdefault(group, set()).update(hosts)
+    holds = [
+        ~check.holds if check.condition.kind is Kind.SERVICE else check.holds
         for check in question.checks
-        if check.condition.kind is not Kind.SERVICE and check.condition.id != LOCK
+        if check.condition.id != LOCK
     ]
-    unserved = [~check.holds for check in question.checks if check.condition.kind is Kind.SERVICE]
     rows = session.execute(
         select(Node.conductor_group, func.count())
         .select_from(question.source)
-        .where(*question.where, *others, *unserved)
+        .where(*question.where, *holds)
         .group_by(Node.conductor_group)
         .order_by(Node.conductor_group)
         .limit(MOST_GROUPS)
     )
-    return [(group, count) for group, count in rows]
-
-
-#: The greatest number of conductor groups that are listed.
-MOST_GROUPS = 100
+    return [WaitingGroup(group, len(alive.get(group if members.grouped else "", ())), count) for group, count in rows]
 
 
 #: The limit on the unknown names that are looked at, on the known names that each is compared with, and on their
@@ -307,13 +326,14 @@ _MOST_CONDITIONS = 100
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What was found of a question: machines by mask, what follows from the masks, and names that there are not."""
+    """What was found of a question: machines by mask, what follows from that, names that there are not, and groups of
+    nodes that no conductor serves."""
 
     question: Question
     scanned: Scanned
-    masks: Mapping[int, Bucket]
     analysis: Analysis
     unknown: list[Unknown]
+    groups: list[WaitingGroup] = field(default_factory=list)
 
     def sentence(self) -> str:
         """Return it in one sentence."""
@@ -329,13 +349,24 @@ def in_words(analysis: Analysis, scanned: Scanned, unknown: Sequence[Unknown], *
 
 
 def diagnose(
-    session: Session, question: Question, named: Visibility, most: int, wanted: int = 1, *, alone: bool = False
+    session: Session,
+    question: Question,
+    named: Visibility,
+    most: int,
+    wanted: int = 1,
+    *,
+    machine: str | None = None,
+    members: Membership | None = None,
 ) -> Diagnosis:
     """Look at the machines of the question, or at a sample if there are more than ``most``.
 
-    ``named``: the nodes that may be named as examples. ``wanted``: how many machines are asked for. ``alone``: the
-    question is about one machine.
+    ``named``: the nodes that may be named as examples. ``wanted``: how many machines are asked for.
+    ``machine``: the UUID of the one that the question is about. ``members``: the live conductors, if groups of nodes
+    that wait for one are looked for.
     """
+    alone = machine is not None
+    if machine is not None:
+        question = question.about(machine)
     scanned = scan(session, question, named, most)
     conditions = [check.condition for check in question.checks]
     looked_at = scanned.question or question
@@ -345,7 +376,8 @@ def diagnose(
     analysis = analyse(conditions, masks, wanted, one_stays=classes)
     if scanned.scope is not None:
         analysis = beside(analysis, scanned.others, scanned.scope.others_fail)
-    return Diagnosis(question, scanned, masks, analysis, unknown_names(session, question))
+    groups = [] if members is None else _waiting_groups(session, looked_at, masks, members)
+    return Diagnosis(question, scanned, analysis, unknown_names(session, question), groups)
 
 
 def why_none(session: Session, settings: Settings, question: Question) -> Diagnosis | None:
