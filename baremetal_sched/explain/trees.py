@@ -20,6 +20,7 @@ from baremetal_sched.explain.tree_looks import Look, closest
 from baremetal_sched.explain.tree_parts import Asked, Part
 from baremetal_sched.explain.tree_shapes import Tree
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
+from baremetal_sched.placement.candidates.request.resolve import Ids
 from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit, TookTooLong
 from baremetal_sched.placement.tables import PROVIDERS
 
@@ -48,15 +49,13 @@ class Missed:
     fits_if_free: bool
 
 
-def explain(context: Context, request: CandidateRequest, ids: query_questions.Ids) -> Explained:
+def explain(context: Context, request: CandidateRequest, ids: Ids) -> Explained:
     """Explain what the search finds in trees. Raises ExplanationTookTooLong."""
     roots = None if context.machine is None else PROVIDERS.c.root_id.in_(query_questions.root_of(context.machine))
     return _within_time(context, request, ids, roots, _Explanation.whole)
 
 
-def missed_trees(
-    context: Context, request: CandidateRequest, ids: query_questions.Ids, roots: ColumnElement[bool]
-) -> Missed:
+def missed_trees(context: Context, request: CandidateRequest, ids: Ids, roots: ColumnElement[bool]) -> Missed:
     """Return what keeps the trees that meet ``roots``, a condition on ``PROVIDERS.c.root_id``, from fitting.
 
     Raises ExplanationTookTooLong.
@@ -67,7 +66,7 @@ def missed_trees(
 def _within_time(
     context: Context,
     request: CandidateRequest,
-    ids: query_questions.Ids,
+    ids: Ids,
     roots: ColumnElement[bool] | None,
     said: Callable[["_Explanation"], T],
 ) -> T:
