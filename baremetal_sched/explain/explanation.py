@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
@@ -9,6 +10,7 @@ from baremetal_sched.baremetal.matching import sentences
 from baremetal_sched.baremetal.matching.masks import Analysis, Condition, Verdict
 from baremetal_sched.baremetal.matching.question import Asker
 from baremetal_sched.baremetal.matching.scan import Scanned, Unknown, WaitingGroup, in_words
+from baremetal_sched.placement.tables import PROVIDERS
 from baremetal_sched.settings import Settings
 
 #: Each part of a request fits, and no machine all of them together.
@@ -88,6 +90,12 @@ class Context:
     wanted: int = 1
     machine: str | None = None
     unrestricted: bool = False
+
+    def tree(self) -> ColumnElement[bool] | None:
+        """Return the condition that a provider of ``PROVIDERS`` is in the tree of the machine; None: any is."""
+        if self.machine is None:
+            return None
+        return PROVIDERS.c.root_id.in_(select(PROVIDERS.c.root_id).where(PROVIDERS.c.uuid == self.machine))
 
     def membership(self) -> Membership:
         """Return the live conductors."""

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, func, select, true
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, and_, func, select, true
 
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.matching import wording
@@ -21,49 +20,32 @@ from baremetal_sched.baremetal.matching.question import (
     providers_source,
 )
 from baremetal_sched.baremetal.matching.reasons import PROVIDER
-from baremetal_sched.db.transaction import selecting
-from baremetal_sched.explain.explanation import VERSION
+from baremetal_sched.explain.tree_parts import Asked
 from baremetal_sched.placement import trait_ids
-from baremetal_sched.placement.candidates.request import resolve
-from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
+from baremetal_sched.placement.candidates.request.query import RequestGroup
 from baremetal_sched.placement.candidates.request.resolve import Ids
-from baremetal_sched.placement.candidates.sql import conditions, single_provider
+from baremetal_sched.placement.candidates.sql import conditions
 from baremetal_sched.placement.query_values import TraitConditions
 from baremetal_sched.placement.schemas.common import INT32
-from baremetal_sched.placement.tables import INVENTORIES, PROVIDERS
+from baremetal_sched.placement.tables import INVENTORIES
 
 _ID = PROVIDER.c.id
 _ROOT = PROVIDER.c.root_id
 _ASKED = [INVENTORIES.alias(f"asked_{place}") for place in range(conditions.FEW)]
 
 
-def look_up(session: Session, request: CandidateRequest) -> Ids:
-    """Return the ids of the names in the request, without unknown ones."""
-    return resolve.look_up(selecting(session), request)
-
-
-def is_flat(session: Session, request: CandidateRequest, ids: Ids) -> bool:
-    """Return whether every candidate is one provider, so that one scan of the providers is a complete explanation."""
-    wanted = resolve.by_ids(request, resolve.with_unknown(request, ids), VERSION)
-    return single_provider.applies(selecting(session), wanted)
-
-
-def question(
-    request: CandidateRequest,
-    group: RequestGroup,
-    ids: Ids,
-    membership: Membership,
-    asker: Asker,
-) -> Question:
-    """Return the question which providers can give what ``group`` asks for."""
+def question(asked: Asked, membership: Membership, asker: Asker) -> Question:
+    """Return the question which providers can give what the one group of a flat request asks for."""
+    request, ids = asked.request, asked.known
+    (group,) = request.groups.values()
     stocks = _stocks(group, ids)
-    asked = [
+    listed = [
         *_classes(group, ids, stocks),
         *_traits(group.traits, ids),
         *_places(group, ids),
         *_of_root(request.root_required, ids),
     ]
-    unique = {check.condition.id: check for check in asked}
+    unique = {check.condition.id: check for check in listed}
     checks = sorted(unique.values(), key=lambda check: check.condition.kind is not Kind.REQUEST)
     return Question(
         [*checks, lock_check(counts=False), conductor_check(membership, counts=False)],
@@ -163,8 +145,3 @@ def _in_all(row: ColumnElement[int], wanted: list[frozenset[int]]) -> ColumnElem
     for each in wanted:
         found = found & conditions.in_aggregate(row, each)
     return found
-
-
-def root_of(uuid: str) -> Select[tuple[int]]:
-    """Return a query for the id of the root of the tree that the provider with this UUID is in."""
-    return select(PROVIDERS.c.root_id).where(PROVIDERS.c.uuid == uuid)

@@ -7,13 +7,18 @@ asks for nothing else.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from sqlalchemy.orm import Session
+
 from baremetal_sched.baremetal.matching import wording
 from baremetal_sched.baremetal.matching.masks import Condition, Kind
+from baremetal_sched.db.transaction import selecting
 from baremetal_sched.explain.changed_requests import aggregate_sets, without
+from baremetal_sched.explain.explanation import VERSION
 from baremetal_sched.explain.tree_shapes import Shape
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
-from baremetal_sched.placement.candidates.request.resolve import Ids, by_ids, with_unknown
+from baremetal_sched.placement.candidates.request.resolve import by_ids, look_up, with_unknown
 from baremetal_sched.placement.candidates.request.resolved_request import Group, ResolvedRequest
+from baremetal_sched.placement.candidates.sql import single_provider
 from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider
 from baremetal_sched.placement.candidates.trees.slots import can_satisfy, is_eligible
 from baremetal_sched.placement.query_values import AggregateConditions, TraitConditions
@@ -59,20 +64,26 @@ class Part:
 
 
 class Asked:
-    """A request by ids, in which unknown names have ids that nothing has; some conditions may be left out."""
+    """A request by ids, in which unknown names have ids that nothing has; some conditions may be left out.
 
-    def __init__(self, request: CandidateRequest, ids: Ids, version: int) -> None:
+    ``known``: the ids of the names that there are. ``is_flat``: whether every candidate is one provider, so that one
+    scan of the providers is a complete explanation.
+    """
+
+    def __init__(self, session: Session, request: CandidateRequest) -> None:
+        connection = selecting(session)
         self.request = request
-        self._version = version
-        self.ids = with_unknown(request, ids)
-        self.wanted: ResolvedRequest = by_ids(request, self.ids, version)
+        self.known = look_up(connection, request)
+        self.ids = with_unknown(request, self.known)
+        self.wanted: ResolvedRequest = by_ids(request, self.ids, VERSION)
+        self.is_flat = single_provider.applies(connection, self.wanted)
         self._changed: dict[frozenset[str], ResolvedRequest | None] = {}
 
     def without(self, drop: frozenset[str]) -> ResolvedRequest | None:
         """Return the request by ids without these conditions; None if it asks for nothing then."""
         if drop not in self._changed:
             changed = without(self.request, drop)
-            self._changed[drop] = None if changed is None else by_ids(changed, self.ids, self._version)
+            self._changed[drop] = None if changed is None else by_ids(changed, self.ids, VERSION)
         return self._changed[drop]
 
     def parts(self) -> list[Part]:
@@ -130,7 +141,7 @@ class Asked:
             yield Test(wording.of_root_forbidden(name), _root_lacks(frozenset([self.ids.traits[name]])))
 
     def _group(self, group: RequestGroup) -> Group:
-        (of_ids,) = by_ids(CandidateRequest({group.suffix: group}), self.ids, self._version).groups
+        (of_ids,) = by_ids(CandidateRequest({group.suffix: group}), self.ids, VERSION).groups
         return of_ids
 
 
