@@ -5,7 +5,6 @@ from sqlalchemy.orm import Session, aliased
 
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.matching import sentences, wording
-from baremetal_sched.baremetal.matching.diagnosis import why_none
 from baremetal_sched.baremetal.matching.masks import Analysis, Condition
 from baremetal_sched.baremetal.matching.question import (
     CLASS,
@@ -18,6 +17,7 @@ from baremetal_sched.baremetal.matching.question import (
     names_of,
     nodes_source,
 )
+from baremetal_sched.baremetal.matching.scan import why_none
 from baremetal_sched.compute.host_choice import HostRequest
 from baremetal_sched.db.models import Inventory, Node, ProviderTrait, ResourceClass, ResourceProvider, Trait
 from baremetal_sched.errors import SchedulerError
@@ -99,10 +99,14 @@ def _asked(request: CandidateRequest) -> list[Check]:
     required = {name for group in groups for names in group.traits.required if len(names) == 1 for name in names}
     forbidden = {name for group in groups if not group.suffix for name in group.traits.forbidden}
     return [
-        *(Check(Condition(f"{CLASS}{name}", f"offers {name}"), _offers(name, amounts[name])) for name in ordered),
+        *(Check(_class(name, amounts[name]), _offers(name, amounts[name])) for name in ordered),
         *(Check(wording.of_traits(frozenset([name])), _has_trait(name)) for name in sorted(required)),
         *(Check(wording.of_forbidden(name), ~_has_trait(name, root=True)) for name in sorted(forbidden)),
     ]
+
+
+def _class(name: str, amount: int) -> Condition:
+    return Condition(f"{CLASS}{name}", f"offers {name}") if amount == 1 else wording.of_class(name, amount)
 
 
 def _place(resource_class: str) -> int:

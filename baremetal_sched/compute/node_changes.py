@@ -18,9 +18,9 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.compute import occupancy, server_history, server_states
 from baremetal_sched.compute.server_history import Reason
-from baremetal_sched.db.changes import history_of
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Server
+from baremetal_sched.db.results import history_of
 from baremetal_sched.errors.compute import ServerHasMachine
 from baremetal_sched.errors.placement import NoAllocations
 from baremetal_sched.machines import states

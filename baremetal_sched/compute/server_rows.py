@@ -12,11 +12,10 @@ from sqlalchemy import ColumnElement, bindparam, exists, not_, select
 from baremetal_sched.compute import server_states
 from baremetal_sched.compute.server_states import NodeState, ServerState
 from baremetal_sched.db import compiled
-from baremetal_sched.db.has_all import has_all
 from baremetal_sched.db.json_text import members
 from baremetal_sched.db.models import Node, Server, ServerTag, table_of
 from baremetal_sched.db.paging import Page, after_marker, order
-from baremetal_sched.db.sql_functions import string_agg
+from baremetal_sched.db.sql_functions import has_all, string_agg
 from baremetal_sched.db.transaction import Reader, connection_of
 from baremetal_sched.db.types import Query, Rows, as_text
 from baremetal_sched.errors.compute import ServerMarkerNotFound, ServerNotFound

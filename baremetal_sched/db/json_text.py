@@ -27,7 +27,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from baremetal_sched.db.sealing import SealedJson
-from baremetal_sched.db.sql_functions import concat, constant
+from baremetal_sched.db.sql_functions import as_digits, concat, constant, string_agg
 from baremetal_sched.db.types import Json, as_text
 
 _NULL = constant("null")
@@ -46,6 +46,19 @@ def members(named: Iterable[tuple[str, ColumnElement[Any]]]) -> ColumnElement[An
         comma = "," if parts else ""
         parts += [constant(f'{comma}"{name}":'), _value(column)]
     return PrecompiledText(concat(*parts)) if parts else null()
+
+
+def arrays(*columns: ColumnElement[Any]) -> ColumnElement[str]:
+    """Return the rows of a group as a JSON array of arrays, in no particular order; NULL for an empty group.
+
+    Columns are numbers or JSON texts; a row with NULL is left out. MariaDB makes a table on disk for what may have more
+    than 512 characters in a row, and takes for all of them what ``quoted`` may need.
+
+    CONCAT('[', GROUP_CONCAT(CONCAT('[', '"', name, '"', ',', total, ']')), ']')
+    """
+    values = [column if isinstance(column.type, String) else as_digits(column) for column in columns]
+    parts = [part for value in values for part in (",", value)]
+    return concat("[", string_agg(concat("[", *parts[1:], "]")), "]")
 
 
 class PrecompiledText(ColumnClause[str]):

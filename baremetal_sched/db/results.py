@@ -1,8 +1,10 @@
-"""Results of statements that change rows."""
+"""What statements changed, and what is about to be changed."""
 
 from typing import Any, cast
 
-from sqlalchemy import CursorResult, Result
+from sqlalchemy import CursorResult, Result, inspect
+from sqlalchemy.orm.attributes import History
+from sqlalchemy.orm.base import PASSIVE_NO_INITIALIZE
 
 
 def rows_changed(result: Result[Any]) -> int:
@@ -14,3 +16,12 @@ def new_id(result: Result[Any]) -> int:
     """Return the id of an inserted row."""
     key: Any = cast(CursorResult[Any], result).inserted_primary_key
     return cast(int, key[0])
+
+
+def history_of(entity: Any, name: str) -> History:
+    """Return the history of one attribute, without reading anything.
+
+    ``inspect(entity).attrs`` would create an object for every attribute.
+    """
+    history: History = inspect(entity).get_history(name, PASSIVE_NO_INITIALIZE)
+    return history

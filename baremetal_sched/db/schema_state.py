@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, insert, inspect, update
 
 from baremetal_sched.db import revisions
+from baremetal_sched.db.models.base import SchemaState as Row
 from baremetal_sched.db.models.base import table_of
-from baremetal_sched.db.models.schema import SchemaState as Row
 from baremetal_sched.errors import SchemaChanging, SchemaNotServed, SchemaTooNew, SchemaTooOld
 
 #: Selects the columns of ``SchemaState``. Fails on a database older than that table.

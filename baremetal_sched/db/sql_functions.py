@@ -1,8 +1,20 @@
-"""SQL functions that SQLAlchemy does not have in all three dialects: joined texts, and numbers in texts."""
+"""SQL that SQLAlchemy does not have in all three dialects: joined texts, numbers in texts, having all of some rows."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, SQLColumnExpression, String, literal_column
+from sqlalchemy import (
+    ColumnElement,
+    SQLColumnExpression,
+    String,
+    exists,
+    false,
+    func,
+    literal_column,
+    or_,
+    select,
+    true,
+)
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
@@ -82,3 +94,22 @@ def _mysql_as_digits(element: as_digits, compiler: SQLCompiler, **kw: Any) -> st
 @compiles(as_digits)
 def _default_as_digits(element: as_digits, compiler: SQLCompiler, **kw: Any) -> str:
     return f"CAST({compiler.process(element.clauses, **kw)} AS VARCHAR)"
+
+
+def has_all(own: ColumnElement[bool], things: Sequence[ColumnElement[bool]], most: int) -> ColumnElement[bool]:
+    """Return the condition that each of ``things`` is met by a row that meets ``own``.
+
+    No row may meet two of them. ``most``: how many rows there can be; nothing has more.
+
+    EXISTS (SELECT * FROM tags WHERE own AND tag = 'a'), or, of several,
+    (SELECT count(*) FROM tags WHERE own AND (tag = 'a' OR tag = 'b')) = 2
+
+    An EXISTS for each would be a join for each: PostgreSQL plans a hundred of these for longer than a request may take.
+    """
+    if not things:
+        return true()
+    if len(things) > most:
+        return false()
+    if len(things) == 1:
+        return exists().where(own, things[0])
+    return select(func.count()).where(own, or_(*things)).scalar_subquery() == len(things)

@@ -6,11 +6,9 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
 from baremetal_sched.baremetal.matching import sentences
-from baremetal_sched.baremetal.matching.diagnosis import in_words
 from baremetal_sched.baremetal.matching.masks import Analysis, Condition, Verdict
 from baremetal_sched.baremetal.matching.question import Asker
-from baremetal_sched.baremetal.matching.scan import Scanned
-from baremetal_sched.baremetal.matching.unknown import Unknown
+from baremetal_sched.baremetal.matching.scan import Scanned, Unknown, WaitingGroup, in_words
 from baremetal_sched.settings import Settings
 
 #: Each part of a request fits, and no machine all of them together.
@@ -18,15 +16,6 @@ COMBINATION = "combination"
 
 #: The microversion of placement that queries are written for.
 VERSION = 39
-
-
-@dataclass(frozen=True)
-class WaitingGroup:
-    """A conductor group, how many of its conductors are alive, and how many nodes would fit if one served them."""
-
-    conductor_group: str
-    conductors_alive: int
-    fitting_if_served: int
 
 
 @dataclass(frozen=True)
@@ -80,20 +69,25 @@ class Explained:
             unmet = {parameter: part.summary for parameter, part in self.parts.items() if not part.fitting}
             return sentences.of_parts(self.verdict, self.fitting, unmet)
         if self.verdict == COMBINATION:
-            return sentences.together(self.analysis.fitting)
+            found = self.analysis
+            return sentences.together(found.fitting or found.among, if_free=not found.fitting)
         found = replace(self.analysis, fitting=self.fitting, verdict=Verdict(self.verdict))
         return in_words(found, self.scanned, self.unknown, of_project=self.of_project)
 
 
 @dataclass(frozen=True)
 class Context:
-    """What every explanation needs: ``wanted`` machines for ``asker``, of all or of one ``machine`` (UUID)."""
+    """What every explanation needs: ``wanted`` machines for ``asker``, of all or of one ``machine`` (UUID).
+
+    ``unrestricted``: allocations of the asker may get the nodes of anyone.
+    """
 
     session: Session
     settings: Settings
     asker: Asker
     wanted: int = 1
     machine: str | None = None
+    unrestricted: bool = False
 
     def membership(self) -> Membership:
         """Return the live conductors."""

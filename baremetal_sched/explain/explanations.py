@@ -1,23 +1,21 @@
 """Why a request finds what it finds: one scan of the machines, and what follows from it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 from sqlalchemy import select
-from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.allocations import allocation_choice
 from baremetal_sched.baremetal.allocations.allocation_choice import Wanted
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.matching import limits
-from baremetal_sched.baremetal.matching.diagnosis import diagnose
-from baremetal_sched.baremetal.matching.masks import Bucket, Kind, Verdict
+from baremetal_sched.baremetal.matching.masks import Verdict
 from baremetal_sched.baremetal.matching.question import Question
-from baremetal_sched.baremetal.matching.scan import waiting_groups
+from baremetal_sched.baremetal.matching.scan import diagnose
 from baremetal_sched.compute import no_valid_host
 from baremetal_sched.compute.host_choice import HostRequest
 from baremetal_sched.explain import query_questions, server_trees, trees
-from baremetal_sched.explain.explanation import Context, Explained, WaitingGroup
+from baremetal_sched.explain.explanation import Context, Explained
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.tables import PROVIDERS
 
@@ -82,42 +80,18 @@ def _bounded(context: Context, explain: Callable[[], Explained]) -> Explained:
 
 
 def _explained(context: Context, question: Question, membership: Membership) -> Explained:
-    if context.machine is not None:
-        question = question.about(context.machine)
-    most = context.settings.scheduling.explain_max_nodes
-    alone = context.machine is not None
-    found = diagnose(context.session, question, context.asker.named, most, context.wanted, alone=alone)
+    most, machine = context.settings.scheduling.explain_max_nodes, context.machine
+    found = diagnose(
+        context.session, question, context.asker.named, most, context.wanted, machine=machine, members=membership
+    )
+    analysis, of_project = found.analysis, bool(found.question.where)
     return Explained(
         context.wanted,
-        found.analysis.fitting,
-        found.analysis.verdict,
-        found.analysis,
+        analysis.fitting,
+        analysis.verdict,
+        analysis,
         found.scanned,
         found.unknown,
-        _groups(context.session, found.scanned.question or question, found.masks, membership),
-        of_project=bool(question.where),
+        found.groups,
+        of_project=of_project,
     )
-
-
-# -- conductor groups --------------------------------------------------------------------------------------------------
-
-
-def _groups(
-    session: Session, question: Question, masks: Mapping[int, Bucket], membership: Membership
-) -> list[WaitingGroup]:
-    """Groups of nodes that fit but for a conductor. The database is asked only if there are any."""
-    service = sum(1 << place for place, check in enumerate(question.checks) if check.condition.kind is Kind.SERVICE)
-    others = sum(
-        1 << place
-        for place, check in enumerate(question.checks)
-        if check.condition.kind is not Kind.SERVICE and check.condition.counts
-    )
-    if not any(mask & service and not mask & others for mask in masks):
-        return []
-    alive: dict[str, set[str]] = {}
-    for (group, _), hosts in membership.members.items():
-        alive.setdefault(group, set()).update(hosts)
-    return [
-        WaitingGroup(group, len(alive.get(group if membership.grouped else "", ())), count)
-        for group, count in waiting_groups(session, question)
-    ]

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Select, select
 
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.matching import capabilities
-from baremetal_sched.baremetal.matching.masks import Relaxation
+from baremetal_sched.baremetal.matching.masks import Kind, Relaxation, Verdict
 from baremetal_sched.baremetal.matching.question import CLASS, Question
 from baremetal_sched.baremetal.matching.reasons import PROVIDER
 from baremetal_sched.baremetal.matching.wording import of_capability
@@ -58,23 +58,31 @@ def with_trees(
     request = wanted.parsed(None)
     verdict = COMBINATION if found.fitting else found.verdict
     ids = query_questions.look_up(context.session, request)
-    missed = missed_trees(context, request, ids, _roots(context, question))
-    tried = missed.relaxations
-    if verdict != COMBINATION:
+    held_back = verdict in (Verdict.BUSY, Verdict.UNSERVED)
+    missed = missed_trees(context, request, ids, _roots(context, question, if_free=held_back))
+    tried, exact = missed.relaxations, missed.exact
+    if not found.fitting:
         tried = [*_tried(context, wanted, membership, request, found.analysis.relaxations)]
-    exact = missed.exact if verdict == COMBINATION else found.analysis.exact
+        exact = found.analysis.exact
+    if held_back and not missed.fits_if_free:
+        verdict = COMBINATION
     analysis = replace(found.analysis, relaxations=tried, exact=exact)
     return replace(found, fitting=0, verdict=verdict, analysis=analysis, closest=missed.closest)
 
 
-def _roots(context: Context, question: Question) -> ColumnElement[bool]:
-    """p.root_id IN (SELECT m.id FROM <nodes> WHERE <all that is not asked of the tree>)"""
+def _roots(context: Context, question: Question, *, if_free: bool) -> ColumnElement[bool]:
+    """p.root_id IN (SELECT m.id FROM <nodes> WHERE <all that is not asked of the tree>)
+
+    ``if_free``: whether only what is asked for counts, not what holds a node back.
+    """
     if context.machine is not None:
         question = question.about(context.machine)
     held = [
         check.holds
         for check in question.checks
-        if check.condition.counts and not check.condition.id.startswith(_OF_TREE)
+        if check.condition.counts
+        and not check.condition.id.startswith(_OF_TREE)
+        and (check.condition.kind is Kind.REQUEST or not if_free)
     ]
     roots: Select[tuple[int]] = select(PROVIDER.c.id).select_from(question.source).where(*question.where, *held)
     return PROVIDERS.c.root_id.in_(roots)

@@ -9,10 +9,10 @@ from baremetal_sched.baremetal.matching import wording
 from baremetal_sched.baremetal.matching.masks import Condition, Kind
 from baremetal_sched.explain.explanation import ClosestTree, ServedPart
 from baremetal_sched.explain.tree_parts import Asked, Part, ids_of
-from baremetal_sched.explain.tree_shapes import Shape, uuid_of
+from baremetal_sched.explain.tree_shapes import Shape
 from baremetal_sched.placement.candidates.request.resolved_request import ResolvedRequest
 from baremetal_sched.placement.candidates.trees.backtracking import choices
-from baremetal_sched.placement.candidates.trees.providers import Anchor
+from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider
 from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit
 
 #: Conditions between parts that are not conditions of one request parameter.
@@ -27,7 +27,8 @@ _FEW = 8
 class Nearest:
     """Of a part, the provider that fails the fewest conditions, and these; none if it serves the part.
 
-    Of several it is one that has the resources, and of these the one with the least UUID.
+    Of several it is one that could give the resources, or at least has some of them, and of these the one with the
+    least UUID.
     """
 
     place: int
@@ -52,12 +53,18 @@ class Look:
         for part, masks in zip(self._parts, self.masks, strict=True):
             failing = [list(ids_of(part.conditions, mask).values()) for mask in masks]
             lacking = [any(each.id in part.classes for each in some) for some in failing]
-            place = min(range(len(masks)), key=lambda i: (len(failing[i]), lacking[i], self._uuid(i)))
+            absent = [self._absent(part, provider) for provider in self.shape.providers]
+            place = min(range(len(masks)), key=lambda i: (len(failing[i]), lacking[i], absent[i], self._uuid(i)))
             found.append(Nearest(place, failing[place]))
         return found
 
+    def _absent(self, part: Part, provider: Provider) -> int:
+        """How many of the classes of the part the provider has nothing of."""
+        classes = self._asked.ids.classes
+        return sum(classes[name] not in provider.inventories for name in part.group.resources)
+
     def _uuid(self, place: int) -> str:
-        return self.shape.lines[place][1]
+        return self.shape.rows[place].uuid
 
     @property
     def served(self) -> int:
@@ -140,7 +147,7 @@ def closest(parts: Sequence[Part], looks: Sequence[Look], named: frozenset[str] 
 
     def name(place: int) -> str | None:
         # A sharing provider is of another tree.
-        return uuid_of(shape.lines[place]) if named is None or (is_named and place < len(shape.now.local)) else None
+        return shape.rows[place].uuid if named is None or (is_named and place < len(shape.now.local)) else None
 
     served = [
         ServedPart(part.parameter, name(nearest.place), nearest.failing)

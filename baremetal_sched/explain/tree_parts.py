@@ -6,16 +6,13 @@ asks for nothing else.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import count
 
 from baremetal_sched.baremetal.matching import wording
 from baremetal_sched.baremetal.matching.masks import Condition, Kind
-from baremetal_sched.baremetal.matching.question import names_of
-from baremetal_sched.explain import query_questions
 from baremetal_sched.explain.changed_requests import aggregate_sets, without
 from baremetal_sched.explain.tree_shapes import Shape
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
-from baremetal_sched.placement.candidates.request.resolve import Ids, by_ids
+from baremetal_sched.placement.candidates.request.resolve import Ids, by_ids, with_unknown
 from baremetal_sched.placement.candidates.request.resolved_request import Group, ResolvedRequest
 from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider
 from baremetal_sched.placement.candidates.trees.slots import can_satisfy, is_eligible
@@ -35,15 +32,11 @@ class Test:
 
 @dataclass(frozen=True)
 class Part:
-    """What one provider has to supply: a group with a suffix, or one class of the group without.
-
-    ``relieved_by``: ids of conditions; without all of them, the part is not requested.
-    """
+    """What one provider has to supply: a group with a suffix, or one class of the group without."""
 
     parameter: str
     group: RequestGroup
     tests: list[Test]
-    relieved_by: tuple[frozenset[str], ...]
 
     @property
     def classes(self) -> frozenset[str]:
@@ -68,19 +61,10 @@ class Part:
 class Asked:
     """A request by ids, in which unknown names have ids that nothing has; some conditions may be left out."""
 
-    def __init__(self, request: CandidateRequest, ids: query_questions.Ids, version: int) -> None:
+    def __init__(self, request: CandidateRequest, ids: Ids, version: int) -> None:
         self.request = request
         self._version = version
-        names, none = names_of(request), count(-1, -1)
-        groups = request.groups.values()
-        places = {uuid for group in groups for uuid in group.aggregates.forbidden.union(*group.aggregates.member_of)}
-        trees = {group.in_tree for group in groups if group.in_tree is not None}
-        self.ids = Ids(
-            {name: ids.classes.get(name) or next(none) for name in names.classes},
-            {name: ids.traits.get(name) or next(none) for name in names.traits},
-            {uuid: ids.aggregates.get(uuid) or next(none) for uuid in sorted(places)},
-            {uuid: ids.roots.get(uuid) or next(none) for uuid in sorted(trees)},
-        )
+        self.ids = with_unknown(request, ids)
         self.wanted: ResolvedRequest = by_ids(request, self.ids, version)
         self._changed: dict[frozenset[str], ResolvedRequest | None] = {}
 
@@ -107,15 +91,7 @@ class Asked:
     def _part(self, parameter: str, group: RequestGroup) -> Part:
         found = [*self._classes(group), *self._traits(group), *self._places(group), *self._of_root()]
         tests = list({test.condition.id: test for test in found}.values())
-        classes = frozenset(wording.of_class(name, 0, group.suffix).id for name in group.resources)
-        if classes:
-            relieved_by = (classes,)
-        else:
-            naming = [named for named in self.request.same_subtrees if group.suffix in named]
-            relieved_by = (frozenset(wording.of_subtree(named).id for named in naming),)
-        return Part(
-            parameter, group, sorted(tests, key=lambda test: test.condition.kind is not Kind.REQUEST), relieved_by
-        )
+        return Part(parameter, group, sorted(tests, key=lambda test: test.condition.kind is not Kind.REQUEST))
 
     def _classes(self, group: RequestGroup) -> Iterator[Test]:
         for name, amount in group.resources.items():

@@ -9,14 +9,13 @@ from sqlalchemy import ColumnElement, Integer, case, func, literal, literal_colu
 from sqlalchemy.orm import Session, aliased
 
 from baremetal_sched.baremetal.matching.question import Asker
-from baremetal_sched.db import row_packing
 from baremetal_sched.db.models import Node
 from baremetal_sched.placement import trait_ids
 from baremetal_sched.placement.candidates.request.resolved_request import FrozenDict, ResolvedRequest
 from baremetal_sched.placement.candidates.sql import provider_rows
 from baremetal_sched.placement.candidates.sql.conditions import one_of
-from baremetal_sched.placement.candidates.sql.provider_rows import ByText, ProviderRow
-from baremetal_sched.placement.candidates.trees.providers import Anchor, Inventory, Provider
+from baremetal_sched.placement.candidates.sql.provider_rows import ByText
+from baremetal_sched.placement.candidates.trees.providers import Anchor, Inventory, Provider, ProviderRow
 from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit
 from baremetal_sched.placement.schemas.common import INT32
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDER_TRAITS, PROVIDERS, TRAITS
@@ -29,8 +28,7 @@ _INVENTORY = (
     *(_STOCK.max_unit * (literal_column("1") - _STOCK.withheld), _STOCK.step_size),
     *(_STOCK.total, _STOCK.allocation_ratio, _STOCK.max_unit),
 )
-_LINES = row_packing.packed(PROVIDERS.c.id, provider_rows.row_of(PROVIDERS, traits=True, inventory=_INVENTORY))
-_PACKET = row_packing.packet(PROVIDERS.c.id)
+_ROWS = select(*provider_rows.columns_of(PROVIDERS, traits=True, inventory=_INVENTORY)).order_by(PROVIDERS.c.id)
 _SHARING = PROVIDER_TRAITS.alias("sharing")
 
 #: Inventories as they are, and as they would be if everything were free.
@@ -47,22 +45,17 @@ class Tree:
     guests: list[int]
 
 
-def uuid_of(line: ProviderRow) -> str:
-    """Return the UUID of the provider."""
-    return line[1].strip('"')
-
-
 @dataclass
 class Shape:
     """Trees that look the same to a request: ``now`` is the one with the least UUID, ``free`` the same as if all were
     free.
 
-    ``lines`` are the rows of the providers of ``now``, and of the sharing ones, in its order.
+    ``rows`` are the rows of the providers of ``now``, and of the sharing ones, in its order.
     """
 
     now: Anchor
     free: Anchor
-    lines: list[ProviderRow]
+    rows: list[ProviderRow]
     trees: list[Tree] = field(default_factory=list)
 
     @property
@@ -138,7 +131,7 @@ def _guests(asker: Asker) -> list[ColumnElement[bool]]:
 
 
 class _Loader:
-    """Reads lines and makes shapes of them."""
+    """Reads rows and makes shapes of them."""
 
     def __init__(self, session: Session, wanted: ResolvedRequest, limit: TimeLimit) -> None:
         self._session = session
@@ -161,34 +154,33 @@ class _Loader:
     def shapes(self, which: Sequence[ColumnElement[bool]], guests: Sequence[ColumnElement[bool]]) -> list[Shape]:
         """Return the shapes of the trees of which all providers meet ``which``; ``guests``: the possible sharing
         providers."""
-        self._sharing = {int(line[0]): line for line in self._read(guests)}
+        self._sharing = {row.id: row for row in self._read(guests)}
         self._read_aggregates(PROVIDERS.c.id, self._sharing, None)
         for row_id in self._sharing:
             for aggregate in self._aggregates[row_id]:
                 self._sharing_in[aggregate].append(row_id)
         self._mentioned |= self._sharing_in.keys()
         if self._wanted.same_subtrees and self._sharing:
-            roots = {int(line[3]) for line in self._sharing.values()}
+            roots = {row.root_id for row in self._sharing.values()}
             query = select(PROVIDERS.c.id, PROVIDERS.c.parent_id).where(one_of(PROVIDERS.c.root_id, roots))
             self._above = {row_id: parent_id for row_id, parent_id in self._session.execute(query)}
         members: dict[int, list[ProviderRow]] = defaultdict(list)
-        for line in self._read(which):
-            members[int(line[3])].append(line)
+        for row in self._read(which):
+            members[row.root_id].append(row)
         if self._mentioned:
             self._read_aggregates(PROVIDERS.c.root_id, None, which)
         found: dict[Hashable, list[Tree]] = defaultdict(list)
         for root_id, local in members.items():
             self._limit.check()
-            root = next((line for line in local if line[0] == str(root_id)), None)
+            root = next((row for row in local if row.id == root_id), None)
             # A root may have been moved meanwhile.
             if root is not None:
-                tree = Tree(root_id, uuid_of(root), local, self._guests_of(root_id, local))
+                tree = Tree(root_id, root.uuid, local, self._guests_of(root_id, local))
                 found[self._look(tree)].append(tree)
         return [self._shape(trees) for trees in found.values()]
 
     def _read(self, which: Sequence[ColumnElement[bool]]) -> list[ProviderRow]:
-        query = select(_LINES).where(*which).group_by(_PACKET)
-        return provider_rows.parsed(row_packing.lines(self._session.scalars(query)))
+        return [ProviderRow._make(row) for row in self._session.execute(_ROWS.where(*which))]
 
     def _read_aggregates(
         self, column: ColumnElement[int], ids: Collection[int] | None, which: Sequence[ColumnElement[bool]] | None
@@ -206,23 +198,23 @@ class _Loader:
     def _guests_of(self, root_id: int, local: Iterable[ProviderRow]) -> list[int]:
         if not self._sharing_in:
             return []
-        near = {aggregate for line in local for aggregate in self._aggregates.get(int(line[0]), ())}
+        near = {aggregate for row in local for aggregate in self._aggregates.get(row.id, ())}
         found = {row_id for aggregate in near for row_id in self._sharing_in.get(aggregate, ())}
-        return sorted(row_id for row_id in found if int(self._sharing[row_id][3]) != root_id)
+        return sorted(row_id for row_id in found if self._sharing[row_id].root_id != root_id)
 
     def _look(self, tree: Tree) -> Hashable:
         """All that a request sees of a tree, but for ids: trees with the same look are the same to it."""
-        places = {line[0]: place for place, line in enumerate(tree.members)}
+        places: dict[int | None, int] = {row.id: place for place, row in enumerate(tree.members)}
         shares = self._sharing
         look = tuple(
             (
-                places.get(line[2]),
-                self._stock[line[4]],
-                self._traits[line[5]],
-                frozenset(self._aggregates.get(int(line[0]), ())) if self._mentioned else None,
-                int(line[0]) if int(line[0]) in shares else None,
+                places.get(row.parent_id),
+                self._stock[row.stock],
+                self._traits[row.traits],
+                frozenset(self._aggregates.get(row.id, ())) if self._mentioned else None,
+                row.id if row.id in shares else None,
             )
-            for line in tree.members
+            for row in tree.members
         )
         return look, tuple(tree.guests), tree.root_id if tree.root_id in self._pinned else None
 
@@ -234,20 +226,19 @@ class _Loader:
         return Shape(now, free, [*tree.members, *guests], trees)
 
     def _anchor(self, tree: Tree, guests: list[ProviderRow], which: int) -> Anchor:
-        local = [self._provider(line, which) for line in tree.members]
+        local = [self._provider(row, which) for row in tree.members]
         root = next(provider for provider in local if provider.id == tree.root_id)
-        return Anchor(root, local, [self._provider(line, which) for line in guests], self._above)
+        return Anchor(root, local, [self._provider(row, which) for row in guests], self._above)
 
-    def _provider(self, line: ProviderRow, which: int) -> Provider:
-        row_id = int(line[0])
+    def _provider(self, row: ProviderRow, which: int) -> Provider:
         return Provider(
-            row_id,
-            int(line[3]),
-            int(line[2]) if line[2] else None,
-            row_id in self._sharing,
-            self._traits[line[5]],
-            self._aggregates.get(row_id, set()),
-            self._stock[line[4]][which],
+            row.id,
+            row.root_id,
+            row.parent_id,
+            row.id in self._sharing,
+            self._traits[row.traits],
+            self._aggregates.get(row.id, set()),
+            self._stock[row.stock][which],
         )
 
 
@@ -255,12 +246,12 @@ def _stock(classes: frozenset[int], text: str) -> Both:
     now: dict[int, Inventory] = {}
     free: dict[int, Inventory] = {}
     for name, capacity, used, least, most, step, total, ratio, unit in provider_rows.inventories(text):
-        if int(name) in classes:
+        if name in classes:
             # More than a column holds is never given.
-            left = min(int(capacity) - int(used), INT32)
-            now[int(name)] = Inventory(left, int(least), int(most), int(step))
-            whole = min(float(total) * float(ratio), float(INT32))
-            free[int(name)] = Inventory(int(whole), int(least), int(unit), int(step))
+            left = min(capacity - used, INT32)
+            now[name] = Inventory(left, least, most, step)
+            whole = min(total * ratio, float(INT32))
+            free[name] = Inventory(int(whole), least, unit, step)
     return _ordered(now), _ordered(free)
 
 

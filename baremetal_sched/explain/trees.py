@@ -10,8 +10,7 @@ from sqlalchemy import ColumnElement, exists, select
 from baremetal_sched.baremetal.matching.masks import Bucket, Condition, Kind, Relaxation, Verdict, analyse
 from baremetal_sched.baremetal.matching.question import PROJECT, Question, names_of, nodes_source, providers_source
 from baremetal_sched.baremetal.matching.reasons import PROVIDER, reason
-from baremetal_sched.baremetal.matching.scan import TOO_LITTLE, Scanned
-from baremetal_sched.baremetal.matching.unknown import unknown_names
+from baremetal_sched.baremetal.matching.scan import TOO_LITTLE, Scanned, unknown_names
 from baremetal_sched.db import deadline
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors.compute import ExplanationTookTooLong
@@ -19,14 +18,15 @@ from baremetal_sched.explain import query_questions, tree_relaxations, tree_shap
 from baremetal_sched.explain.explanation import COMBINATION, VERSION, ClosestTree, Context, Explained
 from baremetal_sched.explain.tree_looks import Look, closest
 from baremetal_sched.explain.tree_parts import Asked, Part
-from baremetal_sched.explain.tree_shapes import Tree, uuid_of
+from baremetal_sched.explain.tree_shapes import Tree
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
+from baremetal_sched.placement.candidates.request.resolve import Ids
 from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit, TookTooLong
 from baremetal_sched.placement.tables import PROVIDERS
 
 T = TypeVar("T")
 
-#: Candidates are counted up to this number, or to how many are wanted if that is more.
+#: Machines are counted up to this number, or to how many are wanted if that is more.
 MOST_COUNTED = 1000
 
 #: The condition that the providers which serve each part serve all of them together.
@@ -38,25 +38,27 @@ _SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Missed:
-    """Trees that do not fit: the closest, and without which conditions how many would (``exact``: these are all)."""
+    """Trees that do not fit: the closest, and without which conditions how many would (``exact``: these are all).
+
+    ``fits_if_free``: whether one would if everything were free.
+    """
 
     closest: ClosestTree | None
     relaxations: list[Relaxation]
     exact: bool
+    fits_if_free: bool
 
 
-def explain(context: Context, request: CandidateRequest, ids: query_questions.Ids) -> Explained:
+def explain(context: Context, request: CandidateRequest, ids: Ids) -> Explained:
     """Explain what the search finds in trees. Raises ExplanationTookTooLong."""
     roots = None if context.machine is None else PROVIDERS.c.root_id.in_(query_questions.root_of(context.machine))
     return _within_time(context, request, ids, roots, _Explanation.whole)
 
 
-def missed_trees(
-    context: Context, request: CandidateRequest, ids: query_questions.Ids, roots: ColumnElement[bool]
-) -> Missed:
+def missed_trees(context: Context, request: CandidateRequest, ids: Ids, roots: ColumnElement[bool]) -> Missed:
     """Return what keeps the trees that meet ``roots``, a condition on ``PROVIDERS.c.root_id``, from fitting.
 
-    It is trees that are counted, not candidates. Raises ExplanationTookTooLong.
+    Raises ExplanationTookTooLong.
     """
     return _within_time(context, request, ids, roots, _Explanation.missed)
 
@@ -64,7 +66,7 @@ def missed_trees(
 def _within_time(
     context: Context,
     request: CandidateRequest,
-    ids: query_questions.Ids,
+    ids: Ids,
     roots: ColumnElement[bool] | None,
     said: Callable[["_Explanation"], T],
 ) -> T:
@@ -101,17 +103,18 @@ class _Explanation:
         self.forest = tree_shapes.load(context.session, asked.wanted, asker, roots, most, limit)
         self.looks = [Look(asked, self.parts, shape, limit) for shape in self.forest.shapes]
         self.named = _named(context)
+        self._most = max(context.wanted, MOST_COUNTED)
+        fitting, already = tree_relaxations.machines(asked.wanted, self.looks, self._most, limit)
+        self.fitting, self._already = (fitting, set(already)) if self.is_usable else (0, set())
 
     def whole(self) -> Explained:
         """Return the explanation."""
-        context, most = self._context, max(self._context.wanted, MOST_COUNTED)
-        fitting, _ = tree_relaxations.count(self._asked.wanted, self.looks, most, self._limit)
-        fitting = fitting if self.is_usable else 0
+        context, fitting = self._context, self.fitting
         reasons = self._reasons()
         parts = {part.parameter: self._of_part(place, part, reasons) for place, part in enumerate(self.parts)}
         scanned = self._scanned(reasons)
         analysis = analyse(self._conditions(), scanned.masks, context.wanted)
-        relaxations, exact = ([], True) if fitting >= context.wanted else self._relaxations(fitting, most)
+        relaxations, exact = ([], True) if fitting >= context.wanted else self._relaxations()
         return Explained(
             context.wanted,
             fitting,
@@ -125,14 +128,9 @@ class _Explanation:
 
     def missed(self) -> Missed:
         """Return what keeps the trees that do not fit from it."""
-        sets = tree_relaxations.smallest(self._asked, self.parts, self._not_fitting(), self._seconds / 3)
-        found = []
-        for drop in sets.sets:
-            fitting = [look.shape for look in self.looks if look.fits_without(drop)]
-            uuids = [tree.uuid for shape in fitting for tree in shape.trees]
-            example = min(filter(self._is_named, uuids), default=None)
-            found.append(Relaxation(tuple(sorted(drop)), len(uuids), example))
-        return Missed(self._closest(), _sorted(found), sets.exact)
+        relaxations, exact = self._relaxations()
+        if_free = any(look.fits_if_free for look in self.looks)
+        return Missed(self._closest(), relaxations, exact, if_free)
 
     def _not_fitting(self) -> list[Look]:
         return [look for look in self.looks if not look.fits]
@@ -191,7 +189,7 @@ class _Explanation:
     def _is_named(self, uuid: str) -> bool:
         return self.named is None or uuid in self.named
 
-    def _relaxations(self, fitting: int, most: int) -> tuple[list[Relaxation], bool]:
+    def _relaxations(self) -> tuple[list[Relaxation], bool]:
         if not self.is_usable:
             return [], True
         # Some of the time is for what is said besides.
@@ -201,11 +199,11 @@ class _Explanation:
             wanted = self._asked.without(drop)
             if wanted is None:
                 continue
-            would_fit, uuids = tree_relaxations.count(wanted, self.looks, most, self._limit)
-            example = next((uuid for uuid in uuids if self._is_named(uuid)), None)
-            if would_fit > fitting:
+            would_fit, uuids = tree_relaxations.machines(wanted, self.looks, self._most, self._limit)
+            example = next((uuid for uuid in uuids if uuid not in self._already and self._is_named(uuid)), None)
+            if would_fit > self.fitting:
                 found.append(Relaxation(tuple(sorted(drop)), would_fit, example))
-        return _sorted(found), sets.exact
+        return sorted(found, key=lambda each: (len(each.drop), -each.would_fit, each.drop)), sets.exact
 
     # -- parts ---------------------------------------------------------------------------------------------------------
 
@@ -229,11 +227,11 @@ class _Explanation:
                     # A sharing provider may serve several trees: the one in which it fails least counts.
                     before = shared.get(provider.id)
                     if before is None or mask.bit_count() < before[0].bit_count():
-                        shared[provider.id] = (mask, uuid_of(shape.lines[number]))
+                        shared[provider.id] = (mask, shape.rows[number].uuid)
                     continue
-                add(mask, len(shape.trees), None if shown is None else uuid_of(shown.members[number]))
+                add(mask, len(shape.trees), None if shown is None else shown.members[number].uuid)
                 if mask and not mask & asked:
-                    busy.update(reasons.get(_id(tree, number), TOO_LITTLE) for tree in shape.trees)
+                    busy.update(self._why(reasons, _id(tree, number), tree.root_id) for tree in shape.trees)
         for row_id, (mask, uuid) in shared.items():
             add(mask, 1, uuid if self.named is None else None)
             if mask and not mask & asked:
@@ -245,6 +243,11 @@ class _Explanation:
         nodes = looked_at if sample is None else self.forest.providers
         scanned = Scanned(nodes, masks, dict(sorted(busy.items())), None if sample is None else looked_at)
         return Explained(wanted, analysis.fitting, analysis.verdict, analysis, scanned)
+
+    @staticmethod
+    def _why(reasons: Mapping[int, str], row_id: int, root_id: int) -> str:
+        """Why the provider is not free: what is below a machine is held back for the machine's reason."""
+        return reasons.get(row_id) or reasons.get(root_id, TOO_LITTLE)
 
     def _reasons(self) -> dict[int, str]:
         """Why nodes are not free, by the id of the provider: SELECT p.id, CASE … END FROM nodes …
@@ -275,10 +278,6 @@ class _Explanation:
 def asked_bits(part: Part) -> int:
     """Return the bits of what is asked for, whether it is free or not."""
     return sum(1 << place for place, condition in enumerate(part.conditions) if condition.kind is Kind.REQUEST)
-
-
-def _sorted(relaxations: list[Relaxation]) -> list[Relaxation]:
-    return sorted(relaxations, key=lambda each: (len(each.drop), -each.would_fit, each.drop))
 
 
 def _id(tree: Tree, place: int) -> int:

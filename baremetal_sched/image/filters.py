@@ -8,8 +8,8 @@ from typing import Any
 from oslo_utils.timeutils import normalize_time, parse_isotime
 from sqlalchemy import ColumnElement, and_, false
 
-from baremetal_sched.db.has_all import has_all
 from baremetal_sched.db.models import Image, ImageProperty, ImageTag
+from baremetal_sched.db.sql_functions import has_all
 from baremetal_sched.errors.image import InvalidImage
 from baremetal_sched.image.images import MOST_PROPERTIES, MOST_TAGS
 

@@ -132,18 +132,16 @@ def _nested(value: Any) -> list[str]:
 
 
 class Conditions(FormattableColumn[list[dict[str, Any]]]):
-    """A line for each condition: how many machines fail it, and how many only it rules out."""
+    """A line for each condition that machines fail: how many do, and how many only it rules out."""
 
     def human_readable(self) -> str:
-        return lines(self._line(each) for each in self._value)
+        return lines(self._line(each) for each in self._value if each.get("holds") is not None or each["fails"])
 
     @staticmethod
     def _line(condition: Mapping[str, Any]) -> str:
         text = plain(condition["text"])
         if "holds" in condition:
             return f"{'yes' if condition['holds'] else 'no':<4}{text}"
-        if not condition["fails"]:
-            return f"{text}: all"
         only = f", only this rules out {condition['only_this']}" if condition["only_this"] else ""
         aside = "" if condition["counts"] else " (does not count)"
         return f"{text}: {condition['fails']} do not{only}{aside}"

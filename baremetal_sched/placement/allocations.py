@@ -14,12 +14,39 @@ from baremetal_sched.db.models import Allocation, Consumer, ProviderTrait, Resou
 from baremetal_sched.db.results import new_id, rows_changed
 from baremetal_sched.db.transaction import Writer, connection_of
 from baremetal_sched.db.types import Rows
-from baremetal_sched.errors.placement import CapacityExceeded, ConsumerConflict, NoAllocations
-from baremetal_sched.placement import single_claim, stock, taken
+from baremetal_sched.errors.placement import CapacityExceeded, ConsumerConflict, NoAllocations, TreeHeld
+from baremetal_sched.placement import indivisible, single_claim, stock
 from baremetal_sched.placement.consumers import ConsumerWrite, Unset
 from baremetal_sched.placement.indivisible import Trees
 from baremetal_sched.placement.stock import Stocks
 from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, PROVIDERS
+
+_ROOT = PROVIDERS.alias("root")
+
+
+def explained(writer: Writer, error: CapacityExceeded, requests: Sequence[ConsumerWrite]) -> CapacityExceeded:
+    """Return the error of these requests with who has the machine, if it is one.
+
+    SELECT p.id, r.id, r.mirrored_class_id FROM resource_providers p JOIN resource_providers r ON r.id = p.root_id
+    WHERE p.uuid = :provider
+    """
+    query = (
+        select(PROVIDERS.c.id, _ROOT.c.id.label("root_id"), _ROOT.c.mirrored_class_id)
+        .join_from(PROVIDERS, _ROOT, _ROOT.c.id == PROVIDERS.c.root_id)
+        .where(PROVIDERS.c.uuid == error.details["provider"])
+    )
+    found = writer.execute(query).one()
+    if found.mirrored_class_id is None or error.details["why"]:
+        return error
+    own = {request.uuid for request in requests}
+    others = [uuid for uuid in indivisible.consumers_in(writer, found.root_id) if uuid not in own]
+    why = ""
+    if others:
+        why = f" It is in use by consumer {', '.join(others)}."
+    elif isinstance(error, TreeHeld) or found.id == found.root_id:
+        why = " The node is not available."
+    return type(error)(**{**error.details, "why": why})
+
 
 #: Amounts by provider id and class id.
 _Amounts = dict[tuple[int, int], int]
@@ -80,7 +107,7 @@ def write(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str)
         stock.check(stocks, requests, released)
         trees.take(connection, wanted, {uuid: held.get(consumer.id, {}) for uuid, consumer in consumers.items()})
     except CapacityExceeded as error:
-        raise taken.explained(connection, error, requests) from error
+        raise explained(connection, error, requests) from error
     for key, amount in released.items():
         growth[key] = growth.get(key, 0) - amount
     # Providers first, then inventories, each ordered by id: the same order everywhere avoids most deadlocks.

@@ -35,11 +35,9 @@ SearchedIds = dict[tuple[str, str], tuple[int, bool]]
 
 @dataclass
 class NameMemory:
-    """``names`` by id. ``quoted_traits``: names of traits as JSON, by the text of the id. ``written_traits``: ids of
-    traits by name, for rows that are written."""
+    """``names`` by id. ``written_traits``: ids of traits by name, for rows that are written."""
 
     names: dict[Named, dict[int, str]] = field(default_factory=lambda: {Trait: {}, ResourceClass: {}})
-    quoted_traits: dict[str, str] = field(default_factory=dict)
     written_traits: dict[str, int] = field(default_factory=dict)
     _searched: SearchedIds = field(default_factory=dict)
     _searched_until: float = 0.0

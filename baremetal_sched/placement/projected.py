@@ -7,11 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, SQLColumnExpression, bindparam, delete, insert, select, update
+import orjson
+from sqlalchemy import ColumnElement, bindparam, delete, insert, select, update
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.json_text import arrays
 from baremetal_sched.db.models import (
     Allocation,
     Consumer,
@@ -19,7 +21,7 @@ from baremetal_sched.db.models import (
     ResourceProvider,
 )
 from baremetal_sched.db.results import rows_changed
-from baremetal_sched.db.sql_functions import as_digits, concat, string_agg
+from baremetal_sched.db.sql_functions import concat
 from baremetal_sched.errors.placement import InventoryInUse
 from baremetal_sched.placement import indivisible, names, trait_ids, tree
 from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDER_TRAITS, PROVIDERS, TRAITS
@@ -185,18 +187,19 @@ _NUMBERS = (
 )
 
 
-def _spaced(name: SQLColumnExpression[str], *numbers: SQLColumnExpression[Any]) -> ColumnElement[str]:
-    return concat(name, *(part for each in numbers for part in (" ", as_digits(each))))
+def _json(name: ColumnElement[str]) -> ColumnElement[str]:
+    """Return the name of a trait or class as JSON, which escapes none of its characters."""
+    return concat('"', name, '"')
 
 
-#: SELECT (SELECT group_concat(name || ' ' || id) FROM traits JOIN provider_traits … WHERE provider_id = :provider),
-#:        (SELECT group_concat(name || ' ' || resource_class_id || ' ' || used || ' ' || total || …) FROM inventories …)
+#: SELECT (SELECT (name, id of all) FROM traits JOIN provider_traits … WHERE provider_id = :provider),
+#:        (SELECT (name, resource_class_id, used, withheld, total, … of all) FROM inventories …)
 _PRESENT = select(
-    select(string_agg(_spaced(TRAITS.c.name, TRAITS.c.id)))
+    select(arrays(_json(TRAITS.c.name), TRAITS.c.id))
     .join_from(TRAITS, PROVIDER_TRAITS, PROVIDER_TRAITS.c.trait_id == TRAITS.c.id)
     .where(PROVIDER_TRAITS.c.provider_id == bindparam("provider"))
     .scalar_subquery(),
-    select(string_agg(_spaced(CLASSES.c.name, _STOCK.resource_class_id, _STOCK.used, _STOCK.withheld, *_NUMBERS)))
+    select(arrays(_json(CLASSES.c.name), _STOCK.resource_class_id, _STOCK.used, _STOCK.withheld, *_NUMBERS))
     .join_from(INVENTORIES, CLASSES, CLASSES.c.id == INVENTORIES.c.resource_class_id)
     .where(INVENTORIES.c.provider_id == bindparam("provider"))
     .scalar_subquery(),
@@ -207,13 +210,11 @@ def _present(session: Session, provider_id: int) -> tuple[dict[str, int], dict[s
     """Return the ids of the provider's traits, and its inventories, by name. One statement, as every change of a node
     needs it."""
     traits, inventories = session.execute(_PRESENT, {"provider": provider_id}).one()
-    ids = dict(line.split(" ") for line in (traits or "").split(",") if line)
-    stocks = {}
-    for line in (inventories or "").split(","):
-        if line:
-            name, class_id, used, withheld, *numbers = line.split(" ")
-            stocks[name] = _Stock(int(class_id), [float(each) for each in numbers], int(used), withheld != "0")
-    return {name: int(trait_id) for name, trait_id in ids.items()}, stocks
+    stocks = {
+        name: _Stock(class_id, numbers, used, bool(withheld))
+        for name, class_id, used, withheld, *numbers in orjson.loads(inventories or "[]")
+    }
+    return dict(orjson.loads(traits or "[]")), stocks
 
 
 def _conform_inventory(

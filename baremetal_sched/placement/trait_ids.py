@@ -8,6 +8,7 @@ updates the text in the same transaction, with the provider locked; ``db check``
 from collections.abc import Collection
 from typing import Any
 
+import orjson
 from sqlalchemy import ColumnElement, or_
 
 from baremetal_sched.db.sql_functions import concat, constant
@@ -18,14 +19,10 @@ def text_of(ids: Collection[int]) -> str:
     return ",".join(map(str, sorted(ids)))
 
 
-def texts_in(text: str) -> list[str]:
-    """Return the ids of a text, as strings."""
-    return text.split(",") if text else []
-
-
 def ids_in(text: str) -> list[int]:
     """Return the ids of a text, in order."""
-    return [int(row_id) for row_id in texts_in(text)]
+    ids: list[int] = orjson.loads(f"[{text}]")
+    return ids
 
 
 def has_any(text: Any, ids: Collection[int]) -> ColumnElement[bool]:

@@ -110,8 +110,8 @@ def read(session: Session, view: View, page: Page, *conditions: ColumnElement[bo
 
 def listed(view: View, rows: Rows, page: Page) -> Listed:
     """Return rows selected by the query of ``view`` as documents. A full page may have a next page."""
-    documents = [view.render(record) for (record,) in rows]
-    return Listed(documents, view.key_of(rows[-1][0]) if rows and len(rows) == page.limit else None)
+    documents = [view.render(row) for row in rows]
+    return Listed(documents, rows[-1][0] if rows and len(rows) == page.limit else None)
 
 
 def select_fields(call: Call, query: Query, listing: Listing) -> Selection:

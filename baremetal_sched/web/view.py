@@ -1,6 +1,6 @@
 """Rows as JSON: the columns of a view, and how a row becomes a document, without entities or schemas."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -14,14 +14,15 @@ from baremetal_sched.db import compiled
 from baremetal_sched.db.json_text import PrecompiledText, members
 from baremetal_sched.db.models import Base, table_of
 from baremetal_sched.db.paging import Missing
-from baremetal_sched.db.sql_functions import concat, constant
+from baremetal_sched.db.sql_functions import constant
 from baremetal_sched.db.transaction import Reader, connection_of
 from baremetal_sched.db.types import Json, Query, as_text
 from baremetal_sched.documents.fields import Fields, Kind
+from baremetal_sched.documents.json_template import Template, part
 
 Render = Callable[[Any], Any]
 #: What to select for a field, and how to convert its value to JSON; None: the database does so, by the column's type.
-#: The value is a text without line breaks (of a record, see View), and empty for NULL.
+#: The value is a text, and empty for NULL.
 Column = tuple[ColumnElement[Any], Render | None]
 
 EMPTY_OBJECT = orjson.Fragment(b"{}")
@@ -29,8 +30,10 @@ EMPTY_OBJECT = orjson.Fragment(b"{}")
 #: Parameters of a query without any.
 NO_VALUES: Mapping[str, Any] = {}
 
-#: Placeholder of the key in links.
-ANY = "{key}"
+#: Stands for the key in links.
+ANY = part(0)
+
+NO_LINKS = Template({}, braces=False)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -76,11 +79,7 @@ class View:
 
     Most fields come out of the database as one text of JSON, which goes out as it is; what Python has to look at, and
     the links, are put behind it. A resource with fields of Kind.COMPUTED or MASKED has a subclass whose ``column``
-    knows them, one with links a subclass whose ``links`` does. ``more`` is what a subclass asks for besides, whose text
-    may have line breaks.
-
-    All that is asked of a row comes as one text, its record, with a line for each thing: a driver in Python takes
-    longer to read a column than Python to find the end of a line.
+    knows them, one with links a subclass whose ``links`` does. ``more``: columns that a subclass asks for besides.
     """
 
     def __init__(
@@ -90,24 +89,19 @@ class View:
         version: int,
         base: str,
         *,
-        more: ColumnElement[str] | None = None,
+        more: tuple[ColumnElement[str], ...] = (),
     ) -> None:
         names = tuple(fields)
         self.resource = resource
         self._layout = _layout(type(self), resource, names, version)  # type: ignore[arg-type] # classes can be hashed
-        #: SELECT (the record) FROM (the resource's table)
-        self.query = _select(resource, *self._layout.columns, *(() if more is None else (more,)))
-        self._breaks = len(self._layout.columns) - (more is None)
-        self.set_links(self.links(resource, names, base))
-
-    def set_links(self, members: str) -> None:
-        """Set the members that ``links`` returns, for this view."""
-        self._around_key = members.split(ANY)
+        #: SELECT key, (the JSON text), others, more FROM (the resource's table); only texts.
+        self.query = _select(resource, *self._layout.columns, *more)
+        self.template = self.links(resource, names, base)
 
     @classmethod
-    def links(cls, resource: Resource, names: tuple[str, ...], base: str) -> str:
-        """Return the JSON text of the members that depend only on the key, for the key ``ANY``: the links."""
-        return ""
+    def links(cls, resource: Resource, names: tuple[str, ...], base: str) -> Template:
+        """Return the members that depend only on the key, which is ``ANY`` in them: the links."""
+        return NO_LINKS
 
     @classmethod
     def column(cls, name: str, resource: Resource, version: int) -> Column | None:
@@ -122,28 +116,22 @@ class View:
             case _:
                 return expression, None
 
-    @staticmethod
-    def key_of(record: str) -> str:
-        """Return the key of a record."""
-        return record[: record.index("\n")]
+    def computed(self, row: Sequence[str]) -> dict[str, Any]:
+        """Return the fields that are not JSON yet, from a row of ``query``."""
+        return {name: render(row[index]) for name, index, render in self._layout.renders}
 
-    def computed(self, values: list[str]) -> dict[str, Any]:
-        """Return the fields that are not JSON yet, from the lines of a record: the key, the JSON text, others."""
-        return {name: render(values[index]) for name, index, render in self._layout.renders}
-
-    def text(self, record: str) -> str:
-        """Return the document of one record as JSON text."""
-        values = record.split("\n", self._breaks)
-        key, plain = values[:2]
-        computed = orjson.dumps(self.computed(values))[1:-1].decode()
-        links = key.join(self._around_key)
+    def text(self, row: Sequence[str]) -> str:
+        """Return the document of a row of ``query`` as JSON text."""
+        key, plain = row[:2]
+        computed = orjson.dumps(self.computed(row))[1:-1].decode()
+        links = self.template.fill(key)
         if plain and computed and links:
             return f"{{{plain},{computed},{links}}}"
         return f"{{{','.join(filter(None, (plain, computed, links)))}}}"
 
-    def render(self, record: str) -> orjson.Fragment:
-        """Return the document of one record, for inclusion in another."""
-        return orjson.Fragment(self.text(record))
+    def render(self, row: Sequence[str]) -> orjson.Fragment:
+        """Return the document of a row, for inclusion in another."""
+        return orjson.Fragment(self.text(row))
 
     def fetch_text(
         self, reader: Reader, key: str, *conditions: ColumnElement[bool], values: Mapping[str, Any] = NO_VALUES
@@ -153,12 +141,12 @@ class View:
         query = _with_key(self.resource, self.query)
         connection, values = connection_of(reader), {**values, "key": key}
         if conditions:
-            record = connection.scalar(query.where(*conditions), values)
+            row = connection.execute(query.where(*conditions), values).first()
         else:
-            record = compiled.run(connection, query, values).scalar()
-        if record is None:
+            row = compiled.run(connection, query, values).first()
+        if row is None:
             raise self.resource.missing(key)
-        return self.text(record)
+        return self.text(row)
 
     def fetch(
         self, reader: Reader, key: str, *conditions: ColumnElement[bool], values: Mapping[str, Any] = NO_VALUES
@@ -198,10 +186,10 @@ def _layout(view: type[View], resource: Resource, names: tuple[str, ...], versio
 
 @lru_cache(maxsize=512)
 def _select(resource: Resource, *columns: ColumnElement[Any]) -> Query:
-    """SELECT CONCAT(uuid, '\\n', COALESCE(…, ''), '\\n', …) FROM …"""
+    """SELECT COALESCE(uuid, ''), COALESCE(…, ''), … FROM …"""
     nothing = constant("")
-    parts = [part for column in columns for part in ("\n", func.coalesce(column, nothing))]
-    return select(PrecompiledText(concat(*parts[1:]))).select_from(table_of(resource.model))
+    texts = [PrecompiledText(func.coalesce(column, nothing)) for column in columns]
+    return select(*texts).select_from(table_of(resource.model))
 
 
 def uuid_of_parent(model: type[Base], own_key: Any) -> ColumnElement[Any]:

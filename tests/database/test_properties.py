@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.nodes.node_filters import FILTERS
 from baremetal_sched.baremetal.conductors import conductors
-from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
 from baremetal_sched.baremetal.nodes import nodes, traits
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters, select_nodes
 from baremetal_sched.baremetal.provider.projection import resource_class_of
@@ -183,3 +183,20 @@ def test_allocation_candidates(
         assert set(offered) <= fitting
 
     in_a_world(database, fleet, check)
+
+
+HOSTS = ["c1", "C2", 'quo"ted', "back\\slash", "com,ma", "{0}", "%s", "ümläut", "['x']"]
+
+
+@PROPERTY
+@given(groups=st.dictionaries(st.sampled_from(HOSTS), st.sampled_from(["", "gold", "silver_2"])))
+def test_live_conductors_by_group(database: Database, groups: dict[str, str]) -> None:
+    def check(session: Session, world: dict[str, Machine]) -> None:
+        for host, group in groups.items():
+            conductors.register(session, host, group, SERVED)
+        expected = {"c1": "", **groups}
+        membership = live_members(session, SETTINGS)
+        for group in ("", "gold", "silver_2"):
+            assert membership.serving(group, "fake-hardware") == {h for h, other in expected.items() if other == group}
+
+    in_a_world(database, [], check)

@@ -1,18 +1,11 @@
 """Clients that boot servers, look at them and delete them, and remember what they were told."""
 
-import random
-import threading
-import time
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
-import requests
-
+from tests.fault.caller import Answer, Caller
 from tests.fault.claim_journal import Record
-from tests.fault.claimants import LOST, Answer
-from tests.processes import Client
 
 #: So many servers one client has at a time; those in error count.
 _SERVERS = 5
@@ -20,41 +13,32 @@ _AMOUNTS = {"CUSTOM_GOLD": 1}
 
 
 @dataclass
-class Booter:
-    """One client. ``failures`` are answers that it should not have got.
+class Booter(Caller):
+    """One client that boots.
 
     ``record`` says which machines its servers had for certain: from when one was seen active until its deletion was
     asked for.
     """
 
-    number: int
     #: The machine of each provider: nodes, by themselves.
     nodes: Mapping[str, str]
     #: What a request for a server says of its flavor and image.
     asked: Mapping[str, Any]
     record: Record = field(init=False)
-    statuses: Counter[tuple[str, int]] = field(default_factory=Counter)
     #: Which status each server was in when it was seen first and not being built any more.
     settled: dict[str, str] = field(default_factory=dict)
-    failures: list[str] = field(default_factory=list)
     #: Servers whose creation was confirmed and whose deletion was not asked for; and those of which it was confirmed.
     servers: list[str] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.record = Record(self.nodes)
-        self._dice = random.Random(self.number)
         self._serial = 0
 
-    def live(self, urls: list[str], stop: threading.Event) -> None:
-        """Do something at random, again and again."""
-        while not stop.is_set():
-            self._has_failed = False
-            with Client(urls[0]) as self._client:
-                while not stop.is_set() and not self._has_failed:
-                    self._act()
+    _refused: ClassVar[tuple[int, ...]] = (404,)
 
-    def _act(self) -> None:
+    def act(self) -> None:
         if len(self.servers) < _SERVERS and self._dice.random() < 0.5:
             self._create()
         elif self.servers:
@@ -67,14 +51,14 @@ class Booter:
         """One server. If it is not known whether there is one now, nothing can be said of it."""
         self._serial += 1
         body = {"server": {"name": f"s{self.number}-{self._serial}", **self.asked}}
-        answer = self._call("create", "POST", "/servers", body)
+        answer = self._call("create", self._client.compute, "POST", "/servers", body)
         if answer.is_done:
             self.record.acknowledged += 1
             self.servers.append(answer.body["server"]["id"])
 
     def _look(self, server: str) -> bool:
         """See what became of it. Returns whether that is certain, and it is not being built any more."""
-        answer = self._call("look", "GET", f"/servers/{server}")
+        answer = self._call("look", self._client.compute, "GET", f"/servers/{server}")
         if answer.status == 404:
             self.failures.append(f"server {server} was confirmed, and is not there")
             self.servers.remove(server)
@@ -94,7 +78,7 @@ class Booter:
         return bool(status != "BUILD")
 
     def _delete(self, server: str) -> None:
-        answer = self._call("delete", "DELETE", f"/servers/{server}")
+        answer = self._call("delete", self._client.compute, "DELETE", f"/servers/{server}")
         if answer.is_done or answer.is_unknown:
             self.servers.remove(server)
             if answer.is_done:
@@ -106,21 +90,3 @@ class Booter:
     def _release(self, server: str, answer: Answer) -> None:
         if server in self.record.held:
             self.record.holds_now(answer.sent, answer.answered, {server: {}})
-
-    def _call(self, name: str, method: str, path: str, body: Any = None) -> Answer:
-        sent = time.monotonic()
-        try:
-            response = self._client.compute(method, path, body)
-        except requests.RequestException:
-            answer = Answer(LOST, sent, time.monotonic())
-        else:
-            answer = Answer(response.status_code, sent, time.monotonic(), response.json() if response.content else None)
-            if not answer.is_done and answer.status not in (404, 503):
-                self.failures.append(f"{name} {path}: {answer.status} {response.text[:300]}")
-            if answer.status == 503 and "Retry-After" not in response.headers:
-                self.failures.append(f"{name} {path}: 503 without Retry-After")
-        self.statuses[name, answer.status] += 1
-        if answer.is_unknown:
-            self._has_failed = True
-            time.sleep(0.05)
-        return answer

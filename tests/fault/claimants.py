@@ -1,9 +1,6 @@
 """Clients that claim machines through both APIs, give them back, move them, and change and replace them meanwhile."""
 
-import random
-import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,14 +8,11 @@ from uuid import uuid4
 
 import requests
 
+from tests.fault.caller import Answer, Caller
 from tests.fault.claim_journal import Amounts, Record
 from tests.fault.fleet import CLASSES, GROUPS, SLOT, Fleet, Machine, add_child
 from tests.processes import Client
 
-#: Lost or refused, and for good: nothing has happened. (400: of a provider or a class that is gone.)
-_REFUSED = (400, 404, 409)
-#: The connection was lost.
-LOST = 0
 _CONSUMERS = 5
 _CHILDREN = 2
 #: Of machines these are offered, as ``GET /allocation_candidates`` says.
@@ -26,46 +20,22 @@ _WANTED = ("resources=CUSTOM_GOLD:1", "resources=CUSTOM_SILVER:1", f"resources={
 
 
 @dataclass
-class Answer:
-    """The status of a request, LOST if there was none, and when it was sent and answered."""
+class Claimant(Caller):
+    """One client that claims."""
 
-    status: int
-    sent: float
-    answered: float
-    body: Any = None
-
-    @property
-    def is_done(self) -> bool:
-        """It was confirmed."""
-        return 200 <= self.status < 300
-
-    @property
-    def is_unknown(self) -> bool:
-        """It may have happened or not."""
-        return self.status in (LOST, 503)
-
-
-@dataclass
-class Claimant:
-    """One client. ``failures`` are answers that it should not have got."""
-
-    number: int
     fleet: Fleet
     #: How many there are: each keeps the maintenance of its share of the machines.
     of: int
     record: Record = field(init=False)
-    statuses: Counter[tuple[str, int]] = field(default_factory=Counter)
-    failures: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.record = Record(self.fleet.owners)
-        self._dice = random.Random(self.number)
         self._children: list[str] = []
         #: What is asked for: a bare metal allocation, or a claim in placement, by consumer.
         self._free = [str(uuid4()) for _ in range(_CONSUMERS)]
 
-    def live(self, urls: list[str], stop: threading.Event) -> None:
-        """Do something at random, again and again; after an answer that says nothing, at another of ``urls``."""
+    def act(self) -> None:
         operations: Mapping[Callable[[], None], int] = {
             self._claim: 6,
             self._claim_candidate: 4,
@@ -79,13 +49,7 @@ class Claimant:
             self._hang: 2,
             self._clear: 1,
         }
-        turn = self.number
-        while not stop.is_set():
-            self._has_failed = False
-            with Client(urls[turn % len(urls)]) as self._client:
-                while not stop.is_set() and not self._has_failed:
-                    self._dice.choices([*operations], [*operations.values()])[0]()
-            turn += 1
+        self._dice.choices([*operations], [*operations.values()])[0]()
 
     def check(self, client: Client) -> list[str]:
         """What was confirmed and is not there, in the end."""
@@ -138,7 +102,7 @@ class Claimant:
         if not self._free:
             return
         consumer = self._free.pop()
-        body = self._holding(amounts, None)
+        body = holding(amounts, None)
         answer = self._call("claim", self._client.placement, "PUT", f"/allocations/{consumer}", body)
         self._settle(answer, {consumer: amounts})
 
@@ -185,8 +149,8 @@ class Claimant:
             return
         target, amounts = self._free.pop(), self.record.held[source]
         body = {
-            source: self._holding({}, found.body["consumer_generation"]),
-            target: self._holding(amounts, None),
+            source: holding({}, found.body["consumer_generation"]),
+            target: holding(amounts, None),
         }
         answer = self._call("move", self._client.placement, "POST", "/allocations", body)
         self._settle(answer, {source: {}, target: amounts})
@@ -285,16 +249,6 @@ class Claimant:
         holders = [consumer for consumer, amounts in self.record.held.items() if amounts]
         return self._dice.choice(holders) if holders else None
 
-    @staticmethod
-    def _holding(amounts: Amounts, generation: int | None) -> dict[str, Any]:
-        return {
-            "allocations": {uuid: {"resources": resources} for uuid, resources in amounts.items()},
-            "consumer_generation": generation,
-            "project_id": "p",
-            "user_id": "u",
-            "consumer_type": "INSTANCE",
-        }
-
     def _try(self, action: Callable[[], bool]) -> bool:
         try:
             return action()
@@ -302,21 +256,13 @@ class Claimant:
             self._has_failed = True
             return False
 
-    def _call(self, name: str, call: Callable[..., requests.Response], *arguments: Any) -> Answer:
-        sent = time.monotonic()
-        try:
-            response = call(*arguments)
-        except requests.RequestException:
-            answer = Answer(LOST, sent, time.monotonic())
-        else:
-            is_json = response.content and response.headers["Content-Type"].startswith("application/json")
-            answer = Answer(response.status_code, sent, time.monotonic(), response.json() if is_json else None)
-            if not answer.is_done and answer.status not in (*_REFUSED, 503):
-                self.failures.append(f"{name} {arguments}: {answer.status} {response.text[:300]}")
-            if answer.status == 503 and ("Retry-After" in response.headers) == ("/baremetal/" in response.url):
-                self.failures.append(f"{name} {arguments}: 503 and Retry-After")
-        self.statuses[name, answer.status] += 1
-        if answer.is_unknown:
-            self._has_failed = True
-            time.sleep(0.05)
-        return answer
+
+def holding(amounts: Amounts, generation: int | None) -> dict[str, Any]:
+    """What a consumer is to hold, as placement wants it; ``generation`` is None if it holds nothing yet."""
+    return {
+        "allocations": {uuid: {"resources": resources} for uuid, resources in amounts.items()},
+        "consumer_generation": generation,
+        "project_id": "p",
+        "user_id": "u",
+        "consumer_type": "INSTANCE",
+    }

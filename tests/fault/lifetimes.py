@@ -13,7 +13,7 @@ from functools import cached_property
 
 from tests.fault.claim_journal import FOREVER, Period, doubles
 
-NODE, IMAGE, ALLOCATION, CLAIM, SERVER = "node", "image", "allocation", "claim", "server"
+KINDS = NODE, IMAGE, ALLOCATION, CLAIM, SERVER = "node", "image", "allocation", "claim", "server"
 #: What is done to a thing; MAINTAIN is the request that lets a node be deleted whoever holds it.
 MAKE, LOOK, DELETE, MAINTAIN = "make", "look", "delete", "maintain"
 _CONFLICT = 409
@@ -110,12 +110,10 @@ class Lifetimes:
 
     def __init__(self, lines: Iterable[Line]) -> None:
         self.things: dict[Key, Thing] = {}
-        self.counts: Counter[tuple[str, str, Outcome]] = Counter()
         for line in lines:
             key = line.kind, line.uuid
             thing = self.things.setdefault(key, Thing(key))
             thing.lines.append(line)
-            self.counts[line.kind, line.act, line.outcome] += 1
             if line.act == DELETE and line.may_have_happened:
                 thing.ends.append(line)
         self._holders: dict[str, list[tuple[Thing, Line]]] = defaultdict(list)
@@ -124,6 +122,10 @@ class Lifetimes:
                 self._holders[thing.given.node].append((thing, thing.given))
                 node = self.things[NODE, thing.given.node]
                 thing.ends += node.ends if node.is_forced else []
+
+    def kind_of(self, consumer: str) -> str:
+        """What a consumer is; a server if nobody knows it: the service chooses their UUIDs."""
+        return next((kind for kind in (ALLOCATION, CLAIM) if (kind, consumer) in self.things), SERVER)
 
     def findings(self, left: Left) -> list[str]:
         """What cannot be, if this is all that is left."""
@@ -166,6 +168,11 @@ class Lifetimes:
                 refused = line.act == DELETE and line.outcome is Outcome.REFUSED and line.status != _CONFLICT
                 if refused and given.answered <= line.sent and line.answered <= thing.until and not node.is_forced:
                     yield f"could not be deleted under {name}, with status {line.status}"
+
+
+def counts(lines: Iterable[Line]) -> Counter[tuple[str, str, Outcome]]:
+    """How often each was done to each kind of thing, by outcome."""
+    return Counter((line.kind, line.act, line.outcome) for line in lines)
 
 
 def _left_of(thing: Thing, left: Left) -> Iterator[str]:

@@ -11,7 +11,7 @@ from tests.processes import Client, wait_until
 RESOURCE_CLASS = "gold"
 _FLAVOR = {"name": "bm.gold", "vcpus": 4, "ram": 2048, "disk": 20}
 _SPECS = {"resources:CUSTOM_GOLD": "1", "resources:VCPU": "0", "resources:MEMORY_MB": "0", "resources:DISK_GB": "0"}
-_IMAGE = {"name": "debian", "disk_format": "raw", "container_format": "bare"}
+IMAGE = {"name": "debian", "disk_format": "raw", "container_format": "bare"}
 _CLIENTS = 4
 _SECONDS = 60
 #: What brings a node back into service, by the state in which it was left.
@@ -57,11 +57,16 @@ def offered(client: Client) -> list[str]:
 
 def flavor_and_image(client: Client) -> dict[str, str]:
     """Make both; returns what a request for a server says of them."""
-    flavor = client.compute("POST", "/flavors", {"flavor": _FLAVOR}).json()["flavor"]["id"]
-    assert client.compute("POST", f"/flavors/{flavor}/os-extra_specs", {"extra_specs": _SPECS}).ok
-    image = client.image("POST", "/images", _IMAGE)
+    image = client.image("POST", "/images", IMAGE)
     assert image.status_code == 201, image.text
-    return {"flavorRef": flavor, "imageRef": image.json()["id"], "networks": "none"}
+    return {**flavor(client), "imageRef": image.json()["id"]}
+
+
+def flavor(client: Client) -> dict[str, str]:
+    """Make it; returns what a request for a server says, but for its image."""
+    made = client.compute("POST", "/flavors", {"flavor": _FLAVOR}).json()["flavor"]["id"]
+    assert client.compute("POST", f"/flavors/{made}/os-extra_specs", {"extra_specs": _SPECS}).ok
+    return {"flavorRef": made, "networks": "none"}
 
 
 def repair(url: str) -> None:

@@ -10,10 +10,8 @@ PostgreSQL and MariaDB are servers of this test's own, which crash too.
 """
 
 import os
-import time
 from collections import Counter
 from collections.abc import Iterator
-from itertools import cycle
 from pathlib import Path
 
 from tests.fault.claim_journal import ClaimJournal
@@ -41,14 +39,8 @@ def test_no_machine_is_held_twice_and_nothing_is_lost(stage: Stage, tmp_path: Pa
     with Client(stage.url) as client:
         fleet.enrol(client)
     claimants = [Claimant(number, fleet, CLAIMANTS) for number in range(CLAIMANTS)]
-    until, troubles = time.monotonic() + SECONDS, stage.troubles() if SECONDS else stage.quick_troubles()
     with watched(stage.database[1], DOUBLY_HELD, HELD_BY_ANOTHER) as watch, busy(claimants, [stage.url]):
-        for number, trouble in enumerate(cycle(troubles)):
-            if number >= len(troubles) and time.monotonic() > until:
-                break
-            time.sleep(0.5)
-            print(f"{until - time.monotonic():6.1f} s left: {trouble.__name__}", flush=True)
-            trouble()
+        stage.go_wrong(stage.quick_troubles(), 0.5)
         wait_until(lambda: not unseen(claimants, OFTEN), 60, "each kind of request to succeed")
     journal = ClaimJournal([claimant.record for claimant in claimants])
     findings = [*watch.findings, *journal.findings(), *journal.missing(), *lost(stage.url, claimants, journal)]

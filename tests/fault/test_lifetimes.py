@@ -15,6 +15,7 @@ from tests.fault.lifetimes import (
     Left,
     Lifetimes,
     Line,
+    counts,
 )
 
 N, P, A, B = "n", "p", "a", "b"
@@ -120,8 +121,8 @@ def test_what_cannot_be_is_found(case: str) -> None:
 
 
 def test_outcomes_are_counted() -> None:
-    counts = Lifetimes([IMAGE_MADE, deleted(IMAGE, P, 3, 503), deleted(IMAGE, P, 5, 403)]).counts
-    assert {(act, str(outcome)): number for (_, act, outcome), number in counts.items()} == {
+    found = counts([IMAGE_MADE, deleted(IMAGE, P, 3, 503), deleted(IMAGE, P, 5, 403)])
+    assert {(act, str(outcome)): number for (_, act, outcome), number in found.items()} == {
         ("make", "acknowledged"): 1,
         ("delete", "unknown"): 1,
         ("delete", "refused"): 1,

@@ -14,7 +14,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -96,18 +95,12 @@ def test_nothing_that_is_killed_loses_or_doubles_a_server(stage: Stage, tmp_path
     with Client(stage.url) as client:
         asked = machines.flavor_and_image(client)
     booters = [Booter(number, dict(zip(nodes, nodes, strict=True)), asked) for number in range(_BOOTERS)]
-    until, troubles = time.monotonic() + SECONDS, stage.troubles() if SECONDS else stage.kills()
     with (
         watched(stage.database[1], *WRONG) as watch,
         repeated(lambda: machines.repair(stage.url), 0.5),
     ):
         with busy(booters, [stage.url]):
-            for number, trouble in enumerate(cycle(troubles)):
-                if number >= len(troubles) and time.monotonic() > until:
-                    break
-                time.sleep(1)
-                print(f"{until - time.monotonic():6.1f} s left: {trouble.__name__}", flush=True)
-                trouble()
+            stage.go_wrong(stage.kills(), 1)
         with Client(stage.url) as client:
             settle(client)
             findings = [*lost(client, booters)]

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import cycle
 from pathlib import Path
 from typing import Protocol
 
@@ -100,6 +101,16 @@ class Stage:
         """All that can happen here."""
         rest = [self.start_twice, self.kill_conductor] + ([self.crash_database] if self._server is not None else [])
         return self.quick_troubles() + rest
+
+    def go_wrong(self, quick: Sequence[Callable[[], None]], pause: float) -> None:
+        """All troubles in turn, for as long as FAULT_SECONDS says, each once at least; only ``quick`` if it is 0."""
+        until, troubles = time.monotonic() + SECONDS, self.troubles() if SECONDS else quick
+        for number, trouble in enumerate(cycle(troubles)):
+            if number >= len(troubles) and time.monotonic() > until:
+                break
+            time.sleep(pause)
+            print(f"{until - time.monotonic():6.1f} s left: {trouble.__name__}", flush=True)
+            trouble()
 
     def kills(self) -> list[Callable[[], None]]:
         """All that can be killed here: a worker of the API, a conductor, the database."""

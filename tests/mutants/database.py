@@ -11,7 +11,7 @@ _VERSION = '__mapper_args__ = {"version_id_col": revision}'
 
 
 def _version(model: str, file: str, after: str = "") -> Mutant:
-    """Rows of ``model`` have a revision, and nothing looks at it. ``after`` is what comes after the model."""
+    """Rows of ``model`` have a revision, and nothing looks at it. ``after`` is what comes after the line."""
     return Mutant(
         f"version-{model}",
         f"db/models/{file}.py",
@@ -36,11 +36,11 @@ MUTANTS = (
         "    if False:\n",
         "functional/test_db_command.py::test_a_downgrade_asks",
     ),
-    _version("nodes", "nodes"),
-    _version("node_allocations", "node_allocations"),
+    _version("nodes", "nodes", after="\n\n    def touch(self)"),
+    _version("node_allocations", "nodes", after="\n\n\nclass NodeHistory(Base)"),
     _version("deploy_templates", "steps", after="\n\n\nclass Runbook(Base)"),
     _version("runbooks", "steps", after="\n\n\nclass RunbookTrait(Base)"),
-    _version("inspection_rules", "inspection_rules"),
+    _version("inspection_rules", "steps", after="\n\n\nclass DeployTemplate(Base)"),
     # Transactions
     Mutant(
         "commit-unknown",

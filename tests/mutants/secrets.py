@@ -47,7 +47,7 @@ MUTANTS = (
     ),
     Mutant(
         "secrets-whole-arguments",
-        "db/models/driver_calls.py",
+        "db/models/conductors.py",
         "arguments: Mapped[Any] = mapped_column(SealedJson(whole=True))",
         "arguments: Mapped[Any] = mapped_column(SealedJson)",
         f"{STORED}::test_arguments_and_replies_of_calls",

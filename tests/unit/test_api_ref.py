@@ -70,7 +70,7 @@ from baremetal_sched.image.schemas import images as image_schemas
 from baremetal_sched.image.schemas import members as member_schemas
 from baremetal_sched.machines.states import FAULTS, POWER_TARGETS
 from baremetal_sched.placement import inventories
-from baremetal_sched.placement.api import versions as placement_versions
+from baremetal_sched.placement.api import root as placement_root
 from baremetal_sched.placement.api.errors import CODES, UNDEFINED
 from baremetal_sched.placement.schemas import associations, queries
 from baremetal_sched.placement.schemas import inventories as inventory_schemas
@@ -90,7 +90,7 @@ ERRORS = re.compile(r"^\.\. rest_status_code:: error status\.yaml\n\n((?:   - .+
 
 FIRST = {
     "baremetal": baremetal_versions.MINIMUM,
-    "placement": placement_versions.MINIMUM,
+    "placement": placement_root.MINIMUM,
     "compute": root.MINIMUM,
     "scheduling": 0,
     "image": 0,
@@ -339,7 +339,7 @@ def test_inspection_hooks() -> None:
 
 
 def test_queries_of_the_placement_api() -> None:
-    latest = placement_versions.MAXIMUM
+    latest = placement_root.MAXIMUM
     patterns = queries.candidates(latest)["patternProperties"]
     grouped = {re.sub(r"\W.*", "", pattern.lstrip("^")) for pattern in patterns}
     for resource, path, expected in (
@@ -376,14 +376,14 @@ def _is_first(resource: str, name: str, since: int) -> bool:
 @pytest.mark.parametrize(
     ("resource", "verb", "path", "schema"),
     [
-        ("resource_providers", "POST", "/resource_providers", provider_schemas.create(placement_versions.MAXIMUM)),
-        ("resource_providers", "PUT", "/resource_providers/{}", provider_schemas.update(placement_versions.MAXIMUM)),
+        ("resource_providers", "POST", "/resource_providers", provider_schemas.create(placement_root.MAXIMUM)),
+        ("resource_providers", "PUT", "/resource_providers/{}", provider_schemas.update(placement_root.MAXIMUM)),
         ("inventories", "POST", "/resource_providers/{}/inventories", inventory_schemas.CREATE),
         ("inventories", "PUT", "/resource_providers/{}/inventories", inventory_schemas.REPLACE),
         ("inventories", "PUT", "/resource_providers/{}/inventories/{}", inventory_schemas.UPDATE),
         ("aggregates", "PUT", "/resource_providers/{}/aggregates", associations.AGGREGATES),
         ("traits", "PUT", "/resource_providers/{}/traits", associations.TRAITS),
-        ("reshaper", "POST", "/reshaper", reshape_schema(placement_versions.MAXIMUM)),
+        ("reshaper", "POST", "/reshaper", reshape_schema(placement_root.MAXIMUM)),
     ],
 )
 def test_bodies_of_the_placement_api(resource: str, verb: str, path: str, schema: Mapping[str, Any]) -> None:
@@ -392,13 +392,13 @@ def test_bodies_of_the_placement_api(resource: str, verb: str, path: str, schema
 
 def test_what_a_claim_takes() -> None:
     section = method("placement", "allocations", "PUT", "/allocations/{}")
-    latest = put_schema(placement_versions.MAXIMUM)
+    latest = put_schema(placement_root.MAXIMUM)
     assert set(section.body) == set(latest["properties"])
     for name in latest["properties"]:
         entry = section.body[name]
         assert entry["required"] == (name in latest["required"]), name
         first = min(
-            version for version in range(placement_versions.MAXIMUM + 1) if name in put_schema(version)["properties"]
+            version for version in range(placement_root.MAXIMUM + 1) if name in put_schema(version)["properties"]
         )
         assert_since("placement", name, entry, first)
     inventory = method("placement", "inventories", "GET", "/resource_providers/{}/inventories/{}")

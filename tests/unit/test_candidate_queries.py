@@ -54,7 +54,7 @@ numbers = st.integers(-3, 3)
 @given(class_id=numbers, amount=numbers, name=st.sampled_from(["CUSTOM_A", "2", "%s", "'"]))
 def test_only_values_of_the_request_are_replaced(connection: Connection, class_id: int, amount: int, name: str) -> None:
     resolved = ResolvedRequest((Group("", FrozenDict({class_id: amount})),), FrozenDict(), FrozenDict({5: name}))
-    (text,) = compiled_queries.texts(connection, _row, resolved, 1)
+    ((text,),) = compiled_queries.rows(connection, _row, resolved, 1)
     assert text == f"-2 -1 0 1 {class_id} {amount} {name}"
 
 
@@ -64,7 +64,7 @@ def test_requests_of_one_form_are_made_into_a_statement_once(connection: Connect
     for class_id, amount, limit in [(101, 1, 5), (102, 3, 6), (1, 1, 1)]:
         asked = Group("", FrozenDict({class_id: amount}))
         resolved = ResolvedRequest((asked,), FrozenDict(), FrozenDict({class_id: f"CUSTOM_{class_id}"}))
-        (text,) = compiled_queries.texts(connection, _row, resolved, limit)
+        ((text,),) = compiled_queries.rows(connection, _row, resolved, limit)
         assert text.endswith(f"{class_id} {amount} CUSTOM_{class_id}")
     assert len(made) == 1
 

@@ -57,6 +57,20 @@ def test_sentences(machines: list[str], wanted: int, said: str) -> None:
     assert sentence(of(ALL, *machines, wanted=wanted)) == said
 
 
+def test_a_class_is_not_asked_for() -> None:
+    """Machines without it are not accepted, as nothing of it would be given then."""
+    offers = Condition("class:CUSTOM_X", "offers CUSTOM_X")
+    gives = Condition("class:VCPU", "can give 4 of VCPU")
+    conditions = [GOLD, NVME, offers, gives]
+    assert sentence(of(conditions, offers.id)).endswith("; 1 would match without asking for CUSTOM_X.")
+    both = of(conditions, f"{offers.id} {gives.id}")
+    assert sentence(both).endswith("; 1 would match without asking for CUSTOM_X and VCPU.")
+    mixed = of(conditions, f"{LACKS} {gives.id}")
+    assert sentence(mixed).endswith(
+        "; 1 would match without asking for VCPU if nodes that lack CUSTOM_NVME were accepted."
+    )
+
+
 def test_what_the_machines_are() -> None:
     found = of(ALL, *[LACKS] * 1200)
     assert "Of 1,200 nodes that the project may use, 1,200 lack" in sentence(found, of_project=True)

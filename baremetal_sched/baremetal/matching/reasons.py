@@ -23,8 +23,9 @@ ALLOCATED = "allocated"
 DRIFTED = "resource provider"
 
 #: Words that say more than the labels of conditions. Where a state is why, the word is the state.
-_WORDS = {"instance": ALLOCATED, "power state": "power unknown"}
 _STATE = "provision state"
+_POWER = "power state"
+_WORDS = {"instance": ALLOCATED, _POWER: "power unknown"}
 
 
 def with_provider(source: Any) -> Any:
@@ -54,10 +55,10 @@ def reason() -> ColumnElement[Any]:
     WHEN NOT <first condition> THEN '<its word>' … WHEN <placement does not offer it> THEN 'resource provider' END
     """
     claimed = or_(STOCK.c.used > 0, PROVIDER.c.holder.is_not(None))
-    # A state lasts and may have any reason; what an operator set or has to mend says more.
-    others = sorted(
-        (each for each in availability.CONDITIONS if each.label != "instance"), key=lambda c: c.label == _STATE
-    )
+    # A state lasts and may have any reason; what an operator set says more. That nothing is known of the power of a
+    # machine says something only where the machine would be available: before, nobody has looked.
+    rest = [each for each in availability.CONDITIONS if each.label != "instance"]
+    others = sorted(rest, key=lambda each: (each.label == _POWER, each.label == _STATE))
     whens: list[tuple[Any, Any]] = [
         (or_(claimed, HAS_NO_INSTANCE.is_not(true())), _word(ALLOCATED)),
         (or_(Node.resource_class.is_(None), Node.resource_class == ""), _word(RESOURCE_CLASS)),

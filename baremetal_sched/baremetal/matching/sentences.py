@@ -7,6 +7,9 @@ from baremetal_sched.baremetal.matching.masks import Analysis, Condition, Verdic
 #: The sentence for failures whose reason could not be found in time.
 FALLBACK = "No node matches what was asked for, or none that matches is free."
 
+#: What ids of conditions on classes begin with.
+_CLASS = "class:"
+
 #: How many conditions are named, and the longest text of each, in characters.
 _NAMED = 2
 _LONGEST = 120
@@ -42,8 +45,13 @@ def sentence(
     return f"{'; '.join(clauses)}."
 
 
-def together(nodes: int) -> str:
-    """Return the sentence about machines each of which meets each condition, and not all of them together."""
+def together(nodes: int, *, if_free: bool = False) -> str:
+    """Return the sentence about machines each of which meets each condition, and not all of them together.
+
+    ``if_free``: they would meet each if they were free.
+    """
+    if if_free:
+        return f"No node matches. {_counted(nodes)} would meet each of the conditions if free, but not all together."
     count = "1 node meets" if nodes == 1 else f"{nodes:,} nodes meet"
     return f"No node matches. {count} each of the conditions, but not all of them together."
 
@@ -122,9 +130,13 @@ def joined(parts: Sequence[str]) -> str:
 def _relaxation(found: Analysis) -> Iterable[str]:
     """Yield the smallest relaxation, if it is short."""
     for relaxation in found.relaxations[:1]:
+        would_match = f"{relaxation.would_fit:,} would match"
+        if len(relaxation.drop) > _NAMED:
+            yield f"{would_match} without {len(relaxation.drop)} of the conditions"
+            continue
         by_id = {share.condition.id: share.condition for share in found.shares}
-        dropped = [failing(by_id[name])[1] for name in relaxation.drop if name in by_id]
-        if len(dropped) <= _NAMED:
-            yield f"{relaxation.would_fit:,} would match if nodes that {' or '.join(dropped)} were accepted"
-        else:
-            yield f"{relaxation.would_fit:,} would match without {len(dropped)} of the conditions"
+        dropped = [by_id[name] for name in relaxation.drop]
+        classes = [each.id.removeprefix(_CLASS) for each in dropped if each.id.startswith(_CLASS)]
+        accepted = [failing(each)[1] for each in dropped if not each.id.startswith(_CLASS)]
+        less = f" without asking for {joined(classes)}" if classes else ""
+        yield would_match + less + (f" if nodes that {' or '.join(accepted)} were accepted" if accepted else "")

@@ -13,8 +13,8 @@ from sqlalchemy import event, inspect, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.provider import availability
-from baremetal_sched.db.changes import history_of
 from baremetal_sched.db.models import Node, NodeTrait
+from baremetal_sched.db.results import history_of
 from baremetal_sched.errors.baremetal import NodeAllocated
 from baremetal_sched.errors.placement import InventoryInUse
 from baremetal_sched.placement import projected

@@ -1,16 +1,11 @@
 """The whole schema."""
 
-from baremetal_sched.db.models.base import Base, table_of
-from baremetal_sched.db.models.conductors import Conductor, ConductorHardwareType, ConductorInterface
-from baremetal_sched.db.models.driver_calls import DriverCall
+from baremetal_sched.db.models.base import Base, SchemaState, table_of
+from baremetal_sched.db.models.conductors import Conductor, ConductorHardwareType, ConductorInterface, DriverCall
 from baremetal_sched.db.models.findings import BiosSetting, FirmwareComponent, NodeInventory
-from baremetal_sched.db.models.flavors import Flavor, FlavorProject
-from baremetal_sched.db.models.history import NodeHistory
+from baremetal_sched.db.models.flavors import Flavor, FlavorProject, Keypair
 from baremetal_sched.db.models.images import Image, ImageMember, ImageProperty, ImageTag
-from baremetal_sched.db.models.inspection_rules import InspectionRule
-from baremetal_sched.db.models.keypairs import Keypair
-from baremetal_sched.db.models.node_allocations import NodeAllocation
-from baremetal_sched.db.models.nodes import Chassis, Node, NodeTrait, NodeWork
+from baremetal_sched.db.models.nodes import Chassis, Node, NodeAllocation, NodeHistory, NodeTrait, NodeWork
 from baremetal_sched.db.models.placement import (
     Aggregate,
     Allocation,
@@ -23,9 +18,8 @@ from baremetal_sched.db.models.placement import (
     Trait,
 )
 from baremetal_sched.db.models.ports import Port, Portgroup
-from baremetal_sched.db.models.schema import SchemaState
 from baremetal_sched.db.models.servers import Server, ServerAction, ServerTag
-from baremetal_sched.db.models.steps import DeployTemplate, Runbook, RunbookTrait
+from baremetal_sched.db.models.steps import DeployTemplate, InspectionRule, Runbook, RunbookTrait
 from baremetal_sched.db.models.volume import VolumeConnector, VolumeTarget
 
 __all__ = [

@@ -1,9 +1,9 @@
-"""What all models share: names of constraints, and options of tables on MariaDB."""
+"""What all models share: names of constraints, options of tables on MariaDB; and the row about the schema."""
 
 from typing import Any, cast
 
-from sqlalchemy import MetaData, Table
-from sqlalchemy.orm import DeclarativeBase
+from sqlalchemy import MetaData, String, Table
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 #: Byte-wise comparison, as in SQLite and PostgreSQL: "n1" and "N1" are different names everywhere.
 MYSQL_TABLE: dict[str, Any] = {
@@ -38,3 +38,14 @@ def table_args(*items: Any) -> tuple[Any, ...]:
 def table_of(model: type[Base]) -> Table:
     """Return the table of a model: statements on it bypass the ORM, which is twice as fast."""
     return cast(Table, model.__table__)
+
+
+class SchemaState(Base):
+    """One row: the schema's revision, and which releases can serve it. See ``baremetal_sched.db.schema_state``."""
+
+    __tablename__ = "schema_state"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    revision: Mapped[str | None] = mapped_column(String(32))
+    served_since: Mapped[str] = mapped_column(String(32))
+    changing_to: Mapped[str | None] = mapped_column(String(32))

@@ -1,9 +1,9 @@
-"""Flavors, and access to private ones."""
+"""Flavors and key pairs of servers."""
 
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Boolean, DateTime, Double, ForeignKey, Index, Integer, String, true
+from sqlalchemy import Boolean, DateTime, Double, ForeignKey, Index, Integer, String, UniqueConstraint, true
 from sqlalchemy.orm import Mapped, mapped_column
 
 from baremetal_sched.db.models.base import Base, table_args
@@ -47,4 +47,20 @@ class FlavorProject(Base):
 
     flavor_id: Mapped[int] = mapped_column(ForeignKey("flavors.id", ondelete="CASCADE"), primary_key=True)
     project_id: Mapped[str] = mapped_column(String(255), primary_key=True)
+    created_at: Mapped[datetime] = mapped_column(DateTime)
+
+
+class Keypair(Base):
+    """The public key of a user, by name. The private key is never stored."""
+
+    __tablename__ = "keypairs"
+    __table_args__ = table_args(UniqueConstraint("user_id", "name"))
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    user_id: Mapped[str] = mapped_column(String(255))
+    name: Mapped[str] = mapped_column(String(255))
+    #: ``ssh`` or ``x509``.
+    type: Mapped[str] = mapped_column(String(8))
+    public_key: Mapped[str] = mapped_column(LongText)
+    fingerprint: Mapped[str] = mapped_column(String(255))
     created_at: Mapped[datetime] = mapped_column(DateTime)

@@ -1,4 +1,4 @@
-"""Nodes, their traits, and the work requested on them."""
+"""Nodes, their traits, what was allocated of them and their history."""
 
 from datetime import datetime
 from typing import Any
@@ -165,3 +165,59 @@ class NodeWork(Base):
     request_id: Mapped[str | None] = mapped_column(String(64))
     user_id: Mapped[str | None] = mapped_column(String(255))
     project_id: Mapped[str | None] = mapped_column(String(255))
+
+
+class NodeAllocation(Base):
+    """A request for a node. An active one has a node, whose provider is held by a placement consumer with this UUID.
+
+    ``conductor_affinity`` is the host name of the conductor that owned the node when it was chosen.
+    """
+
+    __tablename__ = "node_allocations"
+    __table_args__ = table_args(
+        Index("ix_node_allocations_resource_class", "resource_class"),
+        Index("ix_node_allocations_state", "state"),
+        Index("ix_node_allocations_owner", "owner"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(String(36), unique=True)
+    name: Mapped[str | None] = mapped_column(String(255), unique=True)
+    node_id: Mapped[int | None] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"), unique=True)
+    state: Mapped[str] = mapped_column(String(16))
+    last_error: Mapped[str | None] = mapped_column(Message)
+    resource_class: Mapped[str | None] = mapped_column(String(80))
+    traits: Mapped[Any | None] = mapped_column(Json)
+    candidate_nodes: Mapped[Any | None] = mapped_column(Json)
+    owner: Mapped[str | None] = mapped_column(String(255))
+    extra: Mapped[Any | None] = mapped_column(Json)
+    conductor_affinity: Mapped[str | None] = mapped_column(String(255))
+    revision: Mapped[int] = mapped_column(Integer)
+    created_at: Mapped[datetime] = mapped_column(DateTime)
+    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
+
+    __mapper_args__ = {"version_id_col": revision}
+
+
+class NodeHistory(Base):
+    """An event of a node, with the node's states. Deleted with the node.
+
+    Within a node the order of ``id`` is the order of events; ``created_at`` has whole seconds only.
+    """
+
+    __tablename__ = "node_history"
+    __table_args__ = table_args(Index("ix_node_history_node_id", "node_id", "id"))
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(String(36), unique=True)
+    node_id: Mapped[int] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"))
+    created_at: Mapped[datetime] = mapped_column(DateTime)
+    severity: Mapped[str] = mapped_column(String(16))
+    event: Mapped[str] = mapped_column(Message)
+    event_type: Mapped[str] = mapped_column(String(64))
+    conductor: Mapped[str | None] = mapped_column(String(255))
+    user: Mapped[str | None] = mapped_column(String(255))
+    project: Mapped[str | None] = mapped_column(String(255))
+    state: Mapped[str | None] = mapped_column("provision_state", String(32))
+    target_provision_state: Mapped[str | None] = mapped_column(String(32))
+    duration_seconds: Mapped[float | None] = mapped_column(Double)

@@ -1,4 +1,4 @@
-"""/allocations/{consumer} and /resource_providers/{uuid}/allocations"""
+"""/allocations and /reshaper"""
 
 import uuid as uuid_module
 from typing import Any
@@ -8,15 +8,18 @@ from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.placement import allocations, providers
+from baremetal_sched.placement import allocations, providers, reshaper
 from baremetal_sched.placement.api.call import PlacementCall
 from baremetal_sched.placement.consumers import ConsumerWrite, Unset
+from baremetal_sched.placement.inventories import Stock
+from baremetal_sched.placement.reshaper import Shape
 from baremetal_sched.placement.schemas.allocations import (
     CONSUMER_GENERATION_SINCE,
     CONSUMER_TYPE_SINCE,
     KEYED_SINCE,
     post_schema,
     put_schema,
+    reshape_schema,
 )
 from baremetal_sched.placement.schemas.validation import is_tolerant_uuid
 from baremetal_sched.placement.usages import UNKNOWN
@@ -109,3 +112,17 @@ def list_provider_allocations(call: PlacementCall, session: Session, uuid: str) 
             holder["consumer_generation"] = row.generation
     document = {"allocations": holders, "resource_provider_generation": provider["generation"]}
     return call.answer(document, max((row.created_at for row in rows), default=None))
+
+
+def reshape(call: PlacementCall, session: Session) -> Response:
+    """POST /reshaper"""
+    body = call.body(reshape_schema(call.version))
+    shapes = {
+        uuid: Shape(
+            {name: Stock.of(document) for name, document in item["inventories"].items()},
+            item["resource_provider_generation"],
+        )
+        for uuid, item in body["inventories"].items()
+    }
+    reshaper.reshape(session, shapes, writes_of(call, body["allocations"]))
+    return empty_response(204)

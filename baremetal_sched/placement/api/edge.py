@@ -6,8 +6,8 @@ from baremetal_sched.errors import NotAuthenticated, TooManyConflicts
 from baremetal_sched.placement.api import accept, errors, policies
 from baremetal_sched.placement.api.accept import HTML
 from baremetal_sched.placement.api.call import PlacementCall
+from baremetal_sched.placement.api.root import VERSIONS
 from baremetal_sched.placement.api.routes import ROUTES
-from baremetal_sched.placement.api.versions import VERSIONS
 from baremetal_sched.web.api import Api
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.http_errors import BadRequest, PathNotFound

@@ -1,13 +1,15 @@
 """/resource_providers"""
 
 import uuid as uuid_module
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
 from flask import Response
 from sqlalchemy.orm import Session
 
+from baremetal_sched.db.types import Rows
+from baremetal_sched.documents.json_template import Template, part, value
 from baremetal_sched.errors.placement import TraitNotFound
 from baremetal_sched.placement import providers, query_values, tree
 from baremetal_sched.placement.api.call import PlacementCall
@@ -24,9 +26,6 @@ ALLOCATIONS_SINCE = 11
 ANSWERED_SINCE = 20
 TREES_SINCE = 14
 MOVES_SINCE = 37
-
-#: Placeholder of the UUID in a text that many providers share.
-_PLACE = "<uuid>"
 
 #: A provider's links besides ``self``, with the first microversion of each.
 _LINKS = {
@@ -58,22 +57,21 @@ def list_providers(call: PlacementCall, session: Session) -> Response:
     return call.answer({"resource_providers": _render_all(call, rows)}, modified)
 
 
-def _render_all(call: PlacementCall, rows: Sequence[Sequence[str]]) -> orjson.Fragment:
-    """Return the documents of many providers. A list may have tens of thousands, so they are written as text: they
-    differ only in the UUID, in seven places, and a few values."""
-    links = orjson.dumps(_links(call, _PLACE)).decode().split(_PLACE)
+def _render_all(call: PlacementCall, rows: Rows) -> orjson.Fragment:
+    """Return the documents of many providers: a list may have tens of thousands."""
+    document = {
+        "uuid": part(0),
+        "name": value(1),
+        "generation": value(2),
+        "parent_provider_uuid": value(3),
+        "root_provider_uuid": part(4),
+    }
+    fill = Template(render(call, document)).fill
     texts = [
-        f'{{"uuid":"{uuid}","name":{name},"generation":{generation},"links":{uuid.join(links)}'
-        for uuid, generation, _, _, name in rows
+        fill(uuid, name, str(generation), f'"{parent}"' if parent else "null", root or uuid)
+        for uuid, name, generation, parent, root, _ in rows
     ]
-    if call.version >= TREES_SINCE:
-        texts = [
-            f'{text},"parent_provider_uuid":"{parent}","root_provider_uuid":"{root}"'
-            if parent
-            else f'{text},"parent_provider_uuid":null,"root_provider_uuid":"{uuid}"'
-            for text, (uuid, _, parent, root, _) in zip(texts, rows, strict=True)
-        ]
-    return orjson.Fragment(f"[{'},'.join(texts)}}}]" if texts else "[]")
+    return orjson.Fragment(f"[{','.join(texts)}]")
 
 
 def show_provider(call: PlacementCall, session: Session, uuid: str) -> Response:

@@ -10,7 +10,6 @@ from baremetal_sched.placement.api import (
     allocation_candidates,
     allocations,
     inventories,
-    reshaper,
     resource_classes,
     resource_providers,
     root,
@@ -122,5 +121,5 @@ ROUTES = (
     write("PUT", "/traits/<name>", traits.put_trait, "placement:traits:update", since=6, takes=()),
     remove("/traits/<name>", traits.delete_trait, "placement:traits:delete", since=6),
     get("/usages", usages.show_usages, USAGES, since=9),
-    write("POST", "/reshaper", reshaper.reshape, "placement:reshaper:reshape", since=30),
+    write("POST", "/reshaper", allocations.reshape, "placement:reshaper:reshape", since=30),
 )

@@ -33,7 +33,7 @@ _WANTED = "wanted"
 def context_of(call: Call, session: Session, machine: str | None = None) -> Context:
     """Return what the caller may hear of; ``machine`` (UUID): of this one only."""
     if call.allows(EXPLAIN_ALL):
-        return Context(session, call.settings, Asker(), machine=machine)
+        return Context(session, call.settings, Asker(), machine=machine, unrestricted=call.caller.unrestricted)
     # Nothing belongs to the project of a caller that has none.
     project = call.caller.project_id or ""
     return Context(session, call.settings, Asker(project, Visibility(project)), machine=machine)
@@ -106,7 +106,8 @@ def _of_allocation(context: Context, asked: dict[str, Any]) -> Explained:
     context = replace(context, wanted=number.get(_WANTED, 1))
     owner = values.get("owner")
     if context.asker.project is None:
-        named, eligible = EVERYTHING, EVERYTHING if owner is None else Visibility(owner)
+        any_node = context.unrestricted or owner is None
+        named, eligible = EVERYTHING, EVERYTHING if any_node else Visibility(owner)
     else:
         # As of their own allocations, whose owner is their project.
         named = eligible = context.asker.named

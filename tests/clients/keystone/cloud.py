@@ -14,9 +14,10 @@ from tests.processes import Program, Values, wait_until
 
 
 @contextmanager
-def keystone_in(config: pytest.Config, folder: Path) -> Iterator["Keystone"]:
-    """A Keystone of its own in ``folder``, where nothing is yet."""
-    python = install(config, folder)
+def keystone_in(config: pytest.Config, folder: Path, *, people: bool = True) -> Iterator["Keystone"]:
+    """A Keystone of its own in ``folder``, where nothing is yet. Without ``people`` it has nobody but an
+    administrator."""
+    python = install(config, folder, people=people)
     running, url = start(python, folder)
     try:
         yield Keystone(running, url, python, folder)

@@ -49,10 +49,16 @@ def python_of_keystone(config: pytest.Config) -> Path:
     return python_with(config, "keystone", REQUIREMENT)
 
 
-def install(config: pytest.Config, folder: Path) -> Path:
-    """Put a Keystone with people in it into ``folder``, where nothing is yet; returns the Python for it."""
+def install(config: pytest.Config, folder: Path, *, people: bool = True) -> Path:
+    """Put a Keystone into ``folder``, where nothing is yet; returns the Python for it.
+
+    It has ``people.PEOPLE``, or only what ``keystone-manage bootstrap`` makes.
+    """
     python = python_of_keystone(config)
-    template = made_once(config, "keystone-filled", _VERSION, lambda made: _fill(python, made))
+    if people:
+        template = made_once(config, "keystone-filled", _VERSION, lambda made: _fill(python, made))
+    else:
+        template = made_once(config, "keystone-fresh", _VERSION, lambda made: _bootstrap(python, made))
     shutil.copytree(template, folder, ignore=shutil.ignore_patterns("keystone.log", "keystone.out"))
     configure(folder, folder)
     return python
@@ -119,6 +125,15 @@ class Administration:
 
 
 def _fill(python: Path, folder: Path) -> None:
+    _bootstrap(python, folder)
+    running, url = start(python, folder)
+    try:
+        _add_people(Administration(url))
+    finally:
+        running.close()
+
+
+def _bootstrap(python: Path, folder: Path) -> None:
     configure(folder, folder)
     for name in ("fernet", "credential"):
         (folder / name).mkdir(mode=0o700)
@@ -130,11 +145,6 @@ def _fill(python: Path, folder: Path) -> None:
         *(python, folder, "bootstrap", "--bootstrap-password", ADMIN_PASSWORD, "--bootstrap-region-id", REGION),
         *(f"--bootstrap-{interface}-url=http://127.0.0.1:5000/v3" for interface in ("public", "internal", "admin")),
     )
-    running, url = start(python, folder)
-    try:
-        _add_people(Administration(url))
-    finally:
-        running.close()
 
 
 def _add_people(ask: Administration) -> None:

@@ -217,8 +217,8 @@ def test_the_base_classes_are_not_switched_off_by_a_custom_class(service: Servic
     wanted = flavor()
     wanted["extra_specs"] = {"resources:CUSTOM_GOLD": "1", "resources:DISK_GB": "0"}
     assert boot(service, flavor=wanted)["fault"] == (
-        "No valid host was found. No node matches. Of 1 node that the project may use, 1 does not offer VCPU; 1 would "
-        "match if nodes that do not offer VCPU or do not offer MEMORY_MB were accepted. A custom resource class does "
+        "No valid host was found. No node matches. Of 1 node that the project may use, 1 cannot give 4 of VCPU; 1 "
+        "would match without asking for VCPU and MEMORY_MB. A custom resource class does "
         "not switch the base classes off: add resources:VCPU=0, resources:MEMORY_MB=0 to the flavor."
     )
 

@@ -17,7 +17,7 @@ from webtest import TestResponse
 
 from baremetal_sched.baremetal.api import versions as baremetal_versions
 from baremetal_sched.compute.api import call, root
-from baremetal_sched.placement.api import versions as placement_versions
+from baremetal_sched.placement.api import root as placement_root
 from baremetal_sched.web.route import Route
 from tests.functional.fuzz import fleet
 from tests.functional.fuzz.requests import Request, edges, requests
@@ -41,7 +41,7 @@ SELDOM_RIGHT = {
 }
 VERSIONS = {
     "baremetal": (baremetal_versions.MINIMUM, baremetal_versions.MAXIMUM),
-    "placement": (placement_versions.MINIMUM, placement_versions.MAXIMUM),
+    "placement": (placement_root.MINIMUM, placement_root.MAXIMUM),
     "compute": (root.MINIMUM, root.MAXIMUM),
     "scheduling": (0, 0),
     "image": (0, 0),

@@ -8,7 +8,6 @@ import pytest
 from baremetal_sched.errors.placement import BadQueryValue, DuplicateQueryKey, MissingQueryValue
 from baremetal_sched.placement.candidates.fast_path import plain_requests
 from baremetal_sched.placement.candidates.request.query import parse
-from baremetal_sched.placement.candidates.request.resolved_request import Group, ResolvedRequest
 from tests.built_once import built_once
 from tests.fast_path import needs_fast_path
 from tests.service import Service
@@ -57,24 +56,6 @@ def build(service: Service) -> dict[str, str]:
     }
 
 
-@pytest.fixture(params=["_one_by_one", "_packed", "_in_packets"])
-def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plain requests are answered in one of these forms, by how many candidates there may be."""
-    monkeypatch.setattr(plain_requests, "_form", lambda wanted, limit: getattr(plain_requests, request.param))
-
-
-@pytest.mark.parametrize(
-    ("limit", "form"),
-    [(1, "_one_by_one"), (1000, "_packed"), (1024, "_packed"), (1025, "_in_packets"), (None, "_in_packets")],
-)
-def test_a_text_has_no_more_candidates_than_fit(limit: int | None, form: str) -> None:
-    wanted = ResolvedRequest((Group("", {1: 1}),), {1: "CUSTOM_GOLD"})
-    assert plain_requests._form(wanted, limit) is getattr(plain_requests, form)
-    few = ResolvedRequest((Group("", {1: 1}),), {1: "CUSTOM_GOLD"}, few_classes=frozenset({1}))
-    assert plain_requests._form(few, limit) is plain_requests._one_by_one
-
-
-@pytest.mark.usefixtures("form")
 def test_who_is_offered(service: Service, fleet: dict[str, str]) -> None:
     for query, expected in OFFERED:
         with Service(service.database_url) as fresh:  # it remembers nothing
@@ -111,7 +92,6 @@ def test_in_tree_names_the_machine(service: Service, fleet: dict[str, str]) -> N
     assert service.candidates(f"resources=CUSTOM_SILVER:1&in_tree={fleet['a']}") == set()
 
 
-@pytest.mark.usefixtures("form")
 def test_the_limit_limits_requests_and_summaries(service: Service, fleet: dict[str, str]) -> None:
     document = service.placement("GET", "/allocation_candidates?resources=CUSTOM_GOLD:1&limit=2").json
     assert len(document["allocation_requests"]) == len(document["provider_summaries"]) == 2
@@ -119,7 +99,6 @@ def test_the_limit_limits_requests_and_summaries(service: Service, fleet: dict[s
     assert again == document
 
 
-@pytest.mark.usefixtures("form")
 def test_the_answer(service: Service, fleet: dict[str, str]) -> None:
     node = fleet["ab"]
     query = "/allocation_candidates?resources=CUSTOM_GOLD:1&required=CUSTOM_A,CUSTOM_B"
@@ -154,7 +133,6 @@ def test_nothing_found_is_an_answer(service: Service) -> None:
 
 
 @needs_fast_path
-@pytest.mark.usefixtures("form")
 def test_as_many_statements_for_many_as_for_one(service: Service, fleet: dict[str, str]) -> None:
     path = "/allocation_candidates?resources=CUSTOM_GOLD:1&required=!HW_CPU_X86_AVX"
     service.placement("GET", path)

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from baremetal_sched.placement.candidates.answer import response
 from baremetal_sched.placement.candidates.fast_path import plain_requests
 from baremetal_sched.placement.candidates.sql import provider_rows, tree_loader
-from baremetal_sched.placement.candidates.sql.provider_rows import ProviderRow
+from baremetal_sched.placement.candidates.trees.providers import ProviderRow
 from tests import worlds
 from tests.service import Service
 from tests.worlds import SHARES, Spec, Stock, spec, uuid_of

@@ -280,7 +280,7 @@ def test_a_reshape_moves_what_is_allocated(service: Service) -> None:
 
 
 def test_a_list_tells_what_each_provider_tells(service: Service) -> None:
-    """Whatever is in the names; in the order in which they were made; with and without trees; more than one packet."""
+    """Whatever is in the names; in the order in which they were made; with and without trees."""
     names = [*"ab", "a b  c", 'say "\\n"', "tab\tline\nreturn\r", "ünï ✓ \U0001f600", "null", "%s {} '", "\u2028\x1f"]
     names += [f"child of {number}" for number in range(70)]
     root = make(service, names[0])

@@ -104,6 +104,14 @@ def alerts(service: Service) -> None:
     assert capacity(service, "at_least=4") == []
 
 
+def test_machines_on_their_way(service: Service) -> None:
+    """Where a machine is that was never available says more than that nobody has looked at its power yet."""
+    service.add_conductor("c1")
+    body = {"driver": "fake-hardware", "resource_class": "gold", "name": "new"}
+    service.baremetal("POST", "/nodes", body, status=201)
+    assert capacity(service) == [row(unavailable={"enroll": 1})]
+
+
 def one_statement(service: Service) -> None:
     with service.statements() as statements:
         capacity(service, "group_by=resource_class,trait:CUSTOM_A&at_least=2&traits-any=CUSTOM_A,CUSTOM_B")

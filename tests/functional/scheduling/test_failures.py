@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.matching import diagnosis, limits
+from baremetal_sched.baremetal.matching import limits, scan
 from baremetal_sched.baremetal.matching.sentences import FALLBACK
 from tests.database.test_explanation_limits import SLOW
 from tests.functional.compute.world import ZEROS
@@ -65,6 +65,21 @@ def test_the_same_words_everywhere(service: Service, lines: io.StringIO) -> None
     assert noted["no machine fits a server"] == said
 
 
+def test_the_same_words_for_an_owner(service: Service) -> None:
+    service.add_node("n1", owner="anna")
+    service.add_node("n2", owner="bert", traits=("CUSTOM_NVEM",))
+    said = last_error(allocate(service, owner="anna"))
+    assert said.startswith("No node matches. Of 2 nodes, 1 belongs to another project or to no project and 1 lacks")
+    assert post(service, resource_class="gold", traits=["CUSTOM_NVEM"], owner="anna")["summary"] == said
+
+
+def test_more_than_a_node_can_give(service: Service) -> None:
+    service.add_node("n1")
+    flavor = {"vcpus": 1, "ram": 1, "disk": 1, "extra_specs": {**ZEROS, "resources:CUSTOM_GOLD": "2"}}
+    found = post(service, flavor=flavor)
+    assert found["summary"] == "No node matches. Of 1 node, 1 cannot give 2 of CUSTOM_GOLD."
+
+
 def test_no_explanation_is_made_for_a_success(service: Service) -> None:
     service.add_node("n1", traits=("CUSTOM_NVEM",))
     with service.statements() as seen:
@@ -98,12 +113,12 @@ def test_too_many_explanations(service: Service, occupied: None) -> None:
 def test_an_explanation_that_takes_too_long(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the transaction has done stays, on each database."""
 
-    def scan(session: Session, *arguments: Any) -> None:
+    def slow(session: Session, *arguments: Any) -> None:
         session.execute(text(SLOW[service.database.engine.dialect.name])).all()
 
     service.add_node("n1")
-    monkeypatch.setattr(diagnosis, "scan", scan)
-    monkeypatch.setattr(diagnosis, "_SECONDS", 0.1)
+    monkeypatch.setattr(scan, "scan", slow)
+    monkeypatch.setattr(scan, "_SECONDS", 0.1)
     allocation = allocate(service, name="mine")
     assert (allocation["state"], last_error(allocation)) == ("error", FALLBACK)
     assert boot(service)["fault"]["message"] == f"No valid host was found. {FALLBACK}"

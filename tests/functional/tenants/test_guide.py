@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.sqlite_only, pytest.mark.shows_secrets]
 
 GUIDE = (Path(__file__).parents[3] / "api-ref/guides/tenants.rst").read_text()
 COMMANDS = re.findall(r"^    baremetal-sched (user add .*)$", GUIDE, re.MULTILINE)
+LISTS = ("/baremetal/v1/nodes", "/scheduling/v1/capacity?by=owner", "/compute/v2.1/servers", "/image/v2/images")
 CLAIM = "aaaaaaaa-0000-4000-8000-000000000001"
 
 
@@ -68,8 +69,23 @@ OTHERS = [("anna", "green"), ("bert", "blue")]
 @pytest.mark.parametrize(("name", "other"), OTHERS)
 def test_a_tenant_sees_and_changes_nothing_of_the_other(cloud: Cloud, name: str, other: str) -> None:
     server, node = cloud.servers[other], cloud.nodes[other]
+    for method, path, body, expected in tries(server, node, other):
+        answer = cloud.ask(name, method, path, body)
+        assert answer.status_int in expected, f"{name}: {method} {path}: {answer.status_int} {answer.text}"
+    with cloud.by("operator") as service:
+        assert service.compute("GET", f"/servers/{server}").json["server"]["status"] == "ACTIVE"
+        assert list(service.placement("GET", f"/allocations/{server}").json["allocations"]) == [node]
+    for path in LISTS:
+        text = cloud.ask(name, "GET", path).text
+        assert node not in text
+        assert server not in text
+        assert f"of-{other}" not in text
+
+
+def tries(server: str, node: str, other: str) -> Iterator[tuple[str, str, Any, set[int]]]:
+    """Requests for what is another project's, and how each may be answered."""
     held = f"/placement/allocations/{server}"
-    for method, path, body, expected in (
+    yield from (
         ("GET", f"/compute/v2.1/servers/{server}", None, {404}),
         ("DELETE", f"/compute/v2.1/servers/{server}", None, {404}),
         ("POST", f"/compute/v2.1/servers/{server}/action", {"os-stop": None}, {404}),
@@ -87,22 +103,7 @@ def test_a_tenant_sees_and_changes_nothing_of_the_other(cloud: Cloud, name: str,
         ("POST", "/compute/v2.1/flavors", {"flavor": {"name": "x", "ram": 1, "vcpus": 1, "disk": 1}}, {403}),
         ("GET", f"/scheduling/v1/nodes/{node}/availability", None, {404}),
         ("GET", f"/scheduling/v1/explanations/nodes/{node}", None, {404, 405}),
-    ):
-        answer = cloud.ask(name, method, path, body)
-        assert answer.status_int in expected, f"{name}: {method} {path}: {answer.status_int} {answer.text}"
-    with cloud.by("operator") as service:
-        assert service.compute("GET", f"/servers/{server}").json["server"]["status"] == "ACTIVE"
-        assert list(service.placement("GET", f"/allocations/{server}").json["allocations"]) == [node]
-    for path in (
-        "/baremetal/v1/nodes",
-        "/scheduling/v1/capacity?by=owner",
-        "/compute/v2.1/servers",
-        "/image/v2/images",
-    ):
-        text = cloud.ask(name, "GET", path).text
-        assert node not in text
-        assert server not in text
-        assert f"of-{other}" not in text
+    )
 
 
 def _claim(node: str) -> dict[str, Any]:
@@ -121,6 +122,29 @@ def test_a_tenant_has_what_is_its_own(cloud: Cloud, name: str, own: str) -> None
     assert cloud.status(name, "GET", f"/placement/usages?project_id={own}") == 200
     assert cloud.status(name, "GET", "/scheduling/v1/capacity") == 200
     assert cloud.status(name, "DELETE", f"/compute/v2.1/servers/{server}") == 204
+
+
+def test_a_node_without_an_owner(cloud: Cloud) -> None:
+    """Nobody of a project sees it, but servers of every project may get it, and their project leases it meanwhile."""
+    with cloud.by("operator") as service:
+        node = service.add_node("of-nobody")
+        flavor = service.compute("GET", "/flavors").json["flavors"][0]["id"]
+    path = f"/baremetal/v1/nodes/{node}"
+    for name in ("anna", "bert"):
+        assert cloud.status(name, "GET", path) == 404
+        assert cloud.ask(name, "GET", "/scheduling/v1/capacity").json["capacity"][0]["total"] == 1
+    allocation = {"name": "a", "resource_class": "gold"}
+    assert cloud.status("anna", "POST", "/baremetal/v1/allocations", allocation) == 201
+    with cloud.by("operator") as service:
+        service.work()
+    assert cloud.ask("anna", "GET", "/baremetal/v1/allocations/a").json["state"] == "error"
+    server = cloud.boot("anna", flavor).json["server"]["id"]
+    assert cloud.ask("anna", "GET", path).json["lessee"] == "blue"
+    assert cloud.status("bert", "GET", path) == 404
+    assert cloud.status("anna", "DELETE", f"/compute/v2.1/servers/{server}") == 204
+    with cloud.by("operator") as service:
+        service.work()
+    assert cloud.status("anna", "GET", path) == 404
 
 
 def test_the_operator_works_everywhere(cloud: Cloud) -> None:

@@ -20,9 +20,10 @@ from baremetal_sched.db import paging
 from baremetal_sched.db.json_text import quoted
 from baremetal_sched.db.models import Node, NodeHistory
 from baremetal_sched.documents.identifiers import canonical_uuid
+from baremetal_sched.documents.json_template import Template
 from baremetal_sched.web.listing import Selection
 from baremetal_sched.web.responses import json_response
-from baremetal_sched.web.view import ANY, Column, Resource
+from baremetal_sched.web.view import ANY, NO_LINKS, Column, Resource
 
 #: Longest text of an event in a list that is not in detail, in characters.
 SHORT_EVENT = 255
@@ -34,7 +35,7 @@ class EventView(View):
     def __init__(self, call: BaremetalCall, node: Node, fields: Iterable[str]) -> None:
         super().__init__(HISTORY, fields, call.version, call.base_url)
         itself = links(call.base_url, "nodes", node.uuid, f"history/{ANY}")[:1]
-        self.set_links(orjson.dumps({"links": itself})[1:-1].decode())
+        self.template = Template({"links": itself}, braces=False)
 
     @classmethod
     def column(cls, name: str, resource: Resource, version: int) -> Column | None:
@@ -47,8 +48,8 @@ class EventView(View):
                 return super().column(name, resource, version)
 
     @classmethod
-    def links(cls, resource: Resource, names: tuple[str, ...], base: str) -> str:
-        return ""  # they begin with the node
+    def links(cls, resource: Resource, names: tuple[str, ...], base: str) -> Template:
+        return NO_LINKS  # they begin with the node
 
     @staticmethod
     def shown(event: str) -> str:

@@ -1,11 +1,11 @@
 """A node as JSON."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, case, func, null, select
+from sqlalchemy import ColumnElement, case, null, select
 
 from baremetal_sched.baremetal.api.resources.view import View, resource, split_traits
 from baremetal_sched.baremetal.conductors.ownership import LiveMembers, Membership
@@ -16,10 +16,11 @@ from baremetal_sched.baremetal.secrets import mask_instance_text
 from baremetal_sched.db.keyring import Keyring
 from baremetal_sched.db.models import Chassis, Node, NodeTrait
 from baremetal_sched.db.sealing import whole_text
-from baremetal_sched.db.sql_functions import concat, constant, string_agg
+from baremetal_sched.db.sql_functions import string_agg
 from baremetal_sched.db.types import as_text
+from baremetal_sched.documents.json_template import Template
 from baremetal_sched.machines import states
-from baremetal_sched.web.view import Column, Render, Resource, uuid_of_parent
+from baremetal_sched.web.view import NO_LINKS, Column, Render, Resource, uuid_of_parent
 
 #: Below these, clients do not know the state.
 AVAILABLE_SINCE = 2
@@ -48,12 +49,10 @@ class NodeView(View):
     ) -> None:
         names = tuple(fields)
         self._conductors = conductors if "conductor" in names else None
-        more = None
-        match self._conductors:
-            case Membership():
-                more = _key_and(None)
-            case LiveMembers() as live:
-                more = _key_and(live.column)
+        more: tuple[ColumnElement[Any], ...] = ()
+        if self._conductors is not None:
+            asked = null() if isinstance(self._conductors, Membership) else self._conductors.column
+            more = (Node.conductor_group.expression, Node.driver.expression, asked)
         super().__init__(resource, names, version, base, more=more)
 
     @classmethod
@@ -89,12 +88,12 @@ class NodeView(View):
             case _:
                 return super().column(name, resource, version)
 
-    def computed(self, values: list[str]) -> dict[str, Any]:
-        document = super().computed(values)
+    def computed(self, row: Sequence[str]) -> dict[str, Any]:
+        document = super().computed(row)
         if self._conductors is not None:
-            group, driver, members = values[-1].split("\t", 2)
+            group, driver, members = row[-3:]
             live = self._conductors if isinstance(self._conductors, Membership) else self._conductors.read(members)
-            document["conductor"] = live.owner(values[0], group, driver)
+            document["conductor"] = live.owner(row[0], group, driver)
         return document
 
 
@@ -117,8 +116,8 @@ class StatesView(NodeView):
     """The states of a node, without links."""
 
     @classmethod
-    def links(cls, resource: Resource, names: tuple[str, ...], base: str) -> str:
-        return ""
+    def links(cls, resource: Resource, names: tuple[str, ...], base: str) -> Template:
+        return NO_LINKS
 
 
 NODES = resource(
@@ -131,13 +130,6 @@ NODES = resource(
     view=NodeView,
     invalid_field="Field {} is not a valid field.",
 )
-
-
-@lru_cache
-def _key_and(members: ColumnElement[str | None] | None) -> ColumnElement[str]:
-    """conductor_group || '\\t' || driver || '\\t' || (what ``LiveMembers`` asks for)"""
-    key = (Node.conductor_group.expression, "\t", Node.driver.expression, "\t")
-    return concat(*key, *(() if members is None else (func.coalesce(members, constant("")),)))
 
 
 def _traits_column() -> ColumnElement[Any]:

@@ -3,12 +3,11 @@
 from functools import lru_cache, partial
 from typing import Any
 
-import orjson
-
 from baremetal_sched.baremetal import secrets
 from baremetal_sched.baremetal.api.resources.links import links
 from baremetal_sched.db.types import as_text
 from baremetal_sched.documents.fields import Kind
+from baremetal_sched.documents.json_template import Template
 from baremetal_sched.web import view
 from baremetal_sched.web.view import ANY, Column, Listing, Resource
 
@@ -26,7 +25,7 @@ class View(view.View):
     """Some ``fields`` of a resource of this API."""
 
     @classmethod
-    def links(cls, resource: Resource, names: tuple[str, ...], base: str) -> str:
+    def links(cls, resource: Resource, names: tuple[str, ...], base: str) -> Template:
         return _links(resource, names, base)
 
     @classmethod
@@ -39,7 +38,7 @@ class View(view.View):
 
 
 @lru_cache(maxsize=512)
-def _links(resource: Resource, names: tuple[str, ...], base: str) -> str:
+def _links(resource: Resource, names: tuple[str, ...], base: str) -> Template:
     """The members ``links`` and those of sub-resources, for any key."""
     document: dict[str, Any] = {"links": links(base, resource.path, ANY)}
     for name in names:
@@ -47,7 +46,7 @@ def _links(resource: Resource, names: tuple[str, ...], base: str) -> str:
         if name != "links" and kind in (Kind.LINKS, Kind.NESTED_LINKS):
             found = links(base, resource.path, ANY, name)
             document[name] = [found] if kind is Kind.NESTED_LINKS else found
-    return orjson.dumps(document)[1:-1].decode()
+    return Template(document, braces=False)
 
 
 def split_traits(text: str | None) -> list[str]:

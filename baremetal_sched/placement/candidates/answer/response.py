@@ -1,12 +1,12 @@
 """The answer to ``GET /allocation_candidates``, by microversion."""
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import orjson
 from sqlalchemy import Connection, select
 
+from baremetal_sched.documents.json_template import Template, part
 from baremetal_sched.placement.candidates.answer.summaries import Summaries
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.candidates.request.resolve import TREES_SINCE
@@ -20,9 +20,6 @@ _BATCH = 1000
 
 #: At most this many patterns are remembered.
 _MOST_SEEN = 10_000
-
-#: Stands for a UUID.
-_ANY = "{uuid}"
 
 
 def build(connection: Connection, found: Iterable[Found], request: CandidateRequest, version: int) -> dict[str, Any]:
@@ -74,10 +71,9 @@ def _tell(summaries: Summaries, found: Sequence[Found], told: set[int], version:
 
 def render_each(resources: dict[str, int], suffix: str, summaries: Summaries, version: int) -> dict[str, Any]:
     """Return the document where every provider of the summaries is a candidate, and gives ``resources`` to the group
-    with this suffix. All candidates are one text, with another UUID in each."""
-    alone = _allocation_request(Candidate({0: resources}, {suffix: [0]}, {0}), {0: _ANY}, version)
-    text = orjson.dumps(alone).decode()
-    requests = ",".join(text.replace(_ANY, uuid) for uuid in summaries.uuids())
+    with this suffix. All candidates are alike, with another UUID in each."""
+    alone = Template(_allocation_request(Candidate({0: resources}, {suffix: [0]}, {0}), {0: part(0)}, version))
+    requests = ",".join(map(alone.fill, summaries.uuids()))
     return {"allocation_requests": orjson.Fragment(f"[{requests}]"), "provider_summaries": summaries.document()}
 
 
@@ -87,32 +83,27 @@ class _PatternTexts:
     def __init__(self, version: int) -> None:
         self._version = version
         self._seen: set[Pattern] = set()
-        self._patterns: dict[Pattern, tuple[str, list[int]]] = {}
+        self._patterns: dict[Pattern, tuple[Template, list[int]]] = {}
 
     def text(self, match: PatternMatch) -> str:
         """Return the allocation request."""
         pattern, uuid_at = match.pattern, match.anchor.uuid_at
         known = self._patterns.get(pattern)
         if known is None:
+            places = list(pattern.places())
             if pattern not in self._seen:
                 # One large tree may have thousands of candidates, and no other tree looks like it.
                 if len(self._seen) < _MOST_SEEN:
                     self._seen.add(pattern)
-                return self._written(pattern, {place: uuid_at(place)[1:-1] for place in pattern.places()})
-            known = self._make(pattern)
-        text, places = known
-        return text % tuple([uuid_at(place) for place in places])
+                return orjson.dumps(self._document(pattern, {place: uuid_at(place) for place in places})).decode()
+            uuids = {place: part(number) for number, place in enumerate(places)}
+            known = self._patterns[pattern] = Template(self._document(pattern, uuids)), places
+        template, places = known
+        return template.fill(*map(uuid_at, places))
 
-    def _make(self, pattern: Pattern) -> tuple[str, list[int]]:
-        """Return the text with %s for each UUID, and the places of these."""
-        text = self._written(pattern, {place: f"{{{place}}}" for place in pattern.places()})
-        parts = re.split(r'"\{(\d+)\}"', text.replace("%", "%%"))
-        made = self._patterns[pattern] = "%s".join(parts[::2]), [int(place) for place in parts[1::2]]
-        return made
-
-    def _written(self, pattern: Pattern, uuids: dict[int, str]) -> str:
+    def _document(self, pattern: Pattern, uuids: dict[int, str]) -> dict[str, Any]:
         candidate = Candidate(dict(pattern.allocations), dict(pattern.mappings), set())
-        return orjson.dumps(_allocation_request(candidate, uuids, self._version)).decode()
+        return _allocation_request(candidate, uuids, self._version)
 
 
 def _text(candidate: Found, uuids: dict[int, str], version: int) -> str | None:

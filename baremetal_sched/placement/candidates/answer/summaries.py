@@ -1,20 +1,19 @@
 """What ``GET /allocation_candidates`` tells about the providers of its candidates."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
 
 import orjson
 from sqlalchemy import Column, Connection
 
-from baremetal_sched.db.models import ResourceClass
+from baremetal_sched.db.models import ResourceClass, Trait
+from baremetal_sched.documents.json_template import Template, part, value
 from baremetal_sched.placement import name_memory, trait_ids
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.candidates.request.resolve import TREES_SINCE
 from baremetal_sched.placement.candidates.sql import provider_rows
-from baremetal_sched.placement.candidates.sql.provider_rows import ByText, ProviderRow
+from baremetal_sched.placement.candidates.sql.provider_rows import ByText
+from baremetal_sched.placement.candidates.trees.providers import ProviderRow
 from baremetal_sched.placement.names import names_of_classes, names_of_traits
-
-K = TypeVar("K")
 
 TRAITS_SINCE = 17
 ALL_CLASSES_SINCE = 27
@@ -38,6 +37,7 @@ class Summaries:
         self._parts = _Parts(connection, requested, version)
         self._resources = ByText(self._parts.resources)
         self._traits = ByText(self._parts.traits)
+        self._member = _member(version)
 
     def load(self, column: Column[int], ids: Iterable[int]) -> None:
         """Add the providers whose ``column`` (``PROVIDERS.c.id`` or ``root_id``) is one of ``ids``."""
@@ -53,12 +53,11 @@ class Summaries:
 
     def uuids(self) -> list[str]:
         """Return the UUIDs of all providers, in the order in which they were added."""
-        return [row[1][1:-1] for row in self._rows]
+        return [row.uuid for row in self._rows]
 
     def uuids_of(self, ids: set[int]) -> dict[int, str]:
         """Return the UUIDs of the providers with these ids, by id."""
-        wanted = set(map(str, ids))
-        return {int(row[0]): row[1][1:-1] for row in self._rows if row[0] in wanted} if wanted else {}
+        return {row.id: row.uuid for row in self._rows if row.id in ids} if ids else {}
 
     def document(self) -> orjson.Fragment:
         """Return the summaries by UUID. It takes two statements at most, for names."""
@@ -70,19 +69,22 @@ class Summaries:
 
     def _written(self, providers: Sequence[ProviderRow]) -> list[str]:
         """Members of the document. Raises KeyError for a name that has to be looked up."""
-        resources, traits = self._resources, self._traits
-        if self._version >= TREES_SINCE:
-            uuids = {row[0]: row[1] for row in providers}
-            return [
-                f'{uuid}:{{"resources":{resources[inventories]},"traits":{traits[trait_ids]},'
-                f'"parent_provider_uuid":{uuids.get(parent, "null")},"root_provider_uuid":{uuids.get(root, "null")}}}'
-                for _, uuid, parent, root, inventories, trait_ids in providers
-            ]
+        fill, resources, traits = self._member.fill, self._resources, self._traits
+        uuids: dict[int | None, str] = {row.id: f'"{row.uuid}"' for row in providers}
         return [
-            f'{uuid}:{{"resources":{resources[inventories]}'
-            + (f',"traits":{traits[trait_ids]}}}' if self._version >= TRAITS_SINCE else "}")
-            for _, uuid, _, _, inventories, trait_ids in providers
+            fill(uuid, resources[stock], traits[trait_ids], uuids.get(parent, "null"), uuids.get(root, "null"))
+            for _, uuid, parent, root, stock, trait_ids in providers
         ]
+
+
+def _member(version: int) -> Template:
+    """UUID, resources, traits, UUID of the parent, UUID of the root, as far as the version shows them."""
+    summary = {"resources": value(1)}
+    if version >= TRAITS_SINCE:
+        summary["traits"] = value(2)
+    if version >= TREES_SINCE:
+        summary |= {"parent_provider_uuid": value(3), "root_provider_uuid": value(4)}
+    return Template({part(0): summary}, braces=False)
 
 
 class _Parts:
@@ -91,35 +93,33 @@ class _Parts:
     def __init__(self, connection: Connection, requested: set[str], version: int) -> None:
         self._requested = requested
         self._version = version
-        self._classes: Mapping[int, str] = name_memory.of(connection).names[ResourceClass]
-        # Traits by the text of their ids, which saves making numbers of thousands of them.
-        self._quoted = name_memory.of(connection).quoted_traits
+        names = name_memory.of(connection).names
+        self._classes: Mapping[int, str] = names[ResourceClass]
+        self._names: Mapping[int, str] = names[Trait]
         self._looked_up = False
 
-    def resources(self, text: str) -> str:
+    def resources(self, stock: str) -> str:
         """What a provider has. A class without a name is one that was deleted."""
-        members = []
-        for class_id, capacity, used, *_ in provider_rows.inventories(text):
-            name = self._name(self._classes, int(class_id))
+        found = {}
+        for class_id, capacity, used, *_ in provider_rows.inventories(stock):
+            name = self._classes.get(class_id) if self._looked_up else self._classes[class_id]
             if name and (self._version >= ALL_CLASSES_SINCE or name in self._requested):
-                members.append(f'"{name}":{{"capacity":{capacity},"used":{used}}}')
-        return f"{{{','.join(members)}}}"
+                found[name] = {"capacity": capacity, "used": used}
+        return orjson.dumps(found).decode()
 
     def traits(self, text: str) -> str:
         """A set of traits, in the order of their ids, as the original has them."""
-        names = [self._name(self._quoted, row_id) for row_id in trait_ids.texts_in(text)]
-        return f"[{','.join(filter(None, names))}]"
-
-    def _name(self, names: Mapping[K, str], key: K) -> str | None:
-        return names.get(key) if self._looked_up else names[key]
+        names = self._names
+        if self._looked_up:
+            return orjson.dumps([names[row_id] for row_id in trait_ids.ids_in(text) if row_id in names]).decode()
+        return orjson.dumps([names[row_id] for row_id in trait_ids.ids_in(text)]).decode()
 
     def look_up(self, connection: Connection, providers: Sequence[ProviderRow]) -> None:
         """Learn all names that these providers need and that there are."""
-        stocks, traits = {row[4] for row in providers}, {row[5] for row in providers}
-        classes = {int(class_id) for text in stocks for class_id, *_ in provider_rows.inventories(text)}
+        stocks, traits = {row.stock for row in providers}, {row.traits for row in providers}
+        classes = {class_id for stock in stocks for class_id, *_ in provider_rows.inventories(stock)}
         self._classes = names_of_classes(connection, classes)
         if self._version >= TRAITS_SINCE:
-            ids = {row_id for text in traits for row_id in trait_ids.texts_in(text)} - self._quoted.keys()
-            known = names_of_traits(connection, map(int, ids))
-            self._quoted.update({str(row_id): f'"{name}"' for row_id, name in known.items()})
+            ids = {row_id for text in traits for row_id in trait_ids.ids_in(text)}
+            self._names = names_of_traits(connection, ids)
         self._looked_up = True

@@ -5,13 +5,13 @@ takes longer to make such a statement, and to look it up in SQLAlchemy's cache, 
 is made for a request that has placeholders instead of ids, amounts and names, and what it was compiled to is kept.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Connection, Dialect
 
-from baremetal_sched.db.types import Query
+from baremetal_sched.db.types import Query, Rows
 from baremetal_sched.placement.candidates.request.resolved_request import FrozenDict, Group, ResolvedRequest
 
 #: Makes the statement of a request and its limit for a dialect, by name. It may look at which things are the same, and
@@ -19,8 +19,8 @@ from baremetal_sched.placement.candidates.request.resolved_request import Frozen
 Make = Callable[[ResolvedRequest, int | None, str], Query]
 
 
-def texts(connection: Connection, make: Make, resolved: ResolvedRequest, limit: int | None) -> Sequence[str]:
-    """Return the only column of what ``make(resolved, limit, …)`` selects, a text.
+def rows(connection: Connection, make: Make, resolved: ResolvedRequest, limit: int | None) -> Rows:
+    """Return what ``make(resolved, limit, …)`` selects: texts and numbers, as the driver has them.
 
     ``resolved`` has one group, which asks for no aggregates and no tree, and nothing is asked of the root.
     """
@@ -30,12 +30,9 @@ def texts(connection: Connection, make: Make, resolved: ResolvedRequest, limit: 
     )
     given = [literal if place is None else form.values[place] for _, place, literal in parameters]
     if connection.dialect.positional:
-        found = connection.exec_driver_sql(statement, tuple(given))
-    else:
-        found = connection.exec_driver_sql(
-            statement, dict(zip([name for name, _, _ in parameters], given, strict=True))
-        )
-    return [text for (text,) in found]
+        return connection.exec_driver_sql(statement, tuple(given)).all()
+    named = dict(zip([name for name, _, _ in parameters], given, strict=True))
+    return connection.exec_driver_sql(statement, named).all()
 
 
 class _Number(int):

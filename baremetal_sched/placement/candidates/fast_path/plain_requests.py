@@ -5,13 +5,11 @@ those that it finds nothing for, are left to the general search (``search``, ``r
 the same answer.
 """
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Integer, func, literal, select
 
-from baremetal_sched.db import row_packing
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement import name_memory
 from baremetal_sched.placement.candidates.answer import response
@@ -21,23 +19,16 @@ from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.candidates.request.resolve import names_places, recall, resolve
 from baremetal_sched.placement.candidates.request.resolved_request import ResolvedRequest
 from baremetal_sched.placement.candidates.search import Options
-from baremetal_sched.placement.candidates.sql import provider_rows, single_provider
+from baremetal_sched.placement.candidates.sql import single_provider
 from baremetal_sched.placement.candidates.sql.conditions import is_named
+from baremetal_sched.placement.candidates.sql.provider_rows import columns_of
+from baremetal_sched.placement.candidates.trees.providers import ProviderRow
 from baremetal_sched.placement.tables import PROVIDERS, TRAITS
 
 #: The greatest one is the last entry of an index, which MariaDB looks up while it plans.
 _NO_PROVIDER_HAS_A_PARENT = select(func.max(PROVIDERS.c.parent_id)).scalar_subquery().is_(None)
 
-#: Fewer candidates than this are not packed into rows of several.
-_MANY = 100
-
-#: A packet spans 2 to the power of this ids, so that it can hold that many candidates.
-_BITS = 10
-
-_PROVIDER, _FOUND = single_provider.PROVIDER, PROVIDERS.alias("found_provider")
-#: A row is one text: PyMySQL takes longer to read a column than the database to write it.
-_ROWS = {traits: provider_rows.row_of(_PROVIDER, traits=traits) for traits in (False, True)}
-_FOUND_ROWS = {traits: provider_rows.row_of(_FOUND, traits=traits) for traits in (False, True)}
+_COLUMNS = {traits: columns_of(single_provider.PROVIDER, traits=traits) for traits in (False, True)}
 
 
 def answer(connection: Connection, request: CandidateRequest, version: int, options: Options) -> dict[str, Any] | None:
@@ -53,16 +44,13 @@ def answer(connection: Connection, request: CandidateRequest, version: int, opti
     if resolved is None:
         return None
     limit = options.limit_of(request)
-    form = _form(resolved, limit)
-    rows = compiled_queries.texts(connection, _MAKE[version >= TRAITS_SINCE, form], resolved, limit)
-    if form is not _one_by_one:
-        rows = row_packing.lines(filter(None, rows))
+    rows = compiled_queries.rows(connection, _MAKE[version >= TRAITS_SINCE], resolved, limit)
     if not rows:
         if not connection.scalar(select(_NO_PROVIDER_HAS_A_PARENT)):
             memory.note_trees()
         return None
     summaries = Summaries(connection, request, version)
-    summaries.add(provider_rows.parsed(rows))
+    summaries.add([ProviderRow._make(row) for row in rows])
     (group,) = resolved.groups
     resources = {resolved.class_names[class_id]: amount for class_id, amount in group.resources.items()}
     return response.render_each(resources, group.suffix, summaries, version)
@@ -74,41 +62,12 @@ def _is_plain(request: CandidateRequest) -> bool:
     return alone and not request.is_large and not request.root_required.names() and not names_places(request)
 
 
-def _form(resolved: ResolvedRequest, limit: int | None) -> Callable[..., Query]:
-    """Return the form of the statement, by how many candidates there may be."""
-    if resolved.few_classes or (limit is not None and limit < _MANY):
-        return _one_by_one
-    return _in_packets if limit is None or limit > 2**_BITS else _packed
-
-
-def _one_by_one(resolved: ResolvedRequest, limit: int | None, dialect: str, *, traits: bool) -> Query:
+def _make(resolved: ResolvedRequest, limit: int | None, dialect: str, *, traits: bool) -> Query:
     """SELECT (all that a summary tells) FROM … WHERE … as in ``single_provider``
     AND (SELECT MAX(parent_id) FROM resource_providers) IS NULL AND the ids still have these names
     """
-    return _fitting(resolved, limit, dialect, _ROWS[traits])
-
-
-def _packed(resolved: ResolvedRequest, limit: int | None, dialect: str, *, traits: bool) -> Query:
-    """SELECT (many rows)
-    FROM (SELECT i.provider_id FROM … as above) found JOIN resource_providers p ON p.id = found.provider_id
-    """
-    found = _fitting(resolved, limit, dialect, single_provider.STOCK.c.provider_id).subquery("found")
-    rows_of_all = row_packing.packed(_FOUND.c.id, _FOUND_ROWS[traits])
-    return select(rows_of_all).join_from(found, _FOUND, _FOUND.c.id == found.c.provider_id)
-
-
-def _in_packets(resolved: ResolvedRequest, limit: int | None, dialect: str, *, traits: bool) -> Query:
-    """The same with GROUP BY p.id >> 10, as one text has to end somewhere.
-
-    Few providers with neighbouring ids are free and of one class, so a packet spans many ids.
-    """
-    return _packed(resolved, limit, dialect, traits=traits).group_by(row_packing.packet(_FOUND.c.id, _BITS))
-
-
-def _fitting(resolved: ResolvedRequest, limit: int | None, dialect: str, column: ColumnElement[Any]) -> Query:
-    query = single_provider.providers_of(resolved, [column], dialect).where(
-        _NO_PROVIDER_HAS_A_PARENT, *_names(resolved)
-    )
+    query = single_provider.providers_of(resolved, _COLUMNS[traits], dialect)
+    query = query.where(_NO_PROVIDER_HAS_A_PARENT, *_names(resolved))
     return query if limit is None else query.limit(literal(limit, Integer))
 
 
@@ -122,8 +81,4 @@ def _names(resolved: ResolvedRequest) -> list[ColumnElement[bool]]:
     return [is_named(TRAITS, *item) for item in resolved.trait_names.items() if item[0] not in needed]
 
 
-_MAKE = {
-    (traits, form): partial(form, traits=traits)
-    for traits in (False, True)
-    for form in (_one_by_one, _packed, _in_packets)
-}
+_MAKE = {traits: partial(_make, traits=traits) for traits in (False, True)}

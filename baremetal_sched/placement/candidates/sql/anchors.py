@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, literal_column, or_, select
 
-from baremetal_sched.db.sql_functions import as_digits, concat, string_agg
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates.request.resolved_request import Group, ResolvedRequest
 from baremetal_sched.placement.candidates.sql import conditions
@@ -115,12 +114,11 @@ def _aggregates(providers: Sequence[Provider]) -> set[int]:
 def _by_inventory(
     connection: Connection, resolved: ResolvedRequest, needs: list[Need], need: Need, name: int, page_sizer: PageSizer
 ) -> Iterator[list[int]]:
-    """SELECT group_concat(free || ':' || provider_id || ':' || root_id) FROM (
-    SELECT i.free, i.provider_id, p.root_id FROM inventories i JOIN resource_providers p ON p.id = i.provider_id
+    """SELECT i.free, i.provider_id, p.root_id FROM inventories i JOIN resource_providers p ON p.id = i.provider_id
     WHERE i.resource_class_id = :c AND i.free >= :n AND … AND p is able to serve the rest of the need
     AND (for every other need: a provider in p's tree, or one that shares)
     AND (i.free, i.provider_id) comes after the last row seen
-    ORDER BY i.free, i.provider_id LIMIT :size)
+    ORDER BY i.free, i.provider_id LIMIT :size
     """
     provider, inventory = _PROVIDER, _STOCK
     rest = Need(need.group, {key: value for key, value in need.resources.items() if key != name}, set(), False)
@@ -136,7 +134,7 @@ def _by_inventory(
     seen: set[int] = set()
     while True:
         size = page_sizer.next_size()
-        rows = _rows(connection, page.limit(size))
+        rows = connection.execute(page.limit(size)).all()
         fresh = dict.fromkeys(root_id for _, _, root_id in rows if root_id not in seen)
         seen.update(fresh)
         if fresh:
@@ -146,14 +144,6 @@ def _by_inventory(
         free, row_id, _ = rows[-1]
         after = or_(inventory.c.free > free, inventory.c.provider_id > row_id)
         page = query.where(inventory.c.free >= free, after)
-
-
-def _rows(connection: Connection, page: Query) -> list[tuple[int, ...]]:
-    """What ``page`` selects, numbers, in their order. As one text: a driver in Python takes long to read a row."""
-    found = page.subquery("found")
-    columns = [part for column in found.c for part in (":", as_digits(column))]
-    text = connection.scalar(select(string_agg(concat(*columns[1:]))))
-    return sorted(tuple(map(int, row.split(":"))) for row in text.split(",")) if text else []
 
 
 def _by_root(

@@ -6,8 +6,14 @@ from functools import cached_property, partial
 from baremetal_sched.placement import trait_ids
 from baremetal_sched.placement.candidates.request.resolved_request import FrozenDict, ResolvedRequest
 from baremetal_sched.placement.candidates.sql import provider_rows
-from baremetal_sched.placement.candidates.sql.provider_rows import ByText, ProviderRow
-from baremetal_sched.placement.candidates.trees.providers import Anchor, Inventory, Provider, RequestedAmounts
+from baremetal_sched.placement.candidates.sql.provider_rows import ByText
+from baremetal_sched.placement.candidates.trees.providers import (
+    Anchor,
+    Inventory,
+    Provider,
+    ProviderRow,
+    RequestedAmounts,
+)
 
 
 class Parser:
@@ -30,21 +36,19 @@ class Parser:
     def members(self, tree: Sequence[ProviderRow], sharing: Collection[int]) -> list[Provider]:
         """Return the providers of a tree that matter: those that may give something, and the root; ancestors if
         subtrees are asked for; all if a group requests no resources. ``sharing``: ids of the providers that share."""
-        parents = {parent for _, _, parent, *_ in tree} if self._ancestors_matter else ()
+        parents = {row.parent_id for row in tree} if self._ancestors_matter else ()
         found = []
         for row_id, _, parent, root, stock, traits in tree:
             inventories = self._inventories[stock]
             if inventories or not parent or row_id in parents or self._all_matter:
-                number = int(row_id)
-                above = int(parent) if parent else None
                 asked = self._traits[traits]
-                found.append(Provider(number, int(root), above, number in sharing, asked, set(), inventories))
+                found.append(Provider(row_id, root, parent, row_id in sharing, asked, set(), inventories))
         return found
 
     def signature(self, tree: Sequence[ProviderRow]) -> Hashable:
         """``Anchor.signature`` of a tree that is alone, for a request without aggregates."""
         given, asked = self._given, self._traits
-        places: dict[str, int] = {}
+        places: dict[int | None, int] = {}
         signature: list[Hashable] = []
         for place, (row_id, _, parent, _, stock, traits) in enumerate(tree):
             places[row_id] = place
@@ -53,19 +57,18 @@ class Parser:
         return tuple(signature)
 
 
-def _inventories(classes: frozenset[int], least: int, text: str) -> Mapping[int, Inventory]:
+def _inventories(classes: frozenset[int], least: int, stock: str) -> Mapping[int, Inventory]:
     """Return the inventories of ``classes`` that have at least ``least`` left, by class id."""
-    rows = [tuple(map(int, parts)) for parts in provider_rows.inventories(text)]
     return FrozenDict(
         (class_id, Inventory(capacity - used, *limits))
-        for class_id, capacity, used, *limits in rows
+        for class_id, capacity, used, *limits in provider_rows.inventories(stock)
         if class_id in classes and capacity - used >= least
     )
 
 
 def has_root(tree: Sequence[ProviderRow]) -> bool:
     """Return whether the root is among the rows. It may have been moved meanwhile."""
-    return not tree[0][2] or any(not parent for _, _, parent, *_ in tree)
+    return any(row.parent_id is None for row in tree)
 
 
 class UnparsedTree(Anchor):
@@ -92,17 +95,17 @@ class UnparsedTree(Anchor):
 
     @property
     def root_id(self) -> int:
-        return int(self.rows[0][3])
+        return self.rows[0].root_id
 
     @property
     def ids(self) -> list[int]:
-        return [int(row_id) for row_id, *_ in self.rows]
+        return [row.id for row in self.rows]
 
     def id_at(self, place: int) -> int:
-        return int(self.rows[place][0])
+        return self.rows[place].id
 
     def uuid_at(self, place: int) -> str:
-        return self.rows[place][1]
+        return self.rows[place].uuid
 
     def signature(self, asked: RequestedAmounts) -> Hashable:
         return self._parser.signature(self.rows)

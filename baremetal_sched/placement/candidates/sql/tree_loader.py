@@ -7,9 +7,8 @@ from sqlalchemy import ColumnElement, Connection, select
 from baremetal_sched.placement.candidates.request.resolved_request import ResolvedRequest
 from baremetal_sched.placement.candidates.sql import anchors, provider_rows
 from baremetal_sched.placement.candidates.sql.conditions import has_class, one_of
-from baremetal_sched.placement.candidates.sql.provider_rows import ProviderRow
 from baremetal_sched.placement.candidates.sql.row_parser import Parser, UnparsedTree, has_root
-from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider
+from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider, ProviderRow
 from baremetal_sched.placement.tables import PROVIDER_AGGREGATES, PROVIDER_TRAITS, PROVIDERS, TRAITS
 from baremetal_sched.placement.traits import SHARING_TRAIT
 
@@ -62,7 +61,7 @@ class TreeLoader:
         if all(group.resources for group in self._resolved.groups):
             sharing &= has_class(PROVIDERS.c.id, frozenset(self._resolved.class_names))
         rows = provider_rows.load(self._connection, sharing)
-        found = {provider.id: provider for provider in self._parser.members(rows, {int(row_id) for row_id, *_ in rows})}
+        found = {provider.id: provider for provider in self._parser.members(rows, {row.id for row in rows})}
         if found:
             self._add_aggregates(found, None, sharing)
         return found

@@ -22,6 +22,21 @@ class Inventory(NamedTuple):
         return amount <= self.free and self.min_unit <= amount <= self.max_unit and not amount % self.step_size
 
 
+class ProviderRow(NamedTuple):
+    """A provider as it is in the database. ``traits`` are as in ``trait_ids``.
+
+    ``stock`` is JSON, an array of numbers for each inventory; empty if there is none. Providers with the same
+    inventories mostly have the same text, but their order is not defined.
+    """
+
+    id: int
+    uuid: str
+    parent_id: int | None
+    root_id: int
+    stock: str
+    traits: str
+
+
 @dataclass(slots=True, eq=False)
 class Provider:
     """A provider, as far as a request asks about it. ``shares``: it serves trees other than its own."""
@@ -96,14 +111,14 @@ class Anchor:
     """A tree with the providers that share with it (its own are just ``local``).
 
     ``above``: the parents in the trees of the providers that share, by id. ``rows``: all providers of the tree as they
-    were read, each with its id and its UUID (in quotes) first; the rest is for the answer.
+    were read.
     """
 
     root: Provider
     local: list[Provider]
     sharing: list[Provider]
     above: Mapping[int, int | None]
-    rows: Sequence[list[str]] = ()
+    rows: Sequence[ProviderRow] = ()
 
     @property
     def is_alone(self) -> bool:
@@ -125,12 +140,12 @@ class Anchor:
         return self.local[place].id
 
     def uuid_at(self, place: int) -> str:
-        """The UUID of one of ``ids``, in quotes."""
+        """The UUID of one of ``ids``."""
         return self._uuids[self.local[place].id]
 
     @cached_property
     def _uuids(self) -> dict[int, str]:
-        return {int(row_id): uuid for row_id, uuid, *_ in self.rows}
+        return {row.id: row.uuid for row in self.rows}
 
     def signature(self, asked: RequestedAmounts) -> Hashable:
         """All that a search sees of a tree that ``is_alone``. Trees with the same signature have the same candidates,
