@@ -16,7 +16,7 @@ from baremetal_sched import settings as settings_module
 from baremetal_sched.baremetal.api.edge import BaremetalApi
 from baremetal_sched.baremetal.api.waiting import WaitingApi
 from baremetal_sched.baremetal.conductors.driver_client import DriverClient
-from baremetal_sched.baremetal.fleet.metrics import figures
+from baremetal_sched.baremetal.fleet import figures
 from baremetal_sched.compute.api.edge import ComputeApi
 from baremetal_sched.db import limits
 from baremetal_sched.db.transaction import Database

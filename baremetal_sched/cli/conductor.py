@@ -13,7 +13,7 @@ from baremetal_sched import logs
 from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.baremetal.inspection.addresses import allowed_hosts
 from baremetal_sched.baremetal.inspection.hooks import registry as hooks
-from baremetal_sched.baremetal.inspection.rules import built_in
+from baremetal_sched.baremetal.inspection.rules import engine
 from baremetal_sched.cli.options import common_options, make_settings
 from baremetal_sched.conductor.daemon import Conductor
 from baremetal_sched.conductor.outage import Outage
@@ -51,7 +51,7 @@ def check_registration(settings: Settings) -> None:
     """Raise InvalidValue if a conductor with these settings could not register or work."""
     conductors.check_registration(settings.host, settings.conductor.conductor_group)
     EnabledDrivers.of(settings)
-    built_in.load_file(settings.inspection_rules.built_in_rules)
+    engine.load_file(settings.inspection_rules.built_in_rules)
     allowed_hosts(settings)
     hooks.check(settings)
 

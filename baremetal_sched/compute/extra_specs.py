@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 
 from baremetal_sched.baremetal.identifiers import is_trait
-from baremetal_sched.baremetal.nodes import trait_names
+from baremetal_sched.baremetal.nodes import traits
 from baremetal_sched.compute import image_values, resource_request
 from baremetal_sched.compute.resource_request import (
     GROUP_POLICIES,
@@ -120,7 +120,7 @@ def _check_request(key: str, value: str) -> None:
     kind, _, name = parsed
     if kind == "trait":
         if not is_trait(name):
-            raise InvalidExtraSpec(key=key, reason=trait_names.complaint(name))
+            raise InvalidExtraSpec(key=key, reason=traits.complaint(name))
         if value not in TRAIT_VALUES:
             raise InvalidExtraSpec(key=key, reason=f"its value has to be {' or '.join(TRAIT_VALUES)}, not '{value}'.")
         return

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.conductors.ownership import Membership
-from baremetal_sched.baremetal.provisioning import instances, provision
+from baremetal_sched.baremetal.provisioning import outcomes, provision
 from baremetal_sched.baremetal.provisioning.provision import Order
 from baremetal_sched.compute import booting, server_history, server_states
 from baremetal_sched.compute.booting import Context
@@ -103,7 +103,7 @@ def take_off(context: Context, node: Node) -> None:
     elif state in _HELD:
         _request(context, node, "abort")
     else:
-        instances.remove(context.session, node)
+        outcomes.remove(context.session, node)
         node.touch()
 
 
@@ -140,7 +140,7 @@ def _give_back(context: Context, server: Server, node: Node) -> None:
     release_claim(context.session, server)
     moving(context.session, server.uuid)
     node.instance_uuid = None
-    instances.remove(context.session, node)
+    outcomes.remove(context.session, node)
     context.session.flush()
     try:
         if state_machine.accepts(node.provision_state, "delete"):

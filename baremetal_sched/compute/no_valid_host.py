@@ -5,7 +5,6 @@ from sqlalchemy.orm import Session, aliased
 
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.matching import sentences, wording
-from baremetal_sched.baremetal.matching.diagnosis import why_none
 from baremetal_sched.baremetal.matching.masks import Analysis, Condition
 from baremetal_sched.baremetal.matching.question import (
     CLASS,
@@ -18,6 +17,7 @@ from baremetal_sched.baremetal.matching.question import (
     names_of,
     nodes_source,
 )
+from baremetal_sched.baremetal.matching.scan import why_none
 from baremetal_sched.compute.host_choice import HostRequest
 from baremetal_sched.db.models import Inventory, Node, ProviderTrait, ResourceClass, ResourceProvider, Trait
 from baremetal_sched.errors import SchedulerError

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.hardware import bios, firmware
+from baremetal_sched.baremetal.hardware import bios
 from baremetal_sched.conductor.task import Change, Task
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import SchedulerError, UnavailableError
@@ -27,8 +27,8 @@ def look(task: Task) -> Change:
     def keep(session: Session, node: Node) -> None:
         for effect in found:
             if effect.bios is not None:
-                bios.keep(session, node, effect.bios)
-            firmware.keep(session, node, effect.firmware)
+                bios.keep_settings(session, node, effect.bios)
+            bios.keep_components(session, node, effect.firmware)
 
     return keep
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import state_machine
-from baremetal_sched.baremetal.provisioning import instances
+from baremetal_sched.baremetal.provisioning import outcomes
 from baremetal_sched.baremetal.state_machine import DONE, KEEP, WAIT
 from baremetal_sched.conductor import caching, step_plans, stepping
 from baremetal_sched.conductor.step_plans import WAIT_STEP, Planned
@@ -168,7 +168,7 @@ def delete(task: Task) -> None:
 
         def empty(session: Session, node: Node) -> None:
             effect.write(node)
-            instances.remove(session, node)
+            outcomes.remove(session, node)
             state_machine.move(node, state_machine.CLEAN)
 
         task.write(empty)

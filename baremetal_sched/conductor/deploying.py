@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.provisioning import instances
+from baremetal_sched.baremetal.provisioning import outcomes
 from baremetal_sched.baremetal.state_machine import DONE, WAIT
 from baremetal_sched.compute import instance_info
 from baremetal_sched.conductor import power, step_plans, stepping
@@ -93,7 +93,7 @@ def unrescue(task: Task) -> None:
 
     def forget(session: Session, node: Node) -> None:
         effect.write(node)
-        instances.forget_rescue_password(node)
+        outcomes.forget_rescue_password(node)
 
     task.end(DONE, forget)
 

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import live_members
-from baremetal_sched.baremetal.inspection import inspection, inventory
+from baremetal_sched.baremetal.inspection import inspection
 from baremetal_sched.baremetal.inspection.addresses import AddressRefused, AllowedHosts, allowed_hosts
 from baremetal_sched.baremetal.inspection.hooks import registry
 from baremetal_sched.baremetal.inspection.inspection import Verdict
@@ -116,8 +116,8 @@ def discover(task: Task) -> None:
 
 def _keep(task: Task, finding: Finding) -> dict[str, Any] | None:
     """Store what was found, even if the inspection fails, for diagnosis; return the inventory stored before."""
-    before = task.job.read(lambda session: inventory.last(session, task.machine.uuid))
-    task.write(lambda session, node: inventory.store(session, node, finding.inventory, finding.plugin_data))
+    before = task.job.read(lambda session: inspection.last(session, task.machine.uuid))
+    task.write(lambda session, node: inspection.store(session, node, finding.inventory, finding.plugin_data))
     return before
 
 

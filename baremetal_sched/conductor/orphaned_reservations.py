@@ -14,8 +14,8 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.conductors import work
-from baremetal_sched.baremetal.provisioning import releasing
-from baremetal_sched.baremetal.provisioning.releasing import Why
+from baremetal_sched.baremetal.provisioning import outcomes
+from baremetal_sched.baremetal.provisioning.outcomes import Why
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.db.types import Rows
@@ -39,7 +39,7 @@ _CAN_GO_ON = select(NodeWork.id).where(NodeWork.node_id == Node.id, work.CAN_BE_
 def release(host: Host) -> None:
     """Free the nodes of this conductor that are reserved by a dead one, in maintenance or not. This conductor takes
     over work that was not begun, and polled work."""
-    orphan = releasing.is_orphan(host.settings.conductor.heartbeat_timeout)
+    orphan = outcomes.is_orphan(host.settings.conductor.heartbeat_timeout)
     begun = and_(orphan, ~_CAN_GO_ON.exists())
     _release(host, host.own(begun), begun, _TAKE_OVER)
     _take_over_work(host, host.own(and_(orphan, _CAN_GO_ON.exists())))
@@ -94,7 +94,7 @@ def _release_reserved(host: Host, reserved: ColumnElement[bool], why: Why) -> No
 def _release(host: Host, node_ids: list[int], condition: ColumnElement[bool], why: Why) -> None:
     def free(node_id: int) -> None:
         if host.database.write(
-            partial(releasing.release, node_id=node_id, condition=condition, conductor=host.name, why=why)
+            partial(outcomes.release_abandoned, node_id=node_id, condition=condition, conductor=host.name, why=why)
         ):
             log.warning("released a node", conductor=host.name, node_id=node_id, because=why.event_type)
 
@@ -114,7 +114,9 @@ def fail_unfinished(host: Host) -> None:
         reason = (_CAN_NOT_BE_RESUMED % host.name).format(state=state)
         for node_id in host.own(unfinished):
             host.database.write(
-                partial(releasing.fail, node_id=node_id, condition=unfinished, conductor=host.name, reason=reason)
+                partial(
+                    outcomes.fail_abandoned, node_id=node_id, condition=unfinished, conductor=host.name, reason=reason
+                )
             )
             log.warning("failed an abandoned node", conductor=host.name, node_id=node_id, state=state)
 

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.baremetal.provider import reconciliation
-from baremetal_sched.baremetal.provisioning import releasing
+from baremetal_sched.baremetal.provisioning import outcomes
 from baremetal_sched.conductor import answering, orphaned_reservations, power_sync, servers
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.db.clock import epoch
@@ -45,7 +45,7 @@ def fail_late(host: Host) -> None:
         )
         for node_id in host.own(late):
             failed = host.database.write(
-                partial(releasing.fail, node_id=node_id, condition=late, conductor=host.name, reason=reason)
+                partial(outcomes.fail_abandoned, node_id=node_id, condition=late, conductor=host.name, reason=reason)
             )
             if failed:
                 log.warning("a node waited too long", conductor=host.name, node_id=node_id, state=state)

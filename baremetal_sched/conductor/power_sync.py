@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, and_, false, select, true
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import conductors
-from baremetal_sched.baremetal.hardware import power_sync
+from baremetal_sched.baremetal.hardware import power
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.conductor.outage import addresses_of
 from baremetal_sched.conductor.questions import Question
@@ -49,14 +49,14 @@ def synchronize(host: Host) -> None:
     _ask_all(
         host,
         compared,
-        lambda session, node, found, why: power_sync.compare(session, node, found, host.name, host.settings, why),
+        lambda session, node, found, why: power.compare(session, node, found, host.name, host.settings, why),
     )
 
 
 def recover(host: Host) -> None:
     """Retry nodes that are in maintenance because their power could not be read or set."""
     failed = and_(Node.maintenance == true(), Node.fault == states.POWER_FAILURE)
-    _ask_all(host, failed, lambda session, node, found, why: power_sync.recover(session, node, found, host.name))
+    _ask_all(host, failed, lambda session, node, found, why: power.recover(session, node, found, host.name))
 
 
 def _ask_all(host: Host, condition: ColumnElement[bool], react: React) -> None:

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.conductors import work
-from baremetal_sched.baremetal.hardware import bios, firmware
+from baremetal_sched.baremetal.hardware import bios
 from baremetal_sched.baremetal.provisioning.outcomes import clear_steps
 from baremetal_sched.conductor import step_plans
 from baremetal_sched.conductor.step_plans import POWER_STEPS, Planned, name_of
@@ -161,8 +161,8 @@ def _write_down(task: Task, kind: StepKind, session: Session, node: Node, done: 
     effect = done.effect
     effect.write(node)
     if effect.bios is not None:
-        bios.keep(session, node, effect.bios)
-    firmware.keep(session, node, effect.firmware)
+        bios.keep_settings(session, node, effect.bios)
+    bios.keep_components(session, node, effect.firmware)
     if effect.poll_after is None:
         if done.since is not None:
             work.stop_polling(session, task.job.id)

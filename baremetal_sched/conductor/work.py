@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping
 from sqlalchemy import exists
 
 from baremetal_sched.baremetal import state_machine
-from baremetal_sched.baremetal.conductors import driver_work
+from baremetal_sched.baremetal.conductors.driver_calls import KIND as DRIVER_CALL
 from baremetal_sched.baremetal.conductors.work import POLL
 from baremetal_sched.baremetal.hardware import vendor_passthru
 from baremetal_sched.baremetal.hardware.power import KIND as POWER
 from baremetal_sched.baremetal.inspection import discovery
-from baremetal_sched.baremetal.provisioning import releasing
-from baremetal_sched.baremetal.provisioning.releasing import Why
+from baremetal_sched.baremetal.provisioning import outcomes
+from baremetal_sched.baremetal.provisioning.outcomes import Why
 from baremetal_sched.baremetal.state_machine import RESUME
 from baremetal_sched.conductor import cleaning, deploying, driver_calls, inspecting, power, servers, stepping
 from baremetal_sched.conductor.job import Job
@@ -44,7 +44,7 @@ _GO_ON: Mapping[str, Callable[[Task], None]] = {
 HANDLERS: dict[str, Callable[[Job], None]] = {
     POWER: power.do,
     vendor_passthru.KIND: driver_calls.call_vendor_method,
-    driver_work.KIND: driver_calls.do,
+    DRIVER_CALL: driver_calls.do,
     RESUME: handler(resume),
     POLL: handler(resume),
     discovery.KIND: handler(inspecting.discover),
@@ -75,4 +75,4 @@ def do(job: Job) -> None:
         reason = f"Unexpected failure of work of the kind '{job.kind}': {error!r}"
         mine = exists().where(NodeWork.node_id == Node.id, NodeWork.id == job.id)
         why = Why(power=reason, provisioning=reason, event_type=job.kind)
-        job.write(lambda session: releasing.release(session, job.node_id, mine, job.conductor, why))
+        job.write(lambda session: outcomes.release_abandoned(session, job.node_id, mine, job.conductor, why))

@@ -9,8 +9,8 @@ from sqlalchemy import exists
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import conductors
-from baremetal_sched.baremetal.provisioning import releasing
-from baremetal_sched.baremetal.provisioning.releasing import Why
+from baremetal_sched.baremetal.provisioning import outcomes
+from baremetal_sched.baremetal.provisioning.outcomes import Why
 from baremetal_sched.conductor import work
 from baremetal_sched.conductor.job import Job
 from baremetal_sched.conductor.questions import spawn
@@ -101,5 +101,5 @@ def _give_up(job: Job) -> None:
 def _fail(session: Session, work_id: int, node_id: int, job: Job, reason: str) -> None:
     mine = exists().where(NodeWork.node_id == Node.id, NodeWork.id == work_id, NodeWork.conductor == job.conductor)
     why = Why(power=reason, provisioning=reason, event_type=job.kind)
-    if releasing.release(session, node_id, mine, job.conductor, why):
+    if outcomes.release_abandoned(session, node_id, mine, job.conductor, why):
         session.get_one(Node, node_id).last_error = reason

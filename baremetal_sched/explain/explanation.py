@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass, field, replace
 
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
 from baremetal_sched.baremetal.matching import sentences
-from baremetal_sched.baremetal.matching.diagnosis import in_words
 from baremetal_sched.baremetal.matching.masks import Analysis, Condition, Verdict
 from baremetal_sched.baremetal.matching.question import Asker
-from baremetal_sched.baremetal.matching.scan import Scanned
-from baremetal_sched.baremetal.matching.unknown import Unknown
+from baremetal_sched.baremetal.matching.scan import Scanned, Unknown, WaitingGroup, in_words
+from baremetal_sched.placement.tables import PROVIDERS
 from baremetal_sched.settings import Settings
 
 #: Each part of a request fits, and no machine all of them together.
@@ -18,15 +18,6 @@ COMBINATION = "combination"
 
 #: The microversion of placement that queries are written for.
 VERSION = 39
-
-
-@dataclass(frozen=True)
-class WaitingGroup:
-    """A conductor group, how many of its conductors are alive, and how many nodes would fit if one served them."""
-
-    conductor_group: str
-    conductors_alive: int
-    fitting_if_served: int
 
 
 @dataclass(frozen=True)
@@ -99,6 +90,12 @@ class Context:
     wanted: int = 1
     machine: str | None = None
     unrestricted: bool = False
+
+    def tree(self) -> ColumnElement[bool] | None:
+        """Return the condition that a provider of ``PROVIDERS`` is in the tree of the machine; None: any is."""
+        if self.machine is None:
+            return None
+        return PROVIDERS.c.root_id.in_(select(PROVIDERS.c.root_id).where(PROVIDERS.c.uuid == self.machine))
 
     def membership(self) -> Membership:
         """Return the live conductors."""

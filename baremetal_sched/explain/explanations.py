@@ -1,23 +1,22 @@
 """Why a request finds what it finds: one scan of the machines, and what follows from it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 from sqlalchemy import select
-from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.allocations import allocation_choice
 from baremetal_sched.baremetal.allocations.allocation_choice import Wanted
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.matching import limits
-from baremetal_sched.baremetal.matching.diagnosis import diagnose
-from baremetal_sched.baremetal.matching.masks import Bucket, Kind, Verdict
+from baremetal_sched.baremetal.matching.masks import Verdict
 from baremetal_sched.baremetal.matching.question import Question
-from baremetal_sched.baremetal.matching.scan import waiting_groups
+from baremetal_sched.baremetal.matching.scan import diagnose
 from baremetal_sched.compute import no_valid_host
 from baremetal_sched.compute.host_choice import HostRequest
 from baremetal_sched.explain import query_questions, server_trees, trees
-from baremetal_sched.explain.explanation import Context, Explained, WaitingGroup
+from baremetal_sched.explain.explanation import Context, Explained
+from baremetal_sched.explain.tree_parts import Asked
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.tables import PROVIDERS
 
@@ -26,12 +25,10 @@ def explain_query(context: Context, request: CandidateRequest) -> Explained:
     """Explain what ``GET /allocation_candidates`` answers. Raises TooManyExplanations, ExplanationTookTooLong."""
 
     def explain() -> Explained:
-        ids, membership = query_questions.look_up(context.session, request), context.membership()
-        if _stands_alone(context) and query_questions.is_flat(context.session, request, ids):
-            (group,) = request.groups.values()
-            question = query_questions.question(request, group, ids, membership, context.asker)
-            return _explained(context, question, membership)
-        return trees.explain(context, request, ids)
+        asked, membership = Asked(context.session, request), context.membership()
+        if asked.is_flat and _stands_alone(context):
+            return _explained(context, query_questions.question(asked, membership, context.asker), membership)
+        return trees.explain(context, asked)
 
     return _bounded(context, explain)
 
@@ -53,14 +50,14 @@ def explain_server(context: Context, wanted: HostRequest) -> Explained:
         membership, request = context.membership(), wanted.parsed(None)
         question = no_valid_host.question(wanted, request, membership)
         found = _explained(context, question, membership)
-        is_flat = query_questions.is_flat(context.session, request, query_questions.look_up(context.session, request))
-        if not found.fitting:
-            return found if is_flat else server_trees.with_trees(context, wanted, membership, question, found)
-        most = 1 if is_flat else max(context.wanted, trees.MOST_COUNTED)
-        hosts = server_trees.count_hosts(context, wanted, membership, most)
+        asked = Asked(context.session, request)
+        if not found.fitting and asked.is_flat:
+            return found
+        most = 1 if asked.is_flat else max(context.wanted, trees.MOST_COUNTED)
+        hosts = server_trees.count_hosts(context, wanted, membership, most) if found.fitting else 0
         if not hosts:
-            return server_trees.with_trees(context, wanted, membership, question, found)
-        if is_flat:
+            return server_trees.with_trees(context, wanted, membership, asked, question, found)
+        if asked.is_flat:
             return found
         fitting = min(found.fitting, hosts)
         return replace(found, fitting=fitting, verdict=Verdict.FITS if fitting >= context.wanted else Verdict.SHORT)
@@ -69,11 +66,9 @@ def explain_server(context: Context, wanted: HostRequest) -> Explained:
 
 
 def _stands_alone(context: Context) -> bool:
-    """Return whether the question is about one machine, which has no child providers."""
-    if context.machine is None:
-        return True
-    below = select(PROVIDERS.c.id).where(PROVIDERS.c.root_id.in_(query_questions.root_of(context.machine))).limit(2)
-    return len(context.session.scalars(below).all()) < 2
+    """Return whether the question is not about one machine that has child providers."""
+    tree = context.tree()
+    return tree is None or len(context.session.scalars(select(PROVIDERS.c.id).where(tree).limit(2)).all()) < 2
 
 
 def _bounded(context: Context, explain: Callable[[], Explained]) -> Explained:
@@ -82,42 +77,18 @@ def _bounded(context: Context, explain: Callable[[], Explained]) -> Explained:
 
 
 def _explained(context: Context, question: Question, membership: Membership) -> Explained:
-    if context.machine is not None:
-        question = question.about(context.machine)
-    most = context.settings.scheduling.explain_max_nodes
-    alone = context.machine is not None
-    found = diagnose(context.session, question, context.asker.named, most, context.wanted, alone=alone)
+    most, machine = context.settings.scheduling.explain_max_nodes, context.machine
+    found = diagnose(
+        context.session, question, context.asker.named, most, context.wanted, machine=machine, members=membership
+    )
+    analysis, of_project = found.analysis, bool(found.question.where)
     return Explained(
         context.wanted,
-        found.analysis.fitting,
-        found.analysis.verdict,
-        found.analysis,
+        analysis.fitting,
+        analysis.verdict,
+        analysis,
         found.scanned,
         found.unknown,
-        _groups(context.session, found.scanned.question or question, found.masks, membership),
-        of_project=bool(question.where),
+        found.groups,
+        of_project=of_project,
     )
-
-
-# -- conductor groups --------------------------------------------------------------------------------------------------
-
-
-def _groups(
-    session: Session, question: Question, masks: Mapping[int, Bucket], membership: Membership
-) -> list[WaitingGroup]:
-    """Groups of nodes that fit but for a conductor. The database is asked only if there are any."""
-    service = sum(1 << place for place, check in enumerate(question.checks) if check.condition.kind is Kind.SERVICE)
-    others = sum(
-        1 << place
-        for place, check in enumerate(question.checks)
-        if check.condition.kind is not Kind.SERVICE and check.condition.counts
-    )
-    if not any(mask & service and not mask & others for mask in masks):
-        return []
-    alive: dict[str, set[str]] = {}
-    for (group, _), hosts in membership.members.items():
-        alive.setdefault(group, set()).update(hosts)
-    return [
-        WaitingGroup(group, len(alive.get(group if membership.grouped else "", ())), count)
-        for group, count in waiting_groups(session, question)
-    ]

@@ -17,6 +17,7 @@ from baremetal_sched.db.transaction import selecting
 from baremetal_sched.errors.placement import TooManyCandidates, TraitNotFound, UnknownClassInQuery
 from baremetal_sched.explain import query_questions
 from baremetal_sched.explain.explanation import VERSION, Context
+from baremetal_sched.explain.tree_parts import Asked
 from baremetal_sched.placement.candidates import search
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 
@@ -42,12 +43,11 @@ def machines(context: Context, request: CandidateRequest, most: int) -> list[Mac
     SearchTookTooLong.
     """
     with limits.one_of_few(), limits.limited(context.session, context.settings.scheduling.explain_time_limit):
-        ids = query_questions.look_up(context.session, request)
-        if not query_questions.is_flat(context.session, request, ids):
+        asked = Asked(context.session, request)
+        if not asked.is_flat:
             roots = PROVIDER.c.id.in_(_roots(context, request, most))
             return _read(context, providers_source(context.asker), most, roots)
-        (group,) = request.groups.values()
-        question = query_questions.question(request, group, ids, context.membership(), context.asker)
+        question = query_questions.question(asked, context.membership(), context.asker)
         holds = [check.holds for check in question.checks if check.condition.counts]
         return _read(context, question.source, most, *question.where, *holds)
 

@@ -1,11 +1,9 @@
 """The conditions of a query of allocation candidates, group by group, made of the parts that the search uses."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, func, select, true
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, and_, func, select, true
 
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.matching import wording
@@ -19,89 +17,35 @@ from baremetal_sched.baremetal.matching.question import (
     Scope,
     conductor_check,
     lock_check,
-    names_of,
     providers_source,
 )
 from baremetal_sched.baremetal.matching.reasons import PROVIDER
-from baremetal_sched.db.transaction import selecting
-from baremetal_sched.placement import names, trait_ids
-from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
-from baremetal_sched.placement.candidates.request.resolved_request import FrozenDict, Group, ResolvedRequest
-from baremetal_sched.placement.candidates.sql import conditions, single_provider
+from baremetal_sched.explain.tree_parts import Asked
+from baremetal_sched.placement import trait_ids
+from baremetal_sched.placement.candidates.request.query import RequestGroup
+from baremetal_sched.placement.candidates.request.resolve import Ids
+from baremetal_sched.placement.candidates.sql import conditions
 from baremetal_sched.placement.query_values import TraitConditions
 from baremetal_sched.placement.schemas.common import INT32
-from baremetal_sched.placement.tables import AGGREGATES, INVENTORIES, PROVIDERS
+from baremetal_sched.placement.tables import INVENTORIES
 
 _ID = PROVIDER.c.id
 _ROOT = PROVIDER.c.root_id
 _ASKED = [INVENTORIES.alias(f"asked_{place}") for place in range(conditions.FEW)]
 
 
-@dataclass(frozen=True)
-class Ids:
-    """Ids by name, of what there is of what a request names."""
-
-    classes: Mapping[str, int]
-    traits: Mapping[str, int]
-    aggregates: Mapping[str, int]
-    roots: Mapping[str, int]
-
-
-def look_up(session: Session, request: CandidateRequest) -> Ids:
-    """Return the ids of the names in the request, without unknown ones."""
-    groups = request.groups.values()
-    aggregates = {uuid for group in groups for uuid in group.aggregates.forbidden.union(*group.aggregates.member_of)}
-    trees = {group.in_tree for group in groups if group.in_tree is not None}
-    asked = names_of(request)
-    return Ids(
-        names.ids_of_classes(session, asked.classes),
-        names.ids_of_traits(session, asked.traits),
-        dict(session.execute(select(AGGREGATES.c.uuid, AGGREGATES.c.id).where(AGGREGATES.c.uuid.in_(aggregates))).all())
-        if aggregates
-        else {},
-        dict(session.execute(select(PROVIDERS.c.uuid, PROVIDERS.c.root_id).where(PROVIDERS.c.uuid.in_(trees))).all())
-        if trees
-        else {},
-    )
-
-
-def is_flat(session: Session, request: CandidateRequest, ids: Ids) -> bool:
-    """Return whether every candidate is one provider, so that one scan of the providers is a complete explanation."""
-    if len(request.groups) > 1:
-        return False
+def question(asked: Asked, membership: Membership, asker: Asker) -> Question:
+    """Return the question which providers can give what the one group of a flat request asks for."""
+    request, ids = asked.request, asked.known
     (group,) = request.groups.values()
-    wanted = ResolvedRequest(
-        groups=(
-            Group(
-                group.suffix,
-                FrozenDict((ids.classes.get(name, 0), amount) for name, amount in group.resources.items()),
-                not_member_of=frozenset(ids.aggregates.get(uuid, 0) for uuid in group.aggregates.forbidden),
-            ),
-        ),
-        class_names=FrozenDict(),
-        root_required=tuple(frozenset([0]) for _ in request.root_required.required),
-        root_forbidden=frozenset([0]) if request.root_required.forbidden else frozenset(),
-    )
-    # A class without inventories (0) is in no tree; names of the same class are the same class.
-    return single_provider.applies(selecting(session), wanted)
-
-
-def question(
-    request: CandidateRequest,
-    group: RequestGroup,
-    ids: Ids,
-    membership: Membership,
-    asker: Asker,
-) -> Question:
-    """Return the question which providers can give what ``group`` asks for."""
     stocks = _stocks(group, ids)
-    asked = [
+    listed = [
         *_classes(group, ids, stocks),
         *_traits(group.traits, ids),
         *_places(group, ids),
         *_of_root(request.root_required, ids),
     ]
-    unique = {check.condition.id: check for check in asked}
+    unique = {check.condition.id: check for check in listed}
     checks = sorted(unique.values(), key=lambda check: check.condition.kind is not Kind.REQUEST)
     return Question(
         [*checks, lock_check(counts=False), conductor_check(membership, counts=False)],
@@ -201,8 +145,3 @@ def _in_all(row: ColumnElement[int], wanted: list[frozenset[int]]) -> ColumnElem
     for each in wanted:
         found = found & conditions.in_aggregate(row, each)
     return found
-
-
-def root_of(uuid: str) -> Select[tuple[int]]:
-    """Return a query for the id of the root of the tree that the provider with this UUID is in."""
-    return select(PROVIDERS.c.root_id).where(PROVIDERS.c.uuid == uuid)

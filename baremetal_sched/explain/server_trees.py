@@ -14,9 +14,9 @@ from baremetal_sched.baremetal.matching.wording import of_capability
 from baremetal_sched.compute import host_choice
 from baremetal_sched.compute.host_choice import HostRequest
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
-from baremetal_sched.explain import query_questions
 from baremetal_sched.explain.changed_requests import without
 from baremetal_sched.explain.explanation import COMBINATION, Context, Explained
+from baremetal_sched.explain.tree_parts import Asked
 from baremetal_sched.explain.trees import MOST_COUNTED, missed_trees
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.tables import PROVIDERS
@@ -47,7 +47,7 @@ def count_hosts(context: Context, wanted: HostRequest, membership: Membership, m
 
 
 def with_trees(
-    context: Context, wanted: HostRequest, membership: Membership, question: Question, found: Explained
+    context: Context, wanted: HostRequest, membership: Membership, asked: Asked, question: Question, found: Explained
 ) -> Explained:
     """Return ``found``, what a scan of nodes says of a server for which there is no host, with what the search says.
     Raises ExplanationTookTooLong.
@@ -55,14 +55,12 @@ def with_trees(
     A scan takes what a node has for what its tree has as a whole, so its relaxations are tried; and the closest tree is
     that of a node which fails nothing but what is asked of its tree.
     """
-    request = wanted.parsed(None)
     verdict = COMBINATION if found.fitting else found.verdict
-    ids = query_questions.look_up(context.session, request)
     held_back = verdict in (Verdict.BUSY, Verdict.UNSERVED)
-    missed = missed_trees(context, request, ids, _roots(context, question, if_free=held_back))
+    missed = missed_trees(context, asked, _roots(context, question, if_free=held_back))
     tried, exact = missed.relaxations, missed.exact
     if not found.fitting:
-        tried = [*_tried(context, wanted, membership, request, found.analysis.relaxations)]
+        tried = [*_tried(context, wanted, membership, asked.request, found.analysis.relaxations)]
         exact = found.analysis.exact
     if held_back and not missed.fits_if_free:
         verdict = COMBINATION

@@ -6,17 +6,19 @@ asks for nothing else.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import count
+
+from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.matching import wording
 from baremetal_sched.baremetal.matching.masks import Condition, Kind
-from baremetal_sched.baremetal.matching.question import names_of
-from baremetal_sched.explain import query_questions
+from baremetal_sched.db.transaction import selecting
 from baremetal_sched.explain.changed_requests import aggregate_sets, without
+from baremetal_sched.explain.explanation import VERSION
 from baremetal_sched.explain.tree_shapes import Shape
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
-from baremetal_sched.placement.candidates.request.resolve import Ids, by_ids
+from baremetal_sched.placement.candidates.request.resolve import by_ids, look_up, with_unknown
 from baremetal_sched.placement.candidates.request.resolved_request import Group, ResolvedRequest
+from baremetal_sched.placement.candidates.sql import single_provider
 from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider
 from baremetal_sched.placement.candidates.trees.slots import can_satisfy, is_eligible
 from baremetal_sched.placement.query_values import AggregateConditions, TraitConditions
@@ -62,29 +64,26 @@ class Part:
 
 
 class Asked:
-    """A request by ids, in which unknown names have ids that nothing has; some conditions may be left out."""
+    """A request by ids, in which unknown names have ids that nothing has; some conditions may be left out.
 
-    def __init__(self, request: CandidateRequest, ids: query_questions.Ids, version: int) -> None:
+    ``known``: the ids of the names that there are. ``is_flat``: whether every candidate is one provider, so that one
+    scan of the providers is a complete explanation.
+    """
+
+    def __init__(self, session: Session, request: CandidateRequest) -> None:
+        connection = selecting(session)
         self.request = request
-        self._version = version
-        names, none = names_of(request), count(-1, -1)
-        groups = request.groups.values()
-        places = {uuid for group in groups for uuid in group.aggregates.forbidden.union(*group.aggregates.member_of)}
-        trees = {group.in_tree for group in groups if group.in_tree is not None}
-        self.ids = Ids(
-            {name: ids.classes.get(name) or next(none) for name in names.classes},
-            {name: ids.traits.get(name) or next(none) for name in names.traits},
-            {uuid: ids.aggregates.get(uuid) or next(none) for uuid in sorted(places)},
-            {uuid: ids.roots.get(uuid) or next(none) for uuid in sorted(trees)},
-        )
-        self.wanted: ResolvedRequest = by_ids(request, self.ids, version)
+        self.known = look_up(connection, request)
+        self.ids = with_unknown(request, self.known)
+        self.wanted: ResolvedRequest = by_ids(request, self.ids, VERSION)
+        self.is_flat = single_provider.applies(connection, self.wanted)
         self._changed: dict[frozenset[str], ResolvedRequest | None] = {}
 
     def without(self, drop: frozenset[str]) -> ResolvedRequest | None:
         """Return the request by ids without these conditions; None if it asks for nothing then."""
         if drop not in self._changed:
             changed = without(self.request, drop)
-            self._changed[drop] = None if changed is None else by_ids(changed, self.ids, self._version)
+            self._changed[drop] = None if changed is None else by_ids(changed, self.ids, VERSION)
         return self._changed[drop]
 
     def parts(self) -> list[Part]:
@@ -142,7 +141,7 @@ class Asked:
             yield Test(wording.of_root_forbidden(name), _root_lacks(frozenset([self.ids.traits[name]])))
 
     def _group(self, group: RequestGroup) -> Group:
-        (of_ids,) = by_ids(CandidateRequest({group.suffix: group}), self.ids, self._version).groups
+        (of_ids,) = by_ids(CandidateRequest({group.suffix: group}), self.ids, VERSION).groups
         return of_ids
 
 

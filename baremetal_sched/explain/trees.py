@@ -10,19 +10,16 @@ from sqlalchemy import ColumnElement, exists, select
 from baremetal_sched.baremetal.matching.masks import Bucket, Condition, Kind, Relaxation, Verdict, analyse
 from baremetal_sched.baremetal.matching.question import PROJECT, Question, names_of, nodes_source, providers_source
 from baremetal_sched.baremetal.matching.reasons import PROVIDER, reason
-from baremetal_sched.baremetal.matching.scan import TOO_LITTLE, Scanned
-from baremetal_sched.baremetal.matching.unknown import unknown_names
+from baremetal_sched.baremetal.matching.scan import TOO_LITTLE, Scanned, unknown_names
 from baremetal_sched.db import deadline
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors.compute import ExplanationTookTooLong
-from baremetal_sched.explain import query_questions, tree_relaxations, tree_shapes
-from baremetal_sched.explain.explanation import COMBINATION, VERSION, ClosestTree, Context, Explained
+from baremetal_sched.explain import tree_relaxations, tree_shapes
+from baremetal_sched.explain.explanation import COMBINATION, ClosestTree, Context, Explained
 from baremetal_sched.explain.tree_looks import Look, closest
 from baremetal_sched.explain.tree_parts import Asked, Part
 from baremetal_sched.explain.tree_shapes import Tree
-from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit, TookTooLong
-from baremetal_sched.placement.tables import PROVIDERS
 
 T = TypeVar("T")
 
@@ -49,32 +46,27 @@ class Missed:
     fits_if_free: bool
 
 
-def explain(context: Context, request: CandidateRequest, ids: query_questions.Ids) -> Explained:
+def explain(context: Context, asked: Asked) -> Explained:
     """Explain what the search finds in trees. Raises ExplanationTookTooLong."""
-    roots = None if context.machine is None else PROVIDERS.c.root_id.in_(query_questions.root_of(context.machine))
-    return _within_time(context, request, ids, roots, _Explanation.whole)
+    return _within_time(context, asked, context.tree(), _Explanation.whole)
 
 
-def missed_trees(
-    context: Context, request: CandidateRequest, ids: query_questions.Ids, roots: ColumnElement[bool]
-) -> Missed:
+def missed_trees(context: Context, asked: Asked, roots: ColumnElement[bool]) -> Missed:
     """Return what keeps the trees that meet ``roots``, a condition on ``PROVIDERS.c.root_id``, from fitting.
 
     Raises ExplanationTookTooLong.
     """
-    return _within_time(context, request, ids, roots, _Explanation.missed)
+    return _within_time(context, asked, roots, _Explanation.missed)
 
 
 def _within_time(
     context: Context,
-    request: CandidateRequest,
-    ids: query_questions.Ids,
+    asked: Asked,
     roots: ColumnElement[bool] | None,
     said: Callable[["_Explanation"], T],
 ) -> T:
     seconds = _seconds_left(context)
     try:
-        asked = Asked(request, ids, VERSION)
         return said(_Explanation(context, asked, roots, TimeLimit(seconds), seconds or _SECONDS))
     except TookTooLong:
         raise ExplanationTookTooLong(seconds=f"{context.settings.scheduling.explain_time_limit:.3g}") from None

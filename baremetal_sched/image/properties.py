@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 
 from baremetal_sched.baremetal.identifiers import is_trait
-from baremetal_sched.baremetal.nodes import trait_names
+from baremetal_sched.baremetal.nodes import traits
 from baremetal_sched.errors.image import InvalidImageProperty
 
 #: Properties that Nova turns into conditions which no bare metal node meets.
@@ -50,7 +50,7 @@ def check_one(key: str, value: str) -> None:
     if key.startswith(_TRAIT):
         name = key.removeprefix(_TRAIT)
         if not is_trait(name):
-            raise InvalidImageProperty(key=key, reason=trait_names.complaint(name))
+            raise InvalidImageProperty(key=key, reason=traits.complaint(name))
         if value != "required":
             raise InvalidImageProperty(key=key, reason=f"its value has to be required, not '{value}'. {_FORM}")
     elif key == "traits_required" or _REQUEST.match(key):

@@ -10,7 +10,7 @@ from sqlalchemy.sql.expression import FromClause
 from baremetal_sched.baremetal.identifiers import is_trait
 from baremetal_sched.baremetal.matching.reasons import ALLOCATED, HAS_NO_INSTANCE, reason, with_provider
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters
-from baremetal_sched.baremetal.nodes.trait_conditions import has_any
+from baremetal_sched.baremetal.nodes.traits import has_any
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.db.models import Node, table_of
 from baremetal_sched.errors import InvalidValue

@@ -3,8 +3,8 @@
 from flask import Response
 from sqlalchemy import Connection
 
+from baremetal_sched.baremetal import fleet
 from baremetal_sched.baremetal.conductors.ownership import live_members
-from baremetal_sched.baremetal.fleet import fleet
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.scheduling import capacity

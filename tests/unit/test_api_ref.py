@@ -17,8 +17,8 @@ from baremetal_sched.baremetal.api.inspection import agents as agents_api
 from baremetal_sched.baremetal.api.nodes import node_filters
 from baremetal_sched.baremetal.api.resources.query import PAGING
 from baremetal_sched.baremetal.api.root import COLLECTIONS as COLLECTIONS_OF_V1
-from baremetal_sched.baremetal.hardware import bios, firmware
-from baremetal_sched.baremetal.inspection import inspection_rules, inventory
+from baremetal_sched.baremetal.hardware import bios
+from baremetal_sched.baremetal.inspection import inspection, inspection_rules
 from baremetal_sched.baremetal.inspection.hooks.registry import HOOKS, enabled
 from baremetal_sched.baremetal.inspection.rules.actions import ACTIONS
 from baremetal_sched.baremetal.inspection.rules.operators import OPERATORS
@@ -27,8 +27,8 @@ from baremetal_sched.baremetal.nodes import chassis
 from baremetal_sched.baremetal.nodes.node_fields import FIELDS, LIST_DEFAULT, STATES
 from baremetal_sched.baremetal.provisioning import deploy_templates, runbooks
 from baremetal_sched.baremetal.provisioning.validation import VALIDATED
-from baremetal_sched.baremetal.schemas.allocations.allocations import ALLOCATION_CREATE, ALLOCATION_UPDATE
-from baremetal_sched.baremetal.schemas.hardware.management import (
+from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE, ALLOCATION_UPDATE
+from baremetal_sched.baremetal.schemas.hardware import (
     BOOT_DEVICE,
     BOOT_MODE,
     CONSOLE,
@@ -36,16 +36,24 @@ from baremetal_sched.baremetal.schemas.hardware.management import (
     SECURE_BOOT,
     VIRTUAL_MEDIA,
 )
-from baremetal_sched.baremetal.schemas.inspection.agents import HEARTBEAT, INSPECTION
-from baremetal_sched.baremetal.schemas.inspection.inspection_rules import RULE_CREATE, RULE_UPDATE
-from baremetal_sched.baremetal.schemas.network.events import EVENT
-from baremetal_sched.baremetal.schemas.network.portgroups import PORTGROUP_CREATE, PORTGROUP_UPDATE
-from baremetal_sched.baremetal.schemas.network.ports import PORT_CREATE, PORT_UPDATE
-from baremetal_sched.baremetal.schemas.nodes.chassis import CHASSIS_CREATE, CHASSIS_UPDATE
-from baremetal_sched.baremetal.schemas.nodes.nodes import MAINTENANCE, NODE_CREATE, NODE_UPDATE, POWER
-from baremetal_sched.baremetal.schemas.provisioning.deploy_templates import TEMPLATE_CREATE, TEMPLATE_UPDATE
+from baremetal_sched.baremetal.schemas.inspection import HEARTBEAT, INSPECTION, RULE_CREATE, RULE_UPDATE
+from baremetal_sched.baremetal.schemas.network import (
+    EVENT,
+    PORT_CREATE,
+    PORT_UPDATE,
+    PORTGROUP_CREATE,
+    PORTGROUP_UPDATE,
+)
+from baremetal_sched.baremetal.schemas.nodes import (
+    CHASSIS_CREATE,
+    CHASSIS_UPDATE,
+    MAINTENANCE,
+    NODE_CREATE,
+    NODE_UPDATE,
+    POWER,
+)
 from baremetal_sched.baremetal.schemas.provisioning.provision import KEYS as PROVISION_KEYS
-from baremetal_sched.baremetal.schemas.provisioning.runbooks import RUNBOOK_CREATE, RUNBOOK_UPDATE
+from baremetal_sched.baremetal.schemas.runbooks import RUNBOOK_CREATE, RUNBOOK_UPDATE, TEMPLATE_CREATE, TEMPLATE_UPDATE
 from baremetal_sched.baremetal.state_machine import TABLE, VERBS
 from baremetal_sched.compute import quotas, server_history, server_rows
 from baremetal_sched.compute.api import call, root, server_actions, server_filters
@@ -232,14 +240,14 @@ def test_collections(resource: str, path: str, fields: Fields, create: Schema, u
         ("management", "PUT", "/v1/nodes/{}/management/boot_device", BOOT_DEVICE.fields),
         ("management", "PUT", "/v1/nodes/{}/management/indicators/{}", INDICATOR.fields),
         ("vmedia", "POST", "/v1/nodes/{}/vmedia", VIRTUAL_MEDIA.fields),
-        ("bios", "GET", "/v1/nodes/{}/bios/{}", Fields(*bios.FIELDS.values(), Field("setting"))),
-        ("firmware", "GET", "/v1/nodes/{}/firmware", Fields(*firmware.FIELDS.values(), Field("firmware"))),
+        ("bios", "GET", "/v1/nodes/{}/bios/{}", Fields(*bios.SETTING_FIELDS.values(), Field("setting"))),
+        ("firmware", "GET", "/v1/nodes/{}/firmware", Fields(*bios.COMPONENT_FIELDS.values(), Field("firmware"))),
         ("agents", "GET", "/v1/lookup", {"node", "config"}),
         ("agents", "POST", "/v1/heartbeat/{}", HEARTBEAT.fields),
         ("agents", "POST", "/v1/continue_inspection", {*INSPECTION.fields, "node", "config", "uuid"}),
         ("events", "POST", "/v1/events", {"events", *EVENT.fields}),
         ("history", "GET", "/v1/nodes/{}/history/{}", history.FIELDS),
-        ("inventory", "GET", "/v1/nodes/{}/inventory", inventory.PARTS),
+        ("inventory", "GET", "/v1/nodes/{}/inventory", inspection.PARTS),
         ("conductors", "GET", "/v1/conductors/{}", conductors._FIELDS),
         ("drivers", "GET", "/v1/drivers/{}", drivers._FIELDS),
     ],

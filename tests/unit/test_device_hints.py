@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.inspection.hooks import device_hints
+from baremetal_sched.baremetal.inspection.hooks import disks
 from baremetal_sched.errors import InvalidValue
 
 GIB = 2**30
@@ -17,7 +17,7 @@ DISKS = [
 
 
 def letters(hints: Any) -> str:
-    return "".join(disk["name"][-1] for disk in device_hints.matching(DISKS, hints))
+    return "".join(disk["name"][-1] for disk in disks.matching(DISKS, hints))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from baremetal_sched.baremetal.inspection.hooks import lldp_details
-from baremetal_sched.baremetal.inspection.hooks.mau_types import MAU_TYPES
+from baremetal_sched.baremetal.inspection.hooks.lldp_details import MAU_TYPES
 from baremetal_sched.baremetal.inspection.rules.subject import Subject
 from baremetal_sched.settings import load
 

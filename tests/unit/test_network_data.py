@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.schemas.nodes.nodes import NODE_CREATE
+from baremetal_sched.baremetal.schemas.nodes import NODE_CREATE
 from baremetal_sched.documents.schema import load
 from baremetal_sched.errors import InvalidValue
 

@@ -19,8 +19,8 @@ from baremetal_sched.baremetal.inspection.rules.actions import ACTIONS
 from baremetal_sched.baremetal.inspection.rules.engine import Rule
 from baremetal_sched.baremetal.inspection.rules.limits import Budget, RuleFailed
 from baremetal_sched.baremetal.inspection.rules.operators import OPERATORS
-from baremetal_sched.baremetal.inspection.rules.signatures import Signature
 from baremetal_sched.baremetal.inspection.rules.subject import ApiCall, Subject
+from baremetal_sched.baremetal.inspection.rules.values import Signature
 from baremetal_sched.errors import InvalidValue
 from tests.examples import examples
 from tests.functional.fuzz.words import odd_values

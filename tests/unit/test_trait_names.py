@@ -3,7 +3,7 @@
 import pytest
 
 from baremetal_sched.baremetal.identifiers import is_trait
-from baremetal_sched.baremetal.nodes.trait_names import complaint, proposals
+from baremetal_sched.baremetal.nodes.traits import complaint, proposals
 
 
 @pytest.mark.parametrize(

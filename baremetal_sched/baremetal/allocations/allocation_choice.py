@@ -23,7 +23,7 @@ from baremetal_sched.baremetal.matching.question import (
     lock_check,
     nodes_source,
 )
-from baremetal_sched.baremetal.nodes.trait_conditions import has_all, has_any
+from baremetal_sched.baremetal.nodes.traits import has_all, has_any
 from baremetal_sched.baremetal.provider import projection
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.db.models import Node, ResourceProvider

@@ -5,7 +5,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.allocations.allocation_choice import TraitEntry, Wanted, choose, question
-from baremetal_sched.baremetal.matching.diagnosis import why_none
+from baremetal_sched.baremetal.matching.scan import why_none
 from baremetal_sched.baremetal.matching.sentences import FALLBACK
 from baremetal_sched.baremetal.nodes import nodes, traits
 from baremetal_sched.baremetal.provider import projection

@@ -17,7 +17,7 @@ from baremetal_sched.baremetal.allocations import allocation_claim
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.identifiers import is_logical_name
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.baremetal.schemas.allocations.allocations import ALLOCATION_UPDATE
+from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_UPDATE
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, NodeAllocation

@@ -250,3 +250,23 @@ def reply(session: Session, call_id: int, process: str, document: Mapping[str, A
         .values(reply=dict(document), claimed_by=process)
     )
     return bool(rows_changed(result))
+
+
+#: The kind of work that this is.
+KIND = "driver"
+
+
+def request_work(
+    session: Session, node: Node, membership: Membership, interface: str, method: str, failure: str, **arguments: Any
+) -> None:
+    """Request a call of ``method``, named with its interface, from the conductor of ``node`` (its row locked, not
+    reserved).
+
+    If it fails, ``last_error`` begins with ``failure``; what the interface's ``validate`` refuses is refused at once.
+    Raises Unanswered, NoConductors, NoValidHost, and the errors of the driver.
+    """
+    answer(session, node, membership, "validate", {"interfaces": [interface]})
+    owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
+    node.last_error = None
+    asked = {"method": f"{interface}.{method}", "arguments": arguments, "failure": failure}
+    work.request(session, node, owner, KIND, asked)

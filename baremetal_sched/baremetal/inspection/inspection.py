@@ -11,24 +11,53 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import Membership
-from baremetal_sched.baremetal.inspection import inspection_rules, inventory
+from baremetal_sched.baremetal.inspection import inspection_rules
 from baremetal_sched.baremetal.inspection.hooks import registry
-from baremetal_sched.baremetal.inspection.rules import built_in, engine
+from baremetal_sched.baremetal.inspection.rules import engine
 from baremetal_sched.baremetal.inspection.rules.actions import set_capability
 from baremetal_sched.baremetal.inspection.rules.limits import Budget
 from baremetal_sched.baremetal.inspection.rules.subject import ApiCall, Subject
 from baremetal_sched.baremetal.network import ports
 from baremetal_sched.baremetal.nodes import node_update, traits
 from baremetal_sched.baremetal.nodes.node_fields import FIELDS
-from baremetal_sched.baremetal.schemas.inspection.inspection_rules import PHASES
+from baremetal_sched.baremetal.schemas.inspection import PHASES
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.models import Node, Port
-from baremetal_sched.db.types import dump_json
+from baremetal_sched.db.models import Node, NodeInventory, Port
+from baremetal_sched.db.types import as_text, dump_json
 from baremetal_sched.documents.identifiers import canonical_mac
+from baremetal_sched.errors.baremetal import InventoryNotFound
 from baremetal_sched.machines.machine import Finding
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
+
+#: The parts of an inventory.
+PARTS = ("inventory", "plugin_data")
+
+
+def store(session: Session, node: Node, inventory: dict[str, Any], plugin_data: dict[str, Any]) -> None:
+    """Replace the stored inventory of ``node`` (its row locked)."""
+    session.merge(
+        NodeInventory(node_id=node.id, inventory=inventory, plugin_data=plugin_data, created_at=utcnow()),
+    )
+
+
+def last(session: Session, node_uuid: str) -> dict[str, Any] | None:
+    """Return the inventory that the last inspection of a node found, or None."""
+    found: dict[str, Any] | None = session.scalar(
+        select(NodeInventory.inventory).join(Node).where(Node.uuid == node_uuid)
+    )
+    return found
+
+
+def find(session: Session, node: Node) -> dict[str, str]:
+    """What the last inspection of ``node`` found: each of PARTS as it is stored. Raises InventoryNotFound."""
+    columns = [as_text(getattr(NodeInventory, name).expression) for name in PARTS]
+    found = session.execute(select(*columns).where(NodeInventory.node_id == node.id)).first()
+    if found is None:
+        raise InventoryNotFound(node=node.uuid)
+    return dict(zip(PARTS, found, strict=True))
+
 
 #: Where an agent puts its logs.
 LOGS = "logs"
@@ -93,7 +122,7 @@ def judge(
     registry.run(hooks, subject, settings)
     options = settings.inspection_rules
     subject.budget = Budget(options.max_size, options.time_limit)
-    rules_in_files = built_in.load_file(options.built_in_rules)
+    rules_in_files = engine.load_file(options.built_in_rules)
     for phase in PHASES:
         rules = inspection_rules.in_order(session, phase, rules_in_files)
         engine.run(rules, subject, mask_secrets=options.mask_secrets)
@@ -124,7 +153,7 @@ def finish(session: Session, node: Node, verdict: Verdict, membership: Membershi
     if sorted(verdict.traits) != traits.list_traits(session, node.id):
         traits.replace_traits(session, node, verdict.traits)
     _settle_ports(session, node, verdict)
-    inventory.store(session, node, verdict.finding.inventory, verdict.finding.plugin_data)
+    store(session, node, verdict.finding.inventory, verdict.finding.plugin_data)
     node.inspection_started_at, node.inspection_finished_at = None, utcnow()
     node.last_error = None
 

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.inspection.rules import engine
 from baremetal_sched.baremetal.inspection.rules.engine import Rule
-from baremetal_sched.baremetal.schemas.inspection.inspection_rules import PHASES, RULE_UPDATE
+from baremetal_sched.baremetal.schemas.inspection import PHASES, RULE_UPDATE
 from baremetal_sched.db.models import InspectionRule
 from baremetal_sched.documents import patch
 from baremetal_sched.documents.fields import COMMON, Field, Fields, Kind

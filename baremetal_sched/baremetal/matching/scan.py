@@ -1,10 +1,14 @@
-"""The one scan of an explanation: a bit for each condition that a machine fails, counted in the database."""
+"""Why machines meet the conditions of a question or do not: a bit for each condition that a machine fails, counted in
+the database by one statement, and what follows from it; unknown names, and the names that may have been meant."""
 
+import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import Any
 
+import structlog
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
@@ -21,11 +25,19 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.matching.masks import Bucket, Kind
-from baremetal_sched.baremetal.matching.question import LOCK, Check, Question, Scope, nodes_source
+from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.matching import capabilities, limits, sentences
+from baremetal_sched.baremetal.matching.masks import Analysis, Bucket, Condition, Kind, analyse, beside
+from baremetal_sched.baremetal.matching.question import CLASS, LOCK, Check, Question, Scope, nodes_source
 from baremetal_sched.baremetal.matching.reasons import PROVIDER, reason
-from baremetal_sched.baremetal.visibility import Visibility
+from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
+from baremetal_sched.db.engine import WRITES
 from baremetal_sched.db.models import Node
+from baremetal_sched.errors.compute import ExplanationTookTooLong, TooManyExplanations
+from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDER_TRAITS, TRAITS
+from baremetal_sched.settings import Settings
+
+log = structlog.get_logger(__name__)
 
 #: The number of conditions that share a bit mask; databases have 63 bits for one.
 _WORD = 60
@@ -185,27 +197,232 @@ def _of_machines(session: Session, question: Question, providers: int) -> Counte
     return +found
 
 
-def waiting_groups(session: Session, question: Question) -> list[tuple[str, int]]:
-    """Return how many nodes of each conductor group would fit if a conductor served them, and are not served.
+#: The greatest number of conductor groups that are listed.
+MOST_GROUPS = 100
+
+
+@dataclass(frozen=True)
+class WaitingGroup:
+    """A conductor group, how many of its conductors are alive, and how many nodes would fit if one served them."""
+
+    conductor_group: str
+    conductors_alive: int
+    fitting_if_served: int
+
+
+def _waiting_groups(
+    session: Session, question: Question, masks: Mapping[int, Bucket], members: Membership
+) -> list[WaitingGroup]:
+    """Groups of nodes that fit but for a conductor. The database is asked only if there are any.
 
     Locks do not count, as they pass.
     """
-    others = [
-        check.holds
+    counted = [(place, check) for place, check in enumerate(question.checks) if check.condition.counts]
+    service = sum(1 << place for place, check in enumerate(question.checks) if check.condition.kind is Kind.SERVICE)
+    others = sum(1 << place for place, check in counted if check.condition.kind is not Kind.SERVICE)
+    if not any(mask & service and not mask & others for mask in masks):
+        return []
+    alive: dict[str, set[str]] = {}
+    for (group, _), hosts in members.members.items():
+        alive.setdefault(group, set()).update(hosts)
+    holds = [
+        ~check.holds if check.condition.kind is Kind.SERVICE else check.holds
         for check in question.checks
-        if check.condition.kind is not Kind.SERVICE and check.condition.id != LOCK
+        if check.condition.id != LOCK
     ]
-    unserved = [~check.holds for check in question.checks if check.condition.kind is Kind.SERVICE]
     rows = session.execute(
         select(Node.conductor_group, func.count())
         .select_from(question.source)
-        .where(*question.where, *others, *unserved)
+        .where(*question.where, *holds)
         .group_by(Node.conductor_group)
         .order_by(Node.conductor_group)
         .limit(MOST_GROUPS)
     )
-    return [(group, count) for group, count in rows]
+    return [WaitingGroup(group, len(alive.get(group if members.grouped else "", ())), count) for group, count in rows]
 
 
-#: The greatest number of conductor groups that are listed.
-MOST_GROUPS = 100
+#: The limit on the unknown names that are looked at, on the known names that each is compared with, and on their
+#: length.
+_MOST = 10
+_COMPARED = 5_000
+_LONGEST = 80
+_CLOSE = 3
+
+_CUSTOM = "CUSTOM_"
+_STOCK = INVENTORIES.alias("stock_by_name")
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A name that nothing has, and names like it, each with how many of the machines have it."""
+
+    name: str
+    did_you_mean: list[tuple[str, int]]
+
+
+def unknown_names(session: Session, question: Question) -> list[Unknown]:
+    """Return the unknown names of the question, with the similar names that its machines have."""
+    names = question.names
+    with_traits = question.source.join(PROVIDER_TRAITS, PROVIDER_TRAITS.c.provider_id == PROVIDER.c.id).join(
+        TRAITS, TRAITS.c.id == PROVIDER_TRAITS.c.trait_id
+    )
+    traits = _unknown(session, question, names.traits, TRAITS.c.name, TRAITS, with_traits)
+    if names.of_nodes:
+        return (
+            _unknown(session, question, names.classes, Node.resource_class, question.counted, question.counted) + traits
+        )
+    with_classes = question.source.join(_STOCK, _STOCK.c.provider_id == PROVIDER.c.id).join(
+        CLASSES, CLASSES.c.id == _STOCK.c.resource_class_id
+    )
+    return _unknown(session, question, names.classes, CLASSES.c.name, CLASSES, with_classes) + traits
+
+
+def _unknown(
+    session: Session, question: Question, asked: Collection[str], name: Any, named: Any, machines: Any
+) -> list[Unknown]:
+    """Return the ones of ``asked`` that do not occur in the column ``name`` of ``named``. ``machines``: what has the
+    names.
+
+    If only some machines may be disclosed, only the names that these have, and standard names, are known: a name that
+    only other machines use is unknown, and does not hide a similar one.
+    """
+    if not asked:
+        return []
+    told = question.told or ()
+    within = select(name).select_from(machines if told else named).where(*told).distinct()
+    there = set(session.scalars(within.where(name.in_(asked))))
+    if told and name is not Node.resource_class:
+        standard = [each for each in asked if not each.startswith(_CUSTOM) and each not in there]
+        there |= set(session.scalars(select(name).select_from(named).where(name.in_(standard)))) if standard else set()
+    missing = [each for each in asked if each not in there][:_MOST]
+    if not missing:
+        return []
+    known = list(session.scalars(within.where(name.is_not(None)).limit(_COMPARED)))
+    like = {each: _like(each, known) for each in missing}
+    wanted = {close for found in like.values() for close in found}
+    counts: dict[str, int] = {}
+    if wanted:
+        counting = select(name, func.count()).select_from(machines).where(name.in_(wanted), *told)
+        counts = {found: count for found, count in session.execute(counting.group_by(name))}
+    return [Unknown(each, [(close, counts[close]) for close in like[each] if close in counts]) for each in missing]
+
+
+def _like(word: str, known: Iterable[str]) -> list[str]:
+    """Return the names of ``known`` that are most similar to ``word``. The common prefix of custom names is ignored."""
+    if len(word) > _LONGEST:
+        return []
+    short: dict[str, str] = {}
+    for name in known:
+        short.setdefault(name.removeprefix(_CUSTOM).lower(), name)
+    return [short[close] for close in get_close_matches(word.removeprefix(_CUSTOM).lower(), short, n=_CLOSE)]
+
+
+#: Seconds that may be spent on explaining a failure, while others may wait for the locks of the transaction.
+_SECONDS = 2.0
+
+#: With more conditions, the database's planner alone takes longer than that, and cannot be interrupted.
+_MOST_CONDITIONS = 100
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What was found of a question: machines by mask, what follows from that, names that there are not, and groups of
+    nodes that no conductor serves."""
+
+    question: Question
+    scanned: Scanned
+    analysis: Analysis
+    unknown: list[Unknown]
+    groups: list[WaitingGroup] = field(default_factory=list)
+
+    def sentence(self) -> str:
+        """Return it in one sentence."""
+        return in_words(self.analysis, self.scanned, self.unknown, of_project=bool(self.question.where))
+
+
+def in_words(analysis: Analysis, scanned: Scanned, unknown: Sequence[Unknown], *, of_project: bool) -> str:
+    """Return what was found in one sentence."""
+    of_all = None if scanned.sample is None else scanned.nodes
+    why = {part for condition, _ in analysis.decisive for part in re.split("[:,]", condition.id)}
+    meant = {each.name: each.did_you_mean[0][0] for each in unknown if each.did_you_mean and each.name in why}
+    return sentences.sentence(analysis, meant, of_project=of_project, of_all=of_all)
+
+
+def diagnose(
+    session: Session,
+    question: Question,
+    named: Visibility,
+    most: int,
+    wanted: int = 1,
+    *,
+    machine: str | None = None,
+    members: Membership | None = None,
+) -> Diagnosis:
+    """Look at the machines of the question, or at a sample if there are more than ``most``.
+
+    ``named``: the nodes that may be named as examples. ``wanted``: how many machines are asked for.
+    ``machine``: the UUID of the one that the question is about. ``members``: the live conductors, if groups of nodes
+    that wait for one are looked for.
+    """
+    alone = machine is not None
+    if machine is not None:
+        question = question.about(machine)
+    scanned = scan(session, question, named, most)
+    conditions = [check.condition for check in question.checks]
+    looked_at = scanned.question or question
+    conditions, masks = _with_capabilities(session, looked_at, conditions, scanned.masks, alone=alone)
+    # A request without any class asks for nothing.
+    classes = [condition.id for condition in conditions if condition.id.startswith(CLASS)]
+    analysis = analyse(conditions, masks, wanted, one_stays=classes)
+    if scanned.scope is not None:
+        analysis = beside(analysis, scanned.others, scanned.scope.others_fail)
+    groups = [] if members is None else _waiting_groups(session, looked_at, masks, members)
+    return Diagnosis(question, scanned, analysis, unknown_names(session, question), groups)
+
+
+def why_none(session: Session, settings: Settings, question: Question) -> Diagnosis | None:
+    """Return why no machine meets the conditions of the question, for a request that has failed because of that.
+
+    Returns None if the reason cannot be found in a short time, or if there are very many conditions: the request must
+    not fail, or wait, because of its explanation.
+    """
+    if len(question.checks) > _MOST_CONDITIONS:
+        return None
+    limit = settings.scheduling.explain_time_limit
+    seconds = min(limit, _SECONDS) if limit else _SECONDS
+    connection = session.connection()
+    # On PostgreSQL a statement that is stopped takes with it what the transaction did since the last savepoint.
+    savepoint = connection.begin_nested() if connection.get_execution_options().get(WRITES) else None
+    try:
+        with limits.one_of_few(), limits.limited(session, seconds, cuts=savepoint is None):
+            found = diagnose(session, question, EVERYTHING, settings.scheduling.explain_max_nodes)
+    except (TooManyExplanations, ExplanationTookTooLong) as error:
+        log.warning("cannot explain a failure", reason=str(error))
+        if savepoint is not None:
+            savepoint.rollback()
+        return None
+    if savepoint is not None:
+        savepoint.commit()
+    return found
+
+
+def _with_capabilities(
+    session: Session, question: Question, conditions: list[Condition], masks: dict[int, Bucket], *, alone: bool
+) -> tuple[list[Condition], dict[int, Bucket]]:
+    """The conditions and masks with those of capabilities, which databases cannot compare. Of all machines only those
+    that meet all else are looked at for them; one machine is, whatever else it fails."""
+    asked = capabilities.wanted(question.capabilities)
+    counting = 0 if alone else sum(check.condition.counts << place for place, check in enumerate(question.checks))
+    if not asked or not any(not mask & counting for mask in masks):
+        return conditions, masks
+    names = list(asked)
+    more = [Condition(f"capability:{name}={asked[name]}", f"has the capability {name}={asked[name]}") for name in names]
+    found: Counter[int] = Counter()
+    counted = [] if alone else [check.holds for check in question.checks if check.condition.counts]
+    before = next(iter(masks)) if alone else 0
+    rows = session.scalars(select(Node.properties).select_from(question.source).where(*question.where, *counted))
+    for properties in rows:
+        lacking = capabilities.unmet(question.capabilities, properties or {})
+        found[before | sum(1 << len(conditions) + names.index(name) for name in lacking)] += 1
+    others = {mask: bucket for mask, bucket in masks.items() if mask & counting}
+    return conditions + more, others | {mask: Bucket(count) for mask, count in found.items()}

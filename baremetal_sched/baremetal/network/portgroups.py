@@ -11,7 +11,7 @@ from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.network import vifs
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.baremetal.schemas.network.portgroups import PORTGROUP_UPDATE
+from baremetal_sched.baremetal.schemas.network import PORTGROUP_UPDATE
 from baremetal_sched.baremetal.visibility import UNRESTRICTED, Access
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Port, Portgroup

@@ -10,7 +10,7 @@ from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.network import portgroups, vifs
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.baremetal.schemas.network.ports import PORT_UPDATE
+from baremetal_sched.baremetal.schemas.network import PORT_UPDATE
 from baremetal_sched.baremetal.visibility import UNRESTRICTED, Access, Visibility
 from baremetal_sched.db.models import Node, Port, Portgroup
 from baremetal_sched.documents import patch

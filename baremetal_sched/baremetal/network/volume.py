@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.baremetal.schemas.network import volume as schemas
+from baremetal_sched.baremetal.schemas import network
 from baremetal_sched.baremetal.visibility import UNRESTRICTED, Access
 from baremetal_sched.db.models import Node, VolumeConnector, VolumeTarget
 from baremetal_sched.db.paging import Missing
@@ -137,8 +137,8 @@ CONNECTORS = Kind(
     fields=_fields(Field("type", SINCE, post=True, patch=True), Field("connector_id", SINCE, post=True, patch=True)),
     list_default=("uuid", "node_uuid", "type", "connector_id"),
     missing=lambda uuid: VolumeConnectorNotFound(connector=uuid),
-    create=schemas.CONNECTOR_CREATE,
-    update=schemas.CONNECTOR_UPDATE,
+    create=network.CONNECTOR_CREATE,
+    update=network.CONNECTOR_UPDATE,
     require_free=_require_connector_free,
 )
 
@@ -153,7 +153,7 @@ TARGETS = Kind(
     ),
     list_default=("uuid", "node_uuid", "volume_type", "boot_index", "volume_id"),
     missing=lambda uuid: VolumeTargetNotFound(target=uuid),
-    create=schemas.TARGET_CREATE,
-    update=schemas.TARGET_UPDATE,
+    create=network.TARGET_CREATE,
+    update=network.TARGET_UPDATE,
     require_free=_require_target_free,
 )

@@ -1,13 +1,14 @@
-"""Chassis: boxes that hold nodes."""
+"""Chassis: boxes that hold nodes. Shards: the parts into which an operator divides the fleet."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import exists, select
+from sqlalchemy import exists, func, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import records
-from baremetal_sched.baremetal.schemas.nodes.chassis import CHASSIS_UPDATE
+from baremetal_sched.baremetal.schemas.nodes import CHASSIS_UPDATE
+from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.db.models import Chassis, Node
 from baremetal_sched.documents import patch
 from baremetal_sched.documents.fields import COMMON, Field, Fields, Kind
@@ -59,3 +60,12 @@ def destroy(session: Session, uuid: str) -> None:
     if session.scalar(select(exists().where(Node.chassis_id == chassis.id))):
         raise ChassisNotEmpty(chassis=uuid)
     session.delete(chassis)
+
+
+def count(session: Session, visible: Visibility = EVERYTHING) -> list[tuple[str | None, int]]:
+    """Return every shard with the number of its visible nodes, the largest first; None stands for nodes in no shard.
+
+    SELECT shard, count(*) FROM nodes GROUP BY shard
+    """
+    found = session.execute(select(Node.shard, func.count()).where(*visible.conditions()).group_by(Node.shard))
+    return sorted(((shard, nodes) for shard, nodes in found), key=lambda each: (-each[1], each[0] or ""))

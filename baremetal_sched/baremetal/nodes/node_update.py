@@ -14,8 +14,8 @@ from baremetal_sched.baremetal.conductors import driver_facts
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.nodes import chassis, nodes
 from baremetal_sched.baremetal.nodes.node_fields import FIELDS
-from baremetal_sched.baremetal.provider import resource_class_names
-from baremetal_sched.baremetal.schemas.nodes.nodes import NODE_UPDATE
+from baremetal_sched.baremetal.provider import projection
+from baremetal_sched.baremetal.schemas.nodes import NODE_UPDATE
 from baremetal_sched.baremetal.visibility import UNRESTRICTED, Access
 from baremetal_sched.db.models import Chassis, Node
 from baremetal_sched.documents import patch
@@ -219,4 +219,4 @@ def _store(session: Session, node: Node, changed: dict[str, Any]) -> None:
         setattr(node, name, value)
     node.touch()
     if "resource_class" in changed:
-        resource_class_names.log_warning(node.uuid, node.resource_class)
+        projection.log_class_warning(node.uuid, node.resource_class)

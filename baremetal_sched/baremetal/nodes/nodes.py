@@ -10,10 +10,10 @@ from sqlalchemy.orm import Session, load_only
 
 from baremetal_sched.baremetal.conductors import driver_facts
 from baremetal_sched.baremetal.conductors.ownership import LiveMembers, Membership
-from baremetal_sched.baremetal.hardware import console
+from baremetal_sched.baremetal.hardware import management
 from baremetal_sched.baremetal.identifiers import RESERVED_NODE_NAMES, is_conductor_group, is_logical_name
 from baremetal_sched.baremetal.nodes import chassis
-from baremetal_sched.baremetal.provider import projection, resource_class_names
+from baremetal_sched.baremetal.provider import projection
 from baremetal_sched.baremetal.visibility import EVERYTHING, UNRESTRICTED, Access, Visibility
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Port
@@ -173,7 +173,7 @@ def create(
     )
     session.add(node)
     session.flush()
-    resource_class_names.log_warning(node.uuid, node.resource_class)
+    projection.log_class_warning(node.uuid, node.resource_class)
     return node
 
 
@@ -291,7 +291,7 @@ def destroy(session: Session, ident: str, membership: Membership, settings: Sett
                 f'Valid provision states to perform deletion are: "{allowed}", '
                 "or set the node into maintenance mode"
             )
-    console.stop(session, node, membership)
+    management.stop_console(session, node, membership)
     projection.withdraw(session, node, force=node.maintenance)
     # The rest goes with the node's row. Not on MariaDB with portgroups, which their ports still name.
     session.execute(delete(Port).where(Port.node_id == node.id))

@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection
 from typing import Any
 
+import structlog
 from sqlalchemy import event, inspect, select
 from sqlalchemy.orm import Session
 
@@ -17,6 +18,8 @@ from baremetal_sched.db.results import history_of
 from baremetal_sched.errors.baremetal import NodeAllocated
 from baremetal_sched.errors.placement import InventoryInUse
 from baremetal_sched.placement import projected
+
+log = structlog.get_logger(__name__)
 
 #: The columns of a node that its provider depends on, besides the UUID.
 PROJECTED = (Node.resource_class, *availability.COLUMNS)
@@ -97,3 +100,23 @@ def withdraw(session: Session, node: Node, *, force: bool) -> None:
     if consumers and not force:
         raise NodeAllocated(node=node.uuid, consumer=", ".join(consumers))
     projected.remove(session, node.uuid, force=force)
+
+
+_PREFIX = "CUSTOM_"
+
+
+def class_warning(resource_class: str | None) -> str | None:
+    """Return what is surprising about a node's resource class, None if nothing is. Plain ASCII, without quotes."""
+    if resource_class is None or not resource_class.upper().startswith(_PREFIX):
+        return None
+    name = resource_class_of(resource_class)
+    return (
+        f"In placement the resource class of this node is {name}, as every class of a node gets the prefix CUSTOM_. "
+        f"Set it without its own CUSTOM_ if {name.removeprefix(_PREFIX)} is meant."
+    )
+
+
+def log_class_warning(node_uuid: str, resource_class: str | None) -> None:
+    """Log ``warning`` for a class that a node was given."""
+    if text := class_warning(resource_class):
+        log.warning(text, node=node_uuid, resource_class=resource_class)

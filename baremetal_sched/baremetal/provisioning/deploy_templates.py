@@ -7,7 +7,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import records
-from baremetal_sched.baremetal.schemas.provisioning.deploy_templates import TEMPLATE_UPDATE
+from baremetal_sched.baremetal.schemas.runbooks import TEMPLATE_UPDATE
 from baremetal_sched.db.models import DeployTemplate
 from baremetal_sched.documents import patch
 from baremetal_sched.documents.fields import COMMON, Field, Fields, Kind

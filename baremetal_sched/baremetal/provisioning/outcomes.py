@@ -1,15 +1,43 @@
 """How work on a node ends, and what is recorded: on success, on failure, and at a time-out."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import history, state_machine
-from baremetal_sched.baremetal.provisioning import instances
-from baremetal_sched.db.models import Node
+from baremetal_sched.baremetal.allocations import allocations
+from baremetal_sched.baremetal.conductors import work
+from baremetal_sched.db.clock import epoch
+from baremetal_sched.db.models import Conductor, Node
 from baremetal_sched.db.sealing import readable
 from baremetal_sched.machines import agent_info, states
 from baremetal_sched.machines.machine import set_internal
+
+_RESCUE_PASSWORDS = ("rescue_password", "hashed_rescue_password")
+
+
+def remove(session: Session, node: Node) -> None:
+    """Remove the instance from the node: everything that belonged to it, and the lessee if deploying set it.
+
+    Its allocation is deleted. Traits, resource class and name stay, as do claims of others in placement.
+    """
+    internal = dict(readable(node.driver_internal_info))
+    if internal.pop("automatic_lessee", False):
+        node.lessee = None
+        node.driver_internal_info = internal
+    allocations.release(session, node)
+    node.instance_info = {}
+    node.instance_uuid = node.instance_name = None
+
+
+def forget_rescue_password(node: Node) -> None:
+    """Delete the rescue password: logins to a rescue system are over."""
+    known = readable(node.instance_info)
+    if any(name in known for name in _RESCUE_PASSWORDS):
+        node.instance_info = {name: value for name, value in known.items() if name not in _RESCUE_PASSWORDS}
+
 
 #: By state: the column with the current step, and the fault of a node that fails at it.
 _STEPS: Mapping[str, tuple[str, str | None]] = {
@@ -75,7 +103,7 @@ def fail(
         if fault is not None:
             node.maintenance, node.maintenance_reason, node.fault = True, reason, fault
     if node.provision_state in (states.RESCUING, states.RESCUEWAIT):
-        instances.forget_rescue_password(node)
+        forget_rescue_password(node)
     kind = event_type or event_type_of(node.provision_state)
     history.record(session, node, reason, event_type=kind, severity="ERROR", conductor=conductor)
     state_machine.fail(node, reason)
@@ -88,3 +116,62 @@ def _end_of(node: Node, column: str) -> str:
     if column == "clean_step":
         return f"{'manual' if node.target_provision_state == states.MANAGEABLE else 'automated'}_cleaning_end"
     return {"deploy_step": "deployment_end", "service_step": "servicing_end"}[column]
+
+
+@dataclass(frozen=True)
+class Why:
+    """Why work has failed: in the words of ``last_error`` for power actions and for provisioning ("{state}" is that of
+    the node), and as a type of events."""
+
+    power: str
+    provisioning: str
+    event_type: str
+
+
+def is_orphan(timeout: float) -> ColumnElement[bool]:
+    """SQL condition: the node is reserved for a conductor that has sent no heartbeat for ``timeout`` seconds.
+
+    EXISTS (SELECT … FROM conductors WHERE hostname = reservation AND heartbeat_at <= now - timeout)
+
+    It does not matter whether that conductor is online: a conductor that is shutting down sends heartbeats until its
+    work is done. A reservation under any other name, made to keep conductors off the node, is kept.
+    """
+    dead = select(Conductor.id).where(
+        Conductor.hostname == Node.reservation, Conductor.heartbeat_at <= epoch() - timeout
+    )
+    return dead.exists()
+
+
+def release_abandoned(session: Session, node_id: int, condition: ColumnElement[bool], conductor: str, why: Why) -> bool:
+    """Free the node of its reservation if ``condition`` (still) holds; the work of its conductor has failed.
+
+    ``conductor`` is the host name of the conductor that decided this. Returns False, and changes nothing, if the
+    condition does not hold.
+    """
+    node = work.take_away(session, node_id, condition)
+    if node is None:
+        return False
+    if node.target_power_state is not None:
+        node.target_power_state = None
+        node.last_error = why.power
+        history.record(session, node, why.power, event_type=why.event_type, severity="ERROR", conductor=conductor)
+    if node.provision_state in state_machine.TRANSIENT:
+        reason = why.provisioning.format(state=node.provision_state)
+        fail(session, node, reason, conductor, why.event_type)
+    return True
+
+
+def fail_abandoned(
+    session: Session, node_id: int, condition: ColumnElement[bool], *, conductor: str, reason: str
+) -> bool:
+    """Fail a node that is not worked on, if ``condition`` (still) holds and its state can fail.
+
+    Returns False, and changes nothing, otherwise.
+    """
+    node = session.scalars(
+        select(Node).where(Node.id == node_id, Node.reservation.is_(None), condition).with_for_update()
+    ).first()
+    if node is None or not state_machine.can_fail(node.provision_state):
+        return False
+    fail(session, node, reason, conductor)
+    return True

@@ -15,7 +15,7 @@ from baremetal_sched.baremetal import history, state_machine
 from baremetal_sched.baremetal.conductors import driver_calls, work
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.baremetal.provisioning import instances, outcomes, validation
+from baremetal_sched.baremetal.provisioning import outcomes, validation
 from baremetal_sched.baremetal.state_machine import RESUME, VERBS
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue, SchedulerError
@@ -176,7 +176,7 @@ def _note_abort(session: Session, node: Node) -> None:
     node.last_error = f"By request, the {_ABORTED[node.provision_state]} was aborted{at}."
     history.record(session, node, node.last_error, event_type=outcomes.event_type_of(node.provision_state))
     if node.provision_state == states.RESCUEWAIT:
-        instances.forget_rescue_password(node)
+        outcomes.forget_rescue_password(node)
 
 
 def _is_to_finish(node: Node) -> bool:

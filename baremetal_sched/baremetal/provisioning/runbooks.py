@@ -8,8 +8,8 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.nodes import traits
-from baremetal_sched.baremetal.schemas.nodes.traits import check_trait
-from baremetal_sched.baremetal.schemas.provisioning.runbooks import RUNBOOK_UPDATE
+from baremetal_sched.baremetal.schemas.runbooks import RUNBOOK_UPDATE
+from baremetal_sched.baremetal.schemas.traits import check_trait
 from baremetal_sched.db.models import Node, Runbook, RunbookTrait
 from baremetal_sched.documents import patch
 from baremetal_sched.documents.fields import COMMON, Field, Fields, Kind

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.allocations import allocations
 from baremetal_sched.baremetal.allocations.allocation_choice import TraitEntry, Wanted
 from baremetal_sched.baremetal.matching.question import Asker
-from baremetal_sched.baremetal.schemas.allocations.allocations import ALLOCATION_CREATE
+from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.documents.schema import load
 from baremetal_sched.errors import InvalidValue

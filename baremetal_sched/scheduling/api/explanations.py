@@ -17,10 +17,12 @@ _WANTED = "wanted"
 
 def show_explanation(call: Call, session: Session) -> Response:
     """GET /v1/explanations"""
-    wanted = [value for name, value in call.query if name == _WANTED]
+    wanted = _number([value for name, value in call.query if name == _WANTED])
     pairs = [(name, value) for name, value in call.query if name != _WANTED]
-    context = replace(explained_requests.context_of(call, session), wanted=_number(wanted))
-    return json_response(document(explained_requests.of_query(context, pairs)))
+    context = replace(explained_requests.context_of(call, session), wanted=wanted)
+    found = explained_requests.of_query(context, pairs)
+    shown = document(found)
+    return json_response(shown)
 
 
 def create_explanation(call: Call, session: Session) -> Response:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from baremetal_sched.baremetal.matching.masks import Kind, Verdict
-from baremetal_sched.baremetal.schemas.allocations.allocations import MOST_TRAITS
+from baremetal_sched.baremetal.schemas.allocations import MOST_TRAITS
 from baremetal_sched.compute.schemas.form import Form, closed
 from baremetal_sched.explain.explanation import COMBINATION
 from baremetal_sched.scheduling.schemas.answers import (

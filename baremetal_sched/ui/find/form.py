@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from os_resource_classes import STANDARDS
 
 from baremetal_sched.baremetal.identifiers import is_trait
-from baremetal_sched.baremetal.nodes import trait_names
+from baremetal_sched.baremetal.nodes.traits import complaint
 from baremetal_sched.baremetal.provider.projection import resource_class_of
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
@@ -131,11 +131,11 @@ def _number(what: str, text: str | None, most: int) -> int:
 
 
 def _traits(name: str, text: str) -> tuple[str, ...]:
-    traits = tuple(dict.fromkeys(text.replace(",", " ").split()))
-    for trait in traits:
+    names = tuple(dict.fromkeys(text.replace(",", " ").split()))
+    for trait in names:
         if not is_trait(trait):
-            raise InvalidValue(message=f"Invalid {name}: {trait_names.complaint(trait)}")
-    return traits
+            raise InvalidValue(message=f"Invalid {name}: {complaint(trait)}")
+    return names
 
 
 def _simple(request: CandidateRequest) -> Form | None:

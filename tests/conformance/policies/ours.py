@@ -9,7 +9,7 @@ from sqlalchemy import insert, update
 from sqlalchemy.orm import Session
 from webtest import TestResponse
 
-from baremetal_sched.baremetal.inspection import inventory
+from baremetal_sched.baremetal.inspection import inspection
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.clock import epoch, utcnow
 from baremetal_sched.db.models import BiosSetting, Conductor, FirmwareComponent, NodeHistory
@@ -48,7 +48,7 @@ def _sender(service: Service) -> world.Send:
 def _add_rows(session: Session) -> None:
     for kind in KINDS:
         node = nodes.find_for_change(session, world.uuid_of(kind, "node"))
-        inventory.store(session, node, {"word": world.word(kind)}, {"word": world.word(kind)})
+        inspection.store(session, node, {"word": world.word(kind)}, {"word": world.word(kind)})
         common = {"node_id": node.id, "created_at": utcnow()}
         session.execute(insert(BiosSetting).values(**common, **world.ROWS["bios_settings"]))
         session.execute(insert(FirmwareComponent).values(**common, **world.ROWS["firmware_components"]))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from baremetal_sched.baremetal.inspection import inspection
-from baremetal_sched.baremetal.inspection.rules import built_in
+from baremetal_sched.baremetal.inspection.rules import engine
 from baremetal_sched.cli.conductor import check_registration
 from baremetal_sched.conductor import inspecting
 from baremetal_sched.errors import InvalidValue
@@ -538,7 +538,7 @@ def test_files_that_cannot_be_used(tmp_path: Path, text: str | None, complaint: 
     if text is not None:
         path.write_text(text)
     with pytest.raises(InvalidValue) as refused:
-        built_in.load_file(str(path))
+        engine.load_file(str(path))
     assert complaint in str(refused.value)
     assert "[inspection_rules] built_in_rules" in str(refused.value)
     assert str(path) in str(refused.value)
@@ -552,4 +552,4 @@ def test_a_conductor_does_not_start_with_such_a_file(tmp_path: Path) -> None:
 
 def test_an_empty_file_has_no_rules(tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text("")
-    assert built_in.load_file(str(tmp_path / "rules.yaml")) == built_in.load_file(None) == {}
+    assert engine.load_file(str(tmp_path / "rules.yaml")) == engine.load_file(None) == {}

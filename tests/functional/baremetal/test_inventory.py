@@ -2,7 +2,7 @@
 
 import pytest
 
-from baremetal_sched.baremetal.inspection import inventory
+from baremetal_sched.baremetal.inspection import inspection
 from baremetal_sched.baremetal.nodes import nodes
 from tests.service import Service, fault
 
@@ -36,7 +36,7 @@ def test_the_last_inspection_counts_and_nothing_is_changed_in_it(service: Servic
     found = {"text": "ä\u2028", "number": 10**30, "nothing": None, "nested": [{"a": [1.5, True]}]}
     for what in (({"old": 1}, {"old": 1}), (found, {})):
         service.database.write(
-            lambda session, what=what: inventory.store(session, nodes.find_for_change(session, node), *what)
+            lambda session, what=what: inspection.store(session, nodes.find_for_change(session, node), *what)
         )
     assert service.baremetal("GET", "/nodes/n1/inventory").json == {"inventory": found, "plugin_data": {}}
 
@@ -45,14 +45,14 @@ def test_the_last_inspection_counts_and_nothing_is_changed_in_it(service: Servic
 def test_it_needs_1_81(service: Service, version: str, status: int) -> None:
     node = service.add_node("n1", power=False)
     service.database.write(
-        lambda session: inventory.store(session, nodes.find_for_change(session, node), {"cpu": {}}, {})
+        lambda session: inspection.store(session, nodes.find_for_change(session, node), {"cpu": {}}, {})
     )
     service.baremetal("GET", "/nodes/n1/inventory", version=version, status=status)
 
 
 def test_it_goes_with_the_node(service: Service) -> None:
     node = service.add_node("n1", power=False)
-    service.database.write(lambda session: inventory.store(session, nodes.find_for_change(session, node), {}, {}))
+    service.database.write(lambda session: inspection.store(session, nodes.find_for_change(session, node), {}, {}))
     service.baremetal("DELETE", "/nodes/n1")
     service.baremetal("POST", "/nodes", {"driver": "fake-hardware", "uuid": node})
     service.baremetal("GET", f"/nodes/{node}/inventory", status=404)

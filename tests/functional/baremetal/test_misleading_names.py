@@ -4,14 +4,14 @@ from unittest.mock import Mock
 
 import pytest
 
-from baremetal_sched.baremetal.provider import resource_class_names
+from baremetal_sched.baremetal.provider import projection
 from tests.service import Service, fault
 
 
 @pytest.fixture
 def log(monkeypatch: pytest.MonkeyPatch) -> Mock:
     log = Mock()
-    monkeypatch.setattr(resource_class_names, "log", log)
+    monkeypatch.setattr(projection, "log", log)
     return log
 
 

@@ -7,8 +7,8 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import history
-from baremetal_sched.baremetal.hardware import bios, firmware
-from baremetal_sched.baremetal.inspection import inventory
+from baremetal_sched.baremetal.hardware import bios
+from baremetal_sched.baremetal.inspection import inspection
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.models import Base
 from baremetal_sched.machines import states
@@ -105,9 +105,9 @@ def test_everything_goes_with_a_node(service: Service) -> None:
     def find_out(session: Session) -> None:
         node = nodes.find_for_change(session, uuid)
         history.record(session, node, "something", event_type="power")
-        inventory.store(session, node, {}, {})
-        bios.keep(session, node, {"a": "b"})
-        firmware.keep(session, node, {"c": Flashed("1", "2")})
+        inspection.store(session, node, {}, {})
+        bios.keep_settings(session, node, {"a": "b"})
+        bios.keep_components(session, node, {"c": Flashed("1", "2")})
 
     def rows(session: Session) -> dict[str, int]:
         counts = {name: session.scalar(select(func.count()).select_from(table)) or 0 for name, table in tables.items()}

@@ -133,7 +133,7 @@ def test_what_can_never_be_written_down_fails(service: Service, uuid: str, monke
 
     monkeypatch.setattr("baremetal_sched.conductor.job.MOST_CLASHES", 2)
     monkeypatch.setattr(service.database, "attempts", 3)
-    monkeypatch.setattr("baremetal_sched.baremetal.inspection.inventory.store", clash)
+    monkeypatch.setattr("baremetal_sched.baremetal.inspection.inspection.store", clash)
     put_into(service, uuid, "manageable")
     node = do(service, "inspect")
     assert state_of(node) == ("inspect failed", "manageable")

@@ -8,7 +8,7 @@ from sqlalchemy import update
 
 from baremetal_sched.baremetal import history
 from baremetal_sched.baremetal.hardware import bios
-from baremetal_sched.baremetal.inspection import inventory
+from baremetal_sched.baremetal.inspection import inspection
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.models import Node
 from baremetal_sched.drivers.fake.hardware import FakeVendor
@@ -69,7 +69,7 @@ def test_the_inventory(service: Service) -> None:
     uuid = service.add_node("n", power=False)
     found = {"cpu": {"count": 4, "frequency": "2600.0"}, "deep": [DOCUMENT]}
     service.database.write(
-        lambda session: inventory.store(session, nodes.find(session, uuid), found, {"plugin": DOCUMENT})
+        lambda session: inspection.store(session, nodes.find(session, uuid), found, {"plugin": DOCUMENT})
     )
     answer = service.baremetal("GET", "/nodes/n/inventory")
     assert SECRET not in answer.text
@@ -79,7 +79,7 @@ def test_the_inventory(service: Service) -> None:
 def test_settings_of_the_bios(service: Service) -> None:
     uuid = service.add_node("n", power=False)
     values = {"AdminPassword": SECRET, "SetupPassword": None, "BootMode": "Uefi"}
-    service.database.write(lambda session: bios.keep(session, nodes.find(session, uuid), values))
+    service.database.write(lambda session: bios.keep_settings(session, nodes.find(session, uuid), values))
     listed = {entry["name"]: entry["value"] for entry in service.baremetal("GET", "/nodes/n/bios").json["bios"]}
     assert listed == {"AdminPassword": "******", "SetupPassword": None, "BootMode": "Uefi"}
     assert SECRET not in service.baremetal("GET", "/nodes/n/bios/AdminPassword").text

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import conductors, work
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.baremetal.provisioning import releasing
+from baremetal_sched.baremetal.provisioning import outcomes
 from baremetal_sched.conductor import job, orphaned_reservations, periodic_tasks
 from baremetal_sched.conductor.host import Host
 from baremetal_sched.db.models import Node, NodeWork
@@ -130,7 +130,7 @@ def test_a_node_that_is_worked_on_is_not_failed(service: Service, uuid: str) -> 
     number = node_id(service, uuid)
 
     def fail(session: Session) -> bool:
-        return releasing.fail(session, number, true(), conductor="c1", reason="late")
+        return outcomes.fail_abandoned(session, number, true(), conductor="c1", reason="late")
 
     assert service.database.write(fail) is False
     assert service.node(uuid)["provision_state"] == "wait call-back"

@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import UUID
 
-from baremetal_sched.baremetal.inspection.inventory import store
+from baremetal_sched.baremetal.inspection.inspection import store
 from baremetal_sched.baremetal.nodes.nodes import find_for_change
 from tests.functional.fuzz.words import Words
 from tests.service import Service

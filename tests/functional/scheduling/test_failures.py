@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.matching import diagnosis, limits
+from baremetal_sched.baremetal.matching import limits, scan
 from baremetal_sched.baremetal.matching.sentences import FALLBACK
 from tests.database.test_explanation_limits import SLOW
 from tests.functional.compute.world import ZEROS
@@ -113,12 +113,12 @@ def test_too_many_explanations(service: Service, occupied: None) -> None:
 def test_an_explanation_that_takes_too_long(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the transaction has done stays, on each database."""
 
-    def scan(session: Session, *arguments: Any) -> None:
+    def slow(session: Session, *arguments: Any) -> None:
         session.execute(text(SLOW[service.database.engine.dialect.name])).all()
 
     service.add_node("n1")
-    monkeypatch.setattr(diagnosis, "scan", scan)
-    monkeypatch.setattr(diagnosis, "_SECONDS", 0.1)
+    monkeypatch.setattr(scan, "scan", slow)
+    monkeypatch.setattr(scan, "_SECONDS", 0.1)
     allocation = allocate(service, name="mine")
     assert (allocation["state"], last_error(allocation)) == ("error", FALLBACK)
     assert boot(service)["fault"]["message"] == f"No valid host was found. {FALLBACK}"

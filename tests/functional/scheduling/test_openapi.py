@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from baremetal_sched.baremetal.schemas.allocations.allocations import ALLOCATION_CREATE
+from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import UnavailableError
 from baremetal_sched.scheduling.api.openapi import document

@@ -8,7 +8,7 @@ from cryptography.fernet import Fernet
 from sqlalchemy import String, select, type_coerce
 
 from baremetal_sched.baremetal.hardware import bios
-from baremetal_sched.baremetal.inspection import inventory
+from baremetal_sched.baremetal.inspection import inspection
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.models import Base, Node, NodeWork
 from baremetal_sched.drivers.fake.hardware import FakeVendor
@@ -68,9 +68,9 @@ def tell_a_story(service: Service, monkeypatch: pytest.MonkeyPatch) -> tuple[lis
     service.baremetal("POST", "/deploy_templates", {"name": "CUSTOM_A", "steps": [{**STEP, "priority": 1}]})
     service.baremetal("POST", "/runbooks", {"name": "CUSTOM_A", "steps": [{**STEP, "order": 1}]})
     values = {"AdminPassword": SECRET, "BootMode": "Uefi"}
-    service.database.write(lambda session: bios.keep(session, nodes.find(session, uuid), values))
+    service.database.write(lambda session: bios.keep_settings(session, nodes.find(session, uuid), values))
     found = {"cpu": {"count": 4}, "bmc": DOCUMENT}
-    service.database.write(lambda session: inventory.store(session, nodes.find(session, uuid), found, {"p": DOCUMENT}))
+    service.database.write(lambda session: inspection.store(session, nodes.find(session, uuid), found, {"p": DOCUMENT}))
     seen: list[str] = []
     told: list[str] = []
 

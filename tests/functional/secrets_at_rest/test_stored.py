@@ -111,7 +111,7 @@ def test_values_that_look_encrypted(serve: Callable[..., Service], key_file: Pat
 
 
 def keep(session: Session, uuid: str, values: dict[str, str | None]) -> None:
-    bios.keep(session, nodes.find(session, uuid), values)
+    bios.keep_settings(session, nodes.find(session, uuid), values)
 
 
 def test_a_ciphertext_that_a_client_sends_is_a_text(serve: Callable[..., Service], key_file: Path) -> None:

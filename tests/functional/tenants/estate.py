@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import insert
 
-from baremetal_sched.baremetal.inspection import inventory
+from baremetal_sched.baremetal.inspection import inspection
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import NodeHistory
@@ -99,7 +99,7 @@ class _Maker:
     def _findings(self, uuid: str) -> str:
         def add(session: Any) -> str:
             node = nodes.find_for_change(session, uuid)
-            inventory.store(session, node, {"place": self.word}, {"place": self.word})
+            inspection.store(session, node, {"place": self.word}, {"place": self.word})
             event = {"uuid": uuid[::-1].replace("-", "")[:8] + uuid[8:], "node_id": node.id, "created_at": utcnow()}
             session.execute(insert(NodeHistory).values(**event, severity="INFO", event=self.word, event_type="power"))
             return event["uuid"]

@@ -17,7 +17,7 @@ from baremetal_sched.baremetal.api.resources.query import Query
 from baremetal_sched.baremetal.api.resources.view import View, resource
 from baremetal_sched.baremetal.identifiers import is_logical_name
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.baremetal.schemas.allocations.allocations import ALLOCATION_CREATE
+from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.db.models import Node, NodeAllocation
 from baremetal_sched.documents.identifiers import canonical_uuid

@@ -8,8 +8,8 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.resources.links import links
 from baremetal_sched.baremetal.api.resources.query import Query
-from baremetal_sched.baremetal.conductors import driver_facts, driver_registry
-from baremetal_sched.baremetal.conductors.driver_registry import Driver
+from baremetal_sched.baremetal.conductors import driver_facts
+from baremetal_sched.baremetal.conductors.driver_facts import Driver
 from baremetal_sched.errors import InvalidValue, NotFoundError
 from baremetal_sched.errors.baremetal import DriverNotFound, RaidNotSupported
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES
@@ -56,14 +56,14 @@ def list_drivers(call: BaremetalCall, session: Session) -> Response:
     if unlisted:
         raise InvalidValue(message=f'Field(s) "{", ".join(unlisted)}" are not valid')
     shown = _FIELDS if detail else names or _SUMMARY
-    drivers = [] if kind == "classic" else driver_registry.list_drivers(session, _timeout(call))
+    drivers = [] if kind == "classic" else driver_facts.list_drivers(session, _timeout(call))
     return json_response({"drivers": [_render(call, driver, shown) for driver in drivers]})
 
 
 def show_driver(call: BaremetalCall, session: Session, name: str) -> Response:
     """GET /v1/drivers/{name}"""
     names = _names(call, Query(call, ("fields",)))
-    driver = driver_registry.find_driver(session, _timeout(call), name)
+    driver = driver_facts.find_driver(session, _timeout(call), name)
     return json_response(_render(call, driver, names or _FIELDS))
 
 
@@ -89,7 +89,7 @@ def show_logical_disk_properties(call: BaremetalCall, session: Session, name: st
 def require_driver(call: BaremetalCall, session: Session, name: str) -> None:
     """Raise NotFoundError unless a live conductor serves the hardware type."""
     try:
-        driver_registry.find_driver(session, _timeout(call), name)
+        driver_facts.find_driver(session, _timeout(call), name)
     except DriverNotFound:
         raise _UnknownDriver(driver=name) from None
 

@@ -12,14 +12,16 @@ from baremetal_sched.baremetal.api.resources.links import links
 from baremetal_sched.baremetal.api.resources.query import Query
 from baremetal_sched.baremetal.api.resources.view import listing
 from baremetal_sched.baremetal.hardware import bios
-from baremetal_sched.baremetal.hardware.bios import FIELDS, LIST_DEFAULT, REGISTRY_SINCE
+from baremetal_sched.baremetal.hardware.bios import LIST_DEFAULT, REGISTRY_SINCE, SETTING_FIELDS
 from baremetal_sched.db.models import BiosSetting, Node
 from baremetal_sched.masking import MASK, names_secret
 from baremetal_sched.web.listing import select_fields
 from baremetal_sched.web.responses import json_response
 from baremetal_sched.web.view import document
 
-_LISTING = listing(fields=FIELDS, list_default=LIST_DEFAULT, fields_since=REGISTRY_SINCE, detail_since=REGISTRY_SINCE)
+_LISTING = listing(
+    fields=SETTING_FIELDS, list_default=LIST_DEFAULT, fields_since=REGISTRY_SINCE, detail_since=REGISTRY_SINCE
+)
 
 
 def list_settings(call: BaremetalCall, session: Session, ident: str) -> Response:
@@ -34,7 +36,7 @@ def show_setting(call: BaremetalCall, session: Session, ident: str, setting: str
     call.refuse_query()
     node = node_of(call, session, ident)
     found = bios.find(session, node, setting)
-    return json_response({setting: _render(call, node, found, FIELDS.visible(call.version))})
+    return json_response({setting: _render(call, node, found, SETTING_FIELDS.visible(call.version))})
 
 
 def _render(call: BaremetalCall, node: Node, setting: BiosSetting, shown: Iterable[str]) -> dict[str, Any]:

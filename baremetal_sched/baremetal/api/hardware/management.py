@@ -10,7 +10,7 @@ from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup, node_
 from baremetal_sched.baremetal.api.resources.links import links
 from baremetal_sched.baremetal.hardware import management
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.baremetal.schemas.hardware.management import BOOT_DEVICE, INDICATOR
+from baremetal_sched.baremetal.schemas.hardware import BOOT_DEVICE, INDICATOR
 from baremetal_sched.db.models import Node
 from baremetal_sched.documents.schema import load
 from baremetal_sched.errors import InvalidValue

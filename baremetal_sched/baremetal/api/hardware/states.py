@@ -7,11 +7,11 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes.node_view import NODES, StatesView, redacted
 from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup, node_with_conductor, uuid_of
-from baremetal_sched.baremetal.hardware import console, management, power, raid
+from baremetal_sched.baremetal.hardware import management, power
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.nodes.node_fields import FIELDS, STATES
-from baremetal_sched.baremetal.schemas.hardware.management import BOOT_MODE, CONSOLE, SECURE_BOOT
-from baremetal_sched.baremetal.schemas.nodes.nodes import POWER
+from baremetal_sched.baremetal.schemas.hardware import BOOT_MODE, CONSOLE, SECURE_BOOT
+from baremetal_sched.baremetal.schemas.nodes import POWER
 from baremetal_sched.db.models import Node
 from baremetal_sched.documents.schema import load, parse_flag
 from baremetal_sched.errors import InvalidValue
@@ -49,7 +49,7 @@ def set_raid(call: BaremetalCall, session: Session, ident: str) -> Response:
     config = call.body()
     if not isinstance(config, dict):
         raise InvalidValue(message=f"RAID config validation error: {config} is not of type 'object'")
-    raid.set_target(session, _node(call, session, ident), config, call.membership(session))
+    management.set_raid_target(session, _node(call, session, ident), config, call.membership(session))
     return empty_response(204)
 
 
@@ -61,14 +61,16 @@ def refuse_target_raid_config(call: BaremetalCall, session: Session, ident: str)
 def show_console(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/states/console"""
     call.refuse_query()
-    return json_response(console.show(session, node_with_conductor(call, session, ident), call.membership(session)))
+    return json_response(
+        management.show_console(session, node_with_conductor(call, session, ident), call.membership(session))
+    )
 
 
 def set_console(call: BaremetalCall, session: Session, ident: str) -> Response:
     """PUT /v1/nodes/{node}/states/console"""
     body = call.arguments(CONSOLE.fields, require="enabled")
     enabled = parse_flag("enabled", body["enabled"])
-    console.switch(session, _node(call, session, ident), call.membership(session), enabled=enabled)
+    management.switch_console(session, _node(call, session, ident), call.membership(session), enabled=enabled)
     return empty_response(202, {"Location": f"{call.base_url}/v1/nodes/{ident}/states/console"})
 
 

@@ -6,9 +6,9 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup, node_with_conductor
 from baremetal_sched.baremetal.api.resources.query import Query
-from baremetal_sched.baremetal.hardware import virtual_media
+from baremetal_sched.baremetal.hardware import management
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.baremetal.schemas.hardware.management import DEVICE_TYPES, VIRTUAL_MEDIA
+from baremetal_sched.baremetal.schemas.hardware import DEVICE_TYPES, VIRTUAL_MEDIA
 from baremetal_sched.db.models import Node
 from baremetal_sched.documents.schema import load
 from baremetal_sched.errors import InvalidValue
@@ -19,7 +19,7 @@ def show_media(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/vmedia"""
     call.refuse_query()
     node = node_with_conductor(call, session, ident)
-    return json_response(virtual_media.show(session, node, call.membership(session)))
+    return json_response(management.show_media(session, node, call.membership(session)))
 
 
 def attach_media(call: BaremetalCall, session: Session, ident: str) -> Response:
@@ -28,7 +28,7 @@ def attach_media(call: BaremetalCall, session: Session, ident: str) -> Response:
     wanted = load(VIRTUAL_MEDIA, call.body(), "vmedia")
     node = _node(call, session, ident)
     membership = call.membership(session)
-    virtual_media.attach(session, node, membership, wanted["device_type"], wanted["image_url"])
+    management.attach_media(session, node, membership, wanted["device_type"], wanted["image_url"])
     return empty_response(204)
 
 
@@ -38,7 +38,7 @@ def detach_media(call: BaremetalCall, session: Session, ident: str) -> Response:
     for name in types:
         if name not in DEVICE_TYPES:
             raise InvalidValue(message=f"Invalid device type {name}. Device types are: {', '.join(DEVICE_TYPES)}")
-    virtual_media.detach(session, _node(call, session, ident), call.membership(session), types)
+    management.detach_media(session, _node(call, session, ident), call.membership(session), types)
     return empty_response(204)
 
 

@@ -16,7 +16,7 @@ from baremetal_sched.baremetal.inspection import agents, discovery
 from baremetal_sched.baremetal.inspection.agents import Heartbeat
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provisioning import provision
-from baremetal_sched.baremetal.schemas.inspection.agents import HEARTBEAT, INSPECTION
+from baremetal_sched.baremetal.schemas.inspection import HEARTBEAT, INSPECTION
 from baremetal_sched.db.models import Node
 from baremetal_sched.documents.identifiers import canonical_mac
 from baremetal_sched.documents.schema import load

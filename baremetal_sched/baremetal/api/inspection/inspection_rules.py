@@ -10,7 +10,7 @@ from baremetal_sched.baremetal.api.resources import collection
 from baremetal_sched.baremetal.api.resources.query import Query
 from baremetal_sched.baremetal.api.resources.view import View, resource
 from baremetal_sched.baremetal.inspection import inspection_rules
-from baremetal_sched.baremetal.schemas.inspection.inspection_rules import RULE_CREATE
+from baremetal_sched.baremetal.schemas.inspection import RULE_CREATE
 from baremetal_sched.db.models import InspectionRule
 from baremetal_sched.db.types import Json, as_text
 from baremetal_sched.web import listing

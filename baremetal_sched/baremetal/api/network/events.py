@@ -4,7 +4,7 @@ import structlog
 from flask import Response
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.schemas.network.events import EVENTS_POSTED
+from baremetal_sched.baremetal.schemas.network import EVENTS_POSTED
 from baremetal_sched.documents.schema import load
 from baremetal_sched.web.responses import empty_response
 

@@ -15,7 +15,7 @@ from baremetal_sched.baremetal.api.resources import collection
 from baremetal_sched.baremetal.api.resources.query import Query
 from baremetal_sched.baremetal.api.resources.view import View, resource
 from baremetal_sched.baremetal.network import portgroups
-from baremetal_sched.baremetal.schemas.network.portgroups import PORTGROUP_CREATE
+from baremetal_sched.baremetal.schemas.network import PORTGROUP_CREATE
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Node, Portgroup
 from baremetal_sched.errors import InvalidValue

@@ -19,7 +19,7 @@ from baremetal_sched.baremetal.api.resources.query import Query
 from baremetal_sched.baremetal.api.resources.view import View, resource
 from baremetal_sched.baremetal.network import portgroups, ports
 from baremetal_sched.baremetal.nodes.node_list import contains
-from baremetal_sched.baremetal.schemas.network.ports import PORT_CREATE, VTEP
+from baremetal_sched.baremetal.schemas.network import PORT_CREATE, VTEP
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Node, Port, Portgroup
 from baremetal_sched.db.types import as_text

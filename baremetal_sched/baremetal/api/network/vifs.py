@@ -9,7 +9,7 @@ from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup, node_with_conductor
 from baremetal_sched.baremetal.network import vifs
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.baremetal.schemas.hardware.management import VIF
+from baremetal_sched.baremetal.schemas.hardware import VIF
 from baremetal_sched.db.models import Node
 from baremetal_sched.documents.schema import load
 from baremetal_sched.errors import InvalidValue

@@ -8,7 +8,7 @@ from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.resources import collection
 from baremetal_sched.baremetal.api.resources.view import View, resource
 from baremetal_sched.baremetal.nodes import chassis
-from baremetal_sched.baremetal.schemas.nodes.chassis import CHASSIS_CREATE
+from baremetal_sched.baremetal.schemas.nodes import CHASSIS_CREATE
 from baremetal_sched.db.models import Chassis
 from baremetal_sched.web import listing
 from baremetal_sched.web.responses import empty_response

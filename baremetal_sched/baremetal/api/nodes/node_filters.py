@@ -9,9 +9,8 @@ from sqlalchemy.orm.attributes import InstrumentedAttribute
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.resources.query import PAGING
 from baremetal_sched.baremetal.identifiers import is_trait
-from baremetal_sched.baremetal.nodes import trait_names
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters, contains, in_shards
-from baremetal_sched.baremetal.nodes.trait_conditions import has_all, has_any
+from baremetal_sched.baremetal.nodes.traits import complaint, has_all, has_any
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines import states
@@ -46,11 +45,11 @@ def _lower(query: Query, name: str) -> str | None:
 
 
 def _traits(query: Query, name: str) -> list[str]:
-    traits = query.items(name) or []
-    for trait in traits:
+    names = query.items(name) or []
+    for trait in names:
         if not is_trait(trait):
-            raise InvalidValue(message=f"Invalid {name}: {trait_names.complaint(trait)} Separate them by commas.")
-    return list(dict.fromkeys(traits))
+            raise InvalidValue(message=f"Invalid {name}: {complaint(trait)} Separate them by commas.")
+    return list(dict.fromkeys(names))
 
 
 _STATE = _one_of(states.PROVISION_STATES, 'Provision state "{}" is not valid')

@@ -21,8 +21,8 @@ from baremetal_sched.baremetal.nodes import node_update, nodes, shared_machines
 from baremetal_sched.baremetal.nodes.node_fields import FIELDS
 from baremetal_sched.baremetal.nodes.node_list import select_nodes
 from baremetal_sched.baremetal.nodes.redaction import Redaction
-from baremetal_sched.baremetal.provider import resource_class_names
-from baremetal_sched.baremetal.schemas.nodes.nodes import MAINTENANCE, NODE_CREATE
+from baremetal_sched.baremetal.provider import projection
+from baremetal_sched.baremetal.schemas.nodes import MAINTENANCE, NODE_CREATE
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Reader
 from baremetal_sched.documents import patch
@@ -180,7 +180,7 @@ def _warnings(
 ) -> dict[str, str]:
     """What is surprising about the fields ``given``, as a header: bodies are those of the original. 299 is what it is
     for."""
-    texts = [resource_class_names.warning(node.resource_class)] if "resource_class" in given else []
+    texts = [projection.class_warning(node.resource_class)] if "resource_class" in given else []
     if "driver_info" in given:
         others = shared_machines.others(session, node)
         shared_machines.log_warning(node, others)

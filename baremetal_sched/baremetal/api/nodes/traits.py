@@ -7,7 +7,7 @@ from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup, node_of
 from baremetal_sched.baremetal.conductors.ownership import LiveMembers
 from baremetal_sched.baremetal.nodes import nodes, traits
-from baremetal_sched.baremetal.schemas.nodes.traits import check_trait, load_traits, refuse_traits
+from baremetal_sched.baremetal.schemas.traits import check_trait, load_traits, refuse_traits
 from baremetal_sched.db.models import Node
 from baremetal_sched.web.http_errors import TooNew
 from baremetal_sched.web.responses import empty_response, json_response

@@ -8,7 +8,7 @@ from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.resources import collection
 from baremetal_sched.baremetal.api.resources.view import View, resource
 from baremetal_sched.baremetal.provisioning import deploy_templates
-from baremetal_sched.baremetal.schemas.provisioning.deploy_templates import TEMPLATE_CREATE
+from baremetal_sched.baremetal.schemas.runbooks import TEMPLATE_CREATE
 from baremetal_sched.db.models import DeployTemplate
 from baremetal_sched.web import listing
 from baremetal_sched.web.responses import empty_response

@@ -11,8 +11,8 @@ from baremetal_sched.baremetal.api.provisioning import step_rules
 from baremetal_sched.baremetal.api.resources import collection
 from baremetal_sched.baremetal.api.resources.view import View, resource, split_traits
 from baremetal_sched.baremetal.provisioning import runbooks
-from baremetal_sched.baremetal.schemas.nodes.traits import check_trait, load_traits, refuse_traits
-from baremetal_sched.baremetal.schemas.provisioning.runbooks import RUNBOOK_CREATE, RUNBOOK_CREATE_1_92
+from baremetal_sched.baremetal.schemas.runbooks import RUNBOOK_CREATE, RUNBOOK_CREATE_1_92
+from baremetal_sched.baremetal.schemas.traits import check_trait, load_traits, refuse_traits
 from baremetal_sched.db.models import Runbook, RunbookTrait
 from baremetal_sched.db.sql_functions import string_agg
 from baremetal_sched.documents.patch import root

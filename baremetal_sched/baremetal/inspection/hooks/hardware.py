@@ -3,13 +3,21 @@
 import json
 from collections import Counter
 from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
+
+import structlog
+import yaml
 
 from baremetal_sched.baremetal.inspection.hooks.hook import HookFailed
 from baremetal_sched.baremetal.inspection.rules.actions import set_capability
 from baremetal_sched.baremetal.inspection.rules.subject import Subject
+from baremetal_sched.db.types import dump_json
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.settings import Settings
+
+log = structlog.get_logger(__name__)
 
 
 def set_architecture(subject: Subject, settings: Settings) -> None:
@@ -85,3 +93,112 @@ def _part(subject: Subject, name: str) -> Mapping[str, Any]:
 
 def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+#: Where the plugin data has the list, and the objects that are made of it.
+_LIST, _OBJECTS = "data", "extra"
+#: What is in an entry of the list: of what, which one, what of it, and that.
+_LENGTH = 4
+#: Longer numbers are names.
+_MOST_DIGITS = 18
+
+
+def arrange(subject: Subject, settings: Settings) -> None:
+    """Make objects of a list: ``["disk", "sda", "size", "10"]`` becomes ``{"disk": {"sda": {"size": 10}}}``.
+
+    A list in which something is no list stays as it is. With ``[inspector] extra_hardware_strict`` such a list is
+    removed, as is one with entries that are too short or too long; without it these entries are left out.
+    """
+    if _LIST not in subject.plugin_data:
+        return
+    entries, strict = subject.plugin_data[_LIST], settings.inspector.extra_hardware_strict
+    if _is_usable(entries, strict):
+        subject.plugin_data[_OBJECTS] = _objects(entries)
+    else:
+        log.warning("extra data about the hardware is not understood", node=subject.read_only.get("uuid"))
+        if not strict:
+            return
+    del subject.plugin_data[_LIST]
+
+
+def _is_usable(entries: Any, strict: bool) -> bool:
+    return isinstance(entries, list) and all(
+        isinstance(entry, list) and (not strict or len(entry) == _LENGTH) for entry in entries
+    )
+
+
+def _objects(entries: list[list[Any]]) -> dict[str, dict[str, dict[str, Any]]]:
+    objects: dict[str, dict[str, dict[str, Any]]] = {}
+    for entry in entries:
+        if len(entry) >= _LENGTH and all(isinstance(name, str) for name in entry[:3]):
+            kind, device, name, value = entry[:_LENGTH]
+            objects.setdefault(kind, {}).setdefault(device, {})[name] = _number(value)
+    return objects
+
+
+def _number(value: Any) -> Any:
+    """The number that a text says; anything else as it is."""
+    if not isinstance(value, str):
+        return value
+    digits = value.strip().removeprefix("-")
+    return int(value) if digits.isdecimal() and len(digits) <= _MOST_DIGITS else value
+
+
+#: What is said of accelerators, by the ids of vendor and device.
+Known = Mapping[tuple[str, str], Mapping[str, Any]]
+
+_PROPERTY = "accelerators"
+_NVIDIA = "10de"
+#: The accelerators that Ironic knows without a file.
+_GPUS = {"1df6": "GV100GL", "1eb8": "Tesla T4", "2235": "A40", "2236": "A10", "26b9": "L40S", "26ba": "L20"}
+_BUILT_IN: Known = {
+    (_NVIDIA, device_id): {
+        "vendor_id": _NVIDIA,
+        "device_id": device_id,
+        "type": "GPU",
+        "device_info": f"NVIDIA Corporation {model}",
+    }
+    for device_id, model in _GPUS.items()
+}
+
+
+def list_accelerators(subject: Subject, settings: Settings) -> None:
+    """``accelerators`` in the properties: what is known of each, and its ``pci_address``.
+
+    Nothing is done if the agent has not looked for PCI devices.
+    """
+    devices = subject.plugin_data.get("pci_devices") or subject.inventory.get("pci_devices")
+    if not isinstance(devices, list) or not devices:
+        log.info("PCI devices are not known", node=subject.read_only.get("uuid"))
+        return
+    known = known_accelerators(settings)
+    subject.node["properties"][_PROPERTY] = [
+        {**accelerator, "pci_address": device.get("bus")}
+        for device in devices
+        if isinstance(device, dict) and (accelerator := known.get(_ids(device, "product_id")))
+    ]
+
+
+def known_accelerators(settings: Settings) -> Known:
+    """What ``[inspector] known_accelerators`` says. Raises InvalidValue."""
+    path = settings.inspector.known_accelerators
+    return _BUILT_IN if path is None else _load(path)
+
+
+@lru_cache(maxsize=8)
+def _load(path: str) -> Known:
+    """Read once: a change of the file counts from the next start on."""
+    try:
+        document = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        devices = document["pci_devices"]
+        if not all(device["vendor_id"] and device["device_id"] for device in devices):
+            raise ValueError("a device lacks vendor_id or device_id")
+        # What YAML can say and JSON cannot would be found too late.
+        dump_json(devices)
+        return {_ids(device, "device_id"): device for device in devices}
+    except (OSError, ValueError, KeyError, TypeError, yaml.YAMLError) as error:
+        raise InvalidValue(message=f"[inspector] known_accelerators: {path} cannot be read: {error!r}") from None
+
+
+def _ids(device: Mapping[str, Any], name: str) -> tuple[str, str]:
+    return str(device.get("vendor_id")).lower(), str(device.get(name)).lower()

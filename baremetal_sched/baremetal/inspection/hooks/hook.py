@@ -1,4 +1,4 @@
-"""What a hook is."""
+"""What a hook is; and the one about what the agent says of itself."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,3 +29,10 @@ class Hook:
     prepare: Act = _do_nothing
     apply: Act = _do_nothing
     needs: tuple[str, ...] = ()
+
+
+def require_no_error(subject: Subject, settings: Settings) -> None:
+    """``ramdisk-error``: an inspection of which the agent says that it failed, has failed."""
+    error = subject.plugin_data.get("error")
+    if error:
+        raise HookFailed(message=f"Ramdisk reported error: {error}")

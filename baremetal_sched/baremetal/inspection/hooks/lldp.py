@@ -1,23 +1,92 @@
 """``local-link-connection``: which port of which switch is at the other end, as that says by LLDP."""
 
+import ipaddress
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import structlog
 
-from baremetal_sched.baremetal.inspection.hooks import tlv
-from baremetal_sched.baremetal.inspection.hooks.interfaces import ALL, mac_of
+from baremetal_sched.baremetal.inspection.hooks.ports import ALL, mac_of
 from baremetal_sched.baremetal.inspection.rules.subject import Subject
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
+
+#: Types of what a switch says about itself.
+CHASSIS_ID, PORT_ID, PORT_DESCRIPTION, SYSTEM_NAME, SYSTEM_DESCRIPTION, CAPABILITIES, ADDRESS = 1, 2, 4, 5, 6, 7, 8
+#: The type of what an organization has defined.
+ORGANIZATIONAL = 127
+
+#: Subtypes of CHASSIS_ID and PORT_ID: which kind of name it is. Others than these are texts.
+CHASSIS_MAC, _CHASSIS_ADDRESS = 4, 5
+_PORT_MAC, _PORT_ADDRESS = 3, 4
+#: Families of addresses, as IANA numbers them, and how many bytes each has.
+_MAC = 6
+_LENGTHS = {1: 4, 2: 16, _MAC: 6}
+
+
+def said_at(subject: Subject, name: str, interface: Mapping[str, Any]) -> list[Any] | None:
+    """What was heard at an interface: pairs, if they are well formed. None if that was nothing."""
+    raw = subject.plugin_data.get("lldp_raw")
+    said = (raw.get(name) if isinstance(raw, dict) else None) or interface.get("lldp")
+    return said if isinstance(said, list) else None
+
+
+def decoded(pair: Any) -> tuple[int, bytes]:
+    """A type and a value, of a pair that has the latter in hexadecimal digits."""
+    kind, digits = pair if isinstance(pair, list) and len(pair) == 2 else (None, None)
+    if not isinstance(kind, int) or not isinstance(digits, str):
+        raise ValueError(f"{pair!r} is not a type and a value")
+    return kind, bytes.fromhex(digits)
+
+
+def chassis_id(value: bytes) -> str:
+    """The value of CHASSIS_ID."""
+    return _id(value, CHASSIS_MAC, _CHASSIS_ADDRESS)
+
+
+def port_id(value: bytes) -> str:
+    """The value of PORT_ID."""
+    return _id(value, _PORT_MAC, _PORT_ADDRESS)
+
+
+def _id(value: bytes, of_mac: int, of_address: int) -> str:
+    subtype, name = value[0] if value else None, value[1:]
+    if subtype == of_mac:
+        return mac_address(name)
+    return address(name) if subtype == of_address else text(name)
+
+
+def address(value: bytes) -> str:
+    """An address after its family."""
+    family = value[0] if value else None
+    length = _LENGTHS.get(family or 0)
+    if length is None:
+        raise ValueError(f"{value.hex()} is not an address of a known family")
+    digits = value[1 : 1 + length]
+    return mac_address(digits) if family == _MAC else str(ipaddress.ip_address(digits))
+
+
+def mac_address(value: bytes) -> str:
+    """``aa:bb:cc:dd:ee:ff``"""
+    if len(value) != _LENGTHS[_MAC]:
+        raise ValueError(f"{value.hex()} is not a MAC address")
+    return value.hex(":")
+
+
+def text(value: bytes) -> str:
+    """What people can read, in one line or several."""
+    found = value.decode()
+    if not all(part.isprintable() for part in found.split()):
+        raise ValueError(f"{found!r} is not printable text")
+    return found
 
 
 def set_links(subject: Subject, settings: Settings) -> None:
     """Set what is not known yet of ``local_link_connection`` of the ports. What a switch says and is not well formed
     does not count."""
     for name, interface in subject.plugin_data[ALL].items():
-        uuid, said = subject.addresses.get(mac_of(interface)), tlv.said_at(subject, name, interface)
+        uuid, said = subject.addresses.get(mac_of(interface)), said_at(subject, name, interface)
         if uuid is None or said is None:
             continue
         try:
@@ -32,11 +101,11 @@ def set_links(subject: Subject, settings: Settings) -> None:
 def _link(said: Iterable[Any]) -> Mapping[str, str]:
     """Parts of a link. Raises ValueError."""
     link = {}
-    for kind, value in map(tlv.decoded, said):
-        if kind == tlv.PORT_ID:
-            link["port_id"] = tlv.port_id(value)
-        elif kind == tlv.CHASSIS_ID and value[:1] == bytes([tlv.CHASSIS_MAC]):
-            link["switch_id"] = tlv.chassis_id(value)
-        elif kind == tlv.SYSTEM_NAME:
-            link["switch_info"] = tlv.text(value)
+    for kind, value in map(decoded, said):
+        if kind == PORT_ID:
+            link["port_id"] = port_id(value)
+        elif kind == CHASSIS_ID and value[:1] == bytes([CHASSIS_MAC]):
+            link["switch_id"] = chassis_id(value)
+        elif kind == SYSTEM_NAME:
+            link["switch_info"] = text(value)
     return {name: text for name, text in link.items() if text}

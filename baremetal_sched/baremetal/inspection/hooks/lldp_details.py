@@ -8,12 +8,25 @@ from typing import Any
 
 import structlog
 
-from baremetal_sched.baremetal.inspection.hooks import tlv
-from baremetal_sched.baremetal.inspection.hooks.mau_types import MAU_TYPES
+from baremetal_sched.baremetal.inspection.hooks import lldp
 from baremetal_sched.baremetal.inspection.rules.subject import Subject
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
+
+MAU_TYPES = (
+    *("Unknown", "AUI", "10BASE-5", "FOIRL", "10BASE-2", "10BASE-T duplex mode unknown", "10BASE-FP", "10BASE-FB"),
+    *("10BASE-FL duplex mode unknown", "10BROAD36", "10BASE-T half duplex", "10BASE-T full duplex"),
+    *("10BASE-FL half duplex", "10BASE-FL full duplex", "100 BASE-T4", "100BASE-TX half duplex"),
+    *("100BASE-TX full duplex", "100BASE-FX half duplex", "100BASE-FX full duplex", "100BASE-T2 half duplex"),
+    *("100BASE-T2 full duplex", "1000BASE-X half duplex", "1000BASE-X full duplex", "1000BASE-LX half duplex"),
+    *("1000BASE-LX full duplex", "1000BASE-SX half duplex", "1000BASE-SX full duplex", "1000BASE-CX half duplex"),
+    *("1000BASE-CX full duplex", "1000BASE-T half duplex", "1000BASE-T full duplex", "10GBASE-X", "10GBASE-LX4"),
+    *("10GBASE-R", "10GBASE-ER", "10GBASE-LR", "10GBASE-SR", "10GBASE-W", "10GBASE-EW", "10GBASE-LW", "10GBASE-SW"),
+    *("10GBASE-CX4", "2BASE-TL", "10PASS-TS", "100BASE-BX10D", "100BASE-BX10U", "100BASE-LX10", "1000BASE-BX10D"),
+    *("1000BASE-BX10U", "1000BASE-LX10", "1000BASE-PX10D", "1000BASE-PX10U", "1000BASE-PX20D", "1000BASE-PX20U"),
+)
+
 
 #: Where the plugin data has it, by interface.
 _PARSED = "parsed_lldp"
@@ -46,7 +59,7 @@ def parse(subject: Subject, settings: Settings) -> None:
         name = interface.get("name") if isinstance(interface, dict) else None
         if not isinstance(name, str):
             continue
-        details = _details(name, tlv.said_at(subject, name, interface) or ())
+        details = _details(name, lldp.said_at(subject, name, interface) or ())
         if details:
             _noted(subject)[name] = details
 
@@ -62,7 +75,7 @@ def _details(interface: str, said: Iterable[Any]) -> Details:
     details: Details = {}
     for pair in said:
         try:
-            found = _read(*tlv.decoded(pair))
+            found = _read(*lldp.decoded(pair))
         except ValueError as error:
             log.warning("ignored malformed LLDP data of a switch", interface=interface, reason=str(error))
             continue
@@ -75,10 +88,10 @@ def _details(interface: str, said: Iterable[Any]) -> Details:
 
 
 def _read(kind: int, value: bytes) -> Details:
-    read = _ORGANIZATIONAL.get(value[:4].hex()) if kind == tlv.ORGANIZATIONAL else _BASIC.get(kind)
+    read = _ORGANIZATIONAL.get(value[:4].hex()) if kind == lldp.ORGANIZATIONAL else _BASIC.get(kind)
     if read is None:
         return {}
-    return read(value[4:] if kind == tlv.ORGANIZATIONAL else value)
+    return read(value[4:] if kind == lldp.ORGANIZATIONAL else value)
 
 
 def _capabilities(value: bytes) -> Details:
@@ -99,7 +112,7 @@ def _protocol_vlan(value: bytes) -> Details:
 
 
 def _vlan(value: bytes) -> Details:
-    name = tlv.text(_counted(value[2:]))
+    name = lldp.text(_counted(value[2:]))
     return {"switch_port_vlans": {"name": name, "id": _number(value)}}
 
 
@@ -158,13 +171,13 @@ def _one(name: str, read: Callable[[bytes], Any]) -> Callable[[bytes], Details]:
 
 
 _BASIC: Mapping[int, Callable[[bytes], Details]] = {
-    tlv.CHASSIS_ID: _one("switch_chassis_id", tlv.chassis_id),
-    tlv.PORT_ID: _one("switch_port_id", tlv.port_id),
-    tlv.PORT_DESCRIPTION: _one("switch_port_description", tlv.text),
-    tlv.SYSTEM_NAME: _one("switch_system_name", tlv.text),
-    tlv.SYSTEM_DESCRIPTION: _one("switch_system_description", tlv.text),
-    tlv.CAPABILITIES: _capabilities,
-    tlv.ADDRESS: _one("switch_mgmt_addresses", lambda value: tlv.address(value[1:])),
+    lldp.CHASSIS_ID: _one("switch_chassis_id", lldp.chassis_id),
+    lldp.PORT_ID: _one("switch_port_id", lldp.port_id),
+    lldp.PORT_DESCRIPTION: _one("switch_port_description", lldp.text),
+    lldp.SYSTEM_NAME: _one("switch_system_name", lldp.text),
+    lldp.SYSTEM_DESCRIPTION: _one("switch_system_description", lldp.text),
+    lldp.CAPABILITIES: _capabilities,
+    lldp.ADDRESS: _one("switch_mgmt_addresses", lambda value: lldp.address(value[1:])),
 }
 #: By organization and subtype: 00-80-C2 is IEEE 802.1, 00-12-0F is IEEE 802.3.
 _ORGANIZATIONAL: Mapping[str, Callable[[bytes], Details]] = {

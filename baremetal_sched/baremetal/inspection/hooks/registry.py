@@ -7,17 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import structlog
 
-from baremetal_sched.baremetal.inspection.hooks import (
-    accelerators,
-    disks,
-    extra_hardware,
-    hardware,
-    interfaces,
-    lldp,
-    lldp_details,
-    ports,
-    ramdisk,
-)
+from baremetal_sched.baremetal.inspection.hooks import disks, hardware, hook, lldp, lldp_details, ports
 from baremetal_sched.baremetal.inspection.hooks.hook import Hook, HookFailed
 from baremetal_sched.baremetal.inspection.rules.limits import RuleFailed
 from baremetal_sched.baremetal.inspection.rules.subject import Subject
@@ -29,12 +19,12 @@ log = structlog.get_logger(__name__)
 _VALIDATE = "validate-interfaces"
 
 HOOKS: Mapping[str, Hook] = {
-    "accelerators": Hook(apply=accelerators.list_accelerators),
+    "accelerators": Hook(apply=hardware.list_accelerators),
     "architecture": Hook(apply=hardware.set_architecture),
     "boot-mode": Hook(apply=hardware.set_boot_mode),
     "cpu-capabilities": Hook(apply=hardware.set_cpu_capabilities),
     "cpus": Hook(apply=hardware.set_cpus),
-    "extra-hardware": Hook(apply=extra_hardware.arrange),
+    "extra-hardware": Hook(apply=hardware.arrange),
     "local-link-connection": Hook(apply=lldp.set_links, needs=(_VALIDATE,)),
     "memory": Hook(apply=hardware.set_memory),
     "parse-lldp": Hook(apply=lldp_details.parse),
@@ -42,9 +32,9 @@ HOOKS: Mapping[str, Hook] = {
     "physical-network": Hook(apply=ports.set_physical_networks, needs=(_VALIDATE,)),
     "ports": Hook(apply=ports.settle, needs=(_VALIDATE,)),
     "raid-device": Hook(apply=disks.remember_new_device),
-    "ramdisk-error": Hook(prepare=ramdisk.require_no_error),
+    "ramdisk-error": Hook(prepare=hook.require_no_error),
     "root-device": Hook(apply=disks.find_root_device),
-    _VALIDATE: Hook(prepare=interfaces.validate),
+    _VALIDATE: Hook(prepare=ports.validate),
 }
 
 
@@ -69,7 +59,7 @@ def check(settings: Settings) -> None:
     """Raise InvalidValue if hooks could not run with these settings."""
     enabled(settings)
     named(settings.redfish.inspection_hooks, "[redfish] inspection_hooks")
-    accelerators.known_accelerators(settings)
+    hardware.known_accelerators(settings)
     hardware.pci_device_names(settings)
     ports.physical_networks(settings)
 

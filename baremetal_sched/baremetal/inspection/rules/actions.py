@@ -9,9 +9,9 @@ import structlog
 from baremetal_sched.baremetal.identifiers import is_trait
 from baremetal_sched.baremetal.inspection.rules import values
 from baremetal_sched.baremetal.inspection.rules.limits import RuleFailed
-from baremetal_sched.baremetal.inspection.rules.signatures import Signature
 from baremetal_sched.baremetal.inspection.rules.subject import ApiCall, Subject
-from baremetal_sched.baremetal.nodes import trait_names
+from baremetal_sched.baremetal.inspection.rules.values import Signature
+from baremetal_sched.baremetal.nodes import traits
 
 log = structlog.get_logger(__name__)
 
@@ -88,7 +88,7 @@ def require_trait(name: Any) -> None:
     if not isinstance(name, str):
         raise RuleFailed(message=f"Failed to add new trait {name}: it is not a string")
     if not is_trait(name):
-        raise RuleFailed(message=f"Failed to add new trait: {trait_names.complaint(name)}")
+        raise RuleFailed(message=f"Failed to add new trait: {traits.complaint(name)}")
 
 
 def _add_trait(subject: Subject, name: Any) -> None:

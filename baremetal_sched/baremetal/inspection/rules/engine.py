@@ -2,18 +2,22 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import structlog
+import yaml
 
 from baremetal_sched.baremetal import secrets
 from baremetal_sched.baremetal.inspection.rules import patterns
 from baremetal_sched.baremetal.inspection.rules.actions import ACTIONS, require_trait
 from baremetal_sched.baremetal.inspection.rules.limits import Budget, RuleFailed, require_size
 from baremetal_sched.baremetal.inspection.rules.operators import OPERATORS
-from baremetal_sched.baremetal.inspection.rules.signatures import Signature, items_of
 from baremetal_sched.baremetal.inspection.rules.subject import Subject
-from baremetal_sched.baremetal.inspection.rules.values import Context
+from baremetal_sched.baremetal.inspection.rules.values import Context, Signature, items_of
+from baremetal_sched.baremetal.schemas.inspection import BUILT_IN_RULE, PHASES
+from baremetal_sched.documents.schema import load
 from baremetal_sched.errors import InvalidValue
 
 log = structlog.get_logger(__name__)
@@ -124,3 +128,43 @@ def _do(action: Mapping[str, Any], subject: Subject, context: Context) -> None:
         # What is not filled in is written too, once for each item of a loop.
         subject.budget.spend_on(args)
         ACTIONS[action["op"]].do(subject, **args)
+
+
+#: Rules with their priorities, by phase.
+ByPhase = dict[str, list[tuple[int, Rule]]]
+
+
+@lru_cache(maxsize=8)
+def load_file(path: str | None) -> ByPhase:
+    """The rules in a file of YAML, ``[inspection_rules] built_in_rules``: a list of them, as the API takes them.
+
+    Read once: a change of the file counts from the next start on. Raises InvalidValue, naming file and rule.
+    """
+    if path is None:
+        return {}
+    try:
+        documents = yaml.safe_load(Path(path).read_text(encoding="utf-8")) or []
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise InvalidValue(message=f"[inspection_rules] built_in_rules: {path} cannot be read: {error}") from None
+    if not isinstance(documents, list):
+        raise InvalidValue(message=f"[inspection_rules] built_in_rules: {path} has to be a list of rules.")
+    found: ByPhase = {}
+    names: set[str] = set()
+    for number, document in enumerate(documents, start=1):
+        rule = _load(document, f"rule {number} of {path}")
+        if rule["uuid"] in names:
+            raise InvalidValue(message=f"[inspection_rules] built_in_rules: {path} has two rules {rule['uuid']}.")
+        names.add(rule["uuid"])
+        conditions = rule.get("conditions") or []
+        kept = Rule(rule["uuid"], conditions, rule["actions"], bool(rule.get("sensitive")))
+        found.setdefault(rule.get("phase", PHASES[0]), []).append((rule.get("priority", 0), kept))
+    return found
+
+
+def _load(document: Any, name: str) -> dict[str, Any]:
+    try:
+        rule = load(BUILT_IN_RULE, document, name)
+        check(rule.get("conditions") or [], rule["actions"])
+    except InvalidValue as error:
+        raise InvalidValue(message=f"[inspection_rules] built_in_rules: {name}: {error}") from None
+    return rule

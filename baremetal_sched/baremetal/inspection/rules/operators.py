@@ -9,7 +9,7 @@ from typing import Any
 
 from baremetal_sched.baremetal.inspection.rules import patterns
 from baremetal_sched.baremetal.inspection.rules.limits import RuleFailed
-from baremetal_sched.baremetal.inspection.rules.signatures import Signature
+from baremetal_sched.baremetal.inspection.rules.values import Signature
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import count
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, literal_column, null, select, union_all
@@ -66,7 +67,7 @@ def resolve(connection: Connection, request: CandidateRequest, version: int) -> 
     Raises UnknownClassInQuery and TraitNotFound for unknown classes and traits, in whatever group they are.
     """
     resources, traits = _mentioned(request)
-    ids = _look_up(connection, request, resources, traits)
+    ids = look_up(connection, request)
     for name in resources:
         if name not in ids.classes:
             raise UnknownClassInQuery(resource_class=name)
@@ -164,13 +165,28 @@ def _required(conditions: TraitConditions, ids: Ids) -> tuple[frozenset[int], ..
     return tuple(frozenset(ids.traits[name] for name in wanted) for wanted in conditions.required)
 
 
-def _look_up(
-    connection: Connection, request: CandidateRequest, classes: Collection[str], traits: Collection[str]
-) -> Ids:
+def _asked(request: CandidateRequest) -> dict[str, Collection[str]]:
+    """The names in a request, by kind."""
     groups = request.groups.values()
+    classes, traits = _mentioned(request)
     aggregates = set[str]().union(*(group.aggregates.forbidden.union(*group.aggregates.member_of) for group in groups))
     trees = {group.in_tree for group in groups if group.in_tree is not None}
-    asked = {"class": classes, "trait": traits, "aggregate": aggregates, "tree": trees}
+    return {"class": classes, "trait": traits, "aggregate": aggregates, "tree": trees}
+
+
+def with_unknown(request: CandidateRequest, ids: Ids) -> Ids:
+    """Return the ids of the request's names; what there is not has an id that nothing has."""
+    none, found = count(-1, -1), Ids()
+    for kind, names in _asked(request).items():
+        known = getattr(ids, _KINDS[kind])
+        for name in sorted(names):
+            found.add(kind, name, known.get(name) or next(none), few=False)
+    return found
+
+
+def look_up(connection: Connection, request: CandidateRequest) -> Ids:
+    """Return the ids of the names in the request, without unknown ones."""
+    asked = _asked(request)
     known = name_memory.of(connection).searched_ids()
     ahead = name_memory.is_kept(connection) and not known
     counts = [(kind, len(names)) for kind, names in asked.items() if names]

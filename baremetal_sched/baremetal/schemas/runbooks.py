@@ -1,4 +1,4 @@
-"""Steps in bodies: of deploy templates, runbooks and requests for provision states."""
+"""Bodies of requests about runbooks and deploy templates, and their steps."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 from marshmallow import Schema, ValidationError, fields
 
-from baremetal_sched.documents.schema import Choice, JsonObject, StrictSchema, Text, shown
+from baremetal_sched.baremetal.identifiers import is_logical_name
+from baremetal_sched.baremetal.schemas.traits import TraitName
+from baremetal_sched.documents.schema import Choice, Flag, JsonObject, StrictSchema, Text, Uuid, shown
 from baremetal_sched.machines.interface_types import STEP_INTERFACES
 
 #: Most steps in one list. A conductor does them one after the other, with the node reserved.
@@ -124,3 +126,59 @@ class Steps(fields.Field[list[Any]]):
                 f"Duplicate {self._kind} steps. A {self._of} cannot have multiple {self._kind} steps with the same "
                 f"interface and step. Duplicates: {'; '.join(repeated)}."
             )
+
+
+class _Name(Text):
+    """A name that can stand in a path."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        name = super()._deserialize(value, attr, data, **kwargs)
+        if not is_logical_name(name):
+            raise ValidationError(
+                f"{name!r} does not match '^[A-Za-z0-9\\-._~]+$', has more than 255 characters or is a UUID"
+            )
+        return name
+
+
+class _Runbook1x92(StrictSchema):
+    """Before 1.112: the name is a trait, and there is no description."""
+
+    name: fields.Field[str] = TraitName(required=True)
+    steps = Steps(RUNBOOK_STEP, "runbook", "runbook", required=True)
+    disable_ramdisk = Flag(allow_none=True)
+    extra = JsonObject()
+    public = Flag(allow_none=True)
+    owner = Text(longest=255, allow_none=True)
+
+
+class _RunbookUpdate(_Runbook1x92):
+    name = _Name(required=True)
+    description = Text(longest=255, allow_none=True)
+
+
+class _RunbookCreate1x92(_Runbook1x92):
+    uuid = Uuid(allow_none=True)
+
+
+class _RunbookCreate(_RunbookUpdate):
+    uuid = Uuid(allow_none=True)
+
+
+RUNBOOK_CREATE = _RunbookCreate()
+RUNBOOK_CREATE_1_92 = _RunbookCreate1x92()
+RUNBOOK_UPDATE = _RunbookUpdate()
+
+
+class _TemplateUpdate(StrictSchema):
+    name = TraitName(required=True)
+    steps = Steps(DEPLOY_STEP, "template", "deploy", required=True)
+    description = Text(longest=255, allow_none=True)
+    extra = JsonObject()
+
+
+class _TemplateCreate(_TemplateUpdate):
+    uuid = Uuid(allow_none=True)
+
+
+TEMPLATE_CREATE = _TemplateCreate()
+TEMPLATE_UPDATE = _TemplateUpdate()

@@ -5,7 +5,7 @@ from typing import Any
 from marshmallow import ValidationError, fields
 
 from baremetal_sched.baremetal.identifiers import is_trait
-from baremetal_sched.baremetal.nodes import trait_names
+from baremetal_sched.baremetal.nodes import traits
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.placement.names import NAME_LENGTH
 
@@ -34,7 +34,7 @@ def complaint_about(name: Any) -> str | None:
     if len(name) > NAME_LENGTH:
         return f"'{name}' is too long"
     if not is_trait(name):
-        return trait_names.complaint(name)
+        return traits.complaint(name)
     return None
 
 

@@ -1,11 +1,11 @@
-"""Bodies of requests about nodes."""
+"""Bodies of requests about nodes and chassis."""
 
 from typing import Any
 
 from marshmallow import ValidationError, validates_schema
 
 from baremetal_sched.baremetal.schemas.provisioning.network_data import NetworkData
-from baremetal_sched.baremetal.schemas.provisioning.steps import Count
+from baremetal_sched.baremetal.schemas.runbooks import Count
 from baremetal_sched.documents.schema import Flag, JsonObject, StrictSchema, Text, Uuid
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES
 
@@ -72,3 +72,17 @@ class _Power(StrictSchema):
 
 MAINTENANCE = _Maintenance()
 POWER = _Power()
+
+
+class _ChassisCreate(StrictSchema):
+    uuid = Uuid(allow_none=True)
+    description = Text(longest=255, allow_none=True)
+    extra = JsonObject()
+
+
+class _ChassisUpdate(_ChassisCreate):
+    uuid = Uuid(required=True)
+
+
+CHASSIS_CREATE = _ChassisCreate()
+CHASSIS_UPDATE = _ChassisUpdate()

@@ -1,0 +1,132 @@
+"""The fleet in numbers: for people who look at it, and for Prometheus."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from sqlalchemy import Integer, cast, func, not_, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.conductors.ownership import Membership, alive, live_members
+from baremetal_sched.baremetal.matching.explanation import count_withheld
+from baremetal_sched.baremetal.visibility import Visibility
+from baremetal_sched.db.models import Conductor, Node, NodeWork
+from baremetal_sched.db.transaction import Reader
+from baremetal_sched.settings import Settings
+
+
+class StateCount(NamedTuple):
+    """How many nodes are in a provision state, and how many of these are in maintenance."""
+
+    provision_state: str
+    nodes: int
+    in_maintenance: int
+
+
+def count_states(reader: Reader, visible: Visibility) -> list[StateCount]:
+    """Return the states that visible nodes are in, the most frequent first.
+
+    SELECT provision_state, count(*), sum(maintenance) FROM nodes GROUP BY provision_state
+    """
+    counts = (func.count(), func.sum(cast(Node.maintenance, Integer)))
+    query = select(Node.provision_state, *counts).where(*visible.conditions()).group_by(Node.provision_state)
+    found = [StateCount(state, nodes, int(resting)) for state, nodes, resting in reader.execute(query)]
+    return sorted(found, key=lambda each: (-each.nodes, each.provision_state))
+
+
+@dataclass
+class GroupCount:
+    """A conductor group: its nodes, those of them that no live conductor serves, and the drivers of these."""
+
+    name: str
+    nodes: int = 0
+    unserved: int = 0
+    unserved_drivers: tuple[str, ...] = ()
+
+
+def count_groups(reader: Reader, membership: Membership, visible: Visibility) -> list[GroupCount]:
+    """Return the conductor groups of visible nodes, those with most nodes that nothing serves first.
+
+    SELECT conductor_group, driver, count(*) FROM nodes GROUP BY conductor_group, driver
+    """
+    columns = (Node.conductor_group, Node.driver)
+    query = select(*columns, func.count()).where(*visible.conditions()).group_by(*columns).order_by(*columns)
+    found: dict[str, GroupCount] = {}
+    for name, driver, nodes in reader.execute(query):
+        group = found.setdefault(name, GroupCount(name))
+        group.nodes += nodes
+        if not membership.is_served(name, driver):
+            group.unserved += nodes
+            group.unserved_drivers = (*group.unserved_drivers, driver)
+    return sorted(found.values(), key=lambda each: (-each.unserved, each.name))
+
+
+class ConductorCount(NamedTuple):
+    """How many conductors are registered, and how many of them are alive."""
+
+    registered: int
+    alive: int
+
+
+def count_conductors(reader: Reader, timeout: float) -> ConductorCount:
+    """Return the numbers of conductors; one is alive that has sent a heartbeat within ``timeout`` seconds."""
+    row = reader.execute(select(func.count(), func.sum(cast(alive(timeout), Integer))).select_from(Conductor)).one()
+    return ConductorCount(row[0], int(row[1] or 0))
+
+
+def total(counts: Iterable[StateCount]) -> int:
+    """Return how many nodes were counted."""
+    return sum(each.nodes for each in counts)
+
+
+def figures(session: Session, settings: Settings) -> list[Metric]:
+    """Nodes, conductors, work, and what was undone on providers, as they are now."""
+    nodes = GaugeMetricFamily("baremetal_sched_nodes", "Nodes.", labels=["provision_state"])
+    for state, count in session.execute(select(Node.provision_state, func.count()).group_by(Node.provision_state)):
+        nodes.add_metric([state], count)
+
+    not_offered = GaugeMetricFamily(
+        "baremetal_sched_available_nodes_not_offered",
+        "Available nodes without an instance that placement does not offer, by the first reason.",
+        labels=["reason"],
+    )
+    for reason, count in count_withheld(session).items():
+        not_offered.add_metric([reason], count)
+
+    unowned = select(func.count()).select_from(Node).where(not_(live_members(session, settings).served()))
+    without = GaugeMetricFamily(
+        "baremetal_sched_nodes_without_conductor",
+        "Nodes whose group and driver no live conductor serves.",
+        value=session.scalars(unowned).one(),
+    )
+
+    living = GaugeMetricFamily(
+        "baremetal_sched_conductors_alive", "Conductors that are alive.", labels=["conductor_group"]
+    )
+    undone = CounterMetricFamily(
+        "baremetal_sched_undone_provider_changes",
+        "Changes of nodes' resource providers that a conductor undid.",
+        labels=["conductor"],
+    )
+    given_up = CounterMetricFamily(
+        "baremetal_sched_given_up_driver_calls",
+        "Calls of drivers that a conductor gave up, since the machine did not answer.",
+        labels=["conductor"],
+    )
+    alive_by_group: dict[str, int] = {}
+    is_alive = alive(settings.conductor.heartbeat_timeout)
+    columns = (Conductor.hostname, Conductor.conductor_group, Conductor.undone_changes, Conductor.given_up_calls)
+    for hostname, group, changes, calls, lives in session.execute(select(*columns, is_alive)):
+        undone.add_metric([hostname], changes)
+        given_up.add_metric([hostname], calls)
+        alive_by_group[group] = alive_by_group.get(group, 0) + bool(lives)
+    for group, count in alive_by_group.items():
+        living.add_metric([group], count)
+
+    pending = GaugeMetricFamily(
+        "baremetal_sched_pending_work", "Work on nodes that is requested or being done.", labels=["kind"]
+    )
+    for kind, count in session.execute(select(NodeWork.kind, func.count()).group_by(NodeWork.kind)):
+        pending.add_metric([kind], count)
+    return [nodes, not_offered, without, living, undone, given_up, pending]

@@ -1,1 +1,0 @@
-"""What agents report, and bodies of requests about inspection rules."""

@@ -1,0 +1,180 @@
+"""Bodies of requests about ports, portgroups, volumes and events."""
+
+from typing import Any
+
+from marshmallow import Schema, ValidationError, fields, validate, validates_schema
+
+from baremetal_sched.baremetal.identifiers import canonical_switch_id, is_logical_name
+from baremetal_sched.documents.identifiers import canonical_mac
+from baremetal_sched.documents.schema import Flag, JsonObject, StrictSchema, Text, Uuid, Whole, one_of, shown
+
+
+class MacAddress(fields.Field[str]):
+    """A MAC address; becomes lower case."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        address = canonical_mac(value) if isinstance(value, str) else None
+        if address is None:
+            raise ValidationError(f"Expected valid MAC address for {attr}: {value}")
+        return address
+
+
+class LogicalName(Text):
+    """A name that can stand in a path."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        name = super()._deserialize(value, attr, data, **kwargs)
+        if not is_logical_name(name):
+            raise ValidationError(f"invalid name '{name}'")
+        return name
+
+
+EVENTS = ("network.bind_port", "network.unbind_port", "network.delete_port")
+
+_Event = StrictSchema.from_dict(
+    {
+        "event": fields.String(required=True, validate=one_of(*EVENTS)),
+        "port_id": Uuid(required=True),
+        "mac_address": MacAddress(required=True),
+        "status": Text(required=True),
+        "device_id": Uuid(allow_none=True),
+        "binding:host_id": Uuid(allow_none=True),
+        "binding:vnic_type": Text(allow_none=True),
+    },
+    name="Event",
+)
+
+
+class _Events(StrictSchema):
+    events = fields.List(fields.Nested(_Event), required=True, validate=validate.Length(min=1))
+
+
+EVENT: Schema = _Event()
+EVENTS_POSTED = _Events()
+
+
+class _Portgroup(StrictSchema):
+    node_uuid = Uuid(required=True)
+    name = LogicalName(allow_none=True)
+    address = MacAddress(allow_none=True)
+    extra = JsonObject()
+    standalone_ports_supported = Flag(allow_none=True)
+    properties = JsonObject()
+    physical_network = Text(longest=64, allow_none=True)
+    category = Text(longest=80, allow_none=True)
+
+
+class _PortgroupCreate(_Portgroup):
+    uuid = Uuid(allow_none=True)
+    mode = Text(longest=255, allow_none=True)
+
+
+class _PortgroupUpdate(_Portgroup):
+    #: Mandatory: it cannot be removed.
+    mode = Text(longest=255, shortest=1, required=True)
+
+
+PORTGROUP_CREATE = _PortgroupCreate()
+PORTGROUP_UPDATE = _PortgroupUpdate()
+
+
+_NETWORK_TYPES = ("managed", "unmanaged")
+#: For a switch that bridges to a virtual network of OVN; always together.
+VTEP = ("vtep-logical-switch", "vtep-physical-switch")
+_LINK_KEYS = frozenset({"port_id", "switch_id", "hostname", "switch_info", "network_type", *VTEP})
+#: A link has one of these, or nothing at all: port of a switch, of a smart NIC, of an OVN gateway.
+_LINK_FORMS = ({"port_id", "switch_id"}, {"port_id", "hostname"}, {"port_id", *VTEP})
+
+
+class LocalLink(JsonObject):
+    """Where the port is plugged in. The id of the switch becomes lower case."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, Any]:
+        link = dict(super()._deserialize(value, attr, data, **kwargs))
+        surplus = sorted(set(link) - _LINK_KEYS)
+        if surplus:
+            names = ", ".join(map(repr, surplus))
+            raise ValidationError(f"Additional properties are not allowed ({names} unexpected)")
+        for key, text in link.items():
+            if not isinstance(text, str):
+                raise ValidationError(f"{key}: {shown(text)} is not of type 'string'")
+        if link.get("network_type", _NETWORK_TYPES[0]) not in _NETWORK_TYPES:
+            raise ValidationError(f"{link['network_type']!r} is not one of {list(_NETWORK_TYPES)}")
+        if len(set(VTEP) & set(link)) == 1:
+            raise ValidationError(f"{' and '.join(VTEP)} go together")
+        unmanaged = link.get("network_type") == "unmanaged"
+        if link and not unmanaged and not any(form <= set(link) for form in _LINK_FORMS):
+            raise ValidationError(
+                f"a link with {', '.join(sorted(link))} has neither port_id and switch_id, nor port_id and hostname, "
+                f"nor port_id and {' and '.join(VTEP)}; and its network_type is not 'unmanaged'"
+            )
+        if "switch_id" in link:
+            switch_id = canonical_switch_id(link["switch_id"])
+            if switch_id is None:
+                raise ValidationError(f"Invalid switch_id: {link['switch_id']}")
+            link["switch_id"] = switch_id
+        return link
+
+
+class _Port(StrictSchema):
+    address = MacAddress(required=True)
+    extra = JsonObject()
+    pxe_enabled = Flag(allow_none=True)
+    local_link_connection = LocalLink()
+    portgroup_uuid = Uuid(allow_none=True)
+    physical_network = Text(longest=64, allow_none=True)
+    is_smartnic = Flag(allow_none=True)
+    name = Text(longest=255, allow_none=True)
+    description = Text(longest=255, allow_none=True)
+    vendor = Text(longest=32, allow_none=True)
+    category = Text(longest=80, allow_none=True)
+    available_for_dynamic_portgroup = Flag()
+
+
+class _PortCreate(_Port):
+    uuid = Uuid(allow_none=True)
+    node_uuid = Uuid()
+    node_ident = Text(longest=255)
+
+    @validates_schema
+    def check_node(self, data: dict[str, Any], **kwargs: Any) -> None:
+        if ("node_uuid" in data) == ("node_ident" in data):
+            raise ValidationError("exactly one of node_ident and node_uuid is required")
+
+
+class _PortUpdate(_Port):
+    node_uuid = Uuid(required=True)
+
+
+PORT_CREATE = _PortCreate()
+PORT_UPDATE = _PortUpdate()
+
+
+class _Connector(StrictSchema):
+    node_uuid = Uuid(required=True)
+    type = Text(longest=32, required=True)
+    connector_id = Text(longest=255, required=True)
+    extra = JsonObject()
+
+
+class _Target(StrictSchema):
+    node_uuid = Uuid(required=True)
+    volume_type = Text(longest=64, required=True)
+    volume_id = Text(longest=255, required=True)
+    boot_index = Whole(required=True)
+    properties = JsonObject()
+    extra = JsonObject()
+
+
+class _ConnectorCreate(_Connector):
+    uuid = Uuid(allow_none=True)
+
+
+class _TargetCreate(_Target):
+    uuid = Uuid(allow_none=True)
+
+
+CONNECTOR_CREATE = _ConnectorCreate()
+CONNECTOR_UPDATE = _Connector()
+TARGET_CREATE = _TargetCreate()
+TARGET_UPDATE = _Target()

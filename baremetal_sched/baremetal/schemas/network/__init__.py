@@ -1,1 +1,0 @@
-"""Bodies of requests about ports, port groups, volumes and events."""

@@ -1,1 +1,0 @@
-"""Bodies of requests about nodes, chassis and traits."""
