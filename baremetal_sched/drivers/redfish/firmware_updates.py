@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 from sushy import exceptions
 
 from baremetal_sched.drivers.driver import switch
-from baremetal_sched.drivers.redfish import failures, firmware_components, tasks
+from baremetal_sched.drivers.redfish import failures, firmware, tasks
 from baremetal_sched.drivers.redfish.documents import Answer, Documents, documents_of, link, links, member
 from baremetal_sched.drivers.redfish.driver_info import Target
-from baremetal_sched.drivers.redfish.firmware_components import BIOS, BMC
+from baremetal_sched.drivers.redfish.firmware import BIOS, BMC
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable
 from baremetal_sched.machines.machine import Effect, Machine
@@ -71,7 +71,7 @@ def _prepare(machine: Machine, remembered: Remembered, now: float) -> Effect:
     with documents_of(machine) as documents:
         if _action(documents) is None:
             raise machine.unsupported("firmware update")
-        before = firmware_components.controller_version(documents) if _component(remembered) == BMC else None
+        before = firmware.controller_version(documents) if _component(remembered) == BMC else None
         known = tasks.known(documents)
     return _next(remembered, "send", 0, tasks=known, before=before)
 
@@ -165,7 +165,7 @@ def _version(machine: Machine, remembered: Remembered, now: float) -> Effect:
     options = machine.settings.redfish
     try:
         with documents_of(machine) as documents:
-            version = firmware_components.controller_version(documents)
+            version = firmware.controller_version(documents)
     except (MachineUnreachable, ControllerError):
         version = None
     before = remembered["before"]
@@ -193,7 +193,7 @@ def _settle(machine: Machine, remembered: Remembered, now: float) -> Effect:
     components = {}
     try:
         with documents_of(machine) as documents:
-            components = firmware_components.read(documents)
+            components = firmware.read(documents)
         found += 1
     except (MachineUnreachable, ControllerError) as error:
         found, trouble = 0, str(error)
