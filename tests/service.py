@@ -15,8 +15,8 @@ from webtest import TestApp, TestResponse
 
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.conductor.answering import Answering
-from baremetal_sched.conductor.daemon import Conductor
-from baremetal_sched.conductor.host import Host
+from baremetal_sched.conductor.daemon import ConductorDaemon
+from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.db.models import Node, NodeHistory
 from baremetal_sched.db.transaction import Database
 from tests import applications, enrolment
@@ -47,7 +47,7 @@ class Service:
         self.app = self._application.app
         self.http = TestApp(self._application)
         self.database: Database = self.app.extensions["database"]
-        self.conductors: dict[str, Conductor] = {}
+        self.conductors: dict[str, ConductorDaemon] = {}
         self.app.extensions["drivers"].on_call = self.call_drivers
 
     def __enter__(self) -> Self:
@@ -70,23 +70,23 @@ class Service:
         _await_threads()
         self.database.dispose()
 
-    def add_conductor(self, host: str, group: str = "") -> Conductor:
+    def add_conductor(self, host: str, group: str = "") -> ConductorDaemon:
         """A conductor that is registered; its work is done when ``work`` is called."""
         conductor = self._conductor(host, group)
         conductor.register()
         return conductor
 
-    def resume_conductor(self, host: str) -> Conductor:
+    def resume_conductor(self, host: str) -> ConductorDaemon:
         """A conductor that the database has as registered and alive."""
         conductor = self._conductor(host)
         conductor._is_registered = True
         return conductor
 
-    def _conductor(self, host: str, group: str = "") -> Conductor:
+    def _conductor(self, host: str, group: str = "") -> ConductorDaemon:
         overrides = {name: dict(values) for name, values in self._overrides.items()}
         overrides.setdefault("DEFAULT", {})["host"] = host
         overrides["conductor"]["conductor_group"] = group
-        conductor = Conductor(self.database, self._application.settings(overrides))
+        conductor = ConductorDaemon(self.database, self._application.settings(overrides))
         self.conductors[host] = conductor
         return conductor
 
@@ -95,7 +95,7 @@ class Service:
         conductor = self.conductors.get(host)
         if conductor is None:  # one that is only registered
             settings = self.app.extensions["settings"]
-            Answering(Host(host, self.database, settings), "a process of its own").answer_all()
+            Answering(ConductorHost(host, self.database, settings), "a process of its own").answer_all()
         else:
             conductor.answering.answer_all()
 

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.db import requester
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, NodeHistory
-from baremetal_sched.documents.fields import Field, Fields, Kind
+from baremetal_sched.documents.fields import Field, FieldKind, Fields
 from baremetal_sched.errors.baremetal import HistoryNotFound
 
 Severity = Literal["INFO", "ERROR"]
@@ -19,17 +19,17 @@ MAX_EVENT = 16_000
 
 FIELDS = Fields(
     Field("uuid"),
-    Field("created_at", kind=Kind.TIME),
+    Field("created_at", kind=FieldKind.TIME),
     Field("severity"),
     Field("event_type"),
-    Field("event", kind=Kind.COMPUTED),
+    Field("event", kind=FieldKind.COMPUTED),
     Field("conductor"),
     Field("user"),
     Field("project", 113),
     Field("state", 115),
     Field("target_provision_state", 115),
-    Field("duration_seconds", 115, Kind.COMPUTED),
-    Field("links", kind=Kind.LINKS),
+    Field("duration_seconds", 115, FieldKind.COMPUTED),
+    Field("links", kind=FieldKind.LINKS),
 )
 
 #: What a list shows unless all is asked for.

@@ -9,7 +9,7 @@ import structlog
 
 from baremetal_sched.auth_settings import is_open, names_strategy
 from baremetal_sched.cli import user_files
-from baremetal_sched.cli.clients import Login
+from baremetal_sched.cli.clients import ClientLogin
 from baremetal_sched.server.tls import doubts_about, is_self_signed, load_first, make_context
 from baremetal_sched.settings import Settings
 from baremetal_sched.web import authentication
@@ -42,7 +42,7 @@ def choose_strategy(settings: Settings, host: str) -> None:
         )
 
 
-def prepare_login(settings: Settings) -> Login:
+def prepare_login(settings: Settings) -> ClientLogin:
     """Return how clients log in. With ``http_basic``, a missing file of users is created.
 
     Raises oslo.config's ``cfg.Error`` if the settings do not name that file, and ValueError if it cannot be created.
@@ -51,26 +51,28 @@ def prepare_login(settings: Settings) -> Login:
         case "http_basic":
             return _basic_login(settings)
         case "keystone":
-            return Login(auth_type=None, remark="Add these to a cloud entry with your Keystone credentials.")
+            return ClientLogin(auth_type=None, remark="Add these to a cloud entry with your Keystone credentials.")
         case _:
-            return Login()
+            return ClientLogin()
 
 
-def _basic_login(settings: Settings) -> Login:
+def _basic_login(settings: Settings) -> ClientLogin:
     path = users_path(settings).absolute()
     password = user_files.put_first_user(path, FIRST_USER)
     roles = roles_path(settings)
     if password is not None:
         if roles is not None:
             user_files.put_roles(roles, FIRST_USER, Assignment(("admin",), None, "all"), path)
-        return Login("http_basic", FIRST_USER, password, f"The password is shown only once; its hash is in {path}.")
+        return ClientLogin(
+            "http_basic", FIRST_USER, password, f"The password is shown only once; its hash is in {path}."
+        )
     names = list(password_file.parse_users(path.read_text(encoding="utf-8")).hashes)
     name = FIRST_USER if FIRST_USER in names or not names else names[0]
     remark = (
         f"Users are those of {path}. OS_PASSWORD, or password in clouds.yaml, is what was given to {name}; "
         f"'baremetal-sched user add {name}' sets another."
     )
-    return Login("http_basic", name, remark=remark)
+    return ClientLogin("http_basic", name, remark=remark)
 
 
 def warn_of_clear_text(settings: Settings) -> None:

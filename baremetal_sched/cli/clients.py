@@ -16,7 +16,7 @@ _ELSEWHERE = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}
 
 
 @dataclass(frozen=True)
-class Login:
+class ClientLogin:
     """How a client authenticates. ``password`` is set only if it was created by this call.
 
     ``auth_type`` is the name of a keystoneauth plug-in; None means a Keystone that the user knows.
@@ -30,7 +30,7 @@ class Login:
     cacert: Path | None = None
 
 
-def announce(url: str, login: Login) -> None:
+def announce(url: str, login: ClientLogin) -> None:
     """Print that the service is ready, with settings for clients to paste."""
     click.echo(f"baremetal-sched is ready at {url}\n\n{client_environment(url, login)}\n\n{clouds_yaml(url, login)}")
     if login.remark:
@@ -38,9 +38,9 @@ def announce(url: str, login: Login) -> None:
     sys.stdout.flush()
 
 
-def client_environment(url: str, login: Login | None = None) -> str:
+def client_environment(url: str, login: ClientLogin | None = None) -> str:
     """Return environment variables for the ``openstack`` command."""
-    login = login or Login()
+    login = login or ClientLogin()
     variables = {
         "OS_AUTH_TYPE": login.auth_type,
         "OS_USERNAME": login.username,
@@ -57,9 +57,9 @@ def client_environment(url: str, login: Login | None = None) -> str:
     return "For the openstack command, paste this into a shell:\n\n" + "\n".join(lines)
 
 
-def clouds_yaml(url: str, login: Login | None = None) -> str:
+def clouds_yaml(url: str, login: ClientLogin | None = None) -> str:
     """Return the same settings as a ``clouds.yaml``."""
-    login = login or Login()
+    login = login or ClientLogin()
     auth = {
         "username": login.username and f"'{login.username}'",
         "password": login.password and f"'{login.password}'",
@@ -79,7 +79,7 @@ def clouds_yaml(url: str, login: Login | None = None) -> str:
     )
 
 
-def _endpoints(url: str, login: Login) -> dict[str, str]:
+def _endpoints(url: str, login: ClientLogin) -> dict[str, str]:
     # With the plug-in "none" the openstack command takes OS_ENDPOINT as the Identity endpoint; with this one the
     # endpoint has to be set. Only version discovery requests are sent there.
     identity = {"identity": f"{url}/placement"} if login.auth_type == "http_basic" else {}

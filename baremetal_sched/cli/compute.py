@@ -10,7 +10,7 @@ import click
 
 from baremetal_sched.cli.options import common_options, make_settings, opened, refusal_of
 from baremetal_sched.compute import flavor_migration, importing, upgrade_checks
-from baremetal_sched.compute.flavor_migration import Finding, Selection, Verdict
+from baremetal_sched.compute.flavor_migration import MigrationFinding, MigrationVerdict, ServerSelection
 
 # Exit codes of ``compute migrate-flavors``, the same as nova-manage's.
 NOTHING_FOUND, SEVERAL_SERVERS, BAD_ARGUMENTS = 1, 2, 3
@@ -101,7 +101,7 @@ def migrate_flavors(
         raise _BadArguments("--all cannot be combined with --host or --node.")
     if "" in (host, node, resource_class):
         raise _BadArguments("--host, --node and --resource-class need a value.")
-    selection = Selection(host, node, resource_class)
+    selection = ServerSelection(host, node, resource_class)
     settings = make_settings(config_files, database, debug)
     with opened(settings) as found:
         if not flavor_migration.is_there(found, settings, selection):
@@ -109,27 +109,33 @@ def migrate_flavors(
             raise click.exceptions.Exit(NOTHING_FOUND)
         run = flavor_migration.survey if dry_run else flavor_migration.migrate
         counts = _report(run(found, settings, selection))
-    if counts[Verdict.SEVERAL]:
+    if counts[MigrationVerdict.SEVERAL]:
         raise click.exceptions.Exit(SEVERAL_SERVERS)
-    if counts[Verdict.FAILED]:
+    if counts[MigrationVerdict.FAILED]:
         raise click.exceptions.Exit(FAILED)
 
 
-def _report(findings: Iterator[Finding]) -> Counter[Verdict]:
+def _report(findings: Iterator[MigrationFinding]) -> Counter[MigrationVerdict]:
     """Print a line for each finding that has a message; return the number of findings by verdict."""
-    counts: Counter[Verdict] = Counter()
+    counts: Counter[MigrationVerdict] = Counter()
     for finding in findings:
         counts[finding.verdict] += 1
-        if finding.verdict is not Verdict.DONE:
+        if finding.verdict is not MigrationVerdict.DONE:
             prefix = _PREFIXES.get(finding.verdict, "skipped")
             click.echo(f"{prefix}: {finding}")
-    skipped = counts.total() - counts[Verdict.DONE] - counts[Verdict.MIGRATED] - counts[Verdict.OLD]
-    changed = f"{counts[Verdict.OLD]} to migrate" if counts[Verdict.OLD] else f"{counts[Verdict.MIGRATED]} migrated"
-    click.echo(f"{changed}, {counts[Verdict.DONE]} with nothing to do, {skipped} skipped")
+    done, migrated, old = (
+        counts[verdict] for verdict in (MigrationVerdict.DONE, MigrationVerdict.MIGRATED, MigrationVerdict.OLD)
+    )
+    changed = f"{old} to migrate" if old else f"{migrated} migrated"
+    click.echo(f"{changed}, {done} with nothing to do, {counts.total() - done - migrated - old} skipped")
     return counts
 
 
-_PREFIXES = {Verdict.OLD: "would migrate", Verdict.MIGRATED: "migrated", Verdict.FAILED: "failed"}
+_PREFIXES = {
+    MigrationVerdict.OLD: "would migrate",
+    MigrationVerdict.MIGRATED: "migrated",
+    MigrationVerdict.FAILED: "failed",
+}
 
 
 @compute.command(cls=_Command)

@@ -15,7 +15,7 @@ from baremetal_sched.baremetal.inspection.addresses import allowed_hosts
 from baremetal_sched.baremetal.inspection.hooks import registry as hooks
 from baremetal_sched.baremetal.inspection.rules import engine
 from baremetal_sched.cli.options import common_options, make_settings
-from baremetal_sched.conductor.daemon import Conductor
+from baremetal_sched.conductor.daemon import ConductorDaemon
 from baremetal_sched.conductor.outage import Outage
 from baremetal_sched.db import limits, schema
 from baremetal_sched.db.transaction import Database
@@ -70,7 +70,7 @@ def run(settings: Settings, parent: int | None = None, started: Callable[[], Non
     if parent is not None:
         threading.Thread(target=_watch, args=(parent, stop), daemon=True).start()
     _await_schema(settings.host, database, stop, settings.conductor.work_interval)
-    conductor = Conductor(database, settings)
+    conductor = ConductorDaemon(database, settings)
     conductor.run(stop, started)
     database.dispose()
     if not conductor.is_idle:

@@ -6,7 +6,7 @@ from oslo_config import cfg
 from baremetal_sched.cli.options import common_options, make_settings, opened
 from baremetal_sched.db import resealing
 from baremetal_sched.db.keyring import generate_key as new_key
-from baremetal_sched.db.resealing import Outcome
+from baremetal_sched.db.resealing import ResealOutcome
 from baremetal_sched.db.sealing import keyring_for, seals
 from baremetal_sched.db.transaction import Database
 
@@ -77,7 +77,7 @@ def _require_keys(database: Database, what: str) -> None:
         raise cfg.Error(f"Nothing can be {what}: [database] secrets_key_file is not set.")
 
 
-def _report(outcome: Outcome, what: str) -> None:
+def _report(outcome: ResealOutcome, what: str) -> None:
     click.echo(f"{outcome.changed} values {what}")
     if outcome.missed:
         click.echo(f"{outcome.missed} values were changed by the service meanwhile: run this again", err=True)

@@ -11,7 +11,7 @@ from baremetal_sched.db.models import Conductor, Node
 
 
 @dataclass(frozen=True)
-class Host:
+class ZoneHost:
     """A conductor of a zone. ``is_enabled``: it is not being stopped; ``is_alive``: its heartbeats come."""
 
     name: str
@@ -25,7 +25,7 @@ class Zone:
     """A zone with its conductors, by name. It is available if one of them is alive."""
 
     name: str
-    hosts: tuple[Host, ...]
+    hosts: tuple[ZoneHost, ...]
 
     @property
     def is_available(self) -> bool:
@@ -38,7 +38,7 @@ def list_zones(session: Session, heartbeat_timeout: float, default_zone: str) ->
 
     Sorted by name. A group that is called like the default zone is not a zone: the name means the default group.
     """
-    hosts: dict[str, list[Host]] = {"": []}
+    hosts: dict[str, list[ZoneHost]] = {"": []}
     for (group,) in session.execute(select(Node.conductor_group).distinct()):
         hosts.setdefault(group.lower(), [])
     columns = (Conductor.conductor_group, Conductor.hostname, Conductor.online, Conductor.heartbeat_at)
@@ -46,7 +46,7 @@ def list_zones(session: Session, heartbeat_timeout: float, default_zone: str) ->
         select(*columns, alive(heartbeat_timeout)).order_by(Conductor.hostname)
     ):
         updated_at = datetime.fromtimestamp(heartbeat_at, UTC).replace(tzinfo=None)
-        hosts.setdefault(group.lower(), []).append(Host(hostname, bool(online), bool(is_alive), updated_at))
+        hosts.setdefault(group.lower(), []).append(ZoneHost(hostname, bool(online), bool(is_alive), updated_at))
     hosts.pop(default_zone.lower(), None)
     zones = [Zone(zone_of(group, default_zone), tuple(found)) for group, found in hosts.items()]
     return sorted(zones, key=lambda zone: zone.name)

@@ -21,7 +21,7 @@ from baremetal_sched.compute.instance_info import Owner
 from baremetal_sched.compute.no_valid_host import because, explain
 from baremetal_sched.compute.node_changes import moving, set_fault
 from baremetal_sched.compute.own_copies import flavor_spec, host_request, image_spec
-from baremetal_sched.compute.server_history import Reason, Requester
+from baremetal_sched.compute.server_history import Reason, ServerRequester
 from baremetal_sched.db.models import Node, Server
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import NoConductors, NoValidHost, TooManyAtOnce
@@ -52,7 +52,7 @@ _TAKEN_MEANWHILE = (CapacityExceeded, InvalidInventory, TreeHeld)
 
 
 @dataclass(frozen=True)
-class Context:
+class BootContext:
     """What booting depends on besides the servers."""
 
     session: Session
@@ -64,7 +64,7 @@ class Context:
 _Failures = list[tuple[str, str]]
 
 
-def boot(context: Context, servers: Sequence[Server], drive: Drive, requester: Requester) -> None:
+def boot(context: BootContext, servers: Sequence[Server], drive: Drive, requester: ServerRequester) -> None:
     """Place each of the new servers on a machine, all of them or none, and store them.
 
     Without machines for all, all are stored in error. Raises StaleDataError if all machines that fit are being taken by
@@ -86,7 +86,7 @@ def boot(context: Context, servers: Sequence[Server], drive: Drive, requester: R
 
 
 def _place_all(
-    context: Context, servers: Sequence[Server], drive: Drive, failures: Mapping[str, _Failures]
+    context: BootContext, servers: Sequence[Server], drive: Drive, failures: Mapping[str, _Failures]
 ) -> Reason | None:
     if len(servers) == 1:
         return place(context, servers[0], drive, failures[servers[0].uuid])
@@ -102,7 +102,7 @@ def _place_all(
     return None
 
 
-def place(context: Context, server: Server, drive: Drive, failures: _Failures) -> Reason | None:
+def place(context: BootContext, server: Server, drive: Drive, failures: _Failures) -> Reason | None:
     """Give the server a machine. Returns why it has none, and then nothing is claimed.
 
     ``failures`` gets the nodes that were tried in vain. Raises like ``boot``.
@@ -125,7 +125,7 @@ def place(context: Context, server: Server, drive: Drive, failures: _Failures) -
     return _with_last(_gave_up(server), failures)
 
 
-def _choose(context: Context, wanted: HostRequest) -> Host | None:
+def _choose(context: BootContext, wanted: HostRequest) -> Host | None:
     try:
         return choose(context.session, wanted, context.membership, context.settings)
     except (UnknownClassInQuery, TraitNotFound):
@@ -153,7 +153,7 @@ def _with_last(message: str, failures: _Failures) -> Reason:
     return Reason(message, f"{message} The last failure, on node {node}: {failure}")
 
 
-def _begin(context: Context, server: Server, host: Host, drive: Drive) -> str | None:
+def _begin(context: BootContext, server: Server, host: Host, drive: Drive) -> str | None:
     """Claim the machine and have its conductor deploy it. Returns why that cannot be, and then nothing is claimed."""
     session, node = context.session, host.node
     _claim(session, server, host)
@@ -172,7 +172,7 @@ def _begin(context: Context, server: Server, host: Host, drive: Drive) -> str | 
     return None
 
 
-def _fits(context: Context, server: Server, node: Node) -> bool:
+def _fits(context: BootContext, server: Server, node: Node) -> bool:
     """Return whether the server may still have the node, whose row is locked."""
     wanted = host_request(server, context.settings, on=node.uuid)
     try:
@@ -183,7 +183,7 @@ def _fits(context: Context, server: Server, node: Node) -> bool:
         return True
 
 
-def _deploy(context: Context, server: Server, node: Node) -> None:
+def _deploy(context: BootContext, server: Server, node: Node) -> None:
     """Ask the node's conductor. If it cannot take more now, it begins by itself as soon as it can (``follow_up``)."""
     order = Order("active", project=server.project_id, checked=False)
     try:
@@ -211,7 +211,7 @@ def _claim(session: Session, server: Server, host: Host) -> None:
 
 
 def instance_info_of(
-    context: Context, server: Server, node: Node, *, preserve_ephemeral: bool | None = None
+    context: BootContext, server: Server, node: Node, *, preserve_ephemeral: bool | None = None
 ) -> dict[str, Any]:
     """Return what the node has to know of the server, without its config drive.
 

@@ -43,7 +43,7 @@ _PAGE = 500
 _CUSTOM = "CUSTOM_"
 
 
-class Verdict(Enum):
+class MigrationVerdict(Enum):
     """What there is to be said of an occupied node."""
 
     DONE = "done"
@@ -56,10 +56,10 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class MigrationFinding:
     """A verdict on a node and the instance on it (UUIDs), in words."""
 
-    verdict: Verdict
+    verdict: MigrationVerdict
     node: str
     instance: str
     message: str
@@ -69,7 +69,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Selection:
+class ServerSelection:
     """Which nodes are looked at: those of a conductor (host name), one (UUID or name), both, or all.
 
     ``resource_class``: the class that they have to have, as a node has it or as placement has it.
@@ -80,7 +80,7 @@ class Selection:
     resource_class: str | None = None
 
 
-def survey(database: Database, settings: Settings, selection: Selection) -> Iterator[Finding]:
+def survey(database: Database, settings: Settings, selection: ServerSelection) -> Iterator[MigrationFinding]:
     """Yield what there is to be said of each occupied node that is selected, and change nothing.
 
     Raises what the database raises.
@@ -93,9 +93,9 @@ def survey(database: Database, settings: Settings, selection: Selection) -> Iter
 def migrate(
     database: Database,
     settings: Settings,
-    selection: Selection,
+    selection: ServerSelection,
     is_stopped: Callable[[], bool] = lambda: False,
-) -> Iterator[Finding]:
+) -> Iterator[MigrationFinding]:
     """Migrate the unmigrated instances of the selection, and yield the result of each occupied node, as soon as it is
     known.
 
@@ -107,15 +107,19 @@ def migrate(
             if is_stopped():
                 return
             finding = judge(occupied, selection.resource_class)
-            yield _migrate(database, settings, selection, occupied) if finding.verdict is Verdict.OLD else finding
+            yield (
+                _migrate(database, settings, selection, occupied)
+                if finding.verdict is MigrationVerdict.OLD
+                else finding
+            )
 
 
-def is_there(database: Database, settings: Settings, selection: Selection) -> bool:
+def is_there(database: Database, settings: Settings, selection: ServerSelection) -> bool:
     """Return whether the selection names what exists: a live conductor, a node (of that conductor), any node."""
     return database.read(lambda session: _is_there(session, settings, selection))
 
 
-def _is_there(session: Session, settings: Settings, selection: Selection) -> bool:
+def _is_there(session: Session, settings: Settings, selection: ServerSelection) -> bool:
     membership = live_members(session, settings)
     if selection.node is not None:
         try:
@@ -128,7 +132,7 @@ def _is_there(session: Session, settings: Settings, selection: Selection) -> boo
     return session.scalar(select(Node.id).limit(1)) is not None
 
 
-def _pages(database: Database, settings: Settings, selection: Selection) -> Iterator[list[Occupancy]]:
+def _pages(database: Database, settings: Settings, selection: ServerSelection) -> Iterator[list[Occupancy]]:
     after = 0
     while True:
         last, found = database.read(partial(_page, settings=settings, selection=selection, after=after))
@@ -138,7 +142,9 @@ def _pages(database: Database, settings: Settings, selection: Selection) -> Iter
         after = last
 
 
-def _page(session: Session, settings: Settings, selection: Selection, after: int) -> tuple[int | None, list[Occupancy]]:
+def _page(
+    session: Session, settings: Settings, selection: ServerSelection, after: int
+) -> tuple[int | None, list[Occupancy]]:
     """The id of the last node that was looked at, None if there are no more, and what is selected of them."""
     uuid = canonical_uuid(selection.node) if selection.node else None
     by_node = [] if selection.node is None else [Node.uuid == uuid if uuid else Node.name == selection.node]
@@ -150,26 +156,26 @@ def _page(session: Session, settings: Settings, selection: Selection, after: int
     return last, [occupied for occupied in found if membership.owner(*occupied.place) == selection.host]
 
 
-def judge(occupied: Occupancy, required_class: str | None = None) -> Finding:
+def judge(occupied: Occupancy, required_class: str | None = None) -> MigrationFinding:
     """Return what there is to be said of an occupied node; ``required_class`` is the class that it has to have."""
 
-    def finding(verdict: Verdict, message: str) -> Finding:
-        return Finding(verdict, occupied.node, occupied.instance, message)
+    def finding(verdict: MigrationVerdict, message: str) -> MigrationFinding:
+        return MigrationFinding(verdict, occupied.node, occupied.instance, message)
 
     if occupied.others:
         others = ", ".join(occupied.others)
-        return finding(Verdict.SEVERAL, f"there is more than one server on the node: {others} holds it too.")
+        return finding(MigrationVerdict.SEVERAL, f"there is more than one server on the node: {others} holds it too.")
     if occupied.resource_class is None:
         return finding(
-            Verdict.NO_CLASS,
+            MigrationVerdict.NO_CLASS,
             "the node has no resource class. Set it (openstack baremetal node set --resource-class), and repeat this.",
         )
     if required_class is not None and occupied.resource_class not in _spellings(required_class):
-        return finding(Verdict.OTHER_CLASS, f"the class of the node is {occupied.resource_class}.")
+        return finding(MigrationVerdict.OTHER_CLASS, f"the class of the node is {occupied.resource_class}.")
     missing = _missing(occupied)
     if not missing:
-        return finding(Verdict.DONE, "there is nothing to do.")
-    return finding(Verdict.OLD, f"{' and '.join(missing)}.")
+        return finding(MigrationVerdict.DONE, "there is nothing to do.")
+    return finding(MigrationVerdict.OLD, f"{' and '.join(missing)}.")
 
 
 def _spellings(required_class: str) -> tuple[str, ...]:
@@ -207,19 +213,21 @@ def _lacks_class(occupied: Occupancy) -> bool:
 # -- one node ----------------------------------------------------------------------------------------------------------
 
 
-def _migrate(database: Database, settings: Settings, selection: Selection, seen: Occupancy) -> Finding:
+def _migrate(database: Database, settings: Settings, selection: ServerSelection, seen: Occupancy) -> MigrationFinding:
     work = partial(migrate_node, settings=settings, node_id=seen.node_id, required_class=selection.resource_class)
     try:
         finding = database.write(work)
     except UnavailableError:
         raise
     except SchedulerError as error:
-        return Finding(Verdict.FAILED, seen.node, seen.instance, f"it cannot be migrated: {error}")
+        return MigrationFinding(MigrationVerdict.FAILED, seen.node, seen.instance, f"it cannot be migrated: {error}")
     # It may have been deleted since it was seen.
-    return finding or Finding(Verdict.DONE, seen.node, seen.instance, "the server is gone.")
+    return finding or MigrationFinding(MigrationVerdict.DONE, seen.node, seen.instance, "the server is gone.")
 
 
-def migrate_node(session: Session, settings: Settings, node_id: int, required_class: str | None) -> Finding | None:
+def migrate_node(
+    session: Session, settings: Settings, node_id: int, required_class: str | None
+) -> MigrationFinding | None:
     """Migrate the instance on a node if that is necessary; None if it is gone.
 
     Raises the errors of ``placement.allocations.write`` if its other allocations are not possible any more.
@@ -231,10 +239,10 @@ def migrate_node(session: Session, settings: Settings, node_id: int, required_cl
     server = session.scalars(select(Server).where(Server.uuid == node.instance_uuid).with_for_update()).first()
     for occupied in occupancy.find(session, Node.id == node_id, limit=1):
         finding = judge(occupied, required_class)
-        if finding.verdict is not Verdict.OLD:
+        if finding.verdict is not MigrationVerdict.OLD:
             return finding
-        return Finding(
-            Verdict.MIGRATED, node.uuid, occupied.instance, _apply(session, settings, node, server, occupied)
+        return MigrationFinding(
+            MigrationVerdict.MIGRATED, node.uuid, occupied.instance, _apply(session, settings, node, server, occupied)
         )
     return None
 

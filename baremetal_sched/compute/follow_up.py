@@ -13,7 +13,7 @@ from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.provisioning import outcomes, provision
 from baremetal_sched.baremetal.provisioning.provision import Order
 from baremetal_sched.compute import booting, server_history, server_states
-from baremetal_sched.compute.booting import Context
+from baremetal_sched.compute.booting import BootContext
 from baremetal_sched.compute.node_changes import moving, release_claim, set_fault
 from baremetal_sched.db.models import Node, Server
 from baremetal_sched.errors import InvalidValue, SchedulerError
@@ -56,7 +56,7 @@ def follow_up(session: Session, node_id: int, membership: Membership, settings: 
     server = session.scalars(select(Server).where(Server.uuid == node.instance_uuid).with_for_update()).first()
     if server is None:
         return False
-    context = Context(session, membership, settings)
+    context = BootContext(session, membership, settings)
     if server.task == server_states.DELETING:
         _take_off_or_keep(context, server, node)
     elif node.provision_state == states.AVAILABLE:
@@ -66,7 +66,7 @@ def follow_up(session: Session, node_id: int, membership: Membership, settings: 
     return True
 
 
-def _take_off_or_keep(context: Context, server: Server, node: Node) -> None:
+def _take_off_or_keep(context: BootContext, server: Server, node: Node) -> None:
     """Undeploy the node; if it cannot be, the server stays, and its action says why."""
     try:
         take_off(context, node)
@@ -77,7 +77,7 @@ def _take_off_or_keep(context: Context, server: Server, node: Node) -> None:
         server_history.finish(context.session, server, error=str(error))
 
 
-def begin_deletion(context: Context, server: Server, node: Node) -> None:
+def begin_deletion(context: BootContext, server: Server, node: Node) -> None:
     """Take the server, which is to be deleted, off its node (its row locked), now or as soon as that can be.
 
     Raises NodeProtected, and InvalidValue if the machine cannot be undeployed.
@@ -90,7 +90,7 @@ def begin_deletion(context: Context, server: Server, node: Node) -> None:
         node.touch()
 
 
-def take_off(context: Context, node: Node) -> None:
+def take_off(context: BootContext, node: Node) -> None:
     """Undeploy a node whose server is to be deleted; one that was never deployed is freed at once.
 
     Raises NodeLocked if work is under way on it, and what ``provision.request`` raises.
@@ -107,11 +107,11 @@ def take_off(context: Context, node: Node) -> None:
         node.touch()
 
 
-def _request(context: Context, node: Node, verb: str) -> None:
+def _request(context: BootContext, node: Node, verb: str) -> None:
     provision.request(context.session, node, Order(verb, checked=False), context.membership, context.settings)
 
 
-def _begin_late(context: Context, server: Server, node: Node) -> None:
+def _begin_late(context: BootContext, server: Server, node: Node) -> None:
     order = Order("active", project=server.project_id, checked=False)
     try:
         provision.request(context.session, node, order, context.membership, context.settings)
@@ -119,7 +119,7 @@ def _begin_late(context: Context, server: Server, node: Node) -> None:
         _try_next(context, server, node, str(error))
 
 
-def _try_next(context: Context, server: Server, failed: Node, reason: str) -> None:
+def _try_next(context: BootContext, server: Server, failed: Node, reason: str) -> None:
     """The deployment on ``failed`` came to nothing: give it back, and go on with another machine, if there is one."""
     session = context.session
     drive = (failed.instance_info or {}).get("configdrive") or {}
@@ -135,7 +135,7 @@ def _try_next(context: Context, server: Server, failed: Node, reason: str) -> No
         set_fault(server, why)
 
 
-def _give_back(context: Context, server: Server, node: Node) -> None:
+def _give_back(context: BootContext, server: Server, node: Node) -> None:
     """Free the node of the server, and have it undeployed and cleaned: until then it is not on offer."""
     release_claim(context.session, server)
     moving(context.session, server.uuid)

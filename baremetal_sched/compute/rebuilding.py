@@ -22,9 +22,9 @@ from baremetal_sched.compute import (
     server_states,
     servers,
 )
-from baremetal_sched.compute.booting import Context
+from baremetal_sched.compute.booting import BootContext
 from baremetal_sched.compute.resource_request import required_by_image
-from baremetal_sched.compute.server_history import Requester
+from baremetal_sched.compute.server_history import ServerRequester
 from baremetal_sched.compute.server_operations import asked_of_machine
 from baremetal_sched.compute.servers import Locked
 from baremetal_sched.db.clock import utcnow
@@ -46,7 +46,7 @@ class Rebuild:
     changes: Mapping[str, Any] = field(default_factory=dict)
 
 
-def rebuild(context: Context, locked: Locked, asked: Rebuild, requester: Requester) -> None:
+def rebuild(context: BootContext, locked: Locked, asked: Rebuild, requester: ServerRequester) -> None:
     """Deploy an image on the server's machine. What is refused changes nothing.
 
     Raises ServerStateRefused; FlavorForbidsTraits, MachineLacksTraits, InvalidImageProperty and InvalidValue for an
@@ -72,7 +72,7 @@ def rebuild(context: Context, locked: Locked, asked: Rebuild, requester: Request
     server_history.begin(context.session, server, "rebuild", requester)
 
 
-def _require_fit(context: Context, server: Server, image: Mapping[str, Any]) -> None:
+def _require_fit(context: BootContext, server: Server, image: Mapping[str, Any]) -> None:
     servers.require_room(server.flavor, image)
     properties_of_images.check(image["properties"])
     image_values.check(image["properties"])

@@ -31,7 +31,7 @@ SUCCESS, ERROR = "Success", "Error"
 
 
 @dataclass(frozen=True)
-class Requester:
+class ServerRequester:
     """The caller and the id of a request."""
 
     project_id: str
@@ -39,7 +39,7 @@ class Requester:
     request_id: str
 
 
-def begin(session: Session, server: Server, action: str, requester: Requester) -> ServerAction:
+def begin(session: Session, server: Server, action: str, requester: ServerRequester) -> ServerAction:
     """Note that ``action`` was asked of the server, which has an id; it ends with ``finish``."""
     now = utcnow()
     entry = ServerAction(

@@ -21,9 +21,9 @@ from baremetal_sched.compute import (
     server_history,
     server_states,
 )
-from baremetal_sched.compute.booting import Context
+from baremetal_sched.compute.booting import BootContext
 from baremetal_sched.compute.node_changes import release_claim
-from baremetal_sched.compute.server_history import Requester
+from baremetal_sched.compute.server_history import ServerRequester
 from baremetal_sched.compute.server_states import NodeState, ServerState
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Server, ServerTag
@@ -64,7 +64,7 @@ class NewServers:
     access_ip_v6: str | None = None
 
 
-def create(context: Context, asked: NewServers, requester: Requester) -> list[Server]:
+def create(context: BootContext, asked: NewServers, requester: ServerRequester) -> list[Server]:
     """Create servers: each is on a machine and being deployed, or in error with a fault; all or none.
 
     Raises InvalidValue and the errors of ``checked_request.build`` for invalid values, and StaleDataError if all
@@ -117,7 +117,9 @@ def _node(session: Session, ident: str | None) -> str | None:
         raise InvalidValue(message=f"Compute host {ident} could not be found.") from None
 
 
-def _new_server(asked: NewServers, number: int, *, node: str | None, reservation: str, requester: Requester) -> Server:
+def _new_server(
+    asked: NewServers, number: int, *, node: str | None, reservation: str, requester: ServerRequester
+) -> Server:
     name = asked.name if asked.count == 1 else f"{asked.name}-{number + 1}"
     uuid = str(uuid_module.uuid4())
     hostname = asked.hostname or instance_info.host_name_of(name, uuid)
@@ -222,7 +224,7 @@ def update(session: Session, server: Server, values: Mapping[str, Any]) -> None:
     records.change(server, values)
 
 
-def delete(context: Context, locked: Locked, requester: Requester) -> None:
+def delete(context: BootContext, locked: Locked, requester: ServerRequester) -> None:
     """Delete a server: at once if it has no machine, otherwise as soon as that is undeployed.
 
     Raises NodeProtected, and InvalidValue if the machine cannot be undeployed.

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.compute import flavor_migration
-from baremetal_sched.compute.flavor_migration import Selection, Verdict
+from baremetal_sched.compute.flavor_migration import MigrationVerdict, ServerSelection
 from baremetal_sched.db.models import Consumer, Image, Node, NodeAllocation, Server
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.settings import Settings
@@ -24,7 +24,7 @@ class Result(IntEnum):
 
 
 @dataclass(frozen=True)
-class Check:
+class UpgradeCheck:
     """A check, how it came out, and what to do about it."""
 
     name: str
@@ -33,32 +33,32 @@ class Check:
 
 
 _OLD = {
-    Verdict.OLD: "{count} of {all} are not migrated. Run 'baremetal-sched compute migrate-flavors'.",
-    Verdict.NO_CLASS: "{count} of {all} are on nodes without a resource class. Set it, then migrate.",
-    Verdict.SEVERAL: "{count} of {all} share their node with another server. 'baremetal-sched compute migrate-flavors' "
-    "names them; delete the one that is not there.",
+    MigrationVerdict.OLD: "{count} of {all} are not migrated. Run 'baremetal-sched compute migrate-flavors'.",
+    MigrationVerdict.NO_CLASS: "{count} of {all} are on nodes without a resource class. Set it, then migrate.",
+    MigrationVerdict.SEVERAL: "{count} of {all} share their node with another server. "
+    "'baremetal-sched compute migrate-flavors' names them; delete the one that is not there.",
 }
 
 
-def run(database: Database, settings: Settings) -> list[Check]:
+def run(database: Database, settings: Settings) -> list[UpgradeCheck]:
     """Return what the checks found. Raises what the database raises."""
     return [_check_servers(database, settings), database.read(_check_nodes)]
 
 
-def _check_servers(database: Database, settings: Settings) -> Check:
-    found = Counter(finding.verdict for finding in flavor_migration.survey(database, settings, Selection()))
+def _check_servers(database: Database, settings: Settings) -> UpgradeCheck:
+    found = Counter(finding.verdict for finding in flavor_migration.survey(database, settings, ServerSelection()))
     wrong = [text.format(count=found[verdict], all=found.total()) for verdict, text in _OLD.items() if found[verdict]]
-    return Check("Servers", Result.FAILURE if wrong else Result.SUCCESS, " ".join(wrong))
+    return UpgradeCheck("Servers", Result.FAILURE if wrong else Result.SUCCESS, " ".join(wrong))
 
 
-def _check_nodes(session: Session) -> Check:
+def _check_nodes(session: Session) -> UpgradeCheck:
     """SELECT count(*) FROM nodes WHERE instance_uuid IS NULL AND (resource_class IS NULL OR resource_class = '')"""
     classless = or_(Node.resource_class.is_(None), Node.resource_class == "")
     count = session.scalar(select(func.count(Node.id)).where(Node.instance_uuid.is_(None), classless)) or 0
     if not count:
-        return Check("Nodes", Result.SUCCESS)
+        return UpgradeCheck("Nodes", Result.SUCCESS)
     nodes = "1 free node has" if count == 1 else f"{count} free nodes have"
-    return Check("Nodes", Result.WARNING, f"{nodes} no resource class: no flavor that asks for one gets them.")
+    return UpgradeCheck("Nodes", Result.WARNING, f"{nodes} no resource class: no flavor that asks for one gets them.")
 
 
 def count_unowned(session: Session, settings: Settings) -> dict[str, int]:

@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.conductors import conductors, driver_calls, driver_replies, work
 from baremetal_sched.baremetal.conductors.ownership import alive
 from baremetal_sched.conductor.driver_methods import Outcome, call_node, call_type
-from baremetal_sched.conductor.host import Host
+from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.conductor.outage import SHOWS_OUTAGE, pause_after
 from baremetal_sched.db import compiled, requester
 from baremetal_sched.db.clock import epoch
@@ -71,7 +71,7 @@ class Answering:
     Hanging calls are given up after ``[conductor] driver_call_timeout``, and do not count from then on.
     """
 
-    def __init__(self, host: Host, process: str) -> None:
+    def __init__(self, host: ConductorHost, process: str) -> None:
         self._host = host
         self._process = process
         self._most: int = host.settings.conductor.driver_calls_at_once
@@ -284,14 +284,14 @@ def _waiting(connection: Connection, conductor: str) -> Sequence[int]:
     return found
 
 
-def give_up_before_start(host: Host) -> None:
+def give_up_before_start(host: ConductorHost) -> None:
     """Answer the calls claimed by a previous process with this conductor's name, whose results are unknown. Queries are
     made again."""
     mine = and_(DriverCall.conductor == host.name, DriverCall.claimed_by.is_not(None), DriverCall.reply.is_(None))
     _settle(host, mine)
 
 
-def settle_abandoned(host: Host) -> None:
+def settle_abandoned(host: ConductorHost) -> None:
     """Settle abandoned calls of this conductor's nodes, begun by a dead conductor or by one that lost its work.
 
     Begun calls are answered, calls that were not begun are made here, late calls are withdrawn, and calls without a
@@ -317,7 +317,7 @@ def settle_abandoned(host: Host) -> None:
     host.database.write(lambda session: session.execute(delete(DriverCall).where(old, over)))
 
 
-def _settle(host: Host, condition: ColumnElement[bool]) -> None:
+def _settle(host: ConductorHost, condition: ColumnElement[bool]) -> None:
     """Answer the calls that meet ``condition``; make those here that were not begun or are queries."""
 
     def settle(session: Session) -> None:

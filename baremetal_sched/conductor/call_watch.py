@@ -15,7 +15,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from baremetal_sched.baremetal.conductors import work
 from baremetal_sched.baremetal.conductors.work import CHANNEL
-from baremetal_sched.conductor.host import Host
+from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.conductor.outage import Outage
 
 log = structlog.get_logger(__name__)
@@ -43,7 +43,7 @@ class CallWatch:
     written. MariaDB is polled with a small statement.
     """
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: ConductorHost) -> None:
         self._host = host
         self._dialect: str = host.database.engine.dialect.name
         self._interval: float = host.settings.conductor.driver_call_interval
@@ -115,7 +115,7 @@ class CallWatch:
 _TICK = 0.5
 
 
-def listen(host: Host, wake: Callable[[], None], outage: Outage, stop: threading.Event) -> None:
+def listen(host: ConductorHost, wake: Callable[[], None], outage: Outage, stop: threading.Event) -> None:
     """Call ``wake`` whenever work is requested from this conductor, until ``stop`` is set.
 
     Lost connections are replaced, and ``outage`` is told. Returns at once on databases without notifications.
@@ -140,7 +140,7 @@ def listen(host: Host, wake: Callable[[], None], outage: Outage, stop: threading
             stop.wait(outage.pause)
 
 
-def _connect(host: Host) -> Any:
+def _connect(host: ConductorHost) -> Any:
     """Return a connection that is detached from the pool."""
     pooled = host.database.engine.raw_connection()
     connection: Any = pooled.driver_connection

@@ -16,7 +16,7 @@ from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.conductor import answering, call_watch, host, job, orphaned_reservations
 from baremetal_sched.conductor.answering import Answering
 from baremetal_sched.conductor.call_watch import CallWatch
-from baremetal_sched.conductor.host import ConductorHeartbeat, Host
+from baremetal_sched.conductor.host import ConductorHeartbeat, ConductorHost
 from baremetal_sched.conductor.orphaned_reservations import hand_over
 from baremetal_sched.conductor.outage import SHOWS_OUTAGE, Outage
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS, PeriodicTask
@@ -64,7 +64,7 @@ _QUIET_INTERVAL = 0.5
 _LOGOUT_SECONDS = 5.0
 
 
-class Conductor:
+class ConductorDaemon:
     """One conductor, with the host name and the group of the settings.
 
     ``run`` is the whole life cycle; ``start``, ``beat``, ``work_once``, ``run_periodic_task``, ``sign_off`` and
@@ -75,7 +75,7 @@ class Conductor:
         self._database = database
         self._settings = settings
         self._hostname: str = settings.host
-        self._host = Host(settings.host, database, settings)
+        self._host = ConductorHost(settings.host, database, settings)
         self._online = True
         self._is_registered = False
         #: Identifies this process: no other process with the same host name takes its claims for its own.

@@ -24,7 +24,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
-class Host:
+class ConductorHost:
     """A conductor's host name, database and settings, with its open queries and unresponsive addresses."""
 
     name: str
@@ -57,7 +57,7 @@ class Host:
 _INTERVALS = 2
 
 
-def take_host_name(host: Host, stop: threading.Event) -> bool:
+def take_host_name(host: ConductorHost, stop: threading.Event) -> bool:
     """Take over the host name unless its conductor is alive; False if ``stop`` is set before that is known.
 
     If the last heartbeat of the name is recent, wait for the next one: two heartbeat intervals. If several conductors
@@ -83,12 +83,12 @@ def take_host_name(host: Host, stop: threading.Event) -> bool:
     return False
 
 
-def _look(host: Host) -> LastHeartbeat | None:
+def _look(host: ConductorHost) -> LastHeartbeat | None:
     timeout: float = host.settings.conductor.heartbeat_timeout
     return host.database.read(lambda session: conductors.last_heartbeat(session, host.name, timeout))
 
 
-def _claim(host: Host, at: float | None) -> bool:
+def _claim(host: ConductorHost, at: float | None) -> bool:
     return host.database.write(lambda session: conductors.claim(session, host.name, at))
 
 
@@ -101,7 +101,7 @@ def _is_over(name: str, at: float, now: LastHeartbeat | None) -> bool:
     return False
 
 
-def _await(host: Host, stop: threading.Event, condition: Callable[[LastHeartbeat | None], bool]) -> None:
+def _await(host: ConductorHost, stop: threading.Event, condition: Callable[[LastHeartbeat | None], bool]) -> None:
     """Wait until the last heartbeat meets the condition, for two intervals, or until ``stop`` is set."""
     interval: float = host.settings.conductor.heartbeat_interval
     until = time.monotonic() + _INTERVALS * interval

@@ -22,7 +22,7 @@ _REDIRECTS = (301, 302, 303, 307, 308)
 _PORTS = {"http": 80, "https": 443}
 
 
-class RequestFailed(Exception):
+class CallFailed(Exception):
     """There was no answer, or no valid one."""
 
 
@@ -42,11 +42,11 @@ def get(
             status, reason, location = _exchange(parts, sent, proxies.get(parts.scheme), hosts, deadline)
         except (OSError, ValueError, http.client.HTTPException) as error:
             late = time.monotonic() >= deadline
-            raise RequestFailed("timed out" if late else str(error) or repr(error)) from None
+            raise CallFailed("timed out" if late else str(error) or repr(error)) from None
         if status not in _REDIRECTS or not location:
             return status, reason
         url = urljoin(url, location)
-    raise RequestFailed(f"there were more than {MOST_REDIRECTS} redirects")
+    raise CallFailed(f"there were more than {MOST_REDIRECTS} redirects")
 
 
 def _split(url: str) -> SplitResult:
@@ -56,7 +56,7 @@ def _split(url: str) -> SplitResult:
     except ValueError:
         is_valid = False
     if not is_valid:
-        raise RequestFailed("that is not an address of HTTP")
+        raise CallFailed("that is not an address of HTTP")
     return parts
 
 

@@ -11,7 +11,7 @@ from baremetal_sched.baremetal.conductors.ownership import live_members
 from baremetal_sched.baremetal.inspection import inspection
 from baremetal_sched.baremetal.inspection.addresses import AddressRefused, AllowedHosts, allowed_hosts
 from baremetal_sched.baremetal.inspection.hooks import registry
-from baremetal_sched.baremetal.inspection.inspection import Verdict
+from baremetal_sched.baremetal.inspection.inspection import InspectionVerdict
 from baremetal_sched.baremetal.inspection.rules.limits import RuleFailed
 from baremetal_sched.baremetal.inspection.rules.subject import ApiCall
 from baremetal_sched.baremetal.nodes import nodes
@@ -22,7 +22,7 @@ from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue, SchedulerError, UnavailableError
 from baremetal_sched.errors.baremetal import UnsupportedByDriver
 from baremetal_sched.machines import agent_info
-from baremetal_sched.machines.machine import Finding, together
+from baremetal_sched.machines.machine import MachineFinding, together
 from baremetal_sched.machines.states import POWER_OFF, REBOOT
 
 #: Seconds that all calls of an inspection may take, with retries and pauses; the node is reserved meanwhile.
@@ -60,7 +60,7 @@ def _make(call: ApiCall, hosts: AllowedHosts, deadline: float) -> None:
         except AddressRefused as error:
             reason = str(error)
             break
-        except http_get.RequestFailed as error:
+        except http_get.CallFailed as error:
             reason = str(error)
         else:
             if status < 300:
@@ -78,7 +78,7 @@ def inspect(task: Task) -> None:
     addresses = _addresses(task)
     task.write(lambda session, node: inspection.begin(session, node, addresses))
     found = task.driver.inspect.inspect_hardware(task.machine)
-    if isinstance(found, Finding):
+    if isinstance(found, MachineFinding):
         _keep(task, found)
         task.write(caching.look(task))
         _conclude(task, found, hooks=found.hooks)
@@ -98,7 +98,7 @@ def _addresses(task: Task) -> Sequence[str]:
 
 def continue_inspection(task: Task) -> None:
     """Process the report of the agent, which is no longer needed except on fast track."""
-    finding = Finding(**task.job.arguments)
+    finding = MachineFinding(**task.job.arguments)
     before = _keep(task, finding)
     _leave(task)
     _conclude(task, finding, hooks=registry.enabled(task.job.settings), before=before)
@@ -106,7 +106,7 @@ def continue_inspection(task: Task) -> None:
 
 def discover(task: Task) -> None:
     """Process the report of an agent on an unknown machine. The new node stays in the state enroll."""
-    finding = Finding(**task.job.arguments)
+    finding = MachineFinding(**task.job.arguments)
     before = _keep(task, finding)
     # The driver's configuration may still be missing.
     with suppress(SchedulerError):
@@ -114,7 +114,7 @@ def discover(task: Task) -> None:
     _conclude(task, finding, hooks=registry.enabled(task.job.settings), before=before, event=None)
 
 
-def _keep(task: Task, finding: Finding) -> dict[str, Any] | None:
+def _keep(task: Task, finding: MachineFinding) -> dict[str, Any] | None:
     """Store what was found, even if the inspection fails, for diagnosis; return the inventory stored before."""
     before = task.job.read(lambda session: inspection.last(session, task.machine.uuid))
     task.write(lambda session, node: inspection.store(session, node, finding.inventory, finding.plugin_data))
@@ -133,7 +133,7 @@ def _leave(task: Task) -> None:
 
 def _conclude(
     task: Task,
-    finding: Finding,
+    finding: MachineFinding,
     *,
     hooks: Sequence[str] = (),
     before: Mapping[str, Any] | None = None,
@@ -145,7 +145,7 @@ def _conclude(
     """
     settings = task.job.settings
 
-    def judge(session: Session) -> Verdict:
+    def judge(session: Session) -> InspectionVerdict:
         return inspection.judge(session, nodes.find(session, task.machine.uuid), finding, hooks, settings, before)
 
     def finish(session: Session, node: Node) -> None:

@@ -16,7 +16,7 @@ from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.conductors import work
 from baremetal_sched.baremetal.provisioning import outcomes
 from baremetal_sched.baremetal.provisioning.outcomes import Why
-from baremetal_sched.conductor.host import Host
+from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.db.types import Rows
 
@@ -36,7 +36,7 @@ _TAKE_OVER = Why(
 _CAN_GO_ON = select(NodeWork.id).where(NodeWork.node_id == Node.id, work.CAN_BE_HANDED_OVER)
 
 
-def release(host: Host) -> None:
+def release(host: ConductorHost) -> None:
     """Free the nodes of this conductor that are reserved by a dead one, in maintenance or not. This conductor takes
     over work that was not begun, and polled work."""
     orphan = outcomes.is_orphan(host.settings.conductor.heartbeat_timeout)
@@ -45,7 +45,7 @@ def release(host: Host) -> None:
     _take_over_work(host, host.own(and_(orphan, _CAN_GO_ON.exists())))
 
 
-def release_before_start(host: Host) -> None:
+def release_before_start(host: ConductorHost) -> None:
     """Release reservations left by a previous process with this conductor's host name. Its polled work continues."""
     why = Why(
         power="Pending power operation was aborted due to conductor restart",
@@ -57,7 +57,7 @@ def release_before_start(host: Host) -> None:
     _take_over_work(host, _select(host, and_(Node.reservation == host.name, polled.exists())))
 
 
-def release_after_stop(host: Host, process: str) -> None:
+def release_after_stop(host: ConductorHost, process: str) -> None:
     """Free the nodes that this conductor, which is ``process``, leaves unfinished, except those of a new process with
     the same host name, and polled ones: another conductor continues with them."""
     of_another = select(NodeWork.id).where(NodeWork.node_id == Node.id, NodeWork.claimed_by != process)
@@ -71,7 +71,7 @@ def release_after_stop(host: Host, process: str) -> None:
     _release_reserved(host, unfinished, why)
 
 
-def _take_over_work(host: Host, node_ids: list[int]) -> None:
+def _take_over_work(host: ConductorHost, node_ids: list[int]) -> None:
     def hand_over(session: Session, node_id: int) -> bool:
         work_id = session.scalar(select(NodeWork.id).where(NodeWork.node_id == node_id))
         return work_id is not None and work.hand_over(session, work_id, host.name)
@@ -83,15 +83,15 @@ def _take_over_work(host: Host, node_ids: list[int]) -> None:
     _for_each(node_ids, take_over)
 
 
-def _select(host: Host, condition: ColumnElement[bool]) -> list[int]:
+def _select(host: ConductorHost, condition: ColumnElement[bool]) -> list[int]:
     return host.database.read(lambda session: list(session.scalars(select(Node.id).where(condition).order_by(Node.id))))
 
 
-def _release_reserved(host: Host, reserved: ColumnElement[bool], why: Why) -> None:
+def _release_reserved(host: ConductorHost, reserved: ColumnElement[bool], why: Why) -> None:
     _release(host, _select(host, reserved), reserved, why)
 
 
-def _release(host: Host, node_ids: list[int], condition: ColumnElement[bool], why: Why) -> None:
+def _release(host: ConductorHost, node_ids: list[int], condition: ColumnElement[bool], why: Why) -> None:
     def free(node_id: int) -> None:
         if host.database.write(
             partial(outcomes.release_abandoned, node_id=node_id, condition=condition, conductor=host.name, why=why)
@@ -107,7 +107,7 @@ def _for_each(node_ids: Iterable[int], action: Callable[[int], None]) -> None:
         list(pool.map(action, node_ids))
 
 
-def fail_unfinished(host: Host) -> None:
+def fail_unfinished(host: ConductorHost) -> None:
     """Fail the nodes of this conductor that are in a state of work in progress without any work."""
     for state in sorted(state_machine.TRANSIENT):
         unfinished = and_(Node.reservation.is_(None), Node.provision_state == state)
@@ -121,7 +121,7 @@ def fail_unfinished(host: Host) -> None:
             log.warning("failed an abandoned node", conductor=host.name, node_id=node_id, state=state)
 
 
-def hand_over(host: Host, *, with_polls: bool = False) -> None:
+def hand_over(host: ConductorHost, *, with_polls: bool = False) -> None:
     """Hand over unclaimed work to the new owners of the nodes, after this conductor has signed off.
 
     ``with_polls``: also polled steps for which a worker here waits for a driver that does not return.

@@ -13,7 +13,7 @@ from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.baremetal.provider import reconciliation
 from baremetal_sched.baremetal.provisioning import outcomes
 from baremetal_sched.conductor import answering, orphaned_reservations, power_sync, servers
-from baremetal_sched.conductor.host import Host
+from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Node, NodeHistory
 from baremetal_sched.errors.baremetal import NodeAllocated
@@ -31,7 +31,7 @@ _WAITS = (
 )
 
 
-def fail_late(host: Host) -> None:
+def fail_late(host: ConductorHost) -> None:
     """Fail the nodes of this conductor that have been waiting for longer than the options allow."""
     now = host.database.read(lambda session: session.scalar(select(epoch())) or 0)
     for state, option, doing in _WAITS:
@@ -55,14 +55,14 @@ def fail_late(host: Host) -> None:
 _CHUNK = 1000
 
 
-def forget_conductors(host: Host) -> None:
+def forget_conductors(host: ConductorHost) -> None:
     """Delete the conductors that have been gone for longer than ``[conductor] conductor_cleanup_timeout``."""
     after: float = host.settings.conductor.conductor_cleanup_timeout
     for name in host.database.write(lambda session: conductors.forget_gone(session, after)):
         log.info("forgot a conductor", conductor=name)
 
 
-def trim_history(host: Host) -> None:
+def trim_history(host: ConductorHost) -> None:
     """Delete the history of nodes beyond the newest entries that each may keep."""
     most: int = host.settings.conductor.node_history_max_entries
     deleted = _CHUNK
@@ -83,7 +83,7 @@ def _trim(session: Session, most: int) -> int:
     return len(ids)
 
 
-def reconcile(host: Host) -> None:
+def reconcile(host: ConductorHost) -> None:
     """Restore the providers of this conductor's nodes to what the nodes determine, and report what differed."""
     for node_id in host.database.snapshot(lambda session: host.select_own(session, reconciliation.drifted(session))):
         try:
@@ -100,7 +100,7 @@ def reconcile(host: Host) -> None:
 _CHUNK = 1000
 
 
-def take_over(host: Host) -> None:
+def take_over(host: ConductorHost) -> None:
     """Take over the active nodes that the ring now assigns to this conductor.
 
     No interface of this release keeps anything on a conductor's own host, so there is nothing to prepare; only the
@@ -132,7 +132,7 @@ class PeriodicTask:
 
     name: str
     interval: str
-    do: Callable[[Host], None]
+    do: Callable[[ConductorHost], None]
     trusts_heartbeats: bool = False
 
 

@@ -15,9 +15,9 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.baremetal.hardware import power
-from baremetal_sched.conductor.host import Host
+from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.conductor.outage import addresses_of
-from baremetal_sched.conductor.questions import Question
+from baremetal_sched.conductor.questions import MachineQuestion
 from baremetal_sched.db.models import Node
 from baremetal_sched.drivers import registry
 from baremetal_sched.drivers.driver import Driver
@@ -36,7 +36,7 @@ _PAUSE_IN_INTERVALS = 1.5
 React = Callable[[Session, Node, str | None, str], None]
 
 
-def synchronize(host: Host) -> None:
+def synchronize(host: ConductorHost) -> None:
     """Compare the power states of this conductor's nodes with their machines, where a machine can be queried.
 
     Nodes that are reserved, in the state enroll, or in maintenance are skipped.
@@ -53,13 +53,13 @@ def synchronize(host: Host) -> None:
     )
 
 
-def recover(host: Host) -> None:
+def recover(host: ConductorHost) -> None:
     """Retry nodes that are in maintenance because their power could not be read or set."""
     failed = and_(Node.maintenance == true(), Node.fault == states.POWER_FAILURE)
     _ask_all(host, failed, lambda session, node, found, why: power.recover(session, node, found, host.name))
 
 
-def _ask_all(host: Host, condition: ColumnElement[bool], react: React) -> None:
+def _ask_all(host: ConductorHost, condition: ColumnElement[bool], react: React) -> None:
     askable = sorted(name for name, each in registry.loaded("power").items() if not each.only_remembers)
     if not askable:
         return
@@ -75,7 +75,7 @@ def _ask_all(host: Host, condition: ColumnElement[bool], react: React) -> None:
 class _Inquiry:
     """Queries one machine without any lock, and reacts if its node is unchanged."""
 
-    def __init__(self, host: Host, node_id: int, condition: ColumnElement[bool], react: React) -> None:
+    def __init__(self, host: ConductorHost, node_id: int, condition: ColumnElement[bool], react: React) -> None:
         self._host = host
         self._node_id = node_id
         self._condition = condition
@@ -83,7 +83,7 @@ class _Inquiry:
         self._machine: Machine | None = None
         self._revision = 0
 
-    def ask(self, question: Question) -> None:
+    def ask(self, question: MachineQuestion) -> None:
         """Query the machine, unless it is backed off from."""
         machine = self._machine = self._host.database.read(self._find)
         if machine is None or not self._host.back_off.is_due(addresses_of(machine)):

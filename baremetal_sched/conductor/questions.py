@@ -30,10 +30,10 @@ def spawn(action: Callable[[], T], name: str) -> Future[T]:
 _PATIENCE = 1.0
 
 
-class Question:
+class MachineQuestion:
     """The query of one machine. ``begun`` is when its driver was called; None until then."""
 
-    def __init__(self, ask: Callable[["Question"], object], give_up: Callable[[], object]) -> None:
+    def __init__(self, ask: Callable[["MachineQuestion"], object], give_up: Callable[[], object]) -> None:
         self.begun: float | None = None
         self.is_given_up = False
         self._give_up = give_up
@@ -49,7 +49,7 @@ class Question:
         """Return for how many more seconds it delays others; 0 if it is finished."""
         return 0.0 if self.is_over else max(0.0, self._asked + _PATIENCE - time.monotonic())
 
-    def await_answer(self, others: list["Question"], seconds: float) -> None:
+    def await_answer(self, others: list["MachineQuestion"], seconds: float) -> None:
         """Wait until this query or one of the others is finished."""
         wait([each._future for each in (self, *others)], seconds, FIRST_COMPLETED)
 
@@ -68,7 +68,7 @@ class Questions:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._open: dict[int, Question] = {}
+        self._open: dict[int, MachineQuestion] = {}
 
     def give_up(self, timeout: float) -> None:
         """Give up the queries that have been unanswered for ``timeout`` seconds."""
@@ -78,7 +78,9 @@ class Questions:
                 self._forget(key)
                 question.give_up()
 
-    def ask(self, key: int, ask: Callable[[Question], object], give_up: Callable[[], object], *, most: int) -> None:
+    def ask(
+        self, key: int, ask: Callable[[MachineQuestion], object], give_up: Callable[[], object], *, most: int
+    ) -> None:
         """Query the machine ``key`` by calling ``ask`` in a thread, once fewer than ``most`` queries are open.
 
         Slow queries do not count. If the machine never answers, ``give_up`` is called by the method of this name.
@@ -88,14 +90,14 @@ class Questions:
             self._await_one(waiting)
         with self._lock:
             if key not in self._open:
-                self._open[key] = Question(ask, give_up)
+                self._open[key] = MachineQuestion(ask, give_up)
 
     def finish(self) -> None:
         """Wait for all queries except slow ones. Raises what ``ask`` raised."""
         while waiting := self._in_time():
             self._await_one(waiting)
 
-    def _in_time(self) -> list[Question]:
+    def _in_time(self) -> list[MachineQuestion]:
         """Remove the finished queries; return the open ones that are not slow."""
         failure = None
         for key, question in self._snapshot().items():
@@ -107,11 +109,11 @@ class Questions:
         return [question for question in self._snapshot().values() if question.patience_left()]
 
     @staticmethod
-    def _await_one(waiting: list[Question]) -> None:
+    def _await_one(waiting: list[MachineQuestion]) -> None:
         first, *others = waiting
         first.await_answer(others, min(question.patience_left() for question in waiting))
 
-    def _snapshot(self) -> dict[int, Question]:
+    def _snapshot(self) -> dict[int, MachineQuestion]:
         with self._lock:
             return dict(self._open)
 

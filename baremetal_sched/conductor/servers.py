@@ -8,8 +8,8 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import live_members
 from baremetal_sched.compute import follow_up
-from baremetal_sched.compute.flavor_migration import Selection, Verdict, migrate
-from baremetal_sched.conductor.host import Host
+from baremetal_sched.compute.flavor_migration import MigrationVerdict, ServerSelection, migrate
+from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.conductor.job import Job
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Database
@@ -19,7 +19,7 @@ from baremetal_sched.settings import Settings
 log = structlog.get_logger(__name__)
 
 
-def follow_up_all(host: Host) -> None:
+def follow_up_all(host: ConductorHost) -> None:
     """Update the servers on this conductor's nodes."""
     for node_id in host.own(follow_up.IS_PENDING):
         _follow_up(host.database, host.settings, node_id)
@@ -47,14 +47,14 @@ def _follow_up(database: Database, settings: Settings, node_id: int) -> None:
         log.warning("a server has to wait", node_id=node_id, reason=str(error))
 
 
-def migrate_own(host: Host, stop: threading.Event) -> None:
+def migrate_own(host: ConductorHost, stop: threading.Event) -> None:
     """Migrate the servers on this conductor's nodes, one by one, until ``stop`` is set.
 
     Raises what the database raises; the next call continues where it stopped.
     """
-    for finding in migrate(host.database, host.settings, Selection(host=host.name), stop.is_set):
+    for finding in migrate(host.database, host.settings, ServerSelection(host=host.name), stop.is_set):
         about = {"conductor": host.name, "node": finding.node, "server": finding.instance}
-        if finding.verdict is Verdict.MIGRATED:
+        if finding.verdict is MigrationVerdict.MIGRATED:
             log.info("migrated a server", changes=finding.message, **about)
-        elif finding.verdict is not Verdict.DONE:
+        elif finding.verdict is not MigrationVerdict.DONE:
             log.warning("cannot migrate a server", reason=finding.message, **about)

@@ -73,7 +73,7 @@ class Value(NamedTuple):
         return text if isinstance(self.column.type, SealedJson) else plain_text(text)
 
 
-class Outcome(NamedTuple):
+class ResealOutcome(NamedTuple):
     """Numbers of values that were changed, that the service changed meanwhile, and that could not be changed."""
 
     changed: int
@@ -98,7 +98,7 @@ def count(database: Database) -> dict[str, Counter[str]]:
     return found
 
 
-def encrypt(database: Database) -> Outcome:
+def encrypt(database: Database) -> ResealOutcome:
     """Encrypt the plain secrets. Raises DatabaseAway."""
 
     def change(value: Value, keyring: Keyring) -> str | None:
@@ -107,7 +107,7 @@ def encrypt(database: Database) -> Outcome:
     return _change_all(database, change)
 
 
-def rotate(database: Database) -> Outcome:
+def rotate(database: Database) -> ResealOutcome:
     """Re-encrypt with the first key what is encrypted with another one of the file. Raises DatabaseAway."""
 
     def change(value: Value, keyring: Keyring) -> str | None:
@@ -117,7 +117,7 @@ def rotate(database: Database) -> Outcome:
     return _change_all(database, change)
 
 
-def decrypt(database: Database) -> Outcome:
+def decrypt(database: Database) -> ResealOutcome:
     """Decrypt all encrypted values. Raises DatabaseAway."""
 
     def change(value: Value, keyring: Keyring) -> str | None:
@@ -126,7 +126,7 @@ def decrypt(database: Database) -> Outcome:
     return _change_all(database, change)
 
 
-def _change_all(database: Database, change: _Change) -> Outcome:
+def _change_all(database: Database, change: _Change) -> ResealOutcome:
     keyring = keyring_for(database.engine.dialect)
     changed = missed = failed = 0
     for column in columns():
@@ -144,7 +144,7 @@ def _change_all(database: Database, change: _Change) -> Outcome:
                 done = database.change(lambda connection, wanted=wanted: _replace(connection, wanted))  # type: ignore[misc]
                 changed += done
                 missed += len(wanted) - done
-    return Outcome(changed, missed, failed)
+    return ResealOutcome(changed, missed, failed)
 
 
 def _replace(connection: Connection, wanted: list[tuple[Value, str]]) -> int:

@@ -22,7 +22,7 @@ from baremetal_sched.db import revisions, schema_state
 from baremetal_sched.db.faults import Fault, classify, unavailable
 from baremetal_sched.db.revisions import alembic_config, head
 from baremetal_sched.db.schema_lock import LOCK_TIMEOUT_SECONDS, exclusive, set_timeouts, wait_for_writers
-from baremetal_sched.db.schema_state import SchemaState
+from baremetal_sched.db.schema_state import SchemaStatus
 from baremetal_sched.errors import SchemaBusy
 
 __all__ = ["alembic_config", "current", "downgrade", "head", "read_state", "require_served", "upgrade"]
@@ -47,16 +47,16 @@ def current(engine: Engine) -> str | None:
         raise unavailable(error) from error
 
 
-def read_state(engine: Engine) -> SchemaState:
+def read_state(engine: Engine) -> SchemaStatus:
     """Return the state of the database's schema. Raises DatabaseAway."""
     if _is_missing(engine):
-        return SchemaState(None)
+        return SchemaStatus(None)
     try:
         return _read_state(engine)
     except DBAPIError:
         found = current(engine)  # on a new connection, if the old one was lost
     if found is None or (found in revisions.chain() and found != head()):
-        return SchemaState(found)
+        return SchemaStatus(found)
     try:
         return _read_state(engine)
     except DBAPIError as error:
@@ -97,14 +97,14 @@ def _revision(connection: Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
 
 
-def _read_state(engine: Engine) -> SchemaState:
+def _read_state(engine: Engine) -> SchemaStatus:
     with engine.connect() as connection:
         row = connection.exec_driver_sql(schema_state.QUERY).first()
-        return SchemaState(*row) if row else SchemaState(None)
+        return SchemaStatus(*row) if row else SchemaStatus(None)
 
 
 def _change(engine: Engine, target: str | None, direction: int) -> None:
-    state = SchemaState(current(engine))
+    state = SchemaStatus(current(engine))
     if revisions.age(state.revision) == revisions.age(target) >= 0 and read_state(engine).is_settled:
         return
     try:

@@ -13,7 +13,7 @@ from baremetal_sched.db import schema, schema_state
 from baremetal_sched.db.deadline import remaining, until
 from baremetal_sched.db.engine import make_engine
 from baremetal_sched.db.limits import NONE, Limits
-from baremetal_sched.db.schema_state import SchemaState
+from baremetal_sched.db.schema_state import SchemaStatus
 from baremetal_sched.errors import DatabaseAway, DatabaseTimeout, SchemaNotServed
 from baremetal_sched.settings import Settings
 
@@ -88,7 +88,7 @@ class SchemaGuard:
             self._confirm_sqlite(connection)
         elif _now() - self._asked >= schema.LEASE_SECONDS:
             row = connection.exec_driver_sql(schema_state.QUERY).first()
-            self._judge(SchemaState(*row) if row else SchemaState(None))
+            self._judge(SchemaStatus(*row) if row else SchemaStatus(None))
         self._raise_refusal()
 
     def dispose(self) -> None:
@@ -111,7 +111,7 @@ class SchemaGuard:
         except sqlite3.Error:
             self.check()
         else:
-            self._judge(SchemaState(*row) if row else SchemaState(None))
+            self._judge(SchemaStatus(*row) if row else SchemaStatus(None))
 
     def _ask(self) -> None:
         began = _now()
@@ -123,7 +123,7 @@ class SchemaGuard:
         self._judge(state)
         self._asked = began
 
-    def _judge(self, state: SchemaState) -> None:
+    def _judge(self, state: SchemaStatus) -> None:
         refused, self._refusal = self._refusal, schema_state.refusal(state)
         if self._refusal is not None and refused is None:
             log.error("this release cannot serve the database's schema", reason=str(self._refusal))

@@ -26,7 +26,7 @@ _NO_RELEASE = "none"
 
 
 @dataclass(frozen=True)
-class SchemaState:
+class SchemaStatus:
     """The revision of a database, and its row of ``schema_state`` (None: there is no such row)."""
 
     revision: str | None
@@ -40,7 +40,7 @@ class SchemaState:
         return self.recorded == self.revision and self.changing_to is None
 
 
-def refusal(state: SchemaState) -> SchemaNotServed | None:
+def refusal(state: SchemaStatus) -> SchemaNotServed | None:
     """Return the reason why this release cannot serve a database in this state; None if it can."""
     knows_oldest = state.served_since in revisions.chain()
     if state.changing_to is not None and not knows_oldest:

@@ -17,7 +17,7 @@ from baremetal_sched.documents import patch
 from baremetal_sched.documents.schema import load
 
 
-class Kind(Enum):
+class FieldKind(Enum):
     """How a field is stored and shown."""
 
     TEXT = "a column, shown as it is"
@@ -42,7 +42,7 @@ class Field:
 
     name: str
     since: int = 1
-    kind: Kind = Kind.TEXT
+    kind: FieldKind = FieldKind.TEXT
     post: bool = False
     patch: bool = False
     default: object = None
@@ -64,7 +64,7 @@ class Fields(dict[str, Field]):
         """Return the names of the fields that microversion 1.``version`` shows."""
         known = self._visible.get(version)
         if known is None:
-            shown = (field for field in self.values() if field.since <= version and field.kind is not Kind.HIDDEN)
+            shown = (field for field in self.values() if field.since <= version and field.kind is not FieldKind.HIDDEN)
             known = self._visible[version] = tuple(field.name for field in shown)
         return known
 
@@ -124,7 +124,7 @@ def _require_readable(document: Mapping[str, Any]) -> None:
 
 #: Fields of every resource.
 COMMON = (
-    Field("created_at", kind=Kind.TIME),
-    Field("updated_at", kind=Kind.TIME),
-    Field("links", kind=Kind.LINKS),
+    Field("created_at", kind=FieldKind.TIME),
+    Field("updated_at", kind=FieldKind.TIME),
+    Field("links", kind=FieldKind.LINKS),
 )

@@ -11,7 +11,7 @@ from baremetal_sched.drivers.logical_disks import CommonRaid
 from baremetal_sched.drivers.steps import deploy_step
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.agent_info import KEPT, LAST_HEARTBEAT, PREFIX, is_on_fast_track
-from baremetal_sched.machines.machine import NOTHING, Effect, Finding, Machine, together
+from baremetal_sched.machines.machine import NOTHING, Effect, Machine, MachineFinding, together
 from baremetal_sched.machines.states import POWER_OFF, POWER_ON, REBOOT
 
 
@@ -77,7 +77,7 @@ class AgentInspect(InspectInterface):
     def validate(self, machine: Machine) -> None:
         pass
 
-    def inspect_hardware(self, machine: Machine) -> Finding | Effect:
+    def inspect_hardware(self, machine: Machine) -> MachineFinding | Effect:
         return boot(machine)
 
 

@@ -26,7 +26,7 @@ _CANDIDATES = 1000
 
 
 @dataclass(frozen=True)
-class Machine:
+class FittingMachine:
     """A machine that fits. ``is_node``: whether it is one, and not another provider of placement's."""
 
     uuid: str
@@ -36,7 +36,7 @@ class Machine:
     is_node: bool
 
 
-def machines(context: Context, request: CandidateRequest, most: int) -> list[Machine]:
+def machines(context: Context, request: CandidateRequest, most: int) -> list[FittingMachine]:
     """Return at most ``most`` machines that are candidates for ``request``, or the roots of their trees.
 
     Only machines that may be named to the asker are returned. Raises TooManyExplanations, ExplanationTookTooLong,
@@ -52,7 +52,7 @@ def machines(context: Context, request: CandidateRequest, most: int) -> list[Mac
         return _read(context, question.source, most, *question.where, *holds)
 
 
-def hosts(context: Context, wanted: HostRequest, most: int) -> list[Machine]:
+def hosts(context: Context, wanted: HostRequest, most: int) -> list[FittingMachine]:
     """Return at most ``most`` machines that a server may get. Raises like ``machines``."""
     with limits.one_of_few(), limits.limited(context.session, context.settings.scheduling.explain_time_limit):
         try:
@@ -80,7 +80,7 @@ def _roots(context: Context, request: CandidateRequest, most: int) -> set[int]:
     return roots
 
 
-def _read(context: Context, source: Any, most: int, *where: Any) -> list[Machine]:
+def _read(context: Context, source: Any, most: int, *where: Any) -> list[FittingMachine]:
     name = func.coalesce(Node.name, PROVIDER.c.name)
     query = (
         select(PROVIDER.c.uuid, name, Node.resource_class, Node.conductor_group, Node.id)
@@ -91,5 +91,6 @@ def _read(context: Context, source: Any, most: int, *where: Any) -> list[Machine
     )
     rows = context.session.execute(query).all()
     return [
-        Machine(uuid, name, resource_class, group, node is not None) for uuid, name, resource_class, group, node in rows
+        FittingMachine(uuid, name, resource_class, group, node is not None)
+        for uuid, name, resource_class, group, node in rows
     ]

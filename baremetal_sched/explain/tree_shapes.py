@@ -15,7 +15,7 @@ from baremetal_sched.placement.candidates.request.resolved_request import Frozen
 from baremetal_sched.placement.candidates.sql import provider_rows
 from baremetal_sched.placement.candidates.sql.conditions import one_of
 from baremetal_sched.placement.candidates.sql.provider_rows import ByText
-from baremetal_sched.placement.candidates.trees.providers import Anchor, Inventory, Provider, ProviderRow
+from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider, ProviderRow, TreeInventory
 from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit
 from baremetal_sched.placement.schemas.common import INT32
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDER_TRAITS, PROVIDERS, TRAITS
@@ -32,7 +32,7 @@ _ROWS = select(*provider_rows.columns_of(PROVIDERS, traits=True, inventory=_INVE
 _SHARING = PROVIDER_TRAITS.alias("sharing")
 
 #: Inventories as they are, and as they would be if everything were free.
-Both = tuple[Mapping[int, Inventory], Mapping[int, Inventory]]
+Both = tuple[Mapping[int, TreeInventory], Mapping[int, TreeInventory]]
 
 
 @dataclass
@@ -243,17 +243,17 @@ class _Loader:
 
 
 def _stock(classes: frozenset[int], text: str) -> Both:
-    now: dict[int, Inventory] = {}
-    free: dict[int, Inventory] = {}
+    now: dict[int, TreeInventory] = {}
+    free: dict[int, TreeInventory] = {}
     for name, capacity, used, least, most, step, total, ratio, unit in provider_rows.inventories(text):
         if name in classes:
             # More than a column holds is never given.
             left = min(capacity - used, INT32)
-            now[name] = Inventory(left, least, most, step)
+            now[name] = TreeInventory(left, least, most, step)
             whole = min(total * ratio, float(INT32))
-            free[name] = Inventory(int(whole), least, unit, step)
+            free[name] = TreeInventory(int(whole), least, unit, step)
     return _ordered(now), _ordered(free)
 
 
-def _ordered(stock: dict[int, Inventory]) -> Mapping[int, Inventory]:
+def _ordered(stock: dict[int, TreeInventory]) -> Mapping[int, TreeInventory]:
     return FrozenDict(sorted(stock.items()))

@@ -47,7 +47,7 @@ class Owned(Protocol):
 
 
 @dataclass(frozen=True)
-class Requester:
+class ImageRequester:
     """The caller's project, and whether the caller is an administrator, who sees all images.
 
     ``rules`` decide; without them, owners and administrators may do everything.
@@ -82,10 +82,10 @@ class Requester:
 
 
 #: May do everything: the service itself.
-EVERYTHING = Requester(None, is_admin=True)
+EVERYTHING = ImageRequester(None, is_admin=True)
 
 
-def visible(requester: Requester) -> ColumnElement[bool]:
+def visible(requester: ImageRequester) -> ColumnElement[bool]:
     """Condition: the requester may see the image: public, community, its own, or shared with it."""
     if requester.is_admin:
         return true()
@@ -103,7 +103,7 @@ def shared_with(project_id: str, status: str | None = None) -> ColumnElement[boo
     return and_(Image.visibility == SHARED, exists().where(*membership))
 
 
-def listed(requester: Requester, visibility: str | None, member_status: str) -> list[ColumnElement[bool]]:
+def listed(requester: ImageRequester, visibility: str | None, member_status: str) -> list[ColumnElement[bool]]:
     """Return the conditions that the image is in the requester's list.
 
     Shared images of others are listed once the project accepted them (``member_status`` "all": in any status),
@@ -126,18 +126,18 @@ def listed(requester: Requester, visibility: str | None, member_status: str) -> 
     return conditions
 
 
-def is_owner(requester: Requester, owner: str | None) -> bool:
+def is_owner(requester: ImageRequester, owner: str | None) -> bool:
     """Return whether an image of ``owner`` is the requester's own, as any image is an administrator's."""
     return requester.is_admin or (owner is not None and owner == requester.project_id)
 
 
-def require(requester: Requester, rule: str, image: Owned, doing: str) -> None:
+def require(requester: ImageRequester, rule: str, image: Owned, doing: str) -> None:
     """Raise ImageChangeForbidden unless the rule allows the requester; ``doing`` names the change."""
     if not requester.may(rule, image):
         raise ImageChangeForbidden(message=f"You are not permitted to {doing} this image.")
 
 
-def require_may_publish(requester: Requester, image: Owned, visibility: str) -> None:
+def require_may_publish(requester: ImageRequester, image: Owned, visibility: str) -> None:
     """Raise ImageChangeForbidden if the requester may not give an image this visibility."""
     rule = {PUBLIC: PUBLICIZE, COMMUNITY: COMMUNITIZE}.get(visibility)
     if rule is not None and not requester.may(rule, image):

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.db.models import Image
 from baremetal_sched.errors.image import ImageChangeForbidden, ImageConflict, ImageDeactivated, InvalidImage
 from baremetal_sched.image import images
-from baremetal_sched.image.access import Requester, require
+from baremetal_sched.image.access import ImageRequester, require
 
 #: The only way to import an image.
 WEB_DOWNLOAD = "web-download"
@@ -19,7 +19,7 @@ _LONGEST_URI = 2048
 _SHOWN = 200
 
 
-def upload_nothing(session: Session, ident: str, requester: Requester) -> None:
+def upload_nothing(session: Session, ident: str, requester: ImageRequester) -> None:
     """Make a queued image active, as an empty upload does.
 
     Raises ImageNotFound, ImageChangeForbidden, ImageConflict if it is not queued, InvalidImage if it lacks a format.
@@ -35,7 +35,7 @@ def upload_nothing(session: Session, ident: str, requester: Requester) -> None:
     images.touch(session, image)
 
 
-def require_download(session: Session, ident: str, requester: Requester) -> None:
+def require_download(session: Session, ident: str, requester: ImageRequester) -> None:
     """Raise ImageNotFound, or ImageDeactivated, if the (empty) data of an image cannot be read."""
     image = images.get(session, ident, requester)
     require(requester, "download_image", image, "download")
@@ -43,7 +43,7 @@ def require_download(session: Session, ident: str, requester: Requester) -> None
         raise ImageDeactivated
 
 
-def import_location(session: Session, ident: str, body: Any, requester: Requester) -> None:
+def import_location(session: Session, ident: str, body: Any, requester: ImageRequester) -> None:
     """Note where the data of a queued image are, which makes it active. Nothing is fetched.
 
     Raises InvalidImage, ImageNotFound, ImageChangeForbidden, ImageConflict.
@@ -62,17 +62,17 @@ def import_location(session: Session, ident: str, body: Any, requester: Requeste
     images.touch(session, image)
 
 
-def deactivate(session: Session, ident: str, requester: Requester) -> None:
+def deactivate(session: Session, ident: str, requester: ImageRequester) -> None:
     """Make an active image boot nothing any more. Raises ImageNotFound, ImageChangeForbidden."""
     _switch(session, ident, requester, "deactivate", images.DEACTIVATED)
 
 
-def reactivate(session: Session, ident: str, requester: Requester) -> None:
+def reactivate(session: Session, ident: str, requester: ImageRequester) -> None:
     """Make a deactivated image active again. Raises ImageNotFound, ImageChangeForbidden."""
     _switch(session, ident, requester, "reactivate", images.ACTIVE)
 
 
-def _switch(session: Session, ident: str, requester: Requester, doing: str, status: str) -> None:
+def _switch(session: Session, ident: str, requester: ImageRequester, doing: str, status: str) -> None:
     image: Image = images.find_for_change(session, ident, requester, doing, doing)
     if image.status not in (images.ACTIVE, images.DEACTIVATED):
         raise ImageChangeForbidden(message=f"Not allowed to {doing} image in status '{image.status}'")

@@ -29,14 +29,7 @@ from baremetal_sched.errors.image import (
     TooManyOfAnImage,
 )
 from baremetal_sched.image import properties as image_properties
-from baremetal_sched.image.access import (
-    EVERYTHING,
-    SHARED,
-    Requester,
-    require,
-    require_may_publish,
-    visible,
-)
+from baremetal_sched.image.access import EVERYTHING, SHARED, ImageRequester, require, require_may_publish, visible
 from baremetal_sched.image.patch import Change, Changed, apply
 from baremetal_sched.image.records import PROPERTIES, TAGS, ImageRecord, select_record
 from baremetal_sched.image.schemas.images import LONGEST_NAME, require_trimmed
@@ -50,7 +43,7 @@ MOST_PROPERTIES = 128
 MOST_TAGS = 128
 
 
-def get(session: Session, ident: str, requester: Requester = EVERYTHING) -> ImageRecord:
+def get(session: Session, ident: str, requester: ImageRequester = EVERYTHING) -> ImageRecord:
     """The image with this UUID, with its properties and tags. Raises ImageNotFound if the requester sees none."""
     found = select_record(session, and_(Image.uuid == canonical_uuid(ident), visible(requester)))
     if found is None or not requester.may("get_image", found):
@@ -59,7 +52,7 @@ def get(session: Session, ident: str, requester: Requester = EVERYTHING) -> Imag
 
 
 def find_for_change(
-    session: Session, ident: str, requester: Requester, doing: str = "modify", rule: str = "modify_image"
+    session: Session, ident: str, requester: ImageRequester, doing: str = "modify", rule: str = "modify_image"
 ) -> Image:
     """The row of an image that ``rule`` lets the requester change, locked until the transaction ends.
 
@@ -75,7 +68,7 @@ def find_for_change(
 
 def create(
     session: Session,
-    requester: Requester,
+    requester: ImageRequester,
     fields: Mapping[str, Any],
     properties: Mapping[str, str],
     tags: Collection[str],
@@ -103,7 +96,7 @@ def create(
     return get(session, image.uuid)
 
 
-def update(session: Session, ident: str, changes: Collection[Change], requester: Requester) -> ImageRecord:
+def update(session: Session, ident: str, changes: Collection[Change], requester: ImageRequester) -> ImageRecord:
     """Apply a PATCH, all of it or nothing; returns the image as it is then.
 
     Raises ImageNotFound, ImageChangeForbidden, ImageConflict, InvalidImageProperty, TooManyOfAnImage.
@@ -123,7 +116,7 @@ def update(session: Session, ident: str, changes: Collection[Change], requester:
     return get(session, ident)
 
 
-def delete(session: Session, ident: str, requester: Requester) -> None:
+def delete(session: Session, ident: str, requester: ImageRequester) -> None:
     """Delete an image. Servers that were booted from it keep their own copy.
 
     Raises ImageNotFound, ImageChangeForbidden, ImageProtected.
@@ -144,7 +137,7 @@ def touch(session: Session, image: Image) -> None:
     session.flush()
 
 
-def _require_may_change(requester: Requester, before: ImageRecord, after: Changed) -> None:
+def _require_may_change(requester: ImageRequester, before: ImageRecord, after: Changed) -> None:
     if "owner" in after.fields and not requester.is_admin:
         raise ImageChangeForbidden(message="Owner can't be updated by non admin.")
     if after.fields.get("visibility", before.visibility) != before.visibility:
@@ -180,7 +173,7 @@ def _write_tags(session: Session, image_id: int, before: set[str], after: set[st
         session.execute(insert(TAGS), [{"image_id": image_id, "tag": tag} for tag in sorted(after - before)])
 
 
-def add_tag(session: Session, ident: str, tag: str, requester: Requester) -> None:
+def add_tag(session: Session, ident: str, tag: str, requester: ImageRequester) -> None:
     """Give the image a tag, if it has it not yet.
 
     Raises ImageNotFound, ImageChangeForbidden, InvalidImage, TooManyOfAnImage.
@@ -196,7 +189,7 @@ def add_tag(session: Session, ident: str, tag: str, requester: Requester) -> Non
     touch(session, image)
 
 
-def remove_tag(session: Session, ident: str, tag: str, requester: Requester) -> None:
+def remove_tag(session: Session, ident: str, tag: str, requester: ImageRequester) -> None:
     """Take a tag from the image. Raises ImageNotFound, ImageChangeForbidden, ImageTagNotFound."""
     image = find_for_change(session, ident, requester)
     if not rows_changed(session.execute(TAGS.delete().where(TAGS.c.image_id == image.id, TAGS.c.tag == tag))):

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.db.models import Image
 from baremetal_sched.errors.image import ImageNotFound, InvalidImage
 from baremetal_sched.image import filters, images
-from baremetal_sched.image.access import ACCEPTED, MEMBER_STATUSES, VISIBILITIES, Requester, listed
+from baremetal_sched.image.access import ACCEPTED, MEMBER_STATUSES, VISIBILITIES, ImageRequester, listed
 from baremetal_sched.image.records import COLUMNS, ImageRecord, select_records
 
 #: How many images a page has if the client does not say.
@@ -67,7 +67,7 @@ def parse(pairs: Iterable[tuple[str, str]]) -> ListQuery:
     return query
 
 
-def select_page(session: Session, query: ListQuery, requester: Requester, limit: int) -> list[ImageRecord]:
+def select_page(session: Session, query: ListQuery, requester: ImageRequester, limit: int) -> list[ImageRecord]:
     """Return the images on the page, ``limit`` at most. Raises InvalidImage for an unknown marker."""
     statement = select(*COLUMNS).where(
         *query.conditions, *listed(requester, query.visibility, query.member_status), *_after(session, query, requester)
@@ -81,7 +81,7 @@ def _columns(query: ListQuery) -> list[tuple[ColumnElement[Any], bool]]:
     return [(column, descending) for column, descending in found if column is not None]
 
 
-def _after(session: Session, query: ListQuery, requester: Requester) -> Sequence[ColumnElement[bool]]:
+def _after(session: Session, query: ListQuery, requester: ImageRequester) -> Sequence[ColumnElement[bool]]:
     """Condition: the image comes after the marker.
 
     a > A OR (a = A AND b > B) OR (a = A AND b = B AND c > C), with < for what is descending

@@ -17,7 +17,7 @@ from baremetal_sched.errors.image import (
     TooManyOfAnImage,
 )
 from baremetal_sched.image import images
-from baremetal_sched.image.access import PENDING, SHARED, Requester, is_owner, require
+from baremetal_sched.image.access import PENDING, SHARED, ImageRequester, is_owner, require
 
 MOST_MEMBERS = 128
 
@@ -33,7 +33,7 @@ class Member:
     updated_at: datetime
 
 
-def list_all(session: Session, ident: str, requester: Requester) -> Sequence[Member]:
+def list_all(session: Session, ident: str, requester: ImageRequester) -> Sequence[Member]:
     """The members of an image, or just the requester if the image is not its own.
 
     Raises ImageNotFound, ImageChangeForbidden if the image is not shared.
@@ -50,7 +50,7 @@ def list_all(session: Session, ident: str, requester: Requester) -> Sequence[Mem
     return [_member(image.uuid, row) for row in session.scalars(query)]
 
 
-def get(session: Session, ident: str, member: str, requester: Requester) -> Member:
+def get(session: Session, ident: str, member: str, requester: ImageRequester) -> Member:
     """One member. Raises ImageNotFound, ImageMemberNotFound, also if it is another project than the requester."""
     image = images.get(session, ident, requester)
     is_known = member == requester.project_id or is_owner(requester, image.owner)
@@ -59,7 +59,7 @@ def get(session: Session, ident: str, member: str, requester: Requester) -> Memb
     return _member(image.uuid, _find(session, image.id, image.uuid, member))
 
 
-def add(session: Session, ident: str, member: str, requester: Requester) -> Member:
+def add(session: Session, ident: str, member: str, requester: ImageRequester) -> Member:
     """Share an image with a project.
 
     Raises ImageNotFound, ImageChangeForbidden, ImageMemberExists, TooManyOfAnImage.
@@ -76,7 +76,7 @@ def add(session: Session, ident: str, member: str, requester: Requester) -> Memb
     return _member(image.uuid, row)
 
 
-def set_status(session: Session, ident: str, member: str, status: str, requester: Requester) -> Member:
+def set_status(session: Session, ident: str, member: str, status: str, requester: ImageRequester) -> Member:
     """Note whether a project accepts an image; the project itself says so, or an administrator.
 
     Raises ImageNotFound, ImageMemberNotFound, ImageChangeForbidden.
@@ -94,13 +94,13 @@ def set_status(session: Session, ident: str, member: str, status: str, requester
     return _member(image.uuid, row)
 
 
-def remove(session: Session, ident: str, member: str, requester: Requester) -> None:
+def remove(session: Session, ident: str, member: str, requester: ImageRequester) -> None:
     """Stop sharing an image with a project. Raises ImageNotFound, ImageChangeForbidden, ImageMemberNotFound."""
     image = _find_to_share(session, ident, requester, "delete", "delete_member")
     session.delete(_find(session, image.id, image.uuid, member, for_change=True))
 
 
-def _find_to_share(session: Session, ident: str, requester: Requester, doing: str, rule: str) -> Image:
+def _find_to_share(session: Session, ident: str, requester: ImageRequester, doing: str, rule: str) -> Image:
     image = images.find_for_change(session, ident, requester, f"{doing} members of", rule)
     if image.visibility != SHARED:
         raise ImageChangeForbidden(

@@ -153,7 +153,7 @@ def together(*effects: Effect | None) -> Effect:
 
 
 @dataclass(frozen=True)
-class Finding:
+class MachineFinding:
     """What an inspection found. ``inventory`` is as Ironic's agent reports it: cpu, memory, disks, interfaces, ….
 
     ``properties`` replace the node's properties of the same names; ``capabilities`` are added unless the node has

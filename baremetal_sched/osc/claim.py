@@ -42,7 +42,7 @@ class NothingFits(CommandError):
 
 
 @dataclass(frozen=True)
-class Choice:
+class ClaimChoice:
     """A candidate: its allocations, and the root of its tree, which is the node."""
 
     node: str
@@ -79,7 +79,7 @@ def claim(
     consumers: Consumers,
     attempts: int,
     pause: Callable[[float], None] = time.sleep,
-) -> list[Choice]:
+) -> list[ClaimChoice]:
     """Claim a candidate of the query for each consumer, all or none, and return the allocations of each.
 
     If another client was faster, other candidates are tried, up to ``attempts`` times in all. Nothing is claimed if an
@@ -88,7 +88,7 @@ def claim(
     result may be unknown, and the CommandError says so and names the consumers.
     """
     wait = _FIRST_PAUSE
-    unanswered: list[Sequence[Choice]] = []
+    unanswered: list[Sequence[ClaimChoice]] = []
     for attempt in range(attempts):
         if attempt:
             pause(random.uniform(wait / 2, wait))  # noqa: S311 - no secret
@@ -106,7 +106,7 @@ def claim(
     )
 
 
-def _choose(client: Client, query: str, count: int) -> list[Choice]:
+def _choose(client: Client, query: str, count: int) -> list[ClaimChoice]:
     """Return as many candidates as are wanted, no two of which have a provider in common."""
     pairs = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name != "limit"]
     limit = ("limit", str(_SPARE * count))
@@ -114,14 +114,14 @@ def _choose(client: Client, query: str, count: int) -> list[Choice]:
     requests = found["allocation_requests"]
     # Others that ask at the same time should not try the same.
     random.shuffle(requests)
-    chosen: list[Choice] = []
+    chosen: list[ClaimChoice] = []
     used: set[str] = set()
     for request in requests:
         providers = request["allocations"]
         if len(chosen) < count and used.isdisjoint(providers):
             allocations = {uuid: {"resources": each["resources"]} for uuid, each in providers.items()}
             root = found["provider_summaries"][next(iter(providers))]["root_provider_uuid"]
-            chosen.append(Choice(root, allocations))
+            chosen.append(ClaimChoice(root, allocations))
             used.update(providers)
     if not chosen:
         raise NothingFits("No machine fits.")
@@ -131,8 +131,8 @@ def _choose(client: Client, query: str, count: int) -> list[Choice]:
 
 
 def _claimed(
-    client: Client, consumers: Consumers, chosen: Sequence[Choice], unanswered: list[Sequence[Choice]]
-) -> Sequence[Choice] | None:
+    client: Client, consumers: Consumers, chosen: Sequence[ClaimChoice], unanswered: list[Sequence[ClaimChoice]]
+) -> Sequence[ClaimChoice] | None:
     """Claim what was chosen, in one request that does all or nothing; return what was claimed, None if nothing was.
 
     ``unanswered`` are choices of before of which it is not known whether they were claimed, or may yet be; this one is
@@ -161,7 +161,9 @@ def _claimed(
     return chosen
 
 
-def _held(client: Client, consumers: Consumers, choices: Sequence[Sequence[Choice]]) -> Sequence[Choice] | None:
+def _held(
+    client: Client, consumers: Consumers, choices: Sequence[Sequence[ClaimChoice]]
+) -> Sequence[ClaimChoice] | None:
     """Return which of the choices the consumers have; None if they have nothing. Raises CommandError otherwise."""
     held = [_amounts(held_by(client, uuid)) for uuid in consumers.uuids]
     for chosen in choices:
@@ -271,7 +273,7 @@ def _consumers(client: Client, parsed_args: argparse.Namespace) -> Consumers:
     return Consumers(uuids, not given, project, user, parsed_args.consumer_type)
 
 
-def _row(client: Client, consumer: str, choice: Choice) -> tuple[Any, ...]:
+def _row(client: Client, consumer: str, choice: ClaimChoice) -> tuple[Any, ...]:
     amounts: dict[str, int] = {}
     for each in choice.allocations.values():
         for resource_class, amount in each["resources"].items():

@@ -130,7 +130,7 @@ def _nested(value: Any) -> list[str]:
     return texts
 
 
-class Conditions(FormattableColumn[list[dict[str, Any]]]):
+class ConditionsColumn(FormattableColumn[list[dict[str, Any]]]):
     """A line for each condition that machines fail: how many do, and how many only it rules out."""
 
     def human_readable(self) -> str:
@@ -157,7 +157,7 @@ class Relaxations(FormattableColumn[list[dict[str, Any]]]):
         )
 
 
-class Unknown(FormattableColumn[list[dict[str, Any]]]):
+class UnknownColumn(FormattableColumn[list[dict[str, Any]]]):
     """A line for each unknown name."""
 
     def human_readable(self) -> str:
@@ -191,9 +191,9 @@ class _Parts(FormattableColumn[dict[str, Any]]):
 
 
 _LINES: dict[str, type[FormattableColumn[Any]]] = {
-    "conditions": Conditions,
+    "conditions": ConditionsColumn,
     "relaxations": Relaxations,
-    "unknown": Unknown,
+    "unknown": UnknownColumn,
     "groups": Groups,
 }
 

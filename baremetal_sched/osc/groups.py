@@ -46,7 +46,7 @@ def _rows(group: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
     first = (TextColumn(group["conductor_group"]), group["nodes"], group["unserved"])
     for each in group["conductors"]:
         hostname, drivers = TextColumn(each["hostname"]), ListColumn(each["drivers"])
-        yield (*first, hostname, each["alive"], drivers, each["nodes"], Share(each["share"]))
+        yield (*first, hostname, each["alive"], drivers, each["nodes"], ShareColumn(each["share"]))
     if not group["conductors"]:
         yield (*first, None, None, ListColumn([]), None, None)
 
@@ -55,12 +55,12 @@ def _ring_rows(group: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
     for ring in group["rings"]:
         first = (TextColumn(group["conductor_group"]), TextColumn(ring["driver"]), ring["nodes"])
         for each in ring["conductors"]:
-            yield (*first, TextColumn(each["hostname"]), each["alive"], each["nodes"], Share(each["ring_share"]))
+            yield (*first, TextColumn(each["hostname"]), each["alive"], each["nodes"], ShareColumn(each["ring_share"]))
         if not ring["conductors"]:
             yield (*first, None, None, None, None)
 
 
-class Share(TextColumn):
+class ShareColumn(TextColumn):
     """A fraction, in percent for people."""
 
     def human_readable(self) -> str:

@@ -21,14 +21,14 @@ _MALFORMED = "malformed reshaper data:"
 
 
 @dataclass(frozen=True)
-class Shape:
+class ReshapedState:
     """The final inventories of a provider, and the generation known to the client."""
 
     stocks: Mapping[str, Stock]
     generation: int
 
 
-def reshape(session: Session, shapes: Mapping[str, Shape], writes: Sequence[ConsumerWrite]) -> None:
+def reshape(session: Session, shapes: Mapping[str, ReshapedState], writes: Sequence[ConsumerWrite]) -> None:
     """Give each provider (by UUID) its new inventories and each consumer its new allocations.
 
     Temporarily, a provider has both its old and new classes, so that allocations can move from one to the other. Raises
@@ -53,7 +53,7 @@ def reshape(session: Session, shapes: Mapping[str, Shape], writes: Sequence[Cons
             inventories.count(session, settled)
 
 
-def _lock(session: Session, shapes: Mapping[str, Shape]) -> list[tuple[LockedProvider, Shape]]:
+def _lock(session: Session, shapes: Mapping[str, ReshapedState]) -> list[tuple[LockedProvider, ReshapedState]]:
     """Return the providers in the client's order; they are locked in the order of their UUIDs, as everywhere."""
     locked: dict[str, LockedProvider] = {}
     for uuid in sorted(shapes):
@@ -72,7 +72,7 @@ def _lock(session: Session, shapes: Mapping[str, Shape]) -> list[tuple[LockedPro
     return [(locked[uuid], shape) for uuid, shape in shapes.items()]
 
 
-def _class_ids(session: Session, shapes: Mapping[str, Shape]) -> dict[str, int]:
+def _class_ids(session: Session, shapes: Mapping[str, ReshapedState]) -> dict[str, int]:
     wanted = {name for shape in shapes.values() for name in shape.stocks}
     ids = names.ids_of_classes(session, wanted)
     unknown = sorted(wanted - ids.keys())

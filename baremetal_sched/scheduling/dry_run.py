@@ -13,7 +13,7 @@ from baremetal_sched.compute.host_choice import Claim, HostRequest
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
 from baremetal_sched.image import images
-from baremetal_sched.image.access import EVERYTHING, Requester
+from baremetal_sched.image.access import EVERYTHING, ImageRequester
 from baremetal_sched.settings import Settings
 
 _AMOUNTS = ("vcpus", "ram", "disk", "ephemeral", "swap")
@@ -39,14 +39,14 @@ def find_image(session: Session, given: str | Mapping[str, Any] | None, viewer: 
     """
     if given is None or not isinstance(given, str):
         return {"properties": dict((given or {}).get("properties", {}))}
-    found = images.get(session, given, EVERYTHING if viewer is None else Requester(viewer))
+    found = images.get(session, given, EVERYTHING if viewer is None else ImageRequester(viewer))
     if found.status == images.DEACTIVATED:
         raise InvalidValue(message=f"Image {found.uuid} is deactivated and cannot be booted.")
     return {"properties": dict(found.properties), "min_ram": found.min_ram, "min_disk": found.min_disk}
 
 
 @dataclass(frozen=True)
-class Asked:
+class DryRunRequest:
     """A flavor and an image, each by its id or written out, and how many candidates are wanted at most.
 
     ``project``: who asks; flavors and images that it does not see, and nodes of other projects, are not there then.
@@ -72,7 +72,7 @@ class DryRun:
     reason: str | None
 
 
-def host_request(session: Session, asked: Asked) -> HostRequest:
+def host_request(session: Session, asked: DryRunRequest) -> HostRequest:
     """Return what the server would ask for.
 
     Raises FlavorNotFound, ImageNotFound, InvalidValue if the image cannot be booted or the flavor is too small for it,
@@ -91,7 +91,7 @@ def host_request(session: Session, asked: Asked) -> HostRequest:
     return HostRequest(request.query(), extra_specs=flavor["extra_specs"], project=asked.project)
 
 
-def run(session: Session, settings: Settings, asked: Asked) -> DryRun:
+def run(session: Session, settings: Settings, asked: DryRunRequest) -> DryRun:
     """Return the result, in random order. Nothing is claimed, and nothing is locked.
 
     Raises the errors of ``host_request`` and of the search. Custom classes and traits that no node has are not errors.

@@ -58,7 +58,7 @@ class GroupConductor:
 
 
 @dataclass
-class Group:
+class ConductorGroup:
     """A conductor group, by name in lower case ("" is that of nodes in no group).
 
     ``conductors`` are registered in it; while a release without groups is in the fleet, also others that
@@ -84,7 +84,7 @@ def list_groups(
     *,
     group: str | None = None,
     with_owners: bool = True,
-) -> list[Group]:
+) -> list[ConductorGroup]:
     """Return the conductor groups, sorted by name, or just the one called ``group`` (letter case aside).
 
     Visible nodes are counted. Groups without any are returned only if everything is ``visible``. Without
@@ -100,7 +100,9 @@ def list_groups(
         counts = {(each.group, driver): 0 for each in of_group for driver in each.drivers} | counts
     else:
         of_group = []
-    groups = {name: Group(name) for name in sorted({each.group for each in of_group} | {name for name, _ in counts})}
+    groups = {
+        name: ConductorGroup(name) for name in sorted({each.group for each in of_group} | {name for name, _ in counts})
+    }
     for name, driver in sorted(counts):
         groups[name].rings.append(_ring(members, registered, name, driver, counts[name, driver]))
     if with_owners:
@@ -174,7 +176,7 @@ def _ring(members: Membership, registered: Iterable[_Registered], group: str, dr
     return Ring(driver, members.serving(group, driver), dead, nodes, exponent=members.exponent)
 
 
-def _count_owned(reader: Reader, groups: dict[str, Group], visible: Visibility) -> None:
+def _count_owned(reader: Reader, groups: dict[str, ConductorGroup], visible: Visibility) -> None:
     """Count the nodes by owners, in the rings. A sole conductor owns all; for others the UUIDs are read, once.
 
     SELECT conductor_group, driver, uuid FROM nodes WHERE conductor_group IN (…) AND driver IN (…) AND …
@@ -204,7 +206,7 @@ def _count_owned(reader: Reader, groups: dict[str, Group], visible: Visibility) 
                 ring.owned[owners[name, driver](uuid)] += 1
 
 
-def _enter_conductors(group: Group, registered: Iterable[_Registered]) -> None:
+def _enter_conductors(group: ConductorGroup, registered: Iterable[_Registered]) -> None:
     for each in registered:
         owned = sum(ring.owned.get(each.hostname, 0) for ring in group.rings)
         if each.group == group.name or owned:

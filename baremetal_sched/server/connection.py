@@ -3,18 +3,30 @@
 import socket
 import ssl
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import structlog
 from waitress.channel import ClientDisconnected, HTTPChannel
 
 from baremetal_sched.server.parser import RequestParser
 from baremetal_sched.server.response import Refusal, Response
-from baremetal_sched.server.threads import Limits
+from baremetal_sched.server.threads import Bodies, ServerLimits
 from baremetal_sched.server.tls import HandshakeFailed, TlsSocket
 
-if TYPE_CHECKING:
-    from baremetal_sched.server.loop import Server
+
+class Loop(Protocol):
+    """What a connection needs of the loop that serves it."""
+
+    limits: ServerLimits
+    bodies: Bodies
+    connections: dict[int, "Connection"]
+
+    def is_outdated(self, connection: "Connection") -> bool: ...
+
+    def touch(self, connection: "Connection") -> None: ...
+
+    def forget(self, descriptor: int) -> None: ...
+
 
 log = structlog.get_logger(__name__)
 
@@ -24,12 +36,12 @@ class Connection(HTTPChannel):  # type: ignore[misc]
 
     task_class = Response
     error_task_class = Refusal
-    server: "Server"
-    adj: Limits
+    server: Loop
+    adj: ServerLimits
 
     def __init__(
         self,
-        server: "Server",
+        server: Loop,
         sock: socket.socket | TlsSocket,
         address: tuple[Any, ...],
         local_address: tuple[str, int | str],
@@ -43,7 +55,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
 
     # -- in the thread of the loop ------------------------------------------------------------------------------------
 
-    def parser_class(self, limits: Limits) -> RequestParser:
+    def parser_class(self, limits: ServerLimits) -> RequestParser:
         """Return the next request. (The name is waitress's, which has a class there.)"""
         return RequestParser(limits, self.server.bodies)
 
@@ -150,7 +162,7 @@ class SecureConnection(Connection):
 
     def __init__(
         self,
-        server: "Server",
+        server: Loop,
         sock: socket.socket,
         address: tuple[Any, ...],
         local_address: tuple[str, int | str],

@@ -16,7 +16,7 @@ import structlog
 from waitress import wasyncore
 
 from baremetal_sched.server.connection import Connection, SecureConnection
-from baremetal_sched.server.threads import Bodies, Limits, RequestThreads
+from baremetal_sched.server.threads import Bodies, RequestThreads, ServerLimits
 from baremetal_sched.web.slots import IMMEDIATE
 
 log = structlog.get_logger(__name__)
@@ -37,7 +37,7 @@ class Server:
         application: Callable[..., Iterable[bytes]],
         listeners: Iterable[socket.socket],
         threads: RequestThreads,
-        limits: Limits,
+        limits: ServerLimits,
         is_one_of_many: bool = False,
         tls: ssl.SSLContext | None = None,
     ) -> None:

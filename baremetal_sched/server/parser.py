@@ -6,7 +6,7 @@ import time
 from waitress.parser import HTTPRequestParser, ParsingError, unquote_bytes_to_wsgi
 from waitress.utilities import BadRequest, Error
 
-from baremetal_sched.server.threads import Bodies, Limits
+from baremetal_sched.server.threads import Bodies, ServerLimits
 
 #: Maximum length of a line between two chunks of a body, and of trailers.
 _CHUNK_LINE = 4096
@@ -37,9 +37,9 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
     path = "/"
     query = ""
     request_uri = "/"
-    adj: Limits
+    adj: ServerLimits
 
-    def __init__(self, limits: Limits, bodies: Bodies) -> None:
+    def __init__(self, limits: ServerLimits, bodies: Bodies) -> None:
         super().__init__(limits)
         self._bodies = bodies
         self._counted = 0

@@ -8,7 +8,7 @@ import structlog
 from waitress.task import WSGITask
 from waitress.utilities import build_http_date
 
-from baremetal_sched.server.threads import Limits
+from baremetal_sched.server.threads import ServerLimits
 from baremetal_sched.web.http_errors import RefusedRequest
 from baremetal_sched.web.slots import ACCEPTED_AT, IDLE, REFUSAL
 
@@ -113,7 +113,7 @@ class Refusal(Response):
         return environ
 
     def _message(self, error: Any) -> str:
-        limits: Limits = self.channel.adj
+        limits: ServerLimits = self.channel.adj
         match error.code:
             case 413:
                 return f"The request body is too large: at most {limits.body_size} bytes are accepted."

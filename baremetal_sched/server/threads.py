@@ -15,7 +15,7 @@ from baremetal_sched import logs
 log = structlog.get_logger(__name__)
 
 
-class Task(Protocol):
+class RequestTask(Protocol):
     """Something with a request to serve."""
 
     def service(self) -> None:
@@ -34,14 +34,14 @@ class RequestThreads:
         self._most = count
         self._most_at_work = at_work or count
         self._lock = threading.Lock()
-        self._tasks: deque[Task] = deque()
+        self._tasks: deque[RequestTask] = deque()
         self._started = 0
         #: Number of threads that serve, or were woken to do so.
         self._at_work = 0
         #: The locks of waiting threads; releasing one wakes its thread.
         self._sleeping: list[threading.Lock] = []
 
-    def add(self, task: Task) -> None:
+    def add(self, task: RequestTask) -> None:
         """Queue a task for the next free thread."""
         with self._lock:
             self._tasks.append(task)
@@ -88,7 +88,7 @@ class RequestThreads:
                 _serve(task)
 
 
-def _serve(task: Task) -> None:
+def _serve(task: RequestTask) -> None:
     try:
         task.service()
     except Exception:
@@ -109,7 +109,7 @@ class Bodies:
 
 
 @dataclass(frozen=True)
-class Limits:
+class ServerLimits:
     """Limits of one worker. The attributes of the second part have waitress's names, as its channels read them."""
 
     #: Maximum number of open connections.

@@ -18,7 +18,7 @@ from gunicorn.workers.base import Worker as BaseWorker
 from baremetal_sched import logs
 from baremetal_sched.memory import limit_memory
 from baremetal_sched.server.loop import Server
-from baremetal_sched.server.threads import Limits, RequestThreads
+from baremetal_sched.server.threads import RequestThreads, ServerLimits
 from baremetal_sched.server.tls import UnusableCertificate, make_context
 
 #: File descriptors besides connections: of databases, logs, modules, temporary files.
@@ -88,12 +88,12 @@ class Worker(BaseWorker):  # type: ignore[misc]
 
     def _make_server(self) -> Server:
         largest: int = self.wsgi.extensions["largest_body"]
-        limits = Limits(
+        limits = ServerLimits(
             connections=_connections(self.cfg.worker_connections),
             body_size=largest,
-            bodies_size=max(Limits.bodies_size, 4 * largest),
+            bodies_size=max(ServerLimits.bodies_size, 4 * largest),
             keep_alive=max(1, self.cfg.keepalive),
-            request_line=self.cfg.limit_request_line or Limits.max_request_header_size,
+            request_line=self.cfg.limit_request_line or ServerLimits.max_request_header_size,
             url_scheme="https" if self.cfg.is_ssl else "http",
         )
         listeners: list[socket.socket] = [listener.sock for listener in self.sockets]

@@ -9,7 +9,7 @@ from baremetal_sched.scheduling.api.groups import visible_to
 from baremetal_sched.scheduling.groups import Ring
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.pictures import ring as pictures
-from baremetal_sched.ui.pictures.ring import Member
+from baremetal_sched.ui.pictures.ring import RingMember
 from baremetal_sched.ui.rendering import page
 
 #: The number of groups, of rings of a group, and of conductors of a ring on a page; the others are counted.
@@ -72,16 +72,16 @@ def show_group(call: UiCall, connection: Connection, name: str) -> Response:
     )
 
 
-def _members(ring: Ring) -> list[Member]:
+def _members(ring: Ring) -> list[RingMember]:
     parts = dict.fromkeys(ring.alive | ring.dead, 0.0)
     for arc in ring.arcs_if_all_lived():
         parts[arc.member] += arc.end - arc.start
     return [
-        Member(host, host in ring.alive, ring.owned.get(host, 0), share, parts[host])
+        RingMember(host, host in ring.alive, ring.owned.get(host, 0), share, parts[host])
         for host, share in ring.shares().items()
     ]
 
 
-def _picture(place: int, group: str, ring: Ring, members: list[Member]) -> str:
+def _picture(place: int, group: str, ring: Ring, members: list[RingMember]) -> str:
     title = f"Ring of the driver {ring.driver} in the conductor group {group or DEFAULT}"
     return pictures.ring(f"ring-{place}", title, members, ring.nodes)

@@ -1,10 +1,9 @@
 """Templates into responses."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from flask import Response
@@ -14,9 +13,11 @@ from baremetal_sched import __version__
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.pictures.markup import percent
 from baremetal_sched.web.call import Call
-from baremetal_sched.web.route import Route, View
 
 _HTML = "text/html; charset=utf-8"
+
+#: The pages of the navigation in their order: path and label.
+NAVIGATION = (("/", "Fleet"), ("/nodes", "Nodes"), ("/capacity", "Capacity"), ("/find", "Find"), ("/groups", "Groups"))
 
 
 @cache
@@ -41,14 +42,12 @@ def page(call: Call, template: str, status: int = 200, **values: Any) -> Respons
     Templates know ``url(…)`` (see ``url_of``), ``pages``: label and address of each page of the navigation, ``path``:
     that of this one, and ``user``: the name of the user, or None.
     """
-    from baremetal_sched.ui.routes import PAGES  # the pages are made here
-
     url = url_of(call.mount)
     made = _environment().get_template(template)
     text = made.render(
         values,
         url=url,
-        pages=[(each.label, url() if each.path == "/" else call.mount + each.path) for each in PAGES if each.label],
+        pages=[(label, call.mount + path) for path, label in NAVIGATION],
         path=call.mount + call.http.path,
         user=call.known_caller if isinstance(call, UiCall) else None,
         release=__version__,
@@ -86,33 +85,3 @@ def shortened(text: str, longest: int = 2000) -> str:
 def machine_time(value: datetime) -> str:
     """Return a time stamp, which is in UTC, for the attribute ``datetime``."""
     return f"{value:%Y-%m-%dT%H:%M:%SZ}"
-
-
-@dataclass(frozen=True)
-class Page:
-    """A page at ``path`` below ``/ui``. ``policy``: the rule of the API whose data it shows, which must be met.
-
-    ``label``: its name in the navigation; None: it is not there. ``checks_policy``: its view checks the rule, as that
-    depends on what is shown. ``transaction``: as that of a route.
-    """
-
-    path: str
-    view: View
-    policy: str
-    label: str | None = field(default=None, kw_only=True)
-    checks_policy: bool = field(default=False, kw_only=True)
-    transaction: Literal["read", "select"] = field(default="read", kw_only=True)
-
-
-def routes_of(pages: Iterable[Page]) -> Iterator[Route]:
-    """Return the routes of the pages: each is asked for by GET or HEAD."""
-    for page in pages:
-        for method in ("GET", "HEAD"):
-            yield Route(
-                method,
-                page.path,
-                page.view,
-                transaction=page.transaction,
-                policy=page.policy,
-                checks_policy=page.checks_policy,
-            )

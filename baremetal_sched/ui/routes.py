@@ -1,19 +1,51 @@
-"""All pages on one screen. Pages with a label are in the navigation, in this order."""
+"""All pages on one screen."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
 
 from baremetal_sched.scheduling.api import policies
 from baremetal_sched.ui import assets, capacity, fleet, groups, node, nodes
 from baremetal_sched.ui.find import view as find
-from baremetal_sched.ui.rendering import Page, routes_of
-from baremetal_sched.web.route import Route
+from baremetal_sched.web.route import Route, View
+
+
+@dataclass(frozen=True)
+class PageRoute:
+    """A page at ``path`` below ``/ui``. ``policy``: the rule of the API whose data it shows, which must be met.
+
+    ``checks_policy``: its view checks the rule, as that depends on what is shown. ``transaction``: as that of a route.
+    """
+
+    path: str
+    view: View
+    policy: str
+    checks_policy: bool = field(default=False, kw_only=True)
+    transaction: Literal["read", "select"] = field(default="read", kw_only=True)
+
+
+def routes_of(pages: Iterable[PageRoute]) -> Iterator[Route]:
+    """Return the routes of the pages: each is asked for by GET or HEAD."""
+    for page in pages:
+        for method in ("GET", "HEAD"):
+            yield Route(
+                method,
+                page.path,
+                page.view,
+                transaction=page.transaction,
+                policy=page.policy,
+                checks_policy=page.checks_policy,
+            )
+
 
 PAGES = (
-    Page("/", fleet.show_fleet, "baremetal:node:list", label="Fleet", checks_policy=True, transaction="select"),
-    Page("/nodes", nodes.show_nodes, "baremetal:node:list", label="Nodes", checks_policy=True),
-    Page("/nodes/<ident>", node.show_node, "baremetal:node:get", checks_policy=True),
-    Page("/capacity", capacity.show_capacity, policies.CAPACITY, label="Capacity", transaction="select"),
-    Page("/find", find.show_find, policies.EXPLAIN, label="Find"),
-    Page("/groups", groups.list_groups, policies.GROUPS, label="Groups", transaction="select"),
-    Page("/groups/<path:name>", groups.show_group, policies.GROUPS, transaction="select"),
+    PageRoute("/", fleet.show_fleet, "baremetal:node:list", checks_policy=True, transaction="select"),
+    PageRoute("/nodes", nodes.show_nodes, "baremetal:node:list", checks_policy=True),
+    PageRoute("/nodes/<ident>", node.show_node, "baremetal:node:get", checks_policy=True),
+    PageRoute("/capacity", capacity.show_capacity, policies.CAPACITY, transaction="select"),
+    PageRoute("/find", find.show_find, policies.EXPLAIN),
+    PageRoute("/groups", groups.list_groups, policies.GROUPS, transaction="select"),
+    PageRoute("/groups/<path:name>", groups.show_group, policies.GROUPS, transaction="select"),
 )
 
 ROUTES = (

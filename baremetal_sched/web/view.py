@@ -17,7 +17,7 @@ from baremetal_sched.db.paging import Missing
 from baremetal_sched.db.sql_functions import constant
 from baremetal_sched.db.transaction import Reader, connection_of
 from baremetal_sched.db.types import Json, Query, as_text
-from baremetal_sched.documents.fields import Fields, Kind
+from baremetal_sched.documents.fields import FieldKind, Fields
 from baremetal_sched.documents.json_template import Template, part
 
 Render = Callable[[Any], Any]
@@ -107,11 +107,11 @@ class View:
     def column(cls, name: str, resource: Resource, version: int) -> Column | None:
         """Return what to select for a field; None if it is added otherwise."""
         kind = resource.fields[name].kind
-        if kind in (Kind.LINKS, Kind.NESTED_LINKS):
+        if kind in (FieldKind.LINKS, FieldKind.NESTED_LINKS):
             return None
         expression: ColumnElement[Any] = getattr(resource.model, name).expression
         match kind:
-            case Kind.ARRAY:
+            case FieldKind.ARRAY:
                 return type_coerce(func.coalesce(as_text(expression), "[]"), Json), None
             case _:
                 return expression, None

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from baremetal_sched.cli.demo import demo, service
-from baremetal_sched.cli.demo.client import Answer, DemoFailed
+from baremetal_sched.cli.demo.client import DemoAnswer, DemoFailed
 from baremetal_sched.cli.demo.service import Service
 from tests.functional.test_demo import ClientInProcess, service_for_demo
 from tests.processes import BAREMETAL_SCHED, Client, Program, program, wait_until
@@ -83,17 +83,17 @@ def test_interrupted(tmp_path: Path, temporary: Path) -> None:
         assert_nothing_left(running, temporary)
 
 
-Lie = Callable[[str, str, Answer], Answer]
+Lie = Callable[[str, str, DemoAnswer], DemoAnswer]
 
 
 def change(method: str, path: str, **changes: Any) -> Lie:
     """Answer some requests with another status, or with a body that a function makes of the right one."""
 
-    def lie(asked: str, of: str, answer: Answer) -> Answer:
+    def lie(asked: str, of: str, answer: DemoAnswer) -> DemoAnswer:
         if asked != method or not re.search(path, of):
             return answer
         body = changes["body"](answer.body) if "body" in changes else answer.body
-        return Answer(changes.get("status", answer.status), body)
+        return DemoAnswer(changes.get("status", answer.status), body)
 
     return lie
 
@@ -136,7 +136,7 @@ def play(sqlite_url: str, monkeypatch: pytest.MonkeyPatch, lie: Lie) -> Result:
     """The command against a service in process whose answers pass through ``lie``."""
 
     class Liar(ClientInProcess):
-        def send(self, method: str, path: str, body: Any, headers: dict[str, str]) -> Answer:
+        def send(self, method: str, path: str, body: Any, headers: dict[str, str]) -> DemoAnswer:
             return lie(method, path, super().send(method, path, body, headers))
 
     @contextmanager
@@ -178,7 +178,7 @@ def test_nodes_do_not_become_manageable(sqlite_url: str, monkeypatch: pytest.Mon
 
 
 def test_no_answer(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lie(method: str, path: str, answer: Answer) -> Answer:
+    def lie(method: str, path: str, answer: DemoAnswer) -> DemoAnswer:
         raise DemoFailed(f"{method} {path}: Connection refused")
 
     result = play(sqlite_url, monkeypatch, lie)

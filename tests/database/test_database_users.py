@@ -20,7 +20,7 @@ from sqlalchemy.exc import DBAPIError
 
 from baremetal_sched.cli import cli
 from baremetal_sched.cli.db import prepare
-from baremetal_sched.conductor.daemon import Conductor
+from baremetal_sched.conductor.daemon import ConductorDaemon
 from baremetal_sched.db import schema
 from baremetal_sched.db.models import Base
 from baremetal_sched.db.transaction import Database
@@ -79,13 +79,13 @@ class Split(Service):
         self.conductor_url = conductor_url
         self.used: list[Database] = []
 
-    def add_conductor(self, host: str, group: str = "") -> Conductor:
+    def add_conductor(self, host: str, group: str = "") -> ConductorDaemon:
         """A conductor with the connection of conductors."""
         own = {**self._overrides["database"], "connection": self.conductor_url}
         settings = load(overrides={**self._overrides, "DEFAULT": {"host": host}, "database": own})
         database = Database(settings)
         self.used.append(database)
-        conductor = Conductor(database, settings)
+        conductor = ConductorDaemon(database, settings)
         conductor.start()
         self.conductors[host] = conductor
         return conductor

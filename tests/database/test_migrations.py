@@ -17,7 +17,7 @@ from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.db import revisions, schema, schema_state
 from baremetal_sched.db.engine import make_engine
 from baremetal_sched.db.models import Base
-from baremetal_sched.db.schema_state import SchemaState
+from baremetal_sched.db.schema_state import SchemaStatus
 from baremetal_sched.errors import InvalidValue, SchemaBusy, SchemaChanging, SchemaTooNew, SchemaTooOld
 from baremetal_sched.settings import load
 from tests.processes import BAREMETAL_SCHED, program
@@ -198,18 +198,18 @@ def test_a_lock_that_cannot_be_had_is_said_in_words(engine: Engine, monkeypatch:
 
 def test_a_change_that_is_announced_is_served_by_who_can_serve_both(engine: Engine) -> None:
     head, before = revisions.head(), revisions.chain()[-2]
-    assert schema_state.refusal(SchemaState(head, head, head)) is None
-    assert schema_state.refusal(SchemaState(head)) is None
-    assert schema_state.refusal(SchemaState("zzzz", "zzzz", head)) is None
+    assert schema_state.refusal(SchemaStatus(head, head, head)) is None
+    assert schema_state.refusal(SchemaStatus(head)) is None
+    assert schema_state.refusal(SchemaStatus("zzzz", "zzzz", head)) is None
     for state, error in (
-        (SchemaState(None), SchemaTooOld),
-        (SchemaState(before, before, before), SchemaTooOld),
-        (SchemaState("zzzz"), SchemaTooNew),
-        (SchemaState("zzzz", "zzzz", "zzzz"), SchemaTooNew),
+        (SchemaStatus(None), SchemaTooOld),
+        (SchemaStatus(before, before, before), SchemaTooOld),
+        (SchemaStatus("zzzz"), SchemaTooNew),
+        (SchemaStatus("zzzz", "zzzz", "zzzz"), SchemaTooNew),
         # What it says is of another revision.
-        (SchemaState("zzzz", head, head), SchemaTooNew),
-        (SchemaState(head, head, "zzzz", "zzzz"), SchemaChanging),
-        (SchemaState("zzzz", "zzzz", "none", head), SchemaChanging),
+        (SchemaStatus("zzzz", head, head), SchemaTooNew),
+        (SchemaStatus(head, head, "zzzz", "zzzz"), SchemaChanging),
+        (SchemaStatus("zzzz", "zzzz", "none", head), SchemaChanging),
     ):
         assert type(schema_state.refusal(state)) is error, state
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from baremetal_sched import logs, settings
 from baremetal_sched.cli import cli
 from baremetal_sched.db import schema, schema_state
-from baremetal_sched.db.schema_state import SchemaState
+from baremetal_sched.db.schema_state import SchemaStatus
 from tests.service import Service
 
 Run = Callable[..., Result]
@@ -92,13 +92,13 @@ def test_what_an_upgrade_would_do(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
     assert re.fullmatch(r"migration 0001: .+\.", new[2])
     assert run("db", "upgrade", *url).stdout == f"schema {schema.head()}\n"
     assert plan() == [f"database: {schema.head()}", f"release: {schema.head()}", "Nothing is to be done."]
-    monkeypatch.setattr(schema, "read_state", lambda engine: SchemaState(chain[-2]))
+    monkeypatch.setattr(schema, "read_state", lambda engine: SchemaStatus(chain[-2]))
     for needs, said in ((True, "It needs a stop: "), (False, "It needs no stop: ")):
         monkeypatch.setattr(schema.revisions, "needs_stop", lambda found, target, needs=needs: needs)
         older = plan()
         assert older[2].startswith(f"migration {chain[-1]}: ")
         assert older[3].startswith(said)
-    monkeypatch.setattr(schema, "read_state", lambda engine: SchemaState(chain[-1], changing_to=chain[-1]))
+    monkeypatch.setattr(schema, "read_state", lambda engine: SchemaStatus(chain[-1], changing_to=chain[-1]))
     assert plan()[-1] == "An interrupted change would be completed."
 
 

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from baremetal_sched.baremetal.provider.projection import resource_class_of
 from baremetal_sched.cli.demo import client, steps
-from baremetal_sched.cli.demo.client import Answer, Client
+from baremetal_sched.cli.demo.client import DemoAnswer, DemoClient
 from baremetal_sched.cli.demo.service import CONDUCTORS
 from baremetal_sched.cli.demo.show import Show
 from baremetal_sched.cli.demo.steps import Story
@@ -23,19 +23,19 @@ from tests.service import Service
 MACHINES = client.load()
 
 
-class ClientInProcess(Client):
+class ClientInProcess(DemoClient):
     """The demo's client without a socket: the service is in this process, and its conductors work at once."""
 
     def __init__(self, service: Service) -> None:
         super().__init__("http://demo.invalid")
         self._service = service
 
-    def send(self, method: str, path: str, body: Any, headers: dict[str, str]) -> Answer:
+    def send(self, method: str, path: str, body: Any, headers: dict[str, str]) -> DemoAnswer:
         data = {} if body is None else {"body": json.dumps(body).encode(), "content_type": "application/json"}
         response = self._service.http.request(path, method=method, headers=headers, status="*", **data)
         if "/states/" in path:
             self._service.work()
-        return Answer(response.status_int, response.json if response.body else None)
+        return DemoAnswer(response.status_int, response.json if response.body else None)
 
 
 def service_for_demo(database_url: str) -> Service:

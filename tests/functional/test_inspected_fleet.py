@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from baremetal_sched.cli.demo import client
-from baremetal_sched.cli.demo.client import Machine
+from baremetal_sched.cli.demo.client import DemoMachine
 from tests.service import Service
 
 MACHINES = client.load()
@@ -36,7 +36,7 @@ SITES = {
 FIRMWARE = {"CUSTOM_FIRMWARE_2023": "2023", "CUSTOM_FIRMWARE_2025": "2025"}
 
 
-def hardware(number: int, machine: Machine) -> dict[str, Any]:
+def hardware(number: int, machine: DemoMachine) -> dict[str, Any]:
     """The inventory of a machine that is like this one in the file."""
     properties, traits = machine.fields["properties"], machine.traits
     network = SITES[machine.group][1].partition(".0.0/")[0] if machine.group != "edge" else "10.200"

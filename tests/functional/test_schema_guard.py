@@ -155,10 +155,10 @@ def test_one_thread_asks_and_the_others_go_on(service: Service, monkeypatch: pyt
     asked = []
     goes_on = threading.Event()
 
-    def ask(engine: object) -> schema_state.SchemaState:
+    def ask(engine: object) -> schema_state.SchemaStatus:
         asked.append(1)
         goes_on.wait(20)
-        return schema_state.SchemaState(schema.head())
+        return schema_state.SchemaStatus(schema.head())
 
     monkeypatch.setattr(schema, "read_state", ask)
     guard._asked -= 1.5

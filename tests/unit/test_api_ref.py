@@ -63,7 +63,7 @@ from baremetal_sched.compute.schemas import flavors as flavor_forms
 from baremetal_sched.compute.schemas import keypairs as keypair_forms
 from baremetal_sched.compute.schemas import servers as server_forms
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.documents.fields import Field, Fields, Kind
+from baremetal_sched.documents.fields import Field, FieldKind, Fields
 from baremetal_sched.image import filters, listing
 from baremetal_sched.image.api.policies import RULES as IMAGE_RULES
 from baremetal_sched.image.schemas import images as image_schemas
@@ -213,7 +213,7 @@ COLLECTIONS: list[tuple[str, str, Fields, Schema, Schema]] = [
 def test_collections(resource: str, path: str, fields: Fields, create: Schema, update: Schema) -> None:
     one = path + "/{}"
     shown = method("baremetal", resource, "GET", one)
-    visible = {name: known for name, known in fields.items() if known.kind is not Kind.HIDDEN}
+    visible = {name: known for name, known in fields.items() if known.kind is not FieldKind.HIDDEN}
     assert set(shown.body) == set(visible)
     for name, known in visible.items():
         assert_since("baremetal", name, shown.body[name], known.since)

@@ -10,7 +10,7 @@ from baremetal_sched.placement.candidates.request.resolved_request import Frozen
 from baremetal_sched.placement.candidates.trees import enumeration
 from baremetal_sched.placement.candidates.trees.candidate import Found
 from baremetal_sched.placement.candidates.trees.enumeration import candidates
-from baremetal_sched.placement.candidates.trees.providers import Anchor, Inventory, Provider
+from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider, TreeInventory
 from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit, TookTooLong
 
 CPU, PORT = 1, 2
@@ -19,9 +19,9 @@ NAMES = {CPU: "VCPU", PORT: "CUSTOM_PORT"}
 
 def tree(root_id: int, ports: int, free: int = 8) -> Anchor:
     """A root with so many ports below it."""
-    root = Provider(root_id, root_id, inventories=FrozenDict({CPU: Inventory(free, 1, free, 1)}))
+    root = Provider(root_id, root_id, inventories=FrozenDict({CPU: TreeInventory(free, 1, free, 1)}))
     below = [
-        Provider(root_id + number, root_id, root_id, inventories=FrozenDict({PORT: Inventory(free, 1, free, 1)}))
+        Provider(root_id + number, root_id, root_id, inventories=FrozenDict({PORT: TreeInventory(free, 1, free, 1)}))
         for number in range(1, ports + 1)
     ]
     return Anchor(root, [root, *below], [], {})
@@ -81,8 +81,8 @@ def cells(number: int, ports: int) -> Anchor:
     """A root, cells with a processor each below it, and ports below each cell."""
     providers = [Provider(1, 1)]
     for cell in range(10, 10 + number):
-        providers.append(Provider(cell, 1, 1, inventories=FrozenDict({CPU: Inventory(1, 1, 1, 1)})))
-        fits = FrozenDict({PORT: Inventory(1, 1, 1, 1)})
+        providers.append(Provider(cell, 1, 1, inventories=FrozenDict({CPU: TreeInventory(1, 1, 1, 1)})))
+        fits = FrozenDict({PORT: TreeInventory(1, 1, 1, 1)})
         providers += [Provider(100 * cell + port, 1, cell, inventories=fits) for port in range(ports)]
     return Anchor(providers[0], providers, [], {})
 
@@ -196,7 +196,7 @@ def _below_another(anchor: Anchor) -> None:
 
 
 def _taken(anchor: Anchor) -> None:
-    anchor.local[2].inventories = FrozenDict({PORT: Inventory(0, 1, 1, 1)})
+    anchor.local[2].inventories = FrozenDict({PORT: TreeInventory(0, 1, 1, 1)})
 
 
 CHANGES: list[Callable[[Anchor], None]] = [

@@ -8,7 +8,7 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.explain.changed_requests import without
 from baremetal_sched.explain.explanation import VERSION
 from baremetal_sched.placement.candidates.request.query import parse
-from baremetal_sched.ui.find.form import Form, pairs_of, read, renamed
+from baremetal_sched.ui.find.form import FindForm, pairs_of, read, renamed
 
 UUID = "aaaaaaaa-0000-4000-8000-00000000000{}"
 
@@ -52,7 +52,7 @@ def test_flavor_and_image() -> None:
     assert form is not None
     assert form.body() == {"wanted": 3, "flavor": "f1", "image": "i1"}
     assert form.parameters() == {"flavor": "f1", "image": "i1", "wanted": 3}
-    assert read([("flavor", "f1")]) == Form(flavor="f1")
+    assert read([("flavor", "f1")]) == FindForm(flavor="f1")
     assert read([("class", ""), ("wanted", "  ")]) is None
 
 
@@ -94,19 +94,19 @@ def test_a_request_as_text_is_the_same_request(query: str) -> None:
 
 
 def test_a_changed_form_stays_what_it_was_if_it_can() -> None:
-    form = Form("CUSTOM_GOLD", required=("CUSTOM_A",), forbidden=("CUSTOM_B",), wanted=2)
+    form = FindForm("CUSTOM_GOLD", required=("CUSTOM_A",), forbidden=("CUSTOM_B",), wanted=2)
     request = parsed(form.body()["query"])
     for drop, expected in (
-        (["trait:CUSTOM_A"], Form("CUSTOM_GOLD", forbidden=("CUSTOM_B",), wanted=2)),
-        (["trait:CUSTOM_A", "trait:!CUSTOM_B"], Form("CUSTOM_GOLD", wanted=2)),
+        (["trait:CUSTOM_A"], FindForm("CUSTOM_GOLD", forbidden=("CUSTOM_B",), wanted=2)),
+        (["trait:CUSTOM_A", "trait:!CUSTOM_B"], FindForm("CUSTOM_GOLD", wanted=2)),
     ):
         changed = without(request, drop)
         assert changed is not None
         assert form.changed(changed) == expected
-    raw = Form(query=form.body()["query"])
+    raw = FindForm(query=form.body()["query"])
     assert raw.changed(request).query == form.body()["query"]
     tree = parsed("resources=CUSTOM_GOLD:1&resources1=VCPU:1")
-    assert form.changed(tree) == Form(query="resources=CUSTOM_GOLD%3A1&resources1=VCPU%3A1", wanted=2)
+    assert form.changed(tree) == FindForm(query="resources=CUSTOM_GOLD%3A1&resources1=VCPU%3A1", wanted=2)
 
 
 def test_other_names() -> None:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from baremetal_sched.ui.pictures.heat_map import LEVELS, MOST_COLUMNS, MOST_ROWS, Cell, bar, grid, heat_map
 from baremetal_sched.ui.pictures.markup import compact, element, shortened
-from baremetal_sched.ui.pictures.ring import COLOURS, MOST_ARCS, Member, ring
+from baremetal_sched.ui.pictures.ring import COLOURS, MOST_ARCS, RingMember, ring
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</title><script>alert(1)</script>\u202e\x00\x1b\ud800\" onload='x' &amp;"
@@ -39,10 +39,12 @@ def of_class(root: ElementTree.Element, name: str) -> list[ElementTree.Element]:
     return [each for each in root.iter() if name in each.get("class", "").split()]
 
 
-def equal(number: int, dead: int = 0) -> list[Member]:
+def equal(number: int, dead: int = 0) -> list[RingMember]:
     alive = number - dead
     return [
-        Member(f"c{place}", place >= dead, 7 if place >= dead else 0, 1 / alive if place >= dead else 0.0, 1 / number)
+        RingMember(
+            f"c{place}", place >= dead, 7 if place >= dead else 0, 1 / alive if place >= dead else 0.0, 1 / number
+        )
         for place in range(number)
     ]
 
@@ -68,7 +70,7 @@ def test_a_ring_without_conductors() -> None:
 
 
 def test_dead_conductors_are_hatched_and_their_part_is_told() -> None:
-    members = [Member("a", True, 4, 1.0, 0.6), Member("b", False, 0, 0.0, 0.4)]
+    members = [RingMember("a", True, 4, 1.0, 0.6), RingMember("b", False, 0, 0.0, 0.4)]
     root = parsed(ring("group-1", "rack1", members, 4))
     (dead,) = of_class(root, "dead")
     (pattern,) = root.iter(f"{SVG}pattern")
@@ -76,7 +78,7 @@ def test_dead_conductors_are_hatched_and_their_part_is_told() -> None:
     assert [each.text for each in dead.iter(f"{SVG}title")] == ["2: b, dead, 40.0 %"]
     assert named(root)[1] == "4 nodes. 1: a has 100.0 % of the ring and 4 nodes; 2: b is dead."
     # A part of nearly nothing has an arc, and no number in it.
-    root = parsed(ring("r", "t", [Member("a", True, 1, 0.999999, 1.0), Member("b", True, 1, 1e-9, 0.0)], 3))
+    root = parsed(ring("r", "t", [RingMember("a", True, 1, 0.999999, 1.0), RingMember("b", True, 1, 1e-9, 0.0)], 3))
     assert len(of_class(root, "arc")) == 2
     assert [each.text for each in of_class(root, "arc-label")] == ["1"]
 
@@ -127,7 +129,7 @@ def test_a_bar(part: int, whole: int, alone: int, lengths: tuple[float, float]) 
 
 
 def test_hostile_names_are_text() -> None:
-    members = [Member(HOSTILE, True, 1, 0.5, 0.4), Member(HOSTILE, False, 0, 0.0, 0.6)]
+    members = [RingMember(HOSTILE, True, 1, 0.5, 0.4), RingMember(HOSTILE, False, 0, 0.0, 0.6)]
     for picture in (
         ring("r", HOSTILE, members, 10**30),
         heat_map("h", HOSTILE, grid({(HOSTILE * 9, HOSTILE): Cell(10**20, 10**25)})),

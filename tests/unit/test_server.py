@@ -15,7 +15,7 @@ from waitress import channel
 from baremetal_sched import gunicorn_config
 from baremetal_sched.server import connection, loop, parser
 from baremetal_sched.server.loop import Server
-from baremetal_sched.server.threads import Limits, RequestThreads
+from baremetal_sched.server.threads import RequestThreads, ServerLimits
 from baremetal_sched.settings import load
 from baremetal_sched.web.slots import ACCEPTED_AT, REFUSAL
 from tests.clients.sockets import Wire, exchange, wire, wires
@@ -93,7 +93,7 @@ def serving(
     with socket.create_server(("127.0.0.1", 0), backlog=1000) as listener:
         values: dict[str, Any] = {"connections": 100, "body_size": 10_000, "keep_alive": 30} | limits
         scheme = values["url_scheme"] = "https" if tls else "http"
-        server = Server(application, [listener], RequestThreads(threads), Limits(**values), tls=tls)
+        server = Server(application, [listener], RequestThreads(threads), ServerLimits(**values), tls=tls)
         server.accept_connections(True)
 
         def run() -> None:

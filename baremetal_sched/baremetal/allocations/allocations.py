@@ -22,7 +22,7 @@ from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, NodeAllocation
 from baremetal_sched.documents import patch
-from baremetal_sched.documents.fields import COMMON, Field, Fields, Kind
+from baremetal_sched.documents.fields import COMMON, Field, FieldKind, Fields
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import (
@@ -43,13 +43,13 @@ from baremetal_sched.settings import Settings
 FIELDS = Fields(
     Field("uuid", post=True),
     Field("name", post=True, patch=True),
-    Field("node_uuid", kind=Kind.COMPUTED),
+    Field("node_uuid", kind=FieldKind.COMPUTED),
     Field("state"),
     Field("resource_class", post=True),
-    Field("traits", kind=Kind.ARRAY, post=True),
-    Field("candidate_nodes", kind=Kind.ARRAY, post=True),
+    Field("traits", kind=FieldKind.ARRAY, post=True),
+    Field("candidate_nodes", kind=FieldKind.ARRAY, post=True),
     Field("owner", 60, post=True),
-    Field("extra", kind=Kind.JSON, post=True, patch=True, default={}),
+    Field("extra", kind=FieldKind.JSON, post=True, patch=True, default={}),
     Field("last_error"),
     *COMMON,
 )

@@ -13,7 +13,7 @@ from typing import Any
 from flask import Response
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.route import Route
+from baremetal_sched.baremetal.api.route import BaremetalRoute
 from baremetal_sched.baremetal.api.versions import HEADER
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.web.route import View
@@ -55,7 +55,7 @@ _NAMED = (
 _ARGUMENTS = {(method, path): argument for path, argument, methods in _NAMED for method in methods}
 
 
-def alternatives(routes: Iterable[Route]) -> Iterator[Route]:
+def alternatives(routes: Iterable[BaremetalRoute]) -> Iterator[BaremetalRoute]:
     """Return the routes at the other addresses of ``routes``."""
     for route in routes:
         if argument := _ARGUMENTS.get((route.method, route.path)):
@@ -69,7 +69,7 @@ def alternatives(routes: Iterable[Route]) -> Iterator[Route]:
             yield replace(route, path=f"/v1/drivers/{match[1]}/<name>{match[2]}")
 
 
-def _of_node(route: Route, controller: str, rest: str) -> Iterator[Route]:
+def _of_node(route: BaremetalRoute, controller: str, rest: str) -> Iterator[BaremetalRoute]:
     moved = [replace(route, path=f"/v1/nodes/{controller}/<ident>{rest}")]
     if controller == "states/console":
         moved.append(replace(route, path="/v1/nodes/states/<ident>/console"))

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from werkzeug.utils import cached_property
 
 from baremetal_sched.baremetal.api.errors import RoutingError
-from baremetal_sched.baremetal.api.route import Route
+from baremetal_sched.baremetal.api.route import BaremetalRoute
 from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
 from baremetal_sched.baremetal.identifiers import is_logical_name
 from baremetal_sched.baremetal.nodes.redaction import REPLACEMENTS, Redaction, Restriction
@@ -234,7 +234,7 @@ class BaremetalCall(Call):
             raise PathNotFound
         if canonical_uuid(ident) is None:
             if not is_logical_name(ident):
-                if isinstance(self.route, Route) and self.route.ident_is_argument:
+                if isinstance(self.route, BaremetalRoute) and self.route.ident_is_argument:
                     raise InvalidValue(message=f"Expected UUID or name for node_ident: {ident}")
                 raise RoutingError(400, f"Expected UUID or name for node: {ident}")
             if NAMES <= self.version < LOGICAL_NAMES and not is_logical_name(ident, hostname_only=True):

@@ -11,7 +11,7 @@ from baremetal_sched.baremetal.api.inspection import inspection_rules
 from baremetal_sched.baremetal.api.network import portgroups, ports, vifs, volume
 from baremetal_sched.baremetal.api.nodes import history, nodes, traits
 from baremetal_sched.baremetal.api.provisioning import provision
-from baremetal_sched.baremetal.api.route import Route
+from baremetal_sched.baremetal.api.route import BaremetalRoute
 from baremetal_sched.baremetal.api.route_lines import (
     LARGE_BODY_SIZE,
     RECODED,
@@ -25,7 +25,7 @@ from baremetal_sched.baremetal.api.route_lines import (
 from baremetal_sched.errors.baremetal import NodeNotFound
 
 
-def _of_node(*routes: Route) -> Iterator[Route]:
+def _of_node(*routes: BaremetalRoute) -> Iterator[BaremetalRoute]:
     """Return ``routes``, whose paths begin with a node. Their policies are about that node, unless they have a guard of
     their own."""
     return (replace(route, path=f"/v1/nodes/<ident>{route.path}", guard=route.guard or access.node) for route in routes)
@@ -58,7 +58,7 @@ _BELOW_NODES = tuple(
                     "PUT", "/states/raid", states.set_raid, "node:set_raid_state", since=12, absent=absences.too_new(12)
                 )
             ),
-            Route(
+            BaremetalRoute(
                 "PUT",
                 "/states/target_raid_config",
                 states.refuse_target_raid_config,
@@ -142,7 +142,7 @@ _BELOW_NODES = tuple(
             hides_path=True,
         ),
         read("/ports", ports.list_ports_of_node, "port:list", access.node_and_list),
-        Route(
+        BaremetalRoute(
             "POST",
             "/ports",
             ports.refuse_creation,
@@ -219,7 +219,7 @@ NODE_ROUTES = (
             access.portgroup_and_list,
             since=24,
         ),
-        Route(
+        BaremetalRoute(
             "POST",
             "/v1/portgroups/<ident>/ports",
             ports.refuse_creation,

@@ -18,7 +18,7 @@ Guard = Callable[..., None]
 
 
 @dataclass(frozen=True)
-class Route(route.Route):
+class BaremetalRoute(route.Route):
     """A route of this API.
 
     ``ident_is_argument``: Ironic treats the node as an argument, not as a part of the route. An invalid name of a node
@@ -32,7 +32,7 @@ class Route(route.Route):
     guard: Guard | None = field(default=None, kw_only=True)
 
 
-def guarded(route: Route) -> Route:
+def guarded(route: BaremetalRoute) -> BaremetalRoute:
     """Return the route with a view that asks the guard first, if there is one."""
     guard, rule, view = route.guard, route.policy, route.view
     if guard is None or rule is None:

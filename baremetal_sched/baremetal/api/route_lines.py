@@ -9,7 +9,7 @@ from flask import Response
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.resources.collection import evaluate_patch
-from baremetal_sched.baremetal.api.route import Guard, Route
+from baremetal_sched.baremetal.api.route import BaremetalRoute, Guard
 from baremetal_sched.errors.baremetal import ChassisNotFound, NoValidHost
 from baremetal_sched.web.route import View
 
@@ -23,24 +23,24 @@ RECODED = {NoValidHost: 400, ChassisNotFound: 400}
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
-def read(path: str, view: View, rule: str, guard: Guard | None = None, since: int = 0, **facts: Any) -> Route:
+def read(path: str, view: View, rule: str, guard: Guard | None = None, since: int = 0, **facts: Any) -> BaremetalRoute:
     """GET, which changes nothing."""
-    return Route("GET", path, view, since, policy=f"baremetal:{rule}", guard=guard, **facts)
+    return BaremetalRoute("GET", path, view, since, policy=f"baremetal:{rule}", guard=guard, **facts)
 
 
 def write(
     method: str, path: str, view: View, rule: str, guard: Guard | None = None, since: int = 0, **facts: Any
-) -> Route:
+) -> BaremetalRoute:
     """A request that may change something."""
-    return Route(method, path, view, since, "write", policy=f"baremetal:{rule}", guard=guard, **facts)
+    return BaremetalRoute(method, path, view, since, "write", policy=f"baremetal:{rule}", guard=guard, **facts)
 
 
-def patch(path: str, view: View, rule: str, guard: Guard | None = None, since: int = 0, **facts: Any) -> Route:
+def patch(path: str, view: View, rule: str, guard: Guard | None = None, since: int = 0, **facts: Any) -> BaremetalRoute:
     """PATCH, whose result is worked out before anything is locked, if that takes long."""
     return write("PATCH", path, view, rule, guard, since, prepare=evaluate_patch, **facts)
 
 
-def after_access(route: Route) -> tuple[Route, Route]:
+def after_access(route: BaremetalRoute) -> tuple[BaremetalRoute, BaremetalRoute]:
     """The route, and for older microversions one that first checks access, as Ironic does, and then raises the error of
     ``absent``."""
 
@@ -52,11 +52,11 @@ def after_access(route: Route) -> tuple[Route, Route]:
     return route, older
 
 
-def any_method(path: str, view: View, rule: str, guard: Guard | None = None) -> list[Route]:
+def any_method(path: str, view: View, rule: str, guard: Guard | None = None) -> list[BaremetalRoute]:
     """Every method: which ones there are is up to the vendor."""
     return [write(method, path, view, rule, guard) for method in _METHODS]
 
 
-def every(*routes: Route, **facts: Any) -> Iterator[Route]:
+def every(*routes: BaremetalRoute, **facts: Any) -> Iterator[BaremetalRoute]:
     """``routes``, of which the facts are true too."""
     return (replace(route, **facts) for route in routes)

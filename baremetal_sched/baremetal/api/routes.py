@@ -13,19 +13,19 @@ from baremetal_sched.baremetal.api.network import vifs
 from baremetal_sched.baremetal.api.node_routes import NODE_ROUTES
 from baremetal_sched.baremetal.api.nodes import chassis, nodes
 from baremetal_sched.baremetal.api.provisioning import deploy_templates, runbooks
-from baremetal_sched.baremetal.api.route import Route, guarded, sub_collections
+from baremetal_sched.baremetal.api.route import BaremetalRoute, guarded, sub_collections
 from baremetal_sched.baremetal.api.route_lines import LARGE_BODY_SIZE, RECODED, any_method, every, patch, read, write
 
 ROUTES = tuple(
     guarded(route)
     for route in (
         *every(
-            Route("GET", "/", root.show_root, transaction=None),
-            Route("POST", "/", root.show_root, transaction=None),
-            Route("GET", "/v1", root.show_v1, transaction=None),
-            Route("HEAD", "/v1", root.show_v1, transaction=None),
+            BaremetalRoute("GET", "/", root.show_root, transaction=None),
+            BaremetalRoute("POST", "/", root.show_root, transaction=None),
+            BaremetalRoute("GET", "/v1", root.show_v1, transaction=None),
+            BaremetalRoute("HEAD", "/v1", root.show_v1, transaction=None),
             *(
-                Route(method, "/v1", root.refuse_method, transaction=None)
+                BaremetalRoute(method, "/v1", root.refuse_method, transaction=None)
                 for method in ("POST", "PUT", "PATCH", "DELETE")
             ),
             public=True,
@@ -174,7 +174,7 @@ ROUTES = tuple(
             statuses=RECODED,
             public=True,
         ),
-        Route(
+        BaremetalRoute(
             "POST",
             "/v1/events",
             vifs.receive_events,

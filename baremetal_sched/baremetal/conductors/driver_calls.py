@@ -35,7 +35,7 @@ Then = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
-class Question:
+class DriverQuestion:
     """A call of ``method`` of the driver of a node, as the view saw it; the fields of the node are None for a call of a
     hardware type. ``reserves``: the node is reserved during the call.
 
@@ -66,7 +66,7 @@ class Question:
 class Unanswered(Exception):
     """The transaction cannot go on until a driver has been called, by the code that runs the transaction."""
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: DriverQuestion) -> None:
         self.question = question
         super().__init__(f"{question.method} has not been called: {question.subject}")
 
@@ -81,11 +81,11 @@ class Answers:
         """Let ``answer`` find them in the session."""
         session.info[_ANSWERS] = self
 
-    def keep(self, question: Question, reply: Reply) -> None:
+    def keep(self, question: DriverQuestion, reply: Reply) -> None:
         """Note the answer to a question."""
         self._replies[question.key] = reply
 
-    def find(self, question: Question) -> Reply | None:
+    def find(self, question: DriverQuestion) -> Reply | None:
         """Return the reply, if any, unless the node has changed since. A node that was reserved cannot change."""
         reply = self._replies.get(question.key)
         if reply is None or not (question.reserves or reply.revision == question.revision):
@@ -146,7 +146,7 @@ def order_of_type(
     """
     serving = [hosts for (_, served), hosts in membership.members.items() if served == hardware_type]
     conductor = min(set().union(*serving))
-    question = Question(None, None, hardware_type, None, conductor, method, arguments, then=then)
+    question = DriverQuestion(None, None, hardware_type, None, conductor, method, arguments, then=then)
     if then is not None:
         raise Unanswered(question)
     write_down(session, question, str(uuid.uuid4()), seconds, idempotent=False)
@@ -160,13 +160,13 @@ def _question(
     *,
     reserves: bool,
     then: Then | None = None,
-) -> Question:
+) -> DriverQuestion:
     owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
-    return Question(node.id, node.uuid, node.driver, node.revision, owner, method, arguments, reserves, then)
+    return DriverQuestion(node.id, node.uuid, node.driver, node.revision, owner, method, arguments, reserves, then)
 
 
 def write_down(
-    session: Session, question: Question, token: str, seconds: float, *, idempotent: bool | None = None
+    session: Session, question: DriverQuestion, token: str, seconds: float, *, idempotent: bool | None = None
 ) -> int:
     """Request the call from the conductor, which must begin it within ``seconds``; return its id.
 

@@ -11,7 +11,7 @@ import structlog
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import driver_calls, driver_replies
-from baremetal_sched.baremetal.conductors.driver_calls import Question
+from baremetal_sched.baremetal.conductors.driver_calls import DriverQuestion
 from baremetal_sched.baremetal.conductors.driver_replies import Reply
 from baremetal_sched.db import requester as requesters
 from baremetal_sched.db.requester import Requester
@@ -54,7 +54,7 @@ class DriverClient:
         self._waits = waits
         self._replies = _Replies(database)
 
-    def call(self, question: Question, requester: Requester, deadline: float | None = None) -> Reply:
+    def call(self, question: DriverQuestion, requester: Requester, deadline: float | None = None) -> Reply:
         """Have the call made, and wait for the reply, at most until ``deadline`` (by ``time.monotonic``).
 
         Raises TooManyWaiting if no more requests may wait, NotBegun if no conductor began the call in time,
@@ -82,7 +82,7 @@ class DriverClient:
         """Wait until the polling thread has no replies to wait for."""
         self._replies.close()
 
-    def _write_down(self, question: Question, requester: Requester, until: float) -> int:
+    def _write_down(self, question: DriverQuestion, requester: Requester, until: float) -> int:
         token = str(uuid.uuid4())
 
         def write_down(session: Session) -> int:
@@ -100,7 +100,7 @@ class DriverClient:
                 raise  # it was not written, so nothing is done
             return found
 
-    def _given_up(self, question: Question, call_id: int) -> Exception:
+    def _given_up(self, question: DriverQuestion, call_id: int) -> Exception:
         try:
             withdrawn = self._database.write(lambda session: driver_calls.withdraw(session, call_id))
         except UnavailableError as error:
@@ -110,7 +110,7 @@ class DriverClient:
             withdrawn = False
         return NotBegun(conductor=question.conductor) if withdrawn else self._timed_out(question)
 
-    def _timed_out(self, question: Question) -> Exception:
+    def _timed_out(self, question: DriverQuestion) -> Exception:
         return DriverTimeout(subject=question.subject, seconds=f"{self._timeout:g}", method=question.method)
 
 

@@ -113,7 +113,7 @@ def _offers_of_older_releases(session: Session, hardware_type: str, hosts: Itera
 
 
 @dataclass
-class Driver:
+class ServedDriver:
     """A hardware type: the hosts that serve it, and its interfaces by type, with the default of each type."""
 
     name: str
@@ -122,7 +122,7 @@ class Driver:
     defaults: dict[str, str] = field(default_factory=dict)
 
 
-def list_drivers(session: Session, timeout: float, name: str | None = None) -> list[Driver]:
+def list_drivers(session: Session, timeout: float, name: str | None = None) -> list[ServedDriver]:
     """Every hardware type that a live conductor serves (or just the one called ``name``), sorted by name."""
     query = (
         select(
@@ -138,9 +138,9 @@ def list_drivers(session: Session, timeout: float, name: str | None = None) -> l
     )
     if name is not None:
         query = query.where(ConductorInterface.hardware_type == name)
-    drivers: dict[str, Driver] = {}
+    drivers: dict[str, ServedDriver] = {}
     for hardware_type, hostname, interface_type, interface_name, is_default in session.execute(query):
-        driver = drivers.setdefault(hardware_type, Driver(hardware_type))
+        driver = drivers.setdefault(hardware_type, ServedDriver(hardware_type))
         driver.hosts.add(hostname)
         driver.enabled.setdefault(interface_type, set()).add(interface_name)
         if is_default:
@@ -148,7 +148,7 @@ def list_drivers(session: Session, timeout: float, name: str | None = None) -> l
     return list(drivers.values())
 
 
-def find_driver(session: Session, timeout: float, name: str) -> Driver:
+def find_driver(session: Session, timeout: float, name: str) -> ServedDriver:
     """One hardware type. Raises DriverNotFound if no live conductor serves it."""
     found = list_drivers(session, timeout, name)
     if not found:

@@ -26,7 +26,7 @@ from baremetal_sched.db.models import Node, NodeInventory, Port
 from baremetal_sched.db.types import as_text, dump_json
 from baremetal_sched.documents.schema import canonical_mac
 from baremetal_sched.errors.baremetal import InventoryNotFound
-from baremetal_sched.machines.machine import Finding
+from baremetal_sched.machines.machine import MachineFinding
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -78,14 +78,14 @@ SETTABLE_ON_PORTS = tuple(
 
 
 @dataclass(frozen=True)
-class Verdict:
+class InspectionVerdict:
     """The result of hooks and rules: changed fields of the node and of its ports (by UUID), the traits that the node
     gets, ``finding`` with the data that they stored there, and HTTP calls to be made.
 
     ``added`` has the MAC addresses of new ports, by the UUID that each gets, ``removed`` the UUIDs of ports to delete.
     """
 
-    finding: Finding
+    finding: MachineFinding
     fields: Mapping[str, Any]
     traits: Sequence[str]
     added: Mapping[str, str]
@@ -105,11 +105,11 @@ def begin(session: Session, node: Node, addresses: Iterable[str] = ()) -> None:
 def judge(
     session: Session,
     node: Node,
-    finding: Finding,
+    finding: MachineFinding,
     hooks: Sequence[str],
     settings: Settings,
     before: Mapping[str, Any] | None = None,
-) -> Verdict:
+) -> InspectionVerdict:
     """Apply these hooks, and then the rules, to what was found in a node that is reserved for the caller. Nothing is
     stored. ``before`` is the previous inventory.
 
@@ -131,8 +131,8 @@ def judge(
     }
     # The agent's logs are large, and needed only to investigate a failure.
     plugin_data = {name: value for name, value in subject.plugin_data.items() if name != LOGS}
-    return Verdict(
-        Finding(subject.inventory, plugin_data),
+    return InspectionVerdict(
+        MachineFinding(subject.inventory, plugin_data),
         _changes(untouched.node, subject.node),
         subject.traits,
         {uuid: address for address, uuid in subject.addresses.items() if uuid not in untouched.ports},
@@ -142,7 +142,7 @@ def judge(
     )
 
 
-def finish(session: Session, node: Node, verdict: Verdict, membership: Membership) -> None:
+def finish(session: Session, node: Node, verdict: InspectionVerdict, membership: Membership) -> None:
     """End the inspection of the node (its row locked) with this outcome.
 
     All its effects happen here, in the transaction that ends it. Raises InvalidValue, InvalidNodeState, TooManyTraits,
@@ -158,7 +158,7 @@ def finish(session: Session, node: Node, verdict: Verdict, membership: Membershi
     node.last_error = None
 
 
-def _settle_ports(session: Session, node: Node, verdict: Verdict) -> None:
+def _settle_ports(session: Session, node: Node, verdict: InspectionVerdict) -> None:
     own = {port.uuid: port for port in session.scalars(select(Port).where(Port.node_id == node.id))}
     for uuid in verdict.removed:
         if uuid in own:
@@ -175,7 +175,7 @@ def _settle_ports(session: Session, node: Node, verdict: Verdict) -> None:
             ports.set_fields(session, own[uuid], node, values)
 
 
-def _subject(session: Session, node: Node, own: Sequence[Port], finding: Finding) -> Subject:
+def _subject(session: Session, node: Node, own: Sequence[Port], finding: MachineFinding) -> Subject:
     """Return copies of the documents, for rules to change."""
     copied = deepcopy(finding)
     return Subject(
@@ -190,7 +190,7 @@ def _subject(session: Session, node: Node, own: Sequence[Port], finding: Finding
     )
 
 
-def _adopt_properties(subject: Subject, finding: Finding) -> None:
+def _adopt_properties(subject: Subject, finding: MachineFinding) -> None:
     properties = subject.node["properties"]
     properties.update(deepcopy(finding.properties))
     known = {each.partition(":")[0] for each in str(properties.get("capabilities") or "").split(",")}

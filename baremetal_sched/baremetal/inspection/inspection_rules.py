@@ -12,7 +12,7 @@ from baremetal_sched.baremetal.inspection.rules.engine import Rule
 from baremetal_sched.baremetal.schemas.inspection import PHASES, RULE_UPDATE
 from baremetal_sched.db.models import InspectionRule
 from baremetal_sched.documents import patch
-from baremetal_sched.documents.fields import COMMON, Field, Fields, Kind
+from baremetal_sched.documents.fields import COMMON, Field, FieldKind, Fields
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import InspectionRuleAlreadyExists, InspectionRuleNotFound
 
@@ -23,8 +23,8 @@ FIELDS = Fields(
     Field("priority", post=True, patch=True, default=0),
     Field("sensitive", post=True, patch=True, default=False),
     # Computed by the view: those of a sensitive rule are not shown.
-    Field("conditions", kind=Kind.COMPUTED, post=True, patch=True, default=[]),
-    Field("actions", kind=Kind.COMPUTED, post=True, patch=True),
+    Field("conditions", kind=FieldKind.COMPUTED, post=True, patch=True, default=[]),
+    Field("actions", kind=FieldKind.COMPUTED, post=True, patch=True),
     *COMMON,
 )
 

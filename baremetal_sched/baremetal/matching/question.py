@@ -154,7 +154,7 @@ def availability_checks() -> list[Check]:
     return [Check(_of_availability(each), each.clause) for each in ordered]
 
 
-def _of_availability(rule: availability.Condition) -> Condition:
+def _of_availability(rule: availability.AvailabilityCondition) -> Condition:
     """The condition that what the rule is about does not keep a machine from being given out."""
     text = f"is not held back by its {rule.label}"
     return Condition(f"{AVAILABILITY}{rule.label}", text, Kind.AVAILABILITY, failure=rule.failure)

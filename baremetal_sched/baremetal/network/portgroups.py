@@ -16,7 +16,7 @@ from baremetal_sched.baremetal.visibility import UNRESTRICTED, Access
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Port, Portgroup
 from baremetal_sched.documents import patch
-from baremetal_sched.documents.fields import COMMON, Field, Fields, Kind
+from baremetal_sched.documents.fields import COMMON, Field, FieldKind, Fields
 from baremetal_sched.errors.baremetal import (
     InvalidNodeState,
     PortgroupAlreadyExists,
@@ -30,13 +30,13 @@ FIELDS = Fields(
     Field("uuid", 23, post=True),
     Field("name", 23, post=True, patch=True),
     Field("address", 23, post=True, patch=True),
-    Field("node_uuid", 23, Kind.COMPUTED, post=True, patch=True),
-    Field("extra", 23, Kind.JSON, post=True, patch=True, default={}),
-    Field("internal_info", 23, Kind.JSON),
+    Field("node_uuid", 23, FieldKind.COMPUTED, post=True, patch=True),
+    Field("extra", 23, FieldKind.JSON, post=True, patch=True, default={}),
+    Field("internal_info", 23, FieldKind.JSON),
     Field("standalone_ports_supported", 23, post=True, patch=True, default=True),
-    Field("ports", 23, Kind.LINKS),
+    Field("ports", 23, FieldKind.LINKS),
     Field("mode", 26, post=True, patch=True),
-    Field("properties", 26, Kind.JSON, post=True, patch=True, default={}),
+    Field("properties", 26, FieldKind.JSON, post=True, patch=True, default={}),
     Field("physical_network", 102, post=True, patch=True),
     Field("category", 103, post=True, patch=True),
     Field("dynamic_portgroup", 111),

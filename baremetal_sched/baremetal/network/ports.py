@@ -14,7 +14,7 @@ from baremetal_sched.baremetal.schemas.network import PORT_UPDATE
 from baremetal_sched.baremetal.visibility import UNRESTRICTED, Access, Visibility
 from baremetal_sched.db.models import Node, Port, Portgroup
 from baremetal_sched.documents import patch
-from baremetal_sched.documents.fields import COMMON, Field, Fields, Kind
+from baremetal_sched.documents.fields import COMMON, Field, FieldKind, Fields
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import (
     InvalidNodeState,
@@ -28,12 +28,12 @@ from baremetal_sched.machines import states
 FIELDS = Fields(
     Field("uuid", post=True),
     Field("address", post=True, patch=True),
-    Field("node_uuid", kind=Kind.COMPUTED, post=True, patch=True),
-    Field("extra", kind=Kind.JSON, post=True, patch=True, default={}),
-    Field("internal_info", 18, Kind.JSON),
+    Field("node_uuid", kind=FieldKind.COMPUTED, post=True, patch=True),
+    Field("extra", kind=FieldKind.JSON, post=True, patch=True, default={}),
+    Field("internal_info", 18, FieldKind.JSON),
     Field("pxe_enabled", 19, post=True, patch=True, default=True),
-    Field("local_link_connection", 19, Kind.COMPUTED, post=True, patch=True, default={}),
-    Field("portgroup_uuid", 24, Kind.COMPUTED, post=True, patch=True),
+    Field("local_link_connection", 19, FieldKind.COMPUTED, post=True, patch=True, default={}),
+    Field("portgroup_uuid", 24, FieldKind.COMPUTED, post=True, patch=True),
     Field("physical_network", 34, post=True, patch=True),
     Field("is_smartnic", 53, post=True, patch=True, default=False),
     Field("name", 88, post=True, patch=True),

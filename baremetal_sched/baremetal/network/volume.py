@@ -20,7 +20,7 @@ from baremetal_sched.db.models import Node, VolumeConnector, VolumeTarget
 from baremetal_sched.db.paging import Missing
 from baremetal_sched.documents import patch
 from baremetal_sched.documents.fields import COMMON, Field, Fields
-from baremetal_sched.documents.fields import Kind as FieldKind
+from baremetal_sched.documents.fields import FieldKind as FieldKind
 from baremetal_sched.errors.baremetal import (
     VolumeAlreadyExists,
     VolumeConnectorExists,
@@ -35,7 +35,7 @@ SINCE = 32
 
 
 @dataclass(frozen=True)
-class Kind:
+class VolumeKind:
     """Connectors, or targets. ``require_free(session, values, id)``: no other row may have the same key."""
 
     name: str
@@ -48,7 +48,7 @@ class Kind:
     require_free: Callable[[Session, Mapping[str, Any], int | None], None]
 
 
-def create(session: Session, kind: Kind, values: Mapping[str, Any], access: Access = UNRESTRICTED) -> Any:
+def create(session: Session, kind: VolumeKind, values: Mapping[str, Any], access: Access = UNRESTRICTED) -> Any:
     """A new connector or target from ``values`` (fields of the schema ``kind.create``); returns the row.
 
     Raises NotAllowed, InvalidValue, VolumeAlreadyExists, VolumeConnectorExists, VolumeTargetExists.
@@ -64,7 +64,7 @@ def create(session: Session, kind: Kind, values: Mapping[str, Any], access: Acce
 
 def update(
     session: Session,
-    kind: Kind,
+    kind: VolumeKind,
     uuid: str,
     operations: patch.Patch,
     membership: Membership,
@@ -91,7 +91,7 @@ def update(
     records.change(row, changed)
 
 
-def destroy(session: Session, kind: Kind, uuid: str, membership: Membership) -> None:
+def destroy(session: Session, kind: VolumeKind, uuid: str, membership: Membership) -> None:
     """Remove a connector or target. Raises what ``kind.missing`` makes, VolumeInUse, NodeLocked, NoValidHost."""
     row = records.find_for_change(session, kind.model, uuid, kind.missing)
     _require_idle(nodes.find_owner_to_change(session, row.node_id, membership), f"{kind.name} deletion")
@@ -131,7 +131,7 @@ def _fields(*fields: Field) -> Fields:
     )
 
 
-CONNECTORS = Kind(
+CONNECTORS = VolumeKind(
     name="volume connector",
     model=VolumeConnector,
     fields=_fields(Field("type", SINCE, post=True, patch=True), Field("connector_id", SINCE, post=True, patch=True)),
@@ -142,7 +142,7 @@ CONNECTORS = Kind(
     require_free=_require_connector_free,
 )
 
-TARGETS = Kind(
+TARGETS = VolumeKind(
     name="volume target",
     model=VolumeTarget,
     fields=_fields(

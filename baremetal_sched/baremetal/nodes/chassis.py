@@ -11,15 +11,15 @@ from baremetal_sched.baremetal.schemas.nodes import CHASSIS_UPDATE
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.db.models import Chassis, Node
 from baremetal_sched.documents import patch
-from baremetal_sched.documents.fields import COMMON, Field, Fields, Kind
+from baremetal_sched.documents.fields import COMMON, Field, FieldKind, Fields
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import ChassisAlreadyExists, ChassisNotEmpty, ChassisNotFound
 
 FIELDS = Fields(
     Field("uuid", post=True, patch=True),
     Field("description", post=True, patch=True),
-    Field("extra", kind=Kind.JSON, post=True, patch=True, default={}),
-    Field("nodes", kind=Kind.NESTED_LINKS),
+    Field("extra", kind=FieldKind.JSON, post=True, patch=True, default={}),
+    Field("nodes", kind=FieldKind.NESTED_LINKS),
     *COMMON,
 )
 

@@ -17,7 +17,7 @@ from baremetal_sched.machines import states
 
 
 @dataclass(frozen=True)
-class Condition:
+class AvailabilityCondition:
     """A condition on one column of a node.
 
     ``accepts`` takes a value of ``column``; ``clause`` says the same in SQL, and is never NULL. ``reason`` says what is
@@ -45,7 +45,7 @@ class Condition:
 
 #: In the order in which a failure counts.
 CONDITIONS = (
-    Condition(
+    AvailabilityCondition(
         "parent node",
         Node.parent_node,
         lambda value: value is None,
@@ -54,7 +54,7 @@ CONDITIONS = (
         lambda node: "Unset parent_node if the machine is to be scheduled by itself.",
         ("is a part of another node", "are parts of other nodes"),
     ),
-    Condition(
+    AvailabilityCondition(
         "provision state",
         Node.provision_state,
         lambda value: bool(value == states.AVAILABLE),
@@ -63,7 +63,7 @@ CONDITIONS = (
         advice.to_make_available,
         ("is not in provision state 'available'", "are not in provision state 'available'"),
     ),
-    Condition(
+    AvailabilityCondition(
         "maintenance",
         Node.maintenance,
         lambda value: not value,
@@ -72,7 +72,7 @@ CONDITIONS = (
         lambda node: "Unset maintenance when the machine is fit for use.",
         ("is in maintenance", "are in maintenance"),
     ),
-    Condition(
+    AvailabilityCondition(
         "instance",
         Node.instance_uuid,
         lambda value: value is None,
@@ -81,7 +81,7 @@ CONDITIONS = (
         advice.to_free,
         ("is in use by an instance", "are in use by instances"),
     ),
-    Condition(
+    AvailabilityCondition(
         "power state",
         Node.power_state,
         lambda value: value not in (None, states.ERROR),
@@ -104,6 +104,6 @@ def is_available(node: Node) -> bool:
     return all(condition.holds(node) for condition in CONDITIONS)
 
 
-def unmet(node: Node) -> list[Condition]:
+def unmet(node: Node) -> list[AvailabilityCondition]:
     """Return the conditions that ``node`` does not meet, in order; empty if it may be given out."""
     return [condition for condition in CONDITIONS if not condition.holds(node)]

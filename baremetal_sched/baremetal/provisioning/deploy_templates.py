@@ -10,16 +10,16 @@ from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.schemas.runbooks import TEMPLATE_UPDATE
 from baremetal_sched.db.models import DeployTemplate
 from baremetal_sched.documents import patch
-from baremetal_sched.documents.fields import COMMON, Field, Fields, Kind
+from baremetal_sched.documents.fields import COMMON, Field, FieldKind, Fields
 from baremetal_sched.errors.baremetal import DeployTemplateAlreadyExists, DeployTemplateNotFound
 
 FIELDS = Fields(
     Field("uuid", post=True),
     Field("name", post=True, patch=True),
-    Field("steps", kind=Kind.STEPS, post=True, patch=True),
+    Field("steps", kind=FieldKind.STEPS, post=True, patch=True),
     # Ironic takes a description, and never shows it.
-    Field("description", kind=Kind.HIDDEN, post=True, patch=True, selectable=False),
-    Field("extra", kind=Kind.JSON, post=True, patch=True, default={}),
+    Field("description", kind=FieldKind.HIDDEN, post=True, patch=True, selectable=False),
+    Field("extra", kind=FieldKind.JSON, post=True, patch=True, default={}),
     *COMMON,
 )
 

@@ -12,7 +12,7 @@ from baremetal_sched.baremetal.schemas.runbooks import RUNBOOK_UPDATE
 from baremetal_sched.baremetal.schemas.traits import check_trait
 from baremetal_sched.db.models import Node, Runbook, RunbookTrait
 from baremetal_sched.documents import patch
-from baremetal_sched.documents.fields import COMMON, Field, Fields, Kind
+from baremetal_sched.documents.fields import COMMON, Field, FieldKind, Fields
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import RunbookAlreadyExists, RunbookNotApproved, RunbookNotFound
 
@@ -23,12 +23,12 @@ FIELDS = Fields(
     Field("uuid", post=True),
     Field("name", post=True, patch=True),
     Field("description", TRAITS_SINCE, post=True, patch=True),
-    Field("steps", kind=Kind.STEPS, post=True, patch=True),
+    Field("steps", kind=FieldKind.STEPS, post=True, patch=True),
     Field("disable_ramdisk", post=True, patch=True, default=False),
-    Field("extra", kind=Kind.JSON, post=True, patch=True, default={}),
+    Field("extra", kind=FieldKind.JSON, post=True, patch=True, default={}),
     Field("public", post=True, patch=True, default=False),
     Field("owner", post=True, patch=True),
-    Field("traits", TRAITS_SINCE, Kind.COMPUTED),
+    Field("traits", TRAITS_SINCE, FieldKind.COMPUTED),
     *COMMON,
 )
 

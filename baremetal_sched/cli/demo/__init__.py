@@ -14,7 +14,7 @@ import click
 from rich.console import Console
 
 from baremetal_sched.cli.demo import client, service
-from baremetal_sched.cli.demo.client import Client, DemoFailed
+from baremetal_sched.cli.demo.client import DemoClient, DemoFailed
 from baremetal_sched.cli.demo.show import Show
 from baremetal_sched.cli.demo.steps import Story
 
@@ -55,9 +55,9 @@ def _play(show: Show, keep: bool) -> bool:
         return show.closing(str(error))
 
 
-def _tell(show: Show, machines: Sequence[client.Machine], url: str) -> bool:
+def _tell(show: Show, machines: Sequence[client.DemoMachine], url: str) -> bool:
     try:
-        Story(Client(url), machines, service.CONDUCTORS, show).tell()
+        Story(DemoClient(url), machines, service.CONDUCTORS, show).tell()
     except DemoFailed as error:
         return show.closing(str(error))
     return show.closing()

@@ -24,7 +24,7 @@ class DemoFailed(Exception):
 
 
 @dataclass(frozen=True)
-class Answer:
+class DemoAnswer:
     """An answer of the service: the status, and the JSON document if there is one."""
 
     status: int
@@ -43,23 +43,23 @@ class Answer:
         return " ".join(text.split())
 
 
-class Client:
+class DemoClient:
     """Requests to the service at ``url``, each with its own connection."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self._address = urlsplit(url).netloc
 
-    def baremetal(self, method: str, path: str, body: Any = None, *, version: str = BAREMETAL_VERSION) -> Answer:
+    def baremetal(self, method: str, path: str, body: Any = None, *, version: str = BAREMETAL_VERSION) -> DemoAnswer:
         """Send a request to ``/baremetal/v1<path>``."""
         return self.send(method, f"/baremetal/v1{path}", body, {"X-OpenStack-Ironic-API-Version": version})
 
-    def placement(self, method: str, path: str, body: Any = None) -> Answer:
+    def placement(self, method: str, path: str, body: Any = None) -> DemoAnswer:
         """Send a request to ``/placement<path>``."""
         headers = {"OpenStack-API-Version": f"placement {PLACEMENT_VERSION}"}
         return self.send(method, f"/placement{path}", body, headers)
 
-    def send(self, method: str, path: str, body: Any, headers: dict[str, str]) -> Answer:
+    def send(self, method: str, path: str, body: Any, headers: dict[str, str]) -> DemoAnswer:
         """Send a request. Raises DemoFailed if there is no answer, or no readable one."""
         data = None if body is None else json.dumps(body).encode()
         headers = {"Accept": "application/json", **headers}
@@ -70,7 +70,7 @@ class Client:
             connection.request(method, path, data, headers)
             response = connection.getresponse()
             content = response.read()
-            return Answer(response.status, json.loads(content) if content else None)
+            return DemoAnswer(response.status, json.loads(content) if content else None)
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise DemoFailed(f"{method} {path}: {error or type(error).__name__}") from error
         finally:
@@ -78,7 +78,7 @@ class Client:
 
 
 @dataclass(frozen=True)
-class Machine:
+class DemoMachine:
     """A node of the file; ``fields`` as in the file."""
 
     fields: dict[str, Any]
@@ -125,7 +125,7 @@ class Wish:
         pairs += [("required", "in:" + ",".join(self.any_of))] if self.any_of else []
         return urlencode(pairs, safe=":,!")
 
-    def answer(self, machines: Iterable[Machine]) -> set[str]:
+    def answer(self, machines: Iterable[DemoMachine]) -> set[str]:
         """Return the names of the machines that placement must offer while none is claimed."""
         return {
             machine.name
@@ -138,7 +138,7 @@ class Wish:
         }
 
 
-def load() -> list[Machine]:
+def load() -> list[DemoMachine]:
     """Return the sample fleet."""
     text = files(__package__).joinpath("fleet.yaml").read_text(encoding="utf-8")
-    return [Machine(fields) for fields in yaml.safe_load(text)["nodes"]]
+    return [DemoMachine(fields) for fields in yaml.safe_load(text)["nodes"]]

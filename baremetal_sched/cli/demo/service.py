@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from baremetal_sched.cli.demo.client import Client, DemoFailed
+from baremetal_sched.cli.demo.client import DemoClient, DemoFailed
 
 T = TypeVar("T")
 
@@ -78,7 +78,7 @@ class Service:
         self.url = _wait_for(lambda: _READY.search(api.output.read_text(encoding="utf-8")), self, "serve")[1]
         for host, group in others:
             self._run(host, ("conductor", "--host", host, "--group", group, "--database", database))
-        client = Client(self.url)
+        client = DemoClient(self.url)
         _wait_for(lambda: _alive(client) == set(CONDUCTORS), self, "the conductors")
 
     def _run(self, name: str, arguments: tuple[str, ...], settings: dict[str, str] | None = None) -> Process:
@@ -151,7 +151,7 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not _SETTING.fullmatch(name)}
 
 
-def _alive(client: Client) -> set[str]:
+def _alive(client: DemoClient) -> set[str]:
     answer = client.baremetal("GET", "/conductors")
     if answer.status != 200:
         raise DemoFailed(f"GET /v1/conductors: {answer.status} {answer.message}")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from baremetal_sched.cli.demo.client import Answer, Client, DemoFailed, Machine, Wish
+from baremetal_sched.cli.demo.client import DemoAnswer, DemoClient, DemoFailed, DemoMachine, Wish
 from baremetal_sched.cli.demo.show import Show
 
 #: Node fields that are compared with the fleet's file.
@@ -42,7 +42,9 @@ _DEAD_GROUP = "mars"
 class Story:
     """The steps in order, with the service behind ``client``; ``conductors`` are host names and groups."""
 
-    def __init__(self, client: Client, machines: Sequence[Machine], conductors: Mapping[str, str], show: Show) -> None:
+    def __init__(
+        self, client: DemoClient, machines: Sequence[DemoMachine], conductors: Mapping[str, str], show: Show
+    ) -> None:
         self._client = client
         self._machines = machines
         self._conductors = conductors
@@ -168,7 +170,9 @@ class Story:
             rows.append([group, *counts, _listed(machine.name for machine in inside if machine.maintenance)])
         self._show.table(("Group", *classes, "In maintenance"), rows)
 
-    def _each(self, machines: Sequence[Machine], said: str, status: int, action: Callable[[Machine], Answer]) -> None:
+    def _each(
+        self, machines: Sequence[DemoMachine], said: str, status: int, action: Callable[[DemoMachine], DemoAnswer]
+    ) -> None:
         """Run an action for every machine. Raises DemoFailed if one fails, as the following steps depend on all of
         them."""
         wrong = []
@@ -179,16 +183,16 @@ class Story:
         if not self._show.check(said.format(len(machines)), not wrong, "\n".join(wrong)):
             raise DemoFailed("The fleet could not be enrolled.")
 
-    def _create(self, machine: Machine) -> Answer:
+    def _create(self, machine: DemoMachine) -> DemoAnswer:
         answer = self._client.baremetal("POST", "/nodes", machine.fields)
         if answer.status == 201:
             self._uuids[machine.name] = answer.body["uuid"]
         return answer
 
-    def _set_traits(self, machine: Machine) -> Answer:
+    def _set_traits(self, machine: DemoMachine) -> DemoAnswer:
         return self._client.baremetal("PUT", f"/nodes/{machine.name}/traits", {"traits": sorted(machine.traits)})
 
-    def _set_maintenance(self, machine: Machine) -> Answer:
+    def _set_maintenance(self, machine: DemoMachine) -> DemoAnswer:
         body = {"reason": machine.maintenance}
         return self._client.baremetal("PUT", f"/nodes/{machine.name}/maintenance", body)
 
@@ -196,7 +200,7 @@ class Story:
         """Set a target for every machine, and wait for the conductors to reach it. Raises DemoFailed if they do not:
         placement does not offer nodes that are not available or whose power state is unknown."""
 
-        def request(machine: Machine) -> Answer:
+        def request(machine: DemoMachine) -> DemoAnswer:
             return self._client.baremetal("PUT", f"/nodes/{machine.name}/states/{kind}", {"target": target})
 
         self._each(self._machines, f"PUT /v1/nodes/<node>/states/{kind}: {{}} nodes, target {target}", 202, request)
@@ -241,14 +245,14 @@ class Story:
         self._show.request(method, f"/placement{path}")
         self._judge(text, self._client.placement(method, path, body), status)
 
-    def _judge(self, text: str, answer: Answer, status: int, words: Iterable[str] = ()) -> None:
+    def _judge(self, text: str, answer: DemoAnswer, status: int, words: Iterable[str] = ()) -> None:
         """Check the status, and the words that the error message must contain."""
         got = f"{answer.status} {answer.message}".rstrip()
         right = answer.status == status and all(word in answer.message for word in words)
         wanted = f"{status}{' naming ' if words else ''}{', '.join(words)}"
         self._show.check(f"{text}: {got if right else wanted}", right, got)
 
-    def _document(self, what: str, answer: Answer) -> dict[str, Any]:
+    def _document(self, what: str, answer: DemoAnswer) -> dict[str, Any]:
         if answer.status != 200 or not isinstance(answer.body, dict):
             raise DemoFailed(f"{what}: {answer.status} {answer.message}")
         return answer.body
@@ -260,7 +264,7 @@ def _allocation(candidate: Mapping[str, Any]) -> dict[str, Any]:
     return {"allocations": candidate["allocations"], "mappings": candidate["mappings"], **consumer}
 
 
-def _wanted(machine: Machine) -> dict[str, Any]:
+def _wanted(machine: DemoMachine) -> dict[str, Any]:
     return {
         "resource_class": machine.resource_class,
         "conductor_group": machine.group,

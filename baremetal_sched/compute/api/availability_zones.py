@@ -6,7 +6,7 @@ from flask import Response
 from sqlalchemy.orm import Session
 
 from baremetal_sched.compute.api.call import ComputeCall, timestamp
-from baremetal_sched.compute.availability_zones import Host, Zone, list_zones
+from baremetal_sched.compute.availability_zones import Zone, ZoneHost, list_zones
 from baremetal_sched.web.responses import json_response
 
 #: What the service of a host is called, which clients look for.
@@ -41,5 +41,5 @@ def _hosts(zone: Zone) -> dict[str, Any] | None:
     return {host.name: {_SERVICE: _service(host)} for host in zone.hosts} if zone.is_available else None
 
 
-def _service(host: Host) -> dict[str, Any]:
+def _service(host: ZoneHost) -> dict[str, Any]:
     return {"available": host.is_alive, "active": host.is_enabled, "updated_at": timestamp(host.updated_at)}

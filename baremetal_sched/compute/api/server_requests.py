@@ -14,12 +14,12 @@ from baremetal_sched.compute.api.policies import REQUESTED_DESTINATION, name_of
 from baremetal_sched.compute.network_addresses import compact_ipv6
 from baremetal_sched.compute.rebuilding import Rebuild
 from baremetal_sched.compute.schemas.form import to_boolean, to_integer
-from baremetal_sched.compute.server_history import Requester
+from baremetal_sched.compute.server_history import ServerRequester
 from baremetal_sched.compute.servers import MOST_AT_ONCE, NewServers
 from baremetal_sched.errors import InvalidValue, NotFoundError
 from baremetal_sched.errors.compute import FlavorWithoutDisk
 from baremetal_sched.image import images
-from baremetal_sched.image.access import Requester as ImageRequester
+from baremetal_sched.image.access import ImageRequester as ImageRequester
 
 _LETTERS = string.ascii_letters + string.digits
 _PASSWORD_LENGTH = 12
@@ -38,9 +38,9 @@ _REFUSED_HINTS = ("same_host", "group", "query", "build_near_host_ip")
 _LOCAL_IMAGE = {"source_type": "image", "destination_type": "local"}
 
 
-def requester_of(call: ComputeCall) -> Requester:
+def requester_of(call: ComputeCall) -> ServerRequester:
     """Return who asks, and by which request."""
-    return Requester(call.project_id, call.user_id, call.request_id)
+    return ServerRequester(call.project_id, call.user_id, call.request_id)
 
 
 def new_password(given: str | None) -> str:

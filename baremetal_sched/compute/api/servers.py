@@ -12,7 +12,7 @@ from baremetal_sched.compute.api import server_requests, server_view
 from baremetal_sched.compute.api.call import PREFIX, ComputeCall
 from baremetal_sched.compute.api.server_filters import PARAMETERS, filters_of
 from baremetal_sched.compute.api.server_view import Viewer
-from baremetal_sched.compute.booting import Context
+from baremetal_sched.compute.booting import BootContext
 from baremetal_sched.compute.schemas import servers as forms
 from baremetal_sched.compute.schemas.form import to_boolean
 from baremetal_sched.compute.server_rows import Filters, ServerRow
@@ -144,9 +144,9 @@ def find_unlocked(call: ComputeCall, session: Session, server_id: str, *, own_lo
     return locked
 
 
-def context_of(call: ComputeCall, session: Session) -> Context:
+def context_of(call: ComputeCall, session: Session) -> BootContext:
     """Return what a change of a machine depends on."""
-    return Context(session, live_members(session, call.settings), call.settings)
+    return BootContext(session, live_members(session, call.settings), call.settings)
 
 
 def address(call: ComputeCall, server_id: str) -> str:

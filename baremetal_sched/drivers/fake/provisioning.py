@@ -14,7 +14,7 @@ from baremetal_sched.drivers.interfaces.provisioning import (
 )
 from baremetal_sched.drivers.steps import deploy_step
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.machines.machine import NOTHING, Effect, Finding, Machine
+from baremetal_sched.machines.machine import NOTHING, Effect, Machine, MachineFinding
 
 
 class FakeBoot(BootInterface):
@@ -63,10 +63,10 @@ class FakeInspect(InspectInterface):
         if not isinstance(machine.driver_info.get(FAKE_INVENTORY, {}), dict):
             raise InvalidValue(message=f"driver_info/{FAKE_INVENTORY} has to be an object, like an inventory.")
 
-    def inspect_hardware(self, machine: Machine) -> Finding | Effect:
+    def inspect_hardware(self, machine: Machine) -> MachineFinding | Effect:
         self.validate(machine)
         machine.pause("inspect")
-        return Finding(_merged(_inventory(machine), machine.driver_info.get(FAKE_INVENTORY, {})))
+        return MachineFinding(_merged(_inventory(machine), machine.driver_info.get(FAKE_INVENTORY, {})))
 
 
 def _inventory(machine: Machine) -> dict[str, Any]:

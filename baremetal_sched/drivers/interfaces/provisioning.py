@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from baremetal_sched.drivers.interfaces.hardware import PolledInterface
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.machines.machine import NOTHING, Effect, Finding, Machine
+from baremetal_sched.machines.machine import NOTHING, Effect, Machine, MachineFinding
 
 
 class BootInterface(Protocol):
@@ -77,7 +77,7 @@ class InspectInterface(Protocol):
         """Raise a SchedulerError unless the machine can be inspected."""
         raise machine.unsupported("inspect")
 
-    def inspect_hardware(self, machine: Machine) -> Finding | Effect:
+    def inspect_hardware(self, machine: Machine) -> MachineFinding | Effect:
         """Return the inventory of the machine; or, if an agent on it will report that, the effect so far."""
         raise machine.unsupported("inspect")
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from baremetal_sched.drivers.ipmi.driver_info import Target
+from baremetal_sched.drivers.ipmi.driver_info import IpmiTarget
 from baremetal_sched.drivers.ipmi.process import Ended
 from baremetal_sched.errors import SchedulerError
 from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable
@@ -50,7 +50,7 @@ class Complaint:
     another cipher suite may be accepted.
     """
 
-    def __init__(self, ended: Ended, target: Target, retryable: Sequence[str]) -> None:
+    def __init__(self, ended: Ended, target: IpmiTarget, retryable: Sequence[str]) -> None:
         said = ended.errors if ended.errors.strip() else ended.output
         named = any(text in said for text in retryable if text)
         refused = bool(_REFUSED.search(said)) and "no response from RAKP 1" not in said
@@ -67,7 +67,7 @@ class Complaint:
         self.error = _error(ended, target, _shown(said, target), unanswered=unanswered, refused=refused)
 
 
-def _error(ended: Ended, target: Target, shown: str, *, unanswered: bool, refused: bool) -> SchedulerError:
+def _error(ended: Ended, target: IpmiTarget, shown: str, *, unanswered: bool, refused: bool) -> SchedulerError:
     where = target.address if target.port == 623 else f"{target.address} port {target.port}"
     if ended.was_late:
         return MachineUnreachable(address=where, reason=f"ipmitool did not end in time. {shown}".strip())
@@ -82,7 +82,7 @@ def _error(ended: Ended, target: Target, shown: str, *, unanswered: bool, refuse
     return ControllerError(address=where, reason=f"refuses a command: {said}")
 
 
-def _shown(said: str, target: Target) -> str:
+def _shown(said: str, target: IpmiTarget) -> str:
     """What ipmitool said, on one line, shortened, and without secrets."""
     for secret in (target.password, target.kg_key.hex(), target.kg_key.decode(errors="replace")):
         if secret:

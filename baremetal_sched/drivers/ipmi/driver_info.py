@@ -62,7 +62,7 @@ _BYTE = re.compile(r"0[xX][0-9A-Fa-f]{1,2}|[0-9]{1,3}")
 
 
 @dataclass(frozen=True)
-class Target:
+class IpmiTarget:
     """A controller, how to log in there, and what it has to be spared. ``options`` are ipmitool's, without secrets."""
 
     address: str

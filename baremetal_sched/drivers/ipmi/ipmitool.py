@@ -16,7 +16,7 @@ import structlog
 from baremetal_sched.drivers import progress
 from baremetal_sched.drivers.ipmi import process
 from baremetal_sched.drivers.ipmi.complaints import Complaint
-from baremetal_sched.drivers.ipmi.driver_info import Target
+from baremetal_sched.drivers.ipmi.driver_info import IpmiTarget
 from baremetal_sched.drivers.ipmi.turns import Turns
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import MachineUnreachable
@@ -34,10 +34,10 @@ _SHORTEST_RUN = 2.0
 _turns = Turns()
 
 
-def validate(machine: Machine) -> Target:
+def validate(machine: Machine) -> IpmiTarget:
     """Return the controller of ``machine``. Raises InvalidValue for errors in ``driver_info``, or if ipmitool is not
     installed."""
-    target = Target.of(machine)
+    target = IpmiTarget.of(machine)
     _program()
     return target
 
@@ -87,7 +87,7 @@ def run(
 
 
 def _run_once(
-    machine: Machine, target: Target, command: tuple[str, ...], suite: str | None, deadline: float
+    machine: Machine, target: IpmiTarget, command: tuple[str, ...], suite: str | None, deadline: float
 ) -> process.Ended:
     options = machine.settings.ipmi
     interval, seconds = options.min_command_interval, options.command_retry_timeout

@@ -17,7 +17,7 @@ from baremetal_sched.drivers.interfaces.hardware import BiosInterface
 from baremetal_sched.drivers.redfish import bios_settings, failures, tasks
 from baremetal_sched.drivers.redfish.bios_settings import Bios
 from baremetal_sched.drivers.redfish.documents import Answer, Document, Documents, documents_of, link, member
-from baremetal_sched.drivers.redfish.driver_info import Target
+from baremetal_sched.drivers.redfish.driver_info import RedfishTarget
 from baremetal_sched.drivers.steps import clean_step, deploy_step, service_step
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable, UnsupportedByDriver
@@ -47,7 +47,7 @@ class RedfishBios(BiosInterface):
     reads_settings = True
 
     def validate(self, machine: Machine) -> None:
-        Target.of(machine)
+        RedfishTarget.of(machine)
 
     @service_step(arguments=_SETTINGS, requires_ramdisk=False)
     @clean_step(arguments=_SETTINGS, requires_ramdisk=False)
@@ -96,7 +96,9 @@ def _sent(machine: Machine, remembered: Mapping[str, Any]) -> Effect:
         if not _unapplied(attributes, bios, waiting):
             return Effect(bios=bios_settings.as_kept(bios, registry))
         if bios.settings_path is None:
-            raise failures.refused(Target.of(machine), "lacks something that is needed: a place for new BIOS settings.")
+            raise failures.refused(
+                RedfishTarget.of(machine), "lacks something that is needed: a place for new BIOS settings."
+            )
         notes = {**remembered, "attributes": attributes, "applied": bios.applied}
         if any(name not in waiting or waiting[name] != value for name, value in attributes.items()):
             body: dict[str, Any] = {"Attributes": attributes}
@@ -121,7 +123,7 @@ def _shown(said: str, machine: Machine, attributes: Mapping[str, Any]) -> str:
     for name, value in attributes.items():
         if isinstance(value, str) and value and masking.names_secret(name):
             said = said.replace(value, masking.MASK)
-    return failures.shortened(said, Target.of(machine))
+    return failures.shortened(said, RedfishTarget.of(machine))
 
 
 def _reset(machine: Machine, remembered: Mapping[str, Any]) -> Effect:

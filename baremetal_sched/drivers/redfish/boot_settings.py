@@ -13,7 +13,7 @@ from sushy.resources.system.system import System
 from baremetal_sched.drivers import progress
 from baremetal_sched.drivers.driver import switch
 from baremetal_sched.drivers.redfish import connection, failures
-from baremetal_sched.drivers.redfish.driver_info import Target
+from baremetal_sched.drivers.redfish.driver_info import RedfishTarget
 from baremetal_sched.errors import InvalidValue, SchedulerError
 from baremetal_sched.machines.machine import NOTHING, Effect, Machine
 from baremetal_sched.machines.states import POWER_OFF, POWER_ON, REBOOT
@@ -95,7 +95,7 @@ def _set(machine: Machine, system: System, device: str, *, persistent: bool) -> 
     offered = system.get_allowed_system_boot_source_values()
     if source not in offered and not (source == BootSource.CD and BootSource.USB_CD in offered):
         known = ", ".join(device for device, source in SOURCES.items() if source in offered) or "none"
-        raise failures.refused(Target.of(machine), f"cannot boot the machine from {device}, but from: {known}.")
+        raise failures.refused(RedfishTarget.of(machine), f"cannot boot the machine from {device}, but from: {known}.")
     enabled = BootSourceOverrideEnabled.CONTINUOUS if persistent else BootSourceOverrideEnabled.ONCE
     mode, vendor = override(system, "mode"), _vendor(machine, system)
     options: dict[str, Any] = {"enabled": enabled}
@@ -213,7 +213,7 @@ def _apply(machine: Machine, done: Effect, is_so: Callable[[System], bool], what
     while seconds and not _look(machine, is_so):
         if time.monotonic() > until:
             reason = f"took {what}, but the machine still has another {seconds:g} seconds after its reboot."
-            raise failures.refused(Target.of(machine), reason)
+            raise failures.refused(RedfishTarget.of(machine), reason)
         time.sleep(min(_INTERVAL, seconds))
         progress.note()
     if was_off and not machine.disable_power_off:

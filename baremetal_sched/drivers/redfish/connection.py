@@ -17,7 +17,7 @@ from sushy.exceptions import ConnectionError as NoConnection
 from sushy.resources.system.system import System
 
 from baremetal_sched.drivers.redfish import failures
-from baremetal_sched.drivers.redfish.driver_info import Target
+from baremetal_sched.drivers.redfish.driver_info import RedfishTarget
 from baremetal_sched.drivers.redfish.login import Login
 from baremetal_sched.drivers.redfish.transport import Nonsense, Transport, limited
 from baremetal_sched.errors import SchedulerError
@@ -42,7 +42,7 @@ def system(machine: Machine) -> Iterator[System]:
     an error the next call logs in again, unless the controller just refused what it was asked for. All that is asked
     of it within has ``[conductor] driver_call_timeout``. Raises InvalidValue if ``driver_info`` is wrong.
     """
-    target = Target.of(machine)
+    target = RedfishTarget.of(machine)
     connection: _Connection | None = None
     drop = False
     with limited(machine.settings.conductor.driver_call_timeout):
@@ -85,7 +85,7 @@ class _NoInternet:
 class _Connection:
     """A connection that is logged in; ``users`` are using it now."""
 
-    def __init__(self, target: Target, settings: Settings) -> None:
+    def __init__(self, target: RedfishTarget, settings: Settings) -> None:
         options = settings.redfish
         self.key = _key(target)
         self.users = 0
@@ -116,7 +116,7 @@ class _Connection:
         self._transport.close()
 
 
-def _key(target: Target) -> Hashable:
+def _key(target: RedfishTarget) -> Hashable:
     digest = sha256((target.password or "").encode()).digest()
     return target.address, target.root, target.username, digest, target.verify_ca, target.auth_type
 
@@ -130,7 +130,7 @@ class _Kept:
         self._lock = threading.Lock()
         self._by_key: OrderedDict[Hashable, Future[_Connection]] = OrderedDict()
 
-    def take(self, target: Target, settings: Settings) -> _Connection:
+    def take(self, target: RedfishTarget, settings: Settings) -> _Connection:
         """A connection to ``target``, to be released. Raises what connecting raises, and TimeoutError if it is being
         made for longer than a call may take."""
         connection = None
@@ -139,7 +139,7 @@ class _Kept:
         self._shrink(settings.redfish.connection_cache_size)
         return connection
 
-    def _find(self, target: Target, settings: Settings) -> "Future[_Connection]":
+    def _find(self, target: RedfishTarget, settings: Settings) -> "Future[_Connection]":
         key = _key(target)
         with self._lock:
             found = self._by_key.get(key)
@@ -193,7 +193,7 @@ class _Kept:
         for thread in threads:
             thread.join(max(0.0, until - time.monotonic()))
 
-    def _make(self, future: Future[_Connection], target: Target, settings: Settings) -> None:
+    def _make(self, future: Future[_Connection], target: RedfishTarget, settings: Settings) -> None:
         try:
             future.set_result(_Connection(target, settings))
         except BaseException as error:
@@ -224,7 +224,7 @@ class _Kept:
 _KEPT = _Kept()
 
 
-def _reach(target: Target, settings: Settings) -> tuple[_Connection, System]:
+def _reach(target: RedfishTarget, settings: Settings) -> tuple[_Connection, System]:
     """A connection, to be released, and the machine. A controller that refuses the connection is tried again."""
     attempts = settings.redfish.connection_attempts
     while True:

@@ -12,7 +12,7 @@ from sushy.resources.system.system import System
 
 from baremetal_sched.drivers import progress
 from baremetal_sched.drivers.redfish import connection
-from baremetal_sched.drivers.redfish.driver_info import Target
+from baremetal_sched.drivers.redfish.driver_info import RedfishTarget
 from baremetal_sched.machines.machine import Machine
 
 Document = Mapping[str, Any]
@@ -89,7 +89,7 @@ class Documents:
 def documents_of(machine: Machine) -> Iterator[Documents]:
     """Read and write what the controller of ``machine`` has; see ``connection.system`` for the errors."""
     with connection.system(machine) as system:
-        yield Documents(system, Target.of(machine).root)
+        yield Documents(system, RedfishTarget.of(machine).root)
 
 
 def link(document: Document | None, *names: str) -> str | None:

@@ -40,7 +40,7 @@ _LONGEST = 1024
 
 
 @dataclass(frozen=True)
-class Target:
+class RedfishTarget:
     """A machine behind a controller, and how to log in there. ``address`` is a URL without a path, ``root`` the path of
     the service; ``system_id``: None if it is the only machine."""
 

@@ -11,7 +11,7 @@ import requests
 from sushy import exceptions
 
 from baremetal_sched import masking
-from baremetal_sched.drivers.redfish.driver_info import ADDRESS, PASSWORD, SYSTEM_ID, USERNAME, VERIFY_CA, Target
+from baremetal_sched.drivers.redfish.driver_info import ADDRESS, PASSWORD, SYSTEM_ID, USERNAME, VERIFY_CA, RedfishTarget
 from baremetal_sched.drivers.redfish.transport import Nonsense
 from baremetal_sched.errors import SchedulerError
 from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable
@@ -51,7 +51,7 @@ def may_pass(error: BaseException) -> bool:
     return not any(isinstance(each, TimeoutError | requests.Timeout | requests.exceptions.SSLError) for each in causes)
 
 
-def translated(error: BaseException, target: Target) -> SchedulerError:
+def translated(error: BaseException, target: RedfishTarget) -> SchedulerError:
     """``error``, which a call of the controller raised, as MachineUnreachable or ControllerError."""
     if isinstance(error, exceptions.AccessError):
         said = "no user is given" if target.username is None else "user or password is wrong, or the user has no right"
@@ -78,7 +78,7 @@ def translated(error: BaseException, target: Target) -> SchedulerError:
     return refused(target, "answered nonsense: JSON of another form than Redfish defines.")
 
 
-def shortened(text: str, target: Target) -> str:
+def shortened(text: str, target: RedfishTarget) -> str:
     """What a controller said, in one line, masked and not too long."""
     password = target.password or ""
     if len(password) >= _SHORTEST_SECRET:
@@ -89,17 +89,17 @@ def shortened(text: str, target: Target) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def unreachable(target: Target, reason: str) -> MachineUnreachable:
+def unreachable(target: RedfishTarget, reason: str) -> MachineUnreachable:
     """Return the error that the controller cannot be used, for this reason."""
     return MachineUnreachable(address=target.address, reason=reason)
 
 
-def refused(target: Target, reason: str) -> ControllerError:
+def refused(target: RedfishTarget, reason: str) -> ControllerError:
     """The error that the controller refused something or made no sense; ``reason`` goes on after "The controller"."""
     return ControllerError(address=target.address, reason=reason)
 
 
-def _said(error: exceptions.HTTPError, target: Target) -> str:
+def _said(error: exceptions.HTTPError, target: RedfishTarget) -> str:
     """The messages in the answer, as the standard has them; else what the status means."""
     extended = error.extended_info if isinstance(error.extended_info, list) else []
     found = [error.detail, *(_message(each) for each in extended)]
@@ -120,7 +120,7 @@ def _is_no_json(error: BaseException) -> bool:
     return isinstance(error, requests.exceptions.InvalidJSONError)
 
 
-def _silence(error: BaseException, target: Target) -> str:
+def _silence(error: BaseException, target: RedfishTarget) -> str:
     """Why there was no answer."""
     causes = list(_causes(error))
     text = " ".join(f"{type(each).__name__} {each}" for each in causes)

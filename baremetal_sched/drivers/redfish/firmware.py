@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from baremetal_sched.drivers.interfaces.hardware import FirmwareInterface
 from baremetal_sched.drivers.redfish import firmware_updates
 from baremetal_sched.drivers.redfish.documents import LONGEST_TEXT, documents_of
-from baremetal_sched.drivers.redfish.driver_info import Target
+from baremetal_sched.drivers.redfish.driver_info import RedfishTarget
 from baremetal_sched.drivers.redfish.firmware_updates import BIOS, BMC, NIC_PREFIX
 from baremetal_sched.drivers.steps import clean_step, deploy_step, service_step
 from baremetal_sched.errors import InvalidValue
@@ -32,7 +32,7 @@ class RedfishFirmware(FirmwareInterface):
     reads_components = True
 
     def validate(self, machine: Machine) -> None:
-        Target.of(machine)
+        RedfishTarget.of(machine)
 
     @service_step(arguments=_SETTINGS, requires_ramdisk=False)
     @clean_step(arguments=_SETTINGS, requires_ramdisk=False)

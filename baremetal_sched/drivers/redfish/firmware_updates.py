@@ -26,7 +26,7 @@ from baremetal_sched.drivers.redfish.documents import (
     objects,
     text,
 )
-from baremetal_sched.drivers.redfish.driver_info import Target
+from baremetal_sched.drivers.redfish.driver_info import RedfishTarget
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable
 from baremetal_sched.machines.machine import Effect, Firmware, Machine
@@ -144,7 +144,7 @@ def _send(machine: Machine, remembered: Remembered, now: float) -> Effect:
         try:
             task = new[-1] if new else tasks.path_of(_simple_update(documents, machine, _update(remembered)["url"]))
         except exceptions.ServerSideError as error:
-            said = failures.shortened("; ".join(tasks.said_in(error.extended_info)), Target.of(machine))
+            said = failures.shortened("; ".join(tasks.said_in(error.extended_info)), RedfishTarget.of(machine))
             raise _failure(
                 remembered, f"the controller does not begin it (HTTP {error.status_code}): {said}"
             ) from error
@@ -162,7 +162,7 @@ def _simple_update(documents: Documents, machine: Machine, url: str) -> Answer:
     protocol, allowed = urlsplit(url).scheme.upper(), action.get("TransferProtocol@Redfish.AllowableValues")
     if not isinstance(allowed, list) or protocol in allowed:
         body["TransferProtocol"] = protocol
-    targets = [Target.of(machine).system_id or link(documents.of_system)]
+    targets = [RedfishTarget.of(machine).system_id or link(documents.of_system)]
     systems = documents.find(link(documents.find(documents.root), "Systems"))
     if len(links(systems, "Members")) > 1:
         return documents.post(path, {**body, "Targets": targets})
@@ -185,7 +185,7 @@ def _task(machine: Machine, remembered: Remembered, now: float) -> Effect:
     with documents_of(machine) as documents:
         progress = tasks.look(documents, remembered["task"])
     if progress.outcome == "failed":
-        said = failures.shortened(progress.messages or "it gives no reason", Target.of(machine))
+        said = failures.shortened(progress.messages or "it gives no reason", RedfishTarget.of(machine))
         raise _failure(remembered, f"the task of the controller ended in the state {progress.state[:40]}: {said}")
     if progress.outcome in ("done", "gone"):
         return _ended(machine, remembered, now)

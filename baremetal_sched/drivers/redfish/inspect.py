@@ -19,9 +19,9 @@ from baremetal_sched.drivers.redfish.documents import (
     objects,
     text,
 )
-from baremetal_sched.drivers.redfish.driver_info import Target
+from baremetal_sched.drivers.redfish.driver_info import RedfishTarget
 from baremetal_sched.drivers.redfish.transport import Nonsense
-from baremetal_sched.machines.machine import Finding, Machine
+from baremetal_sched.machines.machine import Machine, MachineFinding
 
 #: Hooks that would fail for want of something that not all controllers say, by what that is in the inventory.
 _NEED_INTERFACES = frozenset(("validate-interfaces", "ports", "local-link-connection", "physical-network"))
@@ -175,13 +175,13 @@ class RedfishInspect(InspectInterface):
     """Asks the controller; what it does not say is left out."""
 
     def validate(self, machine: Machine) -> None:
-        Target.of(machine)
+        RedfishTarget.of(machine)
 
-    def inspect_hardware(self, machine: Machine) -> Finding:
+    def inspect_hardware(self, machine: Machine) -> MachineFinding:
         with documents_of(machine) as documents:
             found = read(documents)
         hooks = [name.strip() for name in machine.settings.redfish.inspection_hooks.split(",")]
-        return Finding(found.inventory, {}, found.properties, found.capabilities, _possible(hooks, found))
+        return MachineFinding(found.inventory, {}, found.properties, found.capabilities, _possible(hooks, found))
 
 
 def _possible(hooks: Sequence[str], found: Hardware) -> tuple[str, ...]:

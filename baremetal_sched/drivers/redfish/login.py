@@ -11,7 +11,7 @@ import requests
 from requests.auth import AuthBase
 from sushy import auth, exceptions
 
-from baremetal_sched.drivers.redfish.driver_info import Target
+from baremetal_sched.drivers.redfish.driver_info import RedfishTarget
 from baremetal_sched.drivers.redfish.transport import Nonsense, Transport
 
 #: In seconds: the time that a call may lose to a controller that does not end the session.
@@ -39,7 +39,7 @@ class Login(auth.AuthBase):  # type: ignore[misc]
     Without a user nothing is sent. It is used by many threads: see transport.Credentials.
     """
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: RedfishTarget) -> None:
         super().__init__()
         self._target = target
         self._lock = threading.Lock()

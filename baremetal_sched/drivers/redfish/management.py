@@ -16,7 +16,7 @@ from baremetal_sched.drivers.interfaces.hardware import (
     require_boot_device,
 )
 from baremetal_sched.drivers.redfish import boot_settings, connection, virtual_media
-from baremetal_sched.drivers.redfish.driver_info import Target
+from baremetal_sched.drivers.redfish.driver_info import RedfishTarget
 from baremetal_sched.drivers.redfish.power import offered_reset
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.interface_types import VendorMethod
@@ -90,7 +90,7 @@ class RedfishManagement(ManagementInterface):
     """Asks the controller, and has it change what it is told to."""
 
     def validate(self, machine: Machine) -> None:
-        Target.of(machine)
+        RedfishTarget.of(machine)
 
     def get_supported_boot_devices(self, machine: Machine) -> list[str]:
         return list(boot_settings.SOURCES)
@@ -168,7 +168,7 @@ class RedfishVendor(VendorInterface):
         if surplus:
             raise InvalidValue(message=f"The method {method} takes no argument but {_DEVICE}.")
         _types(arguments)
-        Target.of(machine)
+        RedfishTarget.of(machine)
 
     def call(self, machine: Machine, method: str, arguments: Mapping[str, Any]) -> Any:
         virtual_media.eject(machine, _types(arguments))

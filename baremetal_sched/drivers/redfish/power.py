@@ -12,7 +12,7 @@ from baremetal_sched.drivers import progress
 from baremetal_sched.drivers.interfaces.hardware import PowerInterface
 from baremetal_sched.drivers.power_waiting import bring
 from baremetal_sched.drivers.redfish import boot_settings, connection, failures
-from baremetal_sched.drivers.redfish.driver_info import Target
+from baremetal_sched.drivers.redfish.driver_info import RedfishTarget
 from baremetal_sched.machines.machine import Machine
 from baremetal_sched.machines.states import POWER_OFF, POWER_ON, REBOOT, SOFT_POWER_OFF, SOFT_REBOOT
 
@@ -42,7 +42,7 @@ class RedfishPower(PowerInterface):
     """Asks the controller for the power state of the machine, and for changes of it, which are waited for."""
 
     def validate(self, machine: Machine) -> None:
-        Target.of(machine)
+        RedfishTarget.of(machine)
 
     def get_power_state(self, machine: Machine) -> str | None:
         with connection.system(machine) as system:
@@ -104,4 +104,4 @@ def offered_reset(machine: Machine, system: System, *kinds: ResetType) -> ResetT
         if kind in offered:
             return kind
     names = ", ".join(sorted(kind.value for kind in offered)) or "none"
-    raise failures.refused(Target.of(machine), f"offers no reset of type {kinds[0].value}. It offers: {names}.")
+    raise failures.refused(RedfishTarget.of(machine), f"offers no reset of type {kinds[0].value}. It offers: {names}.")

@@ -13,7 +13,7 @@ from baremetal_sched.drivers.boot_settings import ImageUrl
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.drivers.interfaces.provisioning import BootInterface
 from baremetal_sched.drivers.redfish import connection, failures
-from baremetal_sched.drivers.redfish.driver_info import Target
+from baremetal_sched.drivers.redfish.driver_info import RedfishTarget
 from baremetal_sched.drivers.redfish.hardware_type import DEPLOY_ISO, RESCUE_ISO
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.machine import Effect, Machine
@@ -43,7 +43,7 @@ _ATTEMPTS, _PAUSE = 3, 3.0
 def show(machine: Machine) -> list[dict[str, Any]]:
     """The devices: ``media_types``, ``inserted`` and ``image`` of each. Raises a SchedulerError."""
     with connection.system(machine) as system:
-        return [_shown(device) for device in _devices(system, Target.of(machine))]
+        return [_shown(device) for device in _devices(system, RedfishTarget.of(machine))]
 
 
 def _shown(device: VirtualMedia) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def insert(machine: Machine, device_type: str, image: ImageUrl) -> None:
 
     Waits until the controller says that it is inserted. Raises a SchedulerError.
     """
-    target = Target.of(machine)
+    target = RedfishTarget.of(machine)
     with connection.system(machine) as system:
         devices = [device for device in _devices(system, target) if _takes(device, device_type)]
         if not devices:
@@ -78,7 +78,7 @@ def insert(machine: Machine, device_type: str, image: ImageUrl) -> None:
         raise failures.refused(target, f"did not insert {image.shown} into '{device_type}': {refusals[0]}")
 
 
-def _try(device: VirtualMedia, image: ImageUrl, target: Target) -> str | None:
+def _try(device: VirtualMedia, image: ImageUrl, target: RedfishTarget) -> str | None:
     """Insert the image into this device; returns why the controller refuses that. Raises what else goes wrong."""
     for attempt in range(1, _ATTEMPTS + 1):
         progress.note()
@@ -113,7 +113,7 @@ def _without(text: str, image: ImageUrl) -> str:
     return text.replace(f"{mark}{query}", f"{mark}{MASK}") if query else text
 
 
-def _await_inserted(machine: Machine, device: VirtualMedia, image: ImageUrl, target: Target) -> None:
+def _await_inserted(machine: Machine, device: VirtualMedia, image: ImageUrl, target: RedfishTarget) -> None:
     """Wait until the controller has the image. One that does not say whether it has is believed."""
     options = machine.settings.redfish
     deadline = time.monotonic() + options.vmedia_insert_timeout
@@ -141,7 +141,7 @@ def eject(machine: Machine, device_types: Collection[str] = ()) -> None:
 
     A device that is empty is left alone, and so is a machine without any, unless types are named.
     """
-    target = Target.of(machine)
+    target = RedfishTarget.of(machine)
     with connection.system(machine) as system:
         found = list(_all_devices(system))
         for name in device_types:
@@ -171,7 +171,7 @@ def _takes(device: VirtualMedia, device_type: str) -> bool:
     return any(kind in (device.media_types or ()) for kind in _MEDIA[device_type])
 
 
-def _devices(system: System, target: Target) -> list[VirtualMedia]:
+def _devices(system: System, target: RedfishTarget) -> list[VirtualMedia]:
     """The devices of the machine: newer controllers have them with it, older ones with themselves."""
     found = list(_all_devices(system))
     if not found:
@@ -222,7 +222,7 @@ class RedfishVirtualMedia(BootInterface):
     """The controller fetches an ISO image, and the machine boots it as if it were a disc in its drive."""
 
     def validate(self, machine: Machine) -> None:
-        Target.of(machine)
+        RedfishTarget.of(machine)
         for name in (DEPLOY_ISO, RESCUE_ISO):
             if machine.driver_info.get(name):
                 ImageUrl.parse(f"driver_info/{name}", machine.driver_info[name])

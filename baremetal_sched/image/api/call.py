@@ -4,7 +4,7 @@ from typing import Any
 
 from werkzeug.utils import cached_property
 
-from baremetal_sched.image.access import PUBLIC, Requester
+from baremetal_sched.image.access import PUBLIC, ImageRequester
 from baremetal_sched.image.api.policies import IS_ADMIN
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.http_errors import BadRequest
@@ -27,10 +27,10 @@ class ImageCall(Call):
         return {"project_id": project, "owner": project, "member_id": project, "visibility": PUBLIC}
 
     @cached_property
-    def requester(self) -> Requester:
+    def requester(self) -> ImageRequester:
         """Who asks. Without authentication everyone is the administrator of the project that the settings name."""
         project = self.settings.compute.project_id if self.caller.unrestricted else self.caller.project_id
-        return Requester(project, is_admin=self.allows(IS_ADMIN), rules=self.allows)
+        return ImageRequester(project, is_admin=self.allows(IS_ADMIN), rules=self.allows)
 
     def body(self) -> Any:
         """Return the JSON body. Raises BadRequest if it is missing or not JSON."""

@@ -12,7 +12,7 @@ from baremetal_sched.placement import allocations, providers, reshaper
 from baremetal_sched.placement.api.call import PlacementCall
 from baremetal_sched.placement.consumers import ConsumerWrite, Unset
 from baremetal_sched.placement.inventories import Stock
-from baremetal_sched.placement.reshaper import Shape
+from baremetal_sched.placement.reshaper import ReshapedState
 from baremetal_sched.placement.schemas.allocations import (
     CONSUMER_GENERATION_SINCE,
     CONSUMER_TYPE_SINCE,
@@ -118,7 +118,7 @@ def reshape(call: PlacementCall, session: Session) -> Response:
     """POST /reshaper"""
     body = call.body(reshape_schema(call.version))
     shapes = {
-        uuid: Shape(
+        uuid: ReshapedState(
             {name: Stock.of(document) for name, document in item["inventories"].items()},
             item["resource_provider_generation"],
         )

@@ -84,7 +84,7 @@ def _pairs(query: str) -> list[tuple[str, str]]:
 def _of_server(context: Context, asked: dict[str, Any]) -> Explained:
     SERVER.check(asked)
     context = replace(context, wanted=asked.get(_WANTED, 1))
-    request = dry_run.Asked(
+    request = dry_run.DryRunRequest(
         asked["flavor"],
         asked.get("image"),
         asked.get("boot_from_volume", False),

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.scheduling import groups
 from baremetal_sched.scheduling.api.policies import ALL_GROUPS
-from baremetal_sched.scheduling.groups import Group, Ring
+from baremetal_sched.scheduling.groups import ConductorGroup, Ring
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.query import Query
 from baremetal_sched.web.responses import json_response
@@ -27,7 +27,7 @@ def visible_to(call: Call) -> Visibility:
     return EVERYTHING if call.allows(ALL_GROUPS) else Visibility(call.caller.project_id)
 
 
-def _group(group: Group, *, with_hosts: bool) -> dict[str, Any]:
+def _group(group: ConductorGroup, *, with_hosts: bool) -> dict[str, Any]:
     document: dict[str, Any] = {
         "conductor_group": group.name,
         "nodes": group.nodes,

@@ -30,13 +30,13 @@ def create_request(call: Call, session: Session) -> Response:
     return json_response(document)
 
 
-def _asked(call: Call, project: str | None) -> dry_run.Asked:
+def _asked(call: Call, project: str | None) -> dry_run.DryRunRequest:
     try:
         document = call.json
     except ValueError as error:
         raise BadRequest(message=f"The body of the request is not JSON: {error}") from None
     REQUEST.check(document)
-    return dry_run.Asked(
+    return dry_run.DryRunRequest(
         document["flavor"],
         document.get("image"),
         document.get("boot_from_volume", False),

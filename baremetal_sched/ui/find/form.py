@@ -16,7 +16,7 @@ from baremetal_sched.compute import flavors
 from baremetal_sched.db.models import Flavor, Image
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.image import access
-from baremetal_sched.image.access import EVERYTHING, Requester
+from baremetal_sched.image.access import EVERYTHING, ImageRequester
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.query_values import TraitConditions
 
@@ -88,7 +88,7 @@ _MOST_WANTED = 1_000_000
 
 
 @dataclass(frozen=True)
-class Form:
+class FindForm:
     """A request: by class and traits, by a ``query`` of allocation candidates, or by ``flavor`` and ``image``.
 
     ``resource_class`` is as placement has it. A machine needs all traits that are ``required``, none that is
@@ -118,10 +118,10 @@ class Form:
         pairs += [("required", ",".join(traits))] if traits else []
         return pairs + [("required", f"in:{','.join(names)}") for names in self.any_of]
 
-    def changed(self, request: CandidateRequest) -> "Form":
+    def changed(self, request: CandidateRequest) -> "FindForm":
         """Return the form that asks for ``request`` instead; by class and traits if this one does and it can be."""
         simple = None if self.query or self.flavor else _simple(request)
-        return replace(simple or Form(query=urlencode(pairs_of(request))), wanted=self.wanted)
+        return replace(simple or FindForm(query=urlencode(pairs_of(request))), wanted=self.wanted)
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the form's address."""
@@ -140,7 +140,7 @@ class Form:
         return found | wanted
 
 
-def read(pairs: Iterable[tuple[str, str]]) -> Form | None:
+def read(pairs: Iterable[tuple[str, str]]) -> FindForm | None:
     """Return what was submitted; None if all controls were left empty. Raises InvalidValue."""
     values: dict[str, list[str]] = {}
     for name, value in pairs:
@@ -153,7 +153,7 @@ def read(pairs: Iterable[tuple[str, str]]) -> Form | None:
         raise InvalidValue(message=f"Expected one value for {several[0]}: {', '.join(values[several[0]])}")
     _check_kind(values)
     found = {name: given[0] for name, given in values.items()}
-    return Form(
+    return FindForm(
         _class(found.get("class", "")),
         _number("the amount", found.get("amount"), _LARGEST),
         _traits("required", found.get("required", "")),
@@ -203,7 +203,7 @@ def _traits(name: str, text: str) -> tuple[str, ...]:
     return names
 
 
-def _simple(request: CandidateRequest) -> Form | None:
+def _simple(request: CandidateRequest) -> FindForm | None:
     """The request as a class and traits; None if it has more."""
     others = (request.group_policy, request.same_subtrees, request.root_required.names())
     group = request.groups.get("")
@@ -212,7 +212,7 @@ def _simple(request: CandidateRequest) -> Form | None:
     if group.in_tree or group.aggregates.member_of or group.aggregates.forbidden:
         return None
     ((resource_class, amount),) = group.resources.items()
-    return Form(
+    return FindForm(
         resource_class,
         amount,
         _named(names for names in group.traits.required if len(names) == 1),
@@ -237,6 +237,6 @@ def flavors_seen(session: Session, project: str | None) -> list[tuple[str, str]]
 
 def images_seen(session: Session, project: str | None) -> list[tuple[str, str]]:
     """Return UUIDs and names of images that the project sees, sorted by name; None: of all."""
-    requester = EVERYTHING if project is None else Requester(project)
+    requester = EVERYTHING if project is None else ImageRequester(project)
     query = select(Image.uuid, Image.name).where(access.visible(requester)).order_by(Image.name, Image.id).limit(MOST)
     return [(uuid, name or uuid) for uuid, name in session.execute(query)]

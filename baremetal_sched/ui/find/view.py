@@ -11,7 +11,7 @@ from baremetal_sched.errors import InvalidError, NotFoundError
 from baremetal_sched.explain import fitting
 from baremetal_sched.explain.changed_requests import without
 from baremetal_sched.explain.explanation import VERSION, Context
-from baremetal_sched.explain.fitting import Machine
+from baremetal_sched.explain.fitting import FittingMachine
 from baremetal_sched.placement.candidates.request import query as queries
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.scheduling import dry_run
@@ -19,7 +19,7 @@ from baremetal_sched.scheduling.api.explained_requests import context_of, of_bod
 from baremetal_sched.scheduling.api.explanation_view import document
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.find import form
-from baremetal_sched.ui.find.form import Form, renamed
+from baremetal_sched.ui.find.form import FindForm, renamed
 from baremetal_sched.ui.pictures.heat_map import bar
 from baremetal_sched.ui.rendering import page
 from baremetal_sched.web.http_errors import BadRequest, message_of
@@ -41,7 +41,7 @@ VERDICTS = {
 
 
 @dataclass(frozen=True)
-class Change:
+class FindChange:
     """A changed request: what is left out of it, how many machines would fit, and the parameters of its form.
 
     ``parameters`` are None if no form can express it. ``example`` is a machine that fits only then.
@@ -54,7 +54,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Answer:
+class FindAnswer:
     """The explanation of a request by the scheduling API, and links to changed requests.
 
     ``meant``: for each unknown name, similar names, with how many machines have each and the parameters of a form that
@@ -62,8 +62,8 @@ class Answer:
     """
 
     explanation: dict[str, Any]
-    machines: list[Machine]
-    changes: list[Change] = field(default_factory=list)
+    machines: list[FittingMachine]
+    changes: list[FindChange] = field(default_factory=list)
     meant: dict[str, list[tuple[str, int, dict[str, Any]]]] = field(default_factory=dict)
     loses_flavor: bool = False
 
@@ -98,13 +98,13 @@ def show_find(call: UiCall, session: Session) -> Response:
     )
 
 
-def _answer(context: Context, asked: Form) -> Answer:
+def _answer(context: Context, asked: FindForm) -> FindAnswer:
     body = asked.body()
     explanation = document(of_body(context, body))
     if asked.flavor:
         wanted = dry_run.host_request(
             context.session,
-            dry_run.Asked(asked.flavor, asked.image or None, False, limit=1, project=context.asker.project),
+            dry_run.DryRunRequest(asked.flavor, asked.image or None, False, limit=1, project=context.asker.project),
         )
         request = wanted.parsed(None)
         found = fitting.hosts(context, wanted, MOST_MACHINES) if explanation["fitting"] else []
@@ -112,15 +112,17 @@ def _answer(context: Context, asked: Form) -> Answer:
         request = queries.parse(parse_qsl(body["query"], keep_blank_values=True), VERSION)
         found = fitting.machines(context, request, MOST_MACHINES) if explanation["fitting"] else []
     changes = [_change(asked, request, explanation, each) for each in explanation["relaxations"][:MOST_CHANGES]]
-    return Answer(explanation, found, changes, _meant(asked, request, explanation), loses_flavor=bool(asked.flavor))
+    return FindAnswer(explanation, found, changes, _meant(asked, request, explanation), loses_flavor=bool(asked.flavor))
 
 
-def _change(asked: Form, request: CandidateRequest, explanation: dict[str, Any], relaxation: dict[str, Any]) -> Change:
+def _change(
+    asked: FindForm, request: CandidateRequest, explanation: dict[str, Any], relaxation: dict[str, Any]
+) -> FindChange:
     texts = _texts(explanation)
     changed = without(request, relaxation["drop"])
     # What a query does not say, such as a capability, cannot be left out of it.
     possible = changed is not None and changed != request
-    return Change(
+    return FindChange(
         [texts.get(each, each) for each in relaxation["drop"]],
         relaxation["would_fit"],
         asked.changed(changed).parameters() if possible and changed is not None else None,
@@ -135,7 +137,7 @@ def _texts(explanation: dict[str, Any]) -> dict[str, str]:
 
 
 def _meant(
-    asked: Form, request: CandidateRequest, explanation: dict[str, Any]
+    asked: FindForm, request: CandidateRequest, explanation: dict[str, Any]
 ) -> dict[str, list[tuple[str, int, dict[str, Any]]]]:
     return {
         each["name"]: [

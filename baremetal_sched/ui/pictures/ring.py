@@ -27,7 +27,7 @@ _LABELLED = 0.03
 
 
 @dataclass(frozen=True)
-class Member:
+class RingMember:
     """A conductor: its part of the ring, and what that would be if all conductors were alive, from 0 to 1.
 
     ``nodes``: how many it serves.
@@ -48,7 +48,7 @@ class _Arc:
     share: float
 
 
-def ring(ident: str, title: str, members: Sequence[Member], nodes: int) -> Markup:
+def ring(ident: str, title: str, members: Sequence[RingMember], nodes: int) -> Markup:
     """Return the picture of the ring that ``members`` are on, in this order; ``nodes``: how many are on the ring.
 
     The inner ring has an arc for each live conductor, as large as its part. If some conductors are dead, an outer ring
@@ -65,7 +65,7 @@ def ring(ident: str, title: str, members: Sequence[Member], nodes: int) -> Marku
     return image(ident, title, _description(members, nodes), _SIZE, _SIZE, *drawn)
 
 
-def _arc(number: int, member: Member, share: float) -> _Arc:
+def _arc(number: int, member: RingMember, share: float) -> _Arc:
     colour = f"hue-{(number - 1) % COLOURS}" if member.alive else "dead"
     state = "" if member.alive else ", dead"
     return _Arc(str(number), f"{number}: {member.name}{state}, {percent(share)}", colour, share)
@@ -151,7 +151,7 @@ def _middle(nodes: int, alive: int, registered: int) -> list[Markup]:
     return [element("text", text, class_=class_, x=_CENTRE, y=_CENTRE + dy) for text, class_, dy in lines]
 
 
-def _description(members: Sequence[Member], nodes: int) -> str:
+def _description(members: Sequence[RingMember], nodes: int) -> str:
     if not members:
         return f"No conductor is registered. {_counted(nodes, 'node')} not served."
     told = [_told(number, each) for number, each in enumerate(members[:MOST_ARCS], 1)]
@@ -161,7 +161,7 @@ def _description(members: Sequence[Member], nodes: int) -> str:
     return f"{_counted(nodes, 'node')}. {'; '.join(told)}.{unserved}"
 
 
-def _told(number: int, member: Member) -> str:
+def _told(number: int, member: RingMember) -> str:
     name = f"{number}: {shortened(member.name, 60)}"
     if not member.alive:
         return f"{name} is dead"

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from baremetal_sched.baremetal.api.alternatives import alternatives
-from baremetal_sched.baremetal.api.route import Route
+from baremetal_sched.baremetal.api.route import BaremetalRoute
 from baremetal_sched.baremetal.api.routes import ALTERNATIVES, ROUTES
 from tests.conformance.policies import bodies
 from tests.conformance.policies.callers import KINDS, MINE, NOTHING, Caller
@@ -41,7 +41,7 @@ _OF_NODES = {"port", "portgroup", "connector", "volume_target"}
 class Case:
     """A request. ``about``: what it names ("node", "port", …), or None; ``rules``: all of them have to be met."""
 
-    route: Route
+    route: BaremetalRoute
     path: str
     about: str | None
     rules: tuple[str, ...]
@@ -119,19 +119,19 @@ def refused() -> Iterator[Case]:
             yield Case(route, _path(route.path, None), None, ())
 
 
-def is_refusal(route: Route) -> bool:
+def is_refusal(route: BaremetalRoute) -> bool:
     """Return whether the view of a route refuses everyone."""
     return _function(route) in _REFUSALS
 
 
-def _function(route: Route) -> str:
+def _function(route: BaremetalRoute) -> str:
     if route.view.__name__ != "named_view":
         return route.view.__name__
     (inner,) = (cell.cell_contents for cell in route.view.__closure__ or () if callable(cell.cell_contents))
     return str(inner.__name__)
 
 
-def _requests(route: Route, address: Route) -> Iterator[Case]:
+def _requests(route: BaremetalRoute, address: BaremetalRoute) -> Iterator[Case]:
     if is_refusal(route):
         return
     key = route.method, route.path
@@ -166,7 +166,7 @@ def _patches(case: Case, parts: tuple[tuple[str, Any, str], ...]) -> Iterator[Ca
         yield replace(case, body=[operation], rules=(rule,), part=f"{path}={json.dumps(value)}")
 
 
-def _about(route: Route) -> str | None:
+def _about(route: BaremetalRoute) -> str | None:
     first = route.path.split("/")[2:5]
     if route.path == "/v1/nodes/" or route.path == "/v1/nodes/validate":
         return "node"
@@ -209,7 +209,7 @@ _ARGUMENTS = {
 }
 
 
-def _argument(route: Route) -> str:
+def _argument(route: BaremetalRoute) -> str:
     """Return the argument that names what ``route`` is about at the address of its collection."""
     thing = _last_parameter(route).strip("{}")
     if route.path.endswith("<vif>"):
@@ -217,7 +217,7 @@ def _argument(route: Route) -> str:
     return "port_uuid" if (thing, route.method) == ("port", "DELETE") else _ARGUMENTS.get(thing, "node_ident")
 
 
-def _last_parameter(route: Route) -> str:
+def _last_parameter(route: BaremetalRoute) -> str:
     path = _path(route.path, None).split("/")
     place = max(index for index, part in enumerate(route.path.split("/")) if part.startswith("<"))
     if _BELOW_NODE.match(route.path) and not route.path.endswith("<vif>"):

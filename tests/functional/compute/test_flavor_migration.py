@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.provider.audit import audit
-from baremetal_sched.conductor.host import Host
+from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.conductor.servers import migrate_own
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Allocation, Consumer, Inventory, ResourceProvider
@@ -349,9 +349,9 @@ def test_a_conductor_migrates_what_is_on_its_own_nodes(service: Service, compute
     settings = service.app.extensions["settings"]
     stopped = threading.Event()
     stopped.set()
-    migrate_own(Host("c1", service.database, settings), stopped)
+    migrate_own(ConductorHost("c1", service.database, settings), stopped)
     assert specs(service, uuid) == {}
-    migrate_own(Host("c1", service.database, settings), threading.Event())
+    migrate_own(ConductorHost("c1", service.database, settings), threading.Event())
     assert (specs(service, uuid), specs(service, second)) == (GOLD, {})
 
 

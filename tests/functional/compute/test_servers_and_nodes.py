@@ -6,7 +6,7 @@ from sqlalchemy import select
 
 from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.conductor import servers as conductor_servers
-from baremetal_sched.conductor.host import Host
+from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.drivers.fake.provisioning import FakeDeploy
 from baremetal_sched.errors import InvalidValue
@@ -29,7 +29,7 @@ def follow_up(service: Service) -> None:
     """What conductors do again and again about servers."""
     settings = service.app.extensions["settings"]
     for name in service.conductors:
-        conductor_servers.follow_up_all(Host(name, service.database, settings))
+        conductor_servers.follow_up_all(ConductorHost(name, service.database, settings))
 
 
 # -- deleting ----------------------------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def test_a_conductor_that_dies_while_it_deploys(service: Service) -> None:
     second = service.add_node("n2")
     server = boot(service, node="n1")
     other = boot(service)
-    host = Host("c1", service.database, service.app.extensions["settings"])
+    host = ConductorHost("c1", service.database, service.app.extensions["settings"])
     service.set_columns(server["node"], reservation=None)
     node = select(Node.id).where(Node.uuid == server["node"]).scalar_subquery()
     over = sql_delete(NodeWork).where(NodeWork.node_id == node)

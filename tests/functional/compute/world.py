@@ -8,15 +8,15 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import live_members
 from baremetal_sched.compute import server_history, servers
-from baremetal_sched.compute.booting import Context
-from baremetal_sched.compute.server_history import Requester
+from baremetal_sched.compute.booting import BootContext
+from baremetal_sched.compute.server_history import ServerRequester
 from baremetal_sched.compute.servers import NewServers
 from baremetal_sched.db.models import Node, Server
 from tests.service import Service
 
 T = TypeVar("T")
 
-REQUESTER = Requester("p1", "u1", "req-1")
+REQUESTER = ServerRequester("p1", "u1", "req-1")
 ZEROS = {"resources:VCPU": "0", "resources:MEMORY_MB": "0", "resources:DISK_GB": "0"}
 
 
@@ -45,10 +45,12 @@ def image(**properties: str) -> dict[str, Any]:
     }
 
 
-def within(service: Service, change: Callable[[Context], T]) -> T:
+def within(service: Service, change: Callable[[BootContext], T]) -> T:
     """Run ``change`` in a transaction that writes."""
     settings = service.app.extensions["settings"]
-    return service.database.write(lambda session: change(Context(session, live_members(session, settings), settings)))
+    return service.database.write(
+        lambda session: change(BootContext(session, live_members(session, settings), settings))
+    )
 
 
 def create(service: Service, **asked: Any) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from baremetal_sched.conductor import call_watch
 from baremetal_sched.conductor.call_watch import CallWatch
-from baremetal_sched.conductor.host import Host
+from baremetal_sched.conductor.host import ConductorHost
 from tests.functional.conductor.test_driver_calls import write_down
 from tests.service import Service
 
@@ -26,7 +26,7 @@ SHORT, LONG = 0.1, 10.0
 def watch(service: Service, told: threading.Event, monkeypatch: pytest.MonkeyPatch) -> Iterator[CallWatch]:
     monkeypatch.setattr(call_watch, "_LONGEST", SHORT)
     service.add_node("n1")
-    watching = CallWatch(Host("c1", service.database, service.app.extensions["settings"]))
+    watching = CallWatch(ConductorHost("c1", service.database, service.app.extensions["settings"]))
     watching.wait(told)  # SQLite has something new for it at first
     yield watching
     watching.close()

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from baremetal_sched.baremetal.conductors import conductors
-from baremetal_sched.conductor.daemon import Conductor
+from baremetal_sched.conductor.daemon import ConductorDaemon
 from baremetal_sched.errors import DatabaseAway
 from tests.processes import wait_until
 from tests.service import Service
@@ -21,7 +21,7 @@ LISTENERS = "FROM pg_stat_activity WHERE datname = current_database() AND query 
 
 
 @contextmanager
-def living(service: Service, host: str) -> Iterator[Conductor]:
+def living(service: Service, host: str) -> Iterator[ConductorDaemon]:
     """The conductor ``host`` alive; it is told to stop, and has stopped afterwards."""
     conductor, stop = service.add_conductor(host), threading.Event()
     service.database.write(lambda session: conductors.sign_off(session, host))

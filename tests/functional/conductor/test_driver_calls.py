@@ -11,7 +11,7 @@ from sqlalchemy import func, select, update
 from baremetal_sched.baremetal.conductors import driver_calls, driver_replies
 from baremetal_sched.conductor import answering, driver_methods, orphaned_reservations
 from baremetal_sched.conductor.answering import Answering
-from baremetal_sched.conductor.host import Host
+from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.db.models import DriverCall, Node, NodeWork
 from baremetal_sched.drivers import registry
 from baremetal_sched.errors import AnswerTimeout, CommitUnknown, DatabaseAway, DriverFailed, InvalidValue
@@ -49,8 +49,8 @@ def replace(monkeypatch: pytest.MonkeyPatch, name: str, action: Callable[[], Any
     return recorder
 
 
-def host(service: Service) -> Host:
-    return Host("c1", service.database, service.app.extensions["settings"])
+def host(service: Service) -> ConductorHost:
+    return ConductorHost("c1", service.database, service.app.extensions["settings"])
 
 
 def set_patience(service: Service, seconds: float) -> None:
@@ -84,7 +84,7 @@ def write_down(service: Service, *, token: str = "a token", **changes: Any) -> i
     def write(session: Any) -> int:
         node = session.scalars(select(Node)).one()
         asked = {"device": "pxe", "persistent": False}
-        question = driver_calls.Question(
+        question = driver_calls.DriverQuestion(
             *(node.id, node.uuid, node.driver, node.revision, "c1", "management.set_boot_device", asked),
             **{"reserves": True, "then": str, **changes},
         )

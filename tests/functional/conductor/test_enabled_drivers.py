@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import delete
 
 from baremetal_sched.cli.conductor import check_registration
-from baremetal_sched.conductor.daemon import Conductor
+from baremetal_sched.conductor.daemon import ConductorDaemon
 from baremetal_sched.db.models import ConductorHardwareType
 from baremetal_sched.drivers import registry
 from baremetal_sched.errors import InvalidValue
@@ -21,13 +21,13 @@ from tests.service import Service
 MANUAL = "manual-management"
 
 
-def conductor(service: Service, host: str = "c1", group: str = "", **options: Any) -> Conductor:
+def conductor(service: Service, host: str = "c1", group: str = "", **options: Any) -> ConductorDaemon:
     """A conductor with these options, registered."""
     overrides = {
         "DEFAULT": {"host": host, "enabled_hardware_types": [MANUAL], **options},
         "conductor": {"conductor_group": group},
     }
-    added = Conductor(service.database, load(overrides=overrides))
+    added = ConductorDaemon(service.database, load(overrides=overrides))
     added.register()
     service.conductors[host] = added
     return added

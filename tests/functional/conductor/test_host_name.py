@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.baremetal.conductors.conductors import LastHeartbeat
 from baremetal_sched.conductor import host
-from baremetal_sched.conductor.daemon import Conductor
-from baremetal_sched.conductor.host import Host
+from baremetal_sched.conductor.daemon import ConductorDaemon
+from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.db.models import Conductor as ConductorEntry
 from baremetal_sched.errors.baremetal import HostNameTaken
 from tests.clocks import Clock
@@ -52,10 +52,10 @@ class Waiting(threading.Event):
         return self.is_set()
 
 
-def newcomer(site: Service) -> Conductor:
+def newcomer(site: Service) -> ConductorDaemon:
     """Another process that has the name c1."""
     settings = site.conductors["c1"]._settings
-    return Conductor(site.database, settings)
+    return ConductorDaemon(site.database, settings)
 
 
 def test_a_newcomer_goes_if_the_heartbeat_of_the_other_goes_on(site: Service, clock: Clock) -> None:
@@ -108,7 +108,7 @@ def test_of_two_that_start_together_one_stays(database_url: str, entry: str, mon
     monkeypatch.setattr(host, "_INTERVALS", 200)  # more time than the one may need for a heartbeat
     look, barrier, looked = host._look, threading.Barrier(2), threading.local()
 
-    def look_together(host: Host) -> LastHeartbeat | None:
+    def look_together(host: ConductorHost) -> LastHeartbeat | None:
         seen = look(host)
         if not hasattr(looked, "once"):
             looked.once = True

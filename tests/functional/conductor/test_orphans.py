@@ -14,7 +14,7 @@ from baremetal_sched.baremetal.conductors import work
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.conductor import job, orphaned_reservations
 from baremetal_sched.conductor import work as conductor_work
-from baremetal_sched.conductor.daemon import Conductor
+from baremetal_sched.conductor.daemon import ConductorDaemon
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Conductor as ConductorRow
@@ -55,7 +55,7 @@ def die(service: Service, host: str) -> None:
     service.database.write(lambda session: session.execute(statement))
 
 
-def survivor(service: Service) -> Conductor:
+def survivor(service: Service) -> ConductorDaemon:
     """c1, after c2 has died."""
     service.add_conductor("c2")
     die(service, "c2")

@@ -10,7 +10,7 @@ import pytest
 
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.conductor import questions
-from baremetal_sched.conductor.host import Host
+from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.drivers import registry
 from baremetal_sched.drivers.interfaces.hardware import PowerInterface
@@ -186,7 +186,7 @@ def test_a_node_that_was_reserved_meanwhile_is_not_asked(
     asked: list[str] = []
     monkeypatch.setattr(machine, "get_power_state", lambda asked_one: asked.append(asked_one.uuid))
     number = service.database.read(lambda session: nodes.find(session, uuid).id)
-    monkeypatch.setattr(Host, "own", lambda host, condition: [number])
+    monkeypatch.setattr(ConductorHost, "own", lambda host, condition: [number])
     service.set_columns(uuid, reservation="c9")
     service.conductors["c1"].run_periodic_task(TASK)
     assert asked == []

@@ -12,7 +12,7 @@ from baremetal_sched.baremetal.conductors import conductors, work
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provisioning import outcomes
 from baremetal_sched.conductor import job, orphaned_reservations, periodic_tasks
-from baremetal_sched.conductor.host import Host
+from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.db.models import Node, NodeWork
 from tests.functional.conductor.test_orphans import begin, die, reserve
 from tests.service import Service
@@ -50,7 +50,7 @@ def meanwhile(service: Service, monkeypatch: pytest.MonkeyPatch, action: Callabl
 
 def chosen(monkeypatch: pytest.MonkeyPatch, *node_ids: int) -> None:
     """Let periodic tasks find these nodes, which are no longer as they were a moment ago."""
-    monkeypatch.setattr(Host, "own", lambda host, condition: list(node_ids))
+    monkeypatch.setattr(ConductorHost, "own", lambda host, condition: list(node_ids))
 
 
 def test_work_that_two_processes_of_one_name_find_is_done_by_one(

@@ -17,12 +17,12 @@ from baremetal_sched.errors.image import (
     TooManyOfAnImage,
 )
 from baremetal_sched.image import data, images, listing, members, patch
-from baremetal_sched.image.access import EVERYTHING, Requester
+from baremetal_sched.image.access import EVERYTHING, ImageRequester
 from baremetal_sched.image.records import ImageRecord
 from tests.service import Service
 
-ANNA, BERT = Requester("anna"), Requester("bert")
-ADMIN = Requester("operators", is_admin=True)
+ANNA, BERT = ImageRequester("anna"), ImageRequester("bert")
+ADMIN = ImageRequester("operators", is_admin=True)
 T = TypeVar("T")
 
 
@@ -31,20 +31,22 @@ def written(service: Service, work: Callable[..., T], *arguments: Any) -> T:
     return service.database.write(lambda session: work(session, *arguments))
 
 
-def create(service: Service, requester: Requester = ANNA, **fields: Any) -> ImageRecord:
+def create(service: Service, requester: ImageRequester = ANNA, **fields: Any) -> ImageRecord:
     properties, tags = fields.pop("properties", {}), fields.pop("tags", ())
     given = {"name": "ubuntu", "disk_format": "raw", "container_format": "bare", **fields}
     return written(service, images.create, requester, given, properties, tags)
 
 
-def change(service: Service, image: ImageRecord, requester: Requester, *operations: tuple[Any, ...]) -> ImageRecord:
+def change(
+    service: Service, image: ImageRecord, requester: ImageRequester, *operations: tuple[Any, ...]
+) -> ImageRecord:
     body = [
         {"op": kind, "path": f"/{name}", **({"value": value[0]} if value else {})} for kind, name, *value in operations
     ]
     return written(service, images.update, image.uuid, patch.parse(body, older=False), requester)
 
 
-def listed(service: Service, requester: Requester, **parameters: str) -> set[str]:
+def listed(service: Service, requester: ImageRequester, **parameters: str) -> set[str]:
     def select_uuids(session: Session) -> set[str]:
         query = listing.parse(parameters.items())
         return {image.uuid for image in listing.select_page(session, query, requester, 100)}
@@ -140,7 +142,7 @@ def test_only_the_requester_is_shown_among_the_members_of_an_image_of_others(ser
     for project in ("bert", "carl"):
         written(service, members.add, image.uuid, project, ANNA)
 
-    def names(requester: Requester) -> list[str]:
+    def names(requester: ImageRequester) -> list[str]:
         found = service.database.read(lambda session: members.list_all(session, image.uuid, requester))
         return [member.member for member in found]
 

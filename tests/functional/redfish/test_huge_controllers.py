@@ -14,7 +14,7 @@ import pytest
 
 from baremetal_sched.drivers.redfish import connection, failures, transport
 from baremetal_sched.drivers.redfish.documents import Documents
-from baremetal_sched.drivers.redfish.driver_info import Target
+from baremetal_sched.drivers.redfish.driver_info import RedfishTarget
 from baremetal_sched.drivers.redfish.inspect import RedfishInspect
 from baremetal_sched.drivers.redfish.inspect import read as read_hardware
 from baremetal_sched.errors import SchedulerError
@@ -151,7 +151,7 @@ def test_disks_are_counted() -> None:
 )
 def test_errors_have_no_names_of_pythons(error: Exception) -> None:
     """They say nothing to people, and what they say of types is of no use either."""
-    said = str(failures.translated(error, Target.of(machine())))
+    said = str(failures.translated(error, RedfishTarget.of(machine())))
     assert "answered nonsense" in said
     assert not re.search(r"[A-Z][a-z]+Error|object|attribute|recursion|codec|Members", said), said
 

@@ -7,12 +7,17 @@ from typing import Any
 import bcrypt
 import pytest
 
+from baremetal_sched.ui.rendering import NAVIGATION
 from baremetal_sched.ui.routes import PAGES
 from tests.functional.ui.pages import look, read
 from tests.functional.ui.test_fleet import ADMIN
 from tests.service import Service
 
 ADDRESSES = [page.path for page in PAGES if "<" not in page.path]
+
+
+def test_all_addresses_of_the_navigation_are_pages_and_no_other_is_left_out() -> None:
+    assert [path for path, _ in NAVIGATION] == ADDRESSES
 
 
 @pytest.mark.sqlite_only

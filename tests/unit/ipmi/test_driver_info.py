@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.drivers.ipmi.driver_info import PROPERTIES, Target
+from baremetal_sched.drivers.ipmi.driver_info import PROPERTIES, IpmiTarget
 from baremetal_sched.errors import InvalidValue
 from tests.recorder import Recorder
 from tests.unit.ipmi.machines import machine
@@ -35,20 +35,20 @@ BRIDGE = {"ipmi_bridging": "single", "ipmi_target_channel": 7, "ipmi_target_addr
     ],
 )
 def test_what_ipmitool_is_told(info: dict[str, Any], options: tuple[str, ...]) -> None:
-    assert Target.of(machine({**ADDRESS, **info})).options == options
+    assert IpmiTarget.of(machine({**ADDRESS, **info})).options == options
 
 
 def test_passwords_and_flags() -> None:
-    target = Target.of(machine({**ADDRESS, "ipmi_password": "-pässword", "ipmi_hex_kg_key": "4142430000"}))
+    target = IpmiTarget.of(machine({**ADDRESS, "ipmi_password": "-pässword", "ipmi_hex_kg_key": "4142430000"}))
     assert (target.password, target.kg_key, target.port) == ("-pässword", b"ABC", 623)
     assert "pässword" not in repr(target)
     assert "ABC" not in repr(target)
-    assert Target.of(machine({**ADDRESS, "ipmi_password": 12345678})).password == "12345678"
+    assert IpmiTarget.of(machine({**ADDRESS, "ipmi_password": 12345678})).password == "12345678"
     assert (target.forces_boot_device, target.disables_boot_timeout) == (False, True)
     flags = {"ipmi_force_boot_device": "True", "ipmi_disable_boot_timeout": "off"}
-    target = Target.of(machine({**ADDRESS, **flags}))
+    target = IpmiTarget.of(machine({**ADDRESS, **flags}))
     assert (target.forces_boot_device, target.disables_boot_timeout) == (True, False)
-    assert not Target.of(machine(ADDRESS, disable_boot_timeout=False)).disables_boot_timeout
+    assert not IpmiTarget.of(machine(ADDRESS, disable_boot_timeout=False)).disables_boot_timeout
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_passwords_and_flags() -> None:
 )
 def test_what_is_refused_and_by_which_name(info: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidValue) as error:
-        Target.of(machine({**ADDRESS, **info}))
+        IpmiTarget.of(machine({**ADDRESS, **info}))
     assert f"driver_info/{said}" in str(error.value)
     assert "Secret" not in str(error.value)
 
@@ -102,5 +102,5 @@ def test_each_property_that_is_read_is_described_and_no_other() -> None:
     info = Recorder(bridged)
     known = machine(bridged)
     known.driver_info = info
-    Target.of(known)
+    IpmiTarget.of(known)
     assert info.read == set(PROPERTIES)

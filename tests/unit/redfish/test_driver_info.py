@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.drivers.redfish.driver_info import PROPERTIES, Target
+from baremetal_sched.drivers.redfish.driver_info import PROPERTIES, RedfishTarget
 from baremetal_sched.errors import InvalidValue
 from tests.recorder import Recorder
 from tests.redfish import PASSWORD, machine, quick
@@ -27,7 +27,7 @@ ADDRESSES = [
 
 @pytest.mark.parametrize(("said", "address", "root"), ADDRESSES)
 def test_addresses(said: str, address: str, root: str) -> None:
-    target = Target.of(machine(said))
+    target = RedfishTarget.of(machine(said))
     assert (target.address, target.root) == (address, root)
 
 
@@ -79,7 +79,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("info", "said"), WRONG)
 def test_what_is_wrong_is_named(info: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidValue) as refused:
-        Target.of(machine(**info))
+        RedfishTarget.of(machine(**info))
     assert said in str(refused.value)
     assert PASSWORD not in str(refused.value)
 
@@ -89,23 +89,25 @@ def test_what_is_wrong_is_named(info: dict[str, Any], said: str) -> None:
     [(None, True), (True, True), (False, False), ("True", True), ("yes", True), ("0", False), ("off", False)],
 )
 def test_verifying_certificates(value: Any, verified: bool) -> None:
-    assert Target.of(machine(redfish_verify_ca=value)).verify_ca is verified
+    assert RedfishTarget.of(machine(redfish_verify_ca=value)).verify_ca is verified
 
 
 def test_certificates_of_authorities(tmp_path: Path) -> None:
-    assert Target.of(machine(redfish_verify_ca=str(tmp_path))).verify_ca == str(tmp_path)
+    assert RedfishTarget.of(machine(redfish_verify_ca=str(tmp_path))).verify_ca == str(tmp_path)
     settings = quick(verify_ca="/etc/bmc-ca.pem")
-    assert Target.of(machine(settings=settings)).verify_ca == "/etc/bmc-ca.pem"
-    assert Target.of(machine(settings=settings, redfish_verify_ca=False)).verify_ca is False
+    assert RedfishTarget.of(machine(settings=settings)).verify_ca == "/etc/bmc-ca.pem"
+    assert RedfishTarget.of(machine(settings=settings, redfish_verify_ca=False)).verify_ca is False
 
 
 def test_a_machine_is_named_or_the_only_one() -> None:
-    assert Target.of(machine()).system_id is None
-    assert Target.of(machine(redfish_system_id="/redfish/v1/Systems/a b")).system_id == "/redfish/v1/Systems/a%20b"
+    assert RedfishTarget.of(machine()).system_id is None
+    assert (
+        RedfishTarget.of(machine(redfish_system_id="/redfish/v1/Systems/a b")).system_id == "/redfish/v1/Systems/a%20b"
+    )
 
 
 def test_the_password_is_not_shown() -> None:
-    target = Target.of(machine(redfish_username="root", redfish_password=PASSWORD))
+    target = RedfishTarget.of(machine(redfish_username="root", redfish_password=PASSWORD))
     assert target.password == PASSWORD
     assert PASSWORD not in repr(target)
 
@@ -113,13 +115,15 @@ def test_the_password_is_not_shown() -> None:
 def test_null_is_as_if_it_were_not_there() -> None:
     info = dict.fromkeys(("system_id", "username", "password", "verify_ca", "auth_type"))
     known = machine()
-    target = Target.of(replace(known, driver_info=known.driver_info | {f"redfish_{name}": None for name in info}))
-    assert target == Target.of(known)
+    target = RedfishTarget.of(
+        replace(known, driver_info=known.driver_info | {f"redfish_{name}": None for name in info})
+    )
+    assert target == RedfishTarget.of(known)
 
 
 def test_each_property_that_is_read_is_described_and_no_other() -> None:
     info = Recorder(machine().driver_info)
-    Target.of(replace(machine(), driver_info=info))
+    RedfishTarget.of(replace(machine(), driver_info=info))
     assert info.read == set(PROPERTIES)
 
 

@@ -14,7 +14,7 @@ from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup
 from baremetal_sched.baremetal.api.resources import collection, owners
 from baremetal_sched.baremetal.api.resources.query import Query
-from baremetal_sched.baremetal.api.resources.view import View, resource
+from baremetal_sched.baremetal.api.resources.view import BaremetalView, resource
 from baremetal_sched.baremetal.identifiers import is_logical_name
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE
@@ -33,7 +33,7 @@ BACKFILL_SINCE = 58
 FILTERS = {"node": 52, "resource_class": 52, "state": 52, "owner": 60}
 
 
-class AllocationView(View):
+class AllocationView(BaremetalView):
     """Some ``fields`` of allocations."""
 
     @classmethod

@@ -9,7 +9,7 @@ from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.resources.query import Query
 from baremetal_sched.baremetal.api.resources.view import links
 from baremetal_sched.baremetal.conductors import driver_facts
-from baremetal_sched.baremetal.conductors.driver_facts import Driver
+from baremetal_sched.baremetal.conductors.driver_facts import ServedDriver
 from baremetal_sched.errors import InvalidValue, NotFoundError
 from baremetal_sched.errors.baremetal import DriverNotFound, RaidNotSupported
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES
@@ -109,7 +109,7 @@ def _names(call: BaremetalCall, query: Query) -> list[str]:
     return names
 
 
-def _render(call: BaremetalCall, driver: Driver, shown: Any) -> dict[str, Any]:
+def _render(call: BaremetalCall, driver: ServedDriver, shown: Any) -> dict[str, Any]:
     document: dict[str, Any] = {"name": driver.name, "hosts": sorted(driver.hosts)}
     if call.version >= PROPERTIES_SINCE:
         document["properties"] = links(call.base_url, "drivers", driver.name, "properties")

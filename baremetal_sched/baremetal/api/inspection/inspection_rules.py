@@ -9,7 +9,7 @@ from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes.nodes import node_of
 from baremetal_sched.baremetal.api.resources import collection
 from baremetal_sched.baremetal.api.resources.query import Query
-from baremetal_sched.baremetal.api.resources.view import View, resource
+from baremetal_sched.baremetal.api.resources.view import BaremetalView, resource
 from baremetal_sched.baremetal.inspection import inspection, inspection_rules
 from baremetal_sched.baremetal.schemas.inspection import RULE_CREATE
 from baremetal_sched.db.models import InspectionRule
@@ -23,7 +23,7 @@ SINCE = 96
 FILTERS = {"phase": SINCE}
 
 
-class RuleView(View):
+class RuleView(BaremetalView):
     """A rule as JSON; what a sensitive one does is not shown."""
 
     @classmethod

@@ -13,7 +13,7 @@ from baremetal_sched.baremetal.api.nodes.node_view import INSPECT_WAIT_SINCE
 from baremetal_sched.baremetal.api.nodes.nodes import uuid_of as uuid_of_node
 from baremetal_sched.baremetal.api.resources import collection
 from baremetal_sched.baremetal.api.resources.query import Query
-from baremetal_sched.baremetal.api.resources.view import View, resource
+from baremetal_sched.baremetal.api.resources.view import BaremetalView, resource
 from baremetal_sched.baremetal.network import portgroups
 from baremetal_sched.baremetal.schemas.network import PORTGROUP_CREATE
 from baremetal_sched.baremetal.visibility import Visibility
@@ -27,7 +27,7 @@ from baremetal_sched.web.view import Column, Resource, uuid_of_parent
 FILTERS = {"node": 23, "address": 23, "shard": 106, "conductor_groups": 23}
 
 
-class PortgroupView(View):
+class PortgroupView(BaremetalView):
     """A portgroup as JSON."""
 
     @classmethod

@@ -16,7 +16,7 @@ from baremetal_sched.baremetal.api.nodes.node_view import INSPECT_WAIT_SINCE
 from baremetal_sched.baremetal.api.nodes.nodes import uuid_of as uuid_of_node
 from baremetal_sched.baremetal.api.resources import collection
 from baremetal_sched.baremetal.api.resources.query import Query
-from baremetal_sched.baremetal.api.resources.view import View, resource
+from baremetal_sched.baremetal.api.resources.view import BaremetalView, resource
 from baremetal_sched.baremetal.network import portgroups, ports
 from baremetal_sched.baremetal.nodes.node_list import contains
 from baremetal_sched.baremetal.schemas.network import PORT_CREATE, VTEP
@@ -55,7 +55,7 @@ def _link(version: int, text: str | None) -> Any:
     return orjson.Fragment(text)
 
 
-class PortView(View):
+class PortView(BaremetalView):
     """A port as JSON."""
 
     @classmethod

@@ -13,7 +13,7 @@ from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes.nodes import uuid_of as uuid_of_node
 from baremetal_sched.baremetal.api.resources import collection
 from baremetal_sched.baremetal.api.resources.query import Query
-from baremetal_sched.baremetal.api.resources.view import View, resource
+from baremetal_sched.baremetal.api.resources.view import BaremetalView, resource
 from baremetal_sched.baremetal.network import volume
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.models import Node
@@ -35,7 +35,7 @@ _REDACTED = json.dumps(
 )
 
 
-class VolumeView(View):
+class VolumeView(BaremetalView):
     """A connector or a target as JSON."""
 
     @classmethod
@@ -55,7 +55,7 @@ class RedactedTargetView(VolumeView):
         return super().column(name, resource, version)
 
 
-def _resource(kind: volume.Kind, plural: str) -> Resource:
+def _resource(kind: volume.VolumeKind, plural: str) -> Resource:
     return resource(
         path=f"volume/{plural}",
         plural=plural,
@@ -158,7 +158,7 @@ def _targets(call: BaremetalCall) -> Resource:
 
 
 def _create(
-    call: BaremetalCall, session: Session, resource: Resource, kind: volume.Kind, values: dict[str, Any]
+    call: BaremetalCall, session: Session, resource: Resource, kind: volume.VolumeKind, values: dict[str, Any]
 ) -> Response:
     made = volume.create(session, kind, values, call.access("baremetal:volume:create"))
     return collection.created(call, session, resource, made.uuid)
@@ -174,7 +174,7 @@ def update_target(call: BaremetalCall, session: Session, uuid: str) -> Response:
     return _update(call, session, _targets(call), volume.TARGETS, call.uuid(uuid, "target_uuid"))
 
 
-def _update(call: BaremetalCall, session: Session, resource: Resource, kind: volume.Kind, uuid: str) -> Response:
+def _update(call: BaremetalCall, session: Session, resource: Resource, kind: volume.VolumeKind, uuid: str) -> Response:
     call.refuse_query()
     operations = collection.load_patch(
         call,
@@ -197,7 +197,7 @@ def delete_target(call: BaremetalCall, session: Session, uuid: str) -> Response:
     return _delete(call, session, volume.TARGETS, call.uuid(uuid, "target_uuid"))
 
 
-def _delete(call: BaremetalCall, session: Session, kind: volume.Kind, uuid: str) -> Response:
+def _delete(call: BaremetalCall, session: Session, kind: volume.VolumeKind, uuid: str) -> Response:
     call.refuse_query()
     call.refuse_body()
     volume.destroy(session, kind, uuid, call.membership(session))

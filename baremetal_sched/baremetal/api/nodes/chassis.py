@@ -7,7 +7,7 @@ from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import ResourceNotFound
 from baremetal_sched.baremetal.api.resources import collection
-from baremetal_sched.baremetal.api.resources.view import View, resource
+from baremetal_sched.baremetal.api.resources.view import BaremetalView, resource
 from baremetal_sched.baremetal.nodes import chassis
 from baremetal_sched.baremetal.schemas.nodes import CHASSIS_CREATE
 from baremetal_sched.db.models import Chassis
@@ -21,7 +21,7 @@ CHASSIS = resource(
     fields=chassis.FIELDS,
     list_default=chassis.LIST_DEFAULT,
     missing=chassis.missing,
-    view=View,
+    view=BaremetalView,
 )
 
 

@@ -13,7 +13,7 @@ from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes.nodes import node_of
 from baremetal_sched.baremetal.api.resources.collection import page_response, parse_page
 from baremetal_sched.baremetal.api.resources.query import PAGING, Query
-from baremetal_sched.baremetal.api.resources.view import View, links, resource
+from baremetal_sched.baremetal.api.resources.view import BaremetalView, links, resource
 from baremetal_sched.baremetal.history import FIELDS, LIST_DEFAULT
 from baremetal_sched.db import paging
 from baremetal_sched.db.json_text import quoted
@@ -28,7 +28,7 @@ from baremetal_sched.web.view import ANY, NO_LINKS, Column, Resource
 SHORT_EVENT = 255
 
 
-class EventView(View):
+class EventView(BaremetalView):
     """Some ``fields`` of events in the history of ``node``."""
 
     def __init__(self, call: BaremetalCall, node: Node, fields: Iterable[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 from sqlalchemy import ColumnElement, case, null, select
 
-from baremetal_sched.baremetal.api.resources.view import View, resource, split_traits
+from baremetal_sched.baremetal.api.resources.view import BaremetalView, resource, split_traits
 from baremetal_sched.baremetal.conductors.ownership import LiveMembers, Membership
 from baremetal_sched.baremetal.nodes.node_fields import FIELDS, LIST_DEFAULT
 from baremetal_sched.baremetal.nodes.node_list import missing
@@ -31,7 +31,7 @@ INSPECT_WAIT_SINCE = 39
 _HIDDEN = "-"
 
 
-class NodeView(View):
+class NodeView(BaremetalView):
     """Some ``fields`` of nodes; for ``conductor`` it has to know the live ones, or to ask for them with the node.
 
     What ``redaction`` hides is replaced. See ``redacted``.

@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.resources import collection
-from baremetal_sched.baremetal.api.resources.view import View, resource
+from baremetal_sched.baremetal.api.resources.view import BaremetalView, resource
 from baremetal_sched.baremetal.provisioning import deploy_templates
 from baremetal_sched.baremetal.schemas.runbooks import TEMPLATE_CREATE
 from baremetal_sched.db.models import DeployTemplate
@@ -20,7 +20,7 @@ TEMPLATES = resource(
     fields=deploy_templates.FIELDS,
     list_default=deploy_templates.LIST_DEFAULT,
     missing=deploy_templates.missing,
-    view=View,
+    view=BaremetalView,
     any_marker=True,
 )
 

@@ -9,7 +9,7 @@ from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes.traits import replaced
 from baremetal_sched.baremetal.api.provisioning import step_rules
 from baremetal_sched.baremetal.api.resources import collection
-from baremetal_sched.baremetal.api.resources.view import View, resource, split_traits
+from baremetal_sched.baremetal.api.resources.view import BaremetalView, resource, split_traits
 from baremetal_sched.baremetal.provisioning import runbooks
 from baremetal_sched.baremetal.schemas.runbooks import RUNBOOK_CREATE, RUNBOOK_CREATE_1_92
 from baremetal_sched.baremetal.schemas.traits import check_trait, load_traits, refuse_traits
@@ -21,7 +21,7 @@ from baremetal_sched.web.responses import empty_response, json_response
 from baremetal_sched.web.view import Column, Resource
 
 
-class RunbookView(View):
+class RunbookView(BaremetalView):
     """A runbook as JSON."""
 
     @classmethod

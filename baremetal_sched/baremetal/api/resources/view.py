@@ -5,7 +5,7 @@ from typing import Any
 
 from baremetal_sched.baremetal import secrets
 from baremetal_sched.db.types import as_text
-from baremetal_sched.documents.fields import Kind
+from baremetal_sched.documents.fields import FieldKind
 from baremetal_sched.documents.json_template import Template
 from baremetal_sched.web import view
 from baremetal_sched.web.view import ANY, Column, Listing, Resource
@@ -27,7 +27,7 @@ listing = partial(Listing, fields_since=FIELDS_SINCE, detail_since=DETAIL_SINCE)
 resource = partial(Resource, fields_since=FIELDS_SINCE, detail_since=DETAIL_SINCE)
 
 
-class View(view.View):
+class BaremetalView(view.View):
     """Some ``fields`` of a resource of this API."""
 
     @classmethod
@@ -37,8 +37,8 @@ class View(view.View):
     @classmethod
     def column(cls, name: str, resource: Resource, version: int) -> Column | None:
         kind = resource.fields[name].kind
-        if kind in (Kind.MASKED, Kind.STEPS):
-            mask = secrets.mask_text if kind is Kind.MASKED else secrets.mask_steps_text
+        if kind in (FieldKind.MASKED, FieldKind.STEPS):
+            mask = secrets.mask_text if kind is FieldKind.MASKED else secrets.mask_steps_text
             return as_text(getattr(resource.model, name).expression), mask
         return super().column(name, resource, version)
 
@@ -49,9 +49,9 @@ def _links(resource: Resource, names: tuple[str, ...], base: str) -> Template:
     document: dict[str, Any] = {"links": links(base, resource.path, ANY)}
     for name in names:
         kind = resource.fields[name].kind
-        if name != "links" and kind in (Kind.LINKS, Kind.NESTED_LINKS):
+        if name != "links" and kind in (FieldKind.LINKS, FieldKind.NESTED_LINKS):
             found = links(base, resource.path, ANY, name)
-            document[name] = [found] if kind is Kind.NESTED_LINKS else found
+            document[name] = [found] if kind is FieldKind.NESTED_LINKS else found
     return Template(document, braces=False)
 
 

@@ -15,7 +15,7 @@ from baremetal_sched.baremetal.inspection.rules.actions import ACTIONS, require_
 from baremetal_sched.baremetal.inspection.rules.limits import Budget, RuleFailed, require_size
 from baremetal_sched.baremetal.inspection.rules.operators import OPERATORS
 from baremetal_sched.baremetal.inspection.rules.subject import Subject
-from baremetal_sched.baremetal.inspection.rules.values import Context, Signature, items_of
+from baremetal_sched.baremetal.inspection.rules.values import RuleContext, Signature, items_of
 from baremetal_sched.baremetal.schemas.inspection import BUILT_IN_RULE, PHASES
 from baremetal_sched.documents.schema import load
 from baremetal_sched.errors import InvalidValue
@@ -89,17 +89,17 @@ def run(rules: Iterable[Rule], subject: Subject, *, mask_secrets: str) -> None:
             raise RuleFailed(message=f"{error} (inspection rule {rule.uuid})") from error
 
 
-def _context(subject: Subject, mask: bool) -> Context:
+def _context(subject: Subject, mask: bool) -> RuleContext:
     node = {**subject.read_only, **subject.node, "traits": subject.traits}
     if mask:
         # All users can read what a rule writes, so a rule must not see values that no answer shows.
         instance_info = secrets.mask(node.get("instance_info") or {}, instance=True)
         node = secrets.mask({**node, "instance_info": instance_info})
     roots = {"node": node, "inventory": subject.inventory, "plugin_data": subject.plugin_data}
-    return Context(roots, mask=mask, budget=subject.budget)
+    return RuleContext(roots, mask=mask, budget=subject.budget)
 
 
-def _holds(condition: Mapping[str, Any], context: Context, budget: Budget) -> bool:
+def _holds(condition: Mapping[str, Any], context: RuleContext, budget: Budget) -> bool:
     results = []
     multiple = condition.get("multiple", "any")
     for each, looped in items_of(condition, context):
@@ -112,7 +112,7 @@ def _holds(condition: Mapping[str, Any], context: Context, budget: Budget) -> bo
     return all(results) if multiple == "all" else any(results)
 
 
-def _holds_once(condition: Mapping[str, Any], context: Context, looped: bool) -> bool:
+def _holds_once(condition: Mapping[str, Any], context: RuleContext, looped: bool) -> bool:
     op, negated = parse_operator(condition["op"])
     operator = OPERATORS[op]
     # A missing value is empty, and does not count as a value.
@@ -121,7 +121,7 @@ def _holds_once(condition: Mapping[str, Any], context: Context, looped: bool) ->
     return operator.holds(**args) is not negated
 
 
-def _do(action: Mapping[str, Any], subject: Subject, context: Context) -> None:
+def _do(action: Mapping[str, Any], subject: Subject, context: RuleContext) -> None:
     for each, looped in items_of(action, context):
         subject.budget.require_time()
         args = ACTIONS[action["op"]].prepare(action["args"], each, looped=looped)

@@ -28,7 +28,7 @@ class _Missing(Exception):
     """A field names something that is not there, or is no field at all."""
 
 
-class Context:
+class RuleContext:
     """What texts may refer to: ``node``, ``inventory``, ``plugin_data``, and ``item`` in a loop.
 
     ``mask``: passwords and tokens are read as stars. What is filled in is at the cost of ``budget``.
@@ -39,9 +39,9 @@ class Context:
         self._mask = mask
         self._budget = budget
 
-    def with_item(self, item: Any) -> "Context":
+    def with_item(self, item: Any) -> "RuleContext":
         """The context within a loop. Texts in the item have been filled in already."""
-        return Context({**self._roots, "item": item}, mask=self._mask, budget=self._budget)
+        return RuleContext({**self._roots, "item": item}, mask=self._mask, budget=self._budget)
 
     def fill(self, value: Any, *, missing: str | None = "keep") -> Any:
         """``value`` with its texts filled in, at any depth.
@@ -190,7 +190,7 @@ class Signature:
             raise InvalidValue(message="; ".join(complaints))
         return dict(args)
 
-    def prepare(self, args: Any, context: Context, *, looped: bool, missing: str | None = "keep") -> dict[str, Any]:
+    def prepare(self, args: Any, context: RuleContext, *, looped: bool, missing: str | None = "keep") -> dict[str, Any]:
         """The arguments by name, filled in; within a loop all of them are."""
         return {
             name: context.fill(value, missing=missing) if looped or name in self.filled else value
@@ -198,7 +198,7 @@ class Signature:
         }
 
 
-def items_of(clause: Mapping[str, Any], context: Context) -> list[tuple[Context, bool]]:
+def items_of(clause: Mapping[str, Any], context: RuleContext) -> list[tuple[RuleContext, bool]]:
     """The contexts in which a condition or an action is to be looked at: one, or one for each item of its loop."""
     loop = clause.get("loop")
     if not loop:

@@ -9,10 +9,10 @@ from baremetal_sched.placement.candidates.sql import provider_rows
 from baremetal_sched.placement.candidates.sql.provider_rows import ByText
 from baremetal_sched.placement.candidates.trees.providers import (
     Anchor,
-    Inventory,
     Provider,
     ProviderRow,
     RequestedAmounts,
+    TreeInventory,
 )
 
 
@@ -57,10 +57,10 @@ class Parser:
         return tuple(signature)
 
 
-def _inventories(classes: frozenset[int], least: int, stock: str) -> Mapping[int, Inventory]:
+def _inventories(classes: frozenset[int], least: int, stock: str) -> Mapping[int, TreeInventory]:
     """Return the inventories of ``classes`` that have at least ``least`` left, by class id."""
     return FrozenDict(
-        (class_id, Inventory(capacity - used, *limits))
+        (class_id, TreeInventory(capacity - used, *limits))
         for class_id, capacity, used, *limits in provider_rows.inventories(stock)
         if class_id in classes and capacity - used >= least
     )

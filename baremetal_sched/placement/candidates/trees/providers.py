@@ -9,7 +9,7 @@ from typing import NamedTuple
 from baremetal_sched.placement.candidates.request.resolved_request import FrozenDict, ResolvedRequest
 
 
-class Inventory(NamedTuple):
+class TreeInventory(NamedTuple):
     """What a provider has of a class."""
 
     free: int
@@ -47,7 +47,7 @@ class Provider:
     shares: bool = False
     traits: frozenset[int] = frozenset()
     aggregates: set[int] = field(default_factory=set)
-    inventories: Mapping[int, Inventory] = field(default_factory=FrozenDict)
+    inventories: Mapping[int, TreeInventory] = field(default_factory=FrozenDict)
 
     def gives(self, resource_class: int, amount: int) -> bool:
         """Return whether it can give ``amount`` of the class."""
@@ -81,9 +81,9 @@ class RequestedAmounts:
             self._of_class.setdefault(resource_class, []).append((1 << place, amount))
         #: Of classes that are asked for more than once: the sum.
         self._sums = {name: sum(amount for _, amount in self._of_class[name]) for name in resolved.contended_classes}
-        self._given: dict[Mapping[int, Inventory], Hashable] = {}
+        self._given: dict[Mapping[int, TreeInventory], Hashable] = {}
 
-    def given_by(self, inventories: Mapping[int, Inventory]) -> Hashable:
+    def given_by(self, inventories: Mapping[int, TreeInventory]) -> Hashable:
         """Return which of them can be given, a bit for each, and where amounts add up, how much there is, as far as it
         matters. Memoized, as thousands of providers have the same inventories."""
         given = self._given.get(inventories)
@@ -91,7 +91,7 @@ class RequestedAmounts:
             given = self._given[inventories] = self._work_out(inventories)
         return given
 
-    def _work_out(self, inventories: Mapping[int, Inventory]) -> Hashable:
+    def _work_out(self, inventories: Mapping[int, TreeInventory]) -> Hashable:
         bits = sum(
             bit
             for resource_class, inventory in inventories.items()
