@@ -137,7 +137,7 @@ class DatabaseLoginRefused(DatabaseAway):
 
 
 class DatabaseDenied(DatabaseAway):
-    template = "The database user lacks privileges. GRANT it all privileges on the database and its tables."
+    template = "The database user lacks privileges. GRANT it those that the guide to production lists, on all tables."
     state = "denied"
 
 
