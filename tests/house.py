@@ -14,17 +14,23 @@ PACKAGE = "baremetal_sched"
 ROOT = Path(__file__).parents[1]
 #: Files below this number of lines are fragments, but for ``__init__`` and what has to be a file of its own.
 SHORT = 25
-SHORT_FILES = {"__main__.py": "python -m", "scheduling/api/edge.py": "each API has an edge"}
+SHORT_FILES = {
+    "__main__.py": "python -m",
+    "scheduling/api/edge.py": "each API has an edge",
+    "placement/consumers.py": "below claims and allocations, which share it",
+    "placement/tables.py": "what all statements without entities name",
+    "suggestions.py": "below errors, and used by settings, pages and policies",
+}
 
 LIMITS: Mapping[str, int] = {
-    "statements": 34_700,
-    "files": 571,
-    "short files": 6,
+    "statements": 34_600,
+    "files": 563,
+    "short files": 0,
     "lines of the longest file": 428,
     "uses of Any": 1_700,
     "class names that are used twice": 15,
     "modules in circles": 0,
-    "rooms of the candidate search": 24,
+    "rooms of the candidate search": 23,
     "rooms of replacing traits": 10,
     "rooms of an explanation": 23,
 }

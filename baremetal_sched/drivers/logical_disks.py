@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from baremetal_sched.drivers.interfaces.hardware import RaidInterface
-from baremetal_sched.machines import raid_config
 from baremetal_sched.machines.machine import Machine
 
 _DISK_PROPERTIES: dict[str, dict[str, Any]] = {
@@ -77,7 +76,7 @@ class CommonRaid(RaidInterface):
 
     def validate(self, machine: Machine) -> None:
         if machine.target_raid_config:
-            raid_config.check(machine.target_raid_config, _SCHEMA)
+            machine.check_raid_config(machine.target_raid_config, _SCHEMA)
 
     def get_raid_config_schema(self) -> Mapping[str, Any]:
         return _SCHEMA

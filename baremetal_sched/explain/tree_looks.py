@@ -12,8 +12,8 @@ from baremetal_sched.explain.tree_parts import Asked, Part, ids_of
 from baremetal_sched.explain.tree_shapes import Shape
 from baremetal_sched.placement.candidates.request.resolved_request import ResolvedRequest
 from baremetal_sched.placement.candidates.trees.backtracking import choices
+from baremetal_sched.placement.candidates.trees.candidate import TimeLimit
 from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider
-from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit
 
 #: Conditions between parts that are not conditions of one request parameter.
 TRAITS_TOGETHER = "required"

@@ -10,8 +10,8 @@ from baremetal_sched.baremetal.matching.masks import Kind
 from baremetal_sched.explain.tree_looks import Look
 from baremetal_sched.explain.tree_parts import Asked, Part
 from baremetal_sched.placement.candidates.request.resolved_request import ResolvedRequest
+from baremetal_sched.placement.candidates.trees.candidate import TimeLimit, TookTooLong
 from baremetal_sched.placement.candidates.trees.enumeration import candidates
-from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit, TookTooLong
 
 #: Limits: how many sets are tried, of how many conditions, on how many of the closest shapes of trees; and how many
 #: sets are returned.

@@ -15,8 +15,8 @@ from baremetal_sched.placement.candidates.request.resolved_request import Frozen
 from baremetal_sched.placement.candidates.sql import provider_rows
 from baremetal_sched.placement.candidates.sql.conditions import one_of
 from baremetal_sched.placement.candidates.sql.provider_rows import ByText
+from baremetal_sched.placement.candidates.trees.candidate import TimeLimit
 from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider, ProviderRow, TreeInventory
-from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit
 from baremetal_sched.placement.schemas.common import INT32
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDER_TRAITS, PROVIDERS, TRAITS
 from baremetal_sched.placement.traits import SHARING_TRAIT

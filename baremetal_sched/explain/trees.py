@@ -19,7 +19,7 @@ from baremetal_sched.explain.explanation import COMBINATION, ClosestTree, Contex
 from baremetal_sched.explain.tree_looks import Look, closest
 from baremetal_sched.explain.tree_parts import Asked, Part
 from baremetal_sched.explain.tree_shapes import Tree
-from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit, TookTooLong
+from baremetal_sched.placement.candidates.trees.candidate import TimeLimit, TookTooLong
 
 T = TypeVar("T")
 

@@ -6,7 +6,11 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+
 from baremetal_sched.db.models import Node
+from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import UnsupportedByDriver
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES
 from baremetal_sched.settings import Settings
@@ -170,3 +174,16 @@ class MachineFinding:
 def set_internal(node: Node, **values: Any) -> None:
     """Set keys of the node's ``driver_internal_info``."""
     node.driver_internal_info = {**(node.driver_internal_info or {}), **values}
+
+
+def check_raid_config(config: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
+    """Raise InvalidValue unless ``config`` is what ``schema``, a RAID interface's, describes."""
+    error = best_match(Draft202012Validator(schema).iter_errors(config))
+    if error is not None:
+        raise InvalidValue(message=f"RAID config validation error: {error.message}")
+    roots = [disk for disk in config.get("logical_disks", ()) if disk.get("is_root_volume")]
+    if len(roots) > 1:
+        raise InvalidValue(
+            message="RAID config validation error: Raid config cannot have more than one root volume. "
+            f"{len(roots)} root volumes were specified"
+        )

@@ -12,15 +12,13 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.db.models import ResourceProvider
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.placement.candidates import search
-from baremetal_sched.placement.candidates.answer import response
+from baremetal_sched.placement.candidates import answer, search
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.candidates.request.resolve import TREES_SINCE, resolve
 from baremetal_sched.placement.candidates.search import Options
 from baremetal_sched.placement.candidates.sql import single_provider
 from baremetal_sched.placement.candidates.trees import backtracking
-from baremetal_sched.placement.candidates.trees.candidate import Found
-from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit, TookTooLong
+from baremetal_sched.placement.candidates.trees.candidate import Found, TimeLimit, TookTooLong
 from baremetal_sched.placement.names import ensure_class, ensure_traits
 from baremetal_sched.placement.query_values import AggregateConditions, TraitConditions
 from baremetal_sched.placement.schemas.allocations import MAPPINGS_SINCE
@@ -383,9 +381,9 @@ def assert_told(
     """The answer names these candidates, in this order, and tells about all whom it names."""
     connection = session.connection()
     once_more = search.find(connection, request, version, options)
-    answer = orjson.loads(orjson.dumps(response.build(connection, once_more, request, version)))
+    document = orjson.loads(orjson.dumps(answer.build(connection, once_more, request, version)))
     ids = {row.uuid: row.id for row in session.query(ResourceProvider)}
-    requests = answer["allocation_requests"]
+    requests = document["allocation_requests"]
     assert [{ids[uuid]: held["resources"] for uuid, held in one["allocations"].items()} for one in requests] == [
         one.allocations for one in found
     ]
@@ -393,7 +391,7 @@ def assert_told(
         assert [
             {suffix: [ids[uuid] for uuid in uuids] for suffix, uuids in one["mappings"].items()} for one in requests
         ] == [one.mappings for one in found]
-    summaries = answer["provider_summaries"]
+    summaries = document["provider_summaries"]
     assert all(summaries.keys() >= one["allocations"].keys() for one in requests)
     assert all(
         one["parent_provider_uuid"] in (None, *summaries) for one in summaries.values() if version >= TREES_SINCE

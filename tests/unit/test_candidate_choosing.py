@@ -8,10 +8,9 @@ import pytest
 
 from baremetal_sched.placement.candidates.request.resolved_request import FrozenDict, Group, ResolvedRequest
 from baremetal_sched.placement.candidates.trees import enumeration
-from baremetal_sched.placement.candidates.trees.candidate import Found
+from baremetal_sched.placement.candidates.trees.candidate import Found, TimeLimit, TookTooLong
 from baremetal_sched.placement.candidates.trees.enumeration import candidates
 from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider, TreeInventory
-from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit, TookTooLong
 
 CPU, PORT = 1, 2
 NAMES = {CPU: "VCPU", PORT: "CUSTOM_PORT"}

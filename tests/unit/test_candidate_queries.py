@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, Integer, Select, create_engine, func, literal, select
 
 from baremetal_sched.db import compiled
-from baremetal_sched.placement.candidates.fast_path import compiled_queries
+from baremetal_sched.placement.candidates import fast_path
 from baremetal_sched.placement.candidates.request.resolved_request import FrozenDict, Group, ResolvedRequest
 from baremetal_sched.placement.candidates.sql.conditions import one_of
 from baremetal_sched.placement.tables import PROVIDERS
@@ -54,17 +54,17 @@ numbers = st.integers(-3, 3)
 @given(class_id=numbers, amount=numbers, name=st.sampled_from(["CUSTOM_A", "2", "%s", "'"]))
 def test_only_values_of_the_request_are_replaced(connection: Connection, class_id: int, amount: int, name: str) -> None:
     resolved = ResolvedRequest((Group("", FrozenDict({class_id: amount})),), FrozenDict(), FrozenDict({5: name}))
-    ((text,),) = compiled_queries.rows(connection, _row, resolved, 1)
+    ((text,),) = fast_path.select_rows(connection, _row, resolved, 1)
     assert text == f"-2 -1 0 1 {class_id} {amount} {name}"
 
 
 def test_requests_of_one_form_are_made_into_a_statement_once(connection: Connection) -> None:
     made.clear()
-    compiled_queries._compiled.cache_clear()
+    fast_path._compiled.cache_clear()
     for class_id, amount, limit in [(101, 1, 5), (102, 3, 6), (1, 1, 1)]:
         asked = Group("", FrozenDict({class_id: amount}))
         resolved = ResolvedRequest((asked,), FrozenDict(), FrozenDict({class_id: f"CUSTOM_{class_id}"}))
-        ((text,),) = compiled_queries.rows(connection, _row, resolved, limit)
+        ((text,),) = fast_path.select_rows(connection, _row, resolved, limit)
         assert text.endswith(f"{class_id} {amount} CUSTOM_{class_id}")
     assert len(made) == 1
 

@@ -15,7 +15,7 @@ from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import InvalidNodeState, RaidNotSupported
-from baremetal_sched.machines import raid_config
+from baremetal_sched.machines import machine
 from baremetal_sched.machines.states import BOOT_MODES
 
 #: What is known of each indicator, by component and name.
@@ -155,6 +155,6 @@ def set_raid_target(session: Session, node: Node, config: Mapping[str, Any], mem
         facts = driver_facts.interface_facts(session, node, "raid", membership)
         if not facts.get("schema"):
             raise RaidNotSupported(driver=node.driver)
-        raid_config.check(config, facts["schema"])
+        machine.check_raid_config(config, facts["schema"])
     node.target_raid_config = dict(config)
     node.touch()

@@ -9,9 +9,7 @@ from sqlalchemy import Connection
 from baremetal_sched.errors.placement import TraitNotFound
 from baremetal_sched.placement.api.call import PlacementCall, check_query
 from baremetal_sched.placement.api.errors import UnknownTraitInQuery
-from baremetal_sched.placement.candidates import search
-from baremetal_sched.placement.candidates.answer import response
-from baremetal_sched.placement.candidates.fast_path import plain_requests
+from baremetal_sched.placement.candidates import answer, fast_path, search
 from baremetal_sched.placement.candidates.request import query
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.query_values import last_values
@@ -29,10 +27,10 @@ def list_candidates(call: PlacementCall, connection: Connection) -> Response:
     document = None
     try:
         if call.settings.placement.candidates_fast_path:
-            document = plain_requests.answer(connection, request, call.version, options)
+            document = fast_path.answer(connection, request, call.version, options)
         if document is None:
             with closing(search.find(connection, request, call.version, options)) as found:
-                document = response.build(connection, found, request, call.version)
+                document = answer.build(connection, found, request, call.version)
     except TraitNotFound as error:
         raise UnknownTraitInQuery(message=str(error)) from None
     return call.answer(document)

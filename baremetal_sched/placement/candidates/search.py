@@ -15,9 +15,8 @@ from baremetal_sched.placement.candidates.request.resolve import names_places, n
 from baremetal_sched.placement.candidates.request.resolved_request import ResolvedRequest
 from baremetal_sched.placement.candidates.sql import single_provider
 from baremetal_sched.placement.candidates.sql.tree_loader import TreeLoader
-from baremetal_sched.placement.candidates.trees.candidate import Found
+from baremetal_sched.placement.candidates.trees.candidate import NEVER, Found, TimeLimit, TookTooLong
 from baremetal_sched.placement.candidates.trees.enumeration import candidates
-from baremetal_sched.placement.candidates.trees.time_limit import NEVER, TimeLimit, TookTooLong
 from baremetal_sched.settings import Settings
 
 

@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 import pytest
 
 from baremetal_sched.errors.placement import BadQueryValue, DuplicateQueryKey, MissingQueryValue
-from baremetal_sched.placement.candidates.fast_path import plain_requests
+from baremetal_sched.placement.candidates import fast_path
 from baremetal_sched.placement.candidates.request.query import parse
 from tests.built_once import built_once
 from tests.fast_path import needs_fast_path
@@ -69,13 +69,13 @@ def test_answers_are_the_same_without_the_fast_path(
 ) -> None:
     paths = [f"/allocation_candidates?{query}" for query, _ in OFFERED if version == "1.39" or "&" not in query]
     asked = []
-    answer = plain_requests.answer
+    answer = fast_path.answer
 
     def watched(*arguments: Any) -> dict[str, Any] | None:
         asked.append(arguments)
         return answer(*arguments)
 
-    monkeypatch.setattr(plain_requests, "answer", watched)
+    monkeypatch.setattr(fast_path, "answer", watched)
     with (
         Service(service.database_url, placement={"candidates_fast_path": True}) as fast,
         Service(service.database_url, placement={"candidates_fast_path": False}) as general,

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from baremetal_sched.placement.candidates.answer import response
-from baremetal_sched.placement.candidates.fast_path import plain_requests
+from baremetal_sched.placement.candidates import answer, fast_path
 from baremetal_sched.placement.candidates.sql import provider_rows, tree_loader
 from baremetal_sched.placement.candidates.trees.providers import ProviderRow
 from tests import worlds
@@ -306,8 +305,8 @@ def test_what_an_answer_was_made_of_is_not_kept(hosts: Service, monkeypatch: pyt
         return make
 
     for module, name in (
-        (response, "Summaries"),
-        (plain_requests, "Summaries"),
+        (answer, "Summaries"),
+        (fast_path, "Summaries"),
         (tree_loader, "Parser"),
         (tree_loader, "UnparsedTree"),
     ):

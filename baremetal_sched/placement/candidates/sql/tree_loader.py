@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Connection, select
 from baremetal_sched.placement.candidates.request.resolved_request import ResolvedRequest
 from baremetal_sched.placement.candidates.sql import anchors, provider_rows
 from baremetal_sched.placement.candidates.sql.conditions import has_class, one_of
-from baremetal_sched.placement.candidates.sql.row_parser import Parser, UnparsedTree, has_root
+from baremetal_sched.placement.candidates.sql.provider_rows import Parser, UnparsedTree, has_root
 from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider, ProviderRow
 from baremetal_sched.placement.tables import PROVIDER_AGGREGATES, PROVIDER_TRAITS, PROVIDERS, TRAITS
 from baremetal_sched.placement.traits import SHARING_TRAIT

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 from baremetal_sched.placement.candidates.request.resolved_request import ResolvedRequest
 from baremetal_sched.placement.candidates.trees import bounds
+from baremetal_sched.placement.candidates.trees.candidate import TimeLimit
 from baremetal_sched.placement.candidates.trees.dead_ends import DeadEnds
 from baremetal_sched.placement.candidates.trees.partial_choice import PartialChoice
 from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider
 from baremetal_sched.placement.candidates.trees.slots import Slot, slots_of
-from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit
 
 #: After this many dead ends in a tree it is worth while to learn from them.
 PATIENCE = 50

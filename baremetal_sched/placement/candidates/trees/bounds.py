@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from baremetal_sched.placement.candidates.trees.time_limit import TimeLimit
+from baremetal_sched.placement.candidates.trees.candidate import TimeLimit
 
 #: At most this many different amounts of one class are tried as the unit of measure.
 _UNITS = 16

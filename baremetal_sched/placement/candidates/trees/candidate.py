@@ -1,5 +1,6 @@
 """Candidates, as the search finds them: by ids, or by places in a tree."""
 
+import time
 from dataclasses import dataclass, field
 
 from baremetal_sched.placement.candidates.trees.providers import Anchor
@@ -67,3 +68,22 @@ class PatternMatch:
 
 #: What a search finds.
 Found = Candidate | PatternMatch
+
+
+class TookTooLong(Exception):
+    """The time is over; what was found so far is not the answer."""
+
+
+class TimeLimit:
+    """The moment at which a search has to end: ``seconds`` from now, or never."""
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self._end = None if seconds is None else time.monotonic() + seconds
+
+    def check(self) -> None:
+        """Raise TookTooLong if the time is over. It costs next to nothing."""
+        if self._end is not None and time.monotonic() >= self._end:
+            raise TookTooLong
+
+
+NEVER = TimeLimit()

@@ -10,10 +10,16 @@ from itertools import count, islice
 
 from baremetal_sched.placement.candidates.request.resolved_request import ResolvedRequest
 from baremetal_sched.placement.candidates.trees.backtracking import choices
-from baremetal_sched.placement.candidates.trees.candidate import Candidate, Found, Pattern, PatternMatch
+from baremetal_sched.placement.candidates.trees.candidate import (
+    NEVER,
+    Candidate,
+    Found,
+    Pattern,
+    PatternMatch,
+    TimeLimit,
+)
 from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider, RequestedAmounts
 from baremetal_sched.placement.candidates.trees.slots import Slot
-from baremetal_sched.placement.candidates.trees.time_limit import NEVER, TimeLimit
 
 #: At most this many patterns are kept for trees that look alike.
 _MOST_KEPT = 10_000
