@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from baremetal_sched.drivers.interfaces.hardware import RaidInterface
-from baremetal_sched.machines.machine import Machine
+from baremetal_sched.machines.machine import Machine, check_raid_config
 
 _DISK_PROPERTIES: dict[str, dict[str, Any]] = {
     "raid_level": {
@@ -76,7 +76,7 @@ class CommonRaid(RaidInterface):
 
     def validate(self, machine: Machine) -> None:
         if machine.target_raid_config:
-            machine.check_raid_config(machine.target_raid_config, _SCHEMA)
+            check_raid_config(machine.target_raid_config, _SCHEMA)
 
     def get_raid_config_schema(self) -> Mapping[str, Any]:
         return _SCHEMA
