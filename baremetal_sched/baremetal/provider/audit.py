@@ -93,6 +93,7 @@ def _providers(session: Session) -> Iterator[str]:
     copies = _copies(session)
     # Not in portions: that takes a cursor, which PostgreSQL has in transactions only, and reads have none.
     for node in session.scalars(select(Node).options(load_only(Node.uuid, *projection.PROJECTED))):
+        found_copies = copies.pop(node.uuid, [])
         if node.uuid not in marks:
             yield f"node {node.uuid}: has no resource provider"
             continue
@@ -107,12 +108,11 @@ def _providers(session: Session) -> Iterator[str]:
                 f"not {expected}"
             )
         repeated = [tuple(unit.copies)] if unit else []
-        if copies.get(node.uuid, []) != repeated:
+        if found_copies != repeated:
             yield (
-                f"node {node.uuid}: inventories of its provider repeat {copies.get(node.uuid, [])} "
-                f"(class, conductor group, state), not {repeated}"
+                f"node {node.uuid}: inventories of its provider repeat {found_copies} (class, conductor group, state), "
+                f"not {repeated}"
             )
-        copies.pop(node.uuid, None)
     for uuid, texts in copies.items():
         yield f"provider {uuid}: its inventories repeat {texts} (class, conductor group, state), but there is no node"
 
