@@ -29,8 +29,7 @@ from baremetal_sched.ui.api import UiApi
 from baremetal_sched.web import authentication, metrics, slots
 from baremetal_sched.web.api import Api
 from baremetal_sched.web.application import build
-from baremetal_sched.web.cross_site import refusing_cross_site
-from baremetal_sched.web.forwarding import WSGI, behind_proxy, with_checked_host
+from baremetal_sched.web.forwarding import WSGI, behind_proxy, refusing_cross_site, with_checked_host
 from baremetal_sched.web.health import RootApi
 from baremetal_sched.web.listener import for_known_hosts, on_loopback_only
 from baremetal_sched.web.route import largest_body

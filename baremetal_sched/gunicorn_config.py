@@ -38,7 +38,7 @@ limit_request_line = 8190
 #: Otherwise gunicorn would open a control socket.
 control_socket_disable = True
 
-logger_class = "baremetal_sched.server.logger.Logger"
+logger_class = "baremetal_sched.server.threads.Logger"
 proc_name = "baremetal-sched"
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from baremetal_sched.documents.identifiers import canonical_mac, canonical_uuid
+from baremetal_sched.documents.schema import canonical_mac, canonical_uuid
 from baremetal_sched.placement import names
 
 _LOGICAL_NAME = re.compile(r"[A-Za-z0-9\-._~]{1,255}")

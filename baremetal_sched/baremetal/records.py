@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.paging import Missing
-from baremetal_sched.documents.identifiers import canonical_uuid
+from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import SchedulerError
 
 Entity = TypeVar("Entity")

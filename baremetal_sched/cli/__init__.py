@@ -8,7 +8,7 @@ from types import ModuleType
 import click
 
 from baremetal_sched import __version__
-from baremetal_sched.cli.refusals import refusal_of
+from baremetal_sched.cli.options import refusal_of
 
 #: Modules of the commands, by name; imported on use, so that every command starts fast.
 _COMMANDS = {

@@ -1,4 +1,8 @@
-"""Access to what ``serve`` serves: the authentication strategy for an address, and the first user."""
+"""Access to what ``serve`` serves: the authentication strategy, the log-in, and TLS."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import click
 import structlog
@@ -6,11 +10,11 @@ import structlog
 from baremetal_sched.auth_settings import is_open, names_strategy
 from baremetal_sched.cli import user_files
 from baremetal_sched.cli.clients import Login
+from baremetal_sched.server.tls import doubts_about, is_self_signed, load_first, make_context
 from baremetal_sched.settings import Settings
 from baremetal_sched.web import authentication
 from baremetal_sched.web.authentication import password_file
-from baremetal_sched.web.authentication.roles_file import Assignment
-from baremetal_sched.web.authentication.user_files import roles_path, users_path
+from baremetal_sched.web.authentication.password_file import Assignment, roles_path, users_path
 from baremetal_sched.web.listener import is_loopback
 
 log = structlog.get_logger(__name__)
@@ -60,7 +64,7 @@ def _basic_login(settings: Settings) -> Login:
         if roles is not None:
             user_files.put_roles(roles, FIRST_USER, Assignment(("admin",), None, "all"), path)
         return Login("http_basic", FIRST_USER, password, f"The password is shown only once; its hash is in {path}.")
-    names = list(password_file.parse(path.read_text(encoding="utf-8")).hashes)
+    names = list(password_file.parse_users(path.read_text(encoding="utf-8")).hashes)
     name = FIRST_USER if FIRST_USER in names or not names else names[0]
     remark = (
         f"Users are those of {path}. OS_PASSWORD, or password in clouds.yaml, is what was given to {name}; "
@@ -73,3 +77,34 @@ def warn_of_clear_text(settings: Settings) -> None:
     """Log a warning if clients send passwords in clear text."""
     if settings.api.auth_strategy == "http_basic":
         log.warning("passwords travel in clear text: use TLS, or a proxy with TLS and --host 127.0.0.1 here")
+
+
+@dataclass(frozen=True)
+class Tls:
+    """Usable files of a certificate and its key."""
+
+    certificate: Path
+    key: Path
+    #: The certificate that clients need; None if a certificate authority has signed it.
+    cacert: Path | None
+
+    def options(self) -> dict[str, Any]:
+        """Return the corresponding settings of gunicorn."""
+        return {"certfile": str(self.certificate), "keyfile": str(self.key)}
+
+
+def check_tls(certificate: str | None, key: str | None) -> Tls | None:
+    """Return the files to use; None without TLS. Logs validity dates for which clients will refuse the certificate.
+
+    Raises UsageError if only one of the files is given, and UnusableCertificate.
+    """
+    if certificate is None and key is None:
+        return None
+    if certificate is None or key is None:
+        raise click.UsageError("--tls-cert and --tls-key must be given together.")
+    make_context(certificate, key)
+    loaded = load_first(certificate)
+    if doubts := doubts_about(loaded):
+        log.warning("clients will refuse the certificate", certificate=certificate, reason=doubts)
+    path = Path(certificate).absolute()
+    return Tls(path, Path(key).absolute(), path if is_self_signed(loaded) else None)

@@ -8,9 +8,7 @@ from typing import IO, Any
 
 import click
 
-from baremetal_sched.cli.databases import opened
-from baremetal_sched.cli.options import common_options, make_settings
-from baremetal_sched.cli.refusals import refusal_of
+from baremetal_sched.cli.options import common_options, make_settings, opened, refusal_of
 from baremetal_sched.compute import flavor_migration, importing, upgrade_checks
 from baremetal_sched.compute.flavor_migration import Finding, Selection, Verdict
 

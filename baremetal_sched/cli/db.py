@@ -2,8 +2,7 @@
 
 import click
 
-from baremetal_sched.cli.databases import opened
-from baremetal_sched.cli.options import common_options, make_settings
+from baremetal_sched.cli.options import common_options, make_settings, opened
 from baremetal_sched.db import contents, revisions, schema
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.placement.names import sync_standard_names

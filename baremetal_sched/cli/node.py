@@ -5,8 +5,7 @@ import orjson
 
 from baremetal_sched.baremetal.conductors.ownership import live_members
 from baremetal_sched.baremetal.matching.explanation import Explanation, Finding, explain
-from baremetal_sched.cli.databases import opened
-from baremetal_sched.cli.options import common_options, make_settings
+from baremetal_sched.cli.options import common_options, make_settings, opened
 
 
 @click.group()

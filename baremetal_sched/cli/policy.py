@@ -10,8 +10,7 @@ from oslo_config.cfg import Locations
 from oslo_policy import policy as oslo
 
 from baremetal_sched.app import APIS
-from baremetal_sched.cli.databases import opened
-from baremetal_sched.cli.options import common_options, make_settings
+from baremetal_sched.cli.options import common_options, make_settings, opened
 from baremetal_sched.compute import upgrade_checks
 from baremetal_sched.settings import Settings
 from baremetal_sched.web import policy_file

@@ -3,8 +3,7 @@
 import click
 from oslo_config import cfg
 
-from baremetal_sched.cli.databases import opened
-from baremetal_sched.cli.options import common_options, make_settings
+from baremetal_sched.cli.options import common_options, make_settings, opened
 from baremetal_sched.db import resealing
 from baremetal_sched.db.keyring import generate_key as new_key
 from baremetal_sched.db.resealing import Outcome

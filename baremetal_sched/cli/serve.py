@@ -18,7 +18,7 @@ from gunicorn.errors import HaltServer
 
 from baremetal_sched import gunicorn_config, logs
 from baremetal_sched.app import create_app, settle
-from baremetal_sched.cli import access, tls
+from baremetal_sched.cli import access
 from baremetal_sched.cli import conductor as conductor_command
 from baremetal_sched.cli.clients import announce, url_for_clients
 from baremetal_sched.cli.conductor import check_registration
@@ -96,7 +96,7 @@ def serve(
     settings = make_settings(config_files, database, debug, overrides)
     if settings.inspection_rules.allow_loopback is None:
         settings.set_override("allow_loopback", is_loopback(host), group="inspection_rules")
-    secured = tls.check(tls_cert, tls_key)
+    secured = access.check_tls(tls_cert, tls_key)
     access.choose_strategy(settings, host)
     logs.log_settings(settings)
     gunicorn_config.warn_of_few_threads(threads, settings)

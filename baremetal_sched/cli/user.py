@@ -10,9 +10,8 @@ from baremetal_sched.cli.options import common_options, make_settings
 from baremetal_sched.cli.policy import named_roles
 from baremetal_sched.settings import Settings
 from baremetal_sched.suggestions import did_you_mean
-from baremetal_sched.web.authentication import password_file, roles_file
-from baremetal_sched.web.authentication.roles_file import Assignment
-from baremetal_sched.web.authentication.user_files import roles_path, users_path
+from baremetal_sched.web.authentication import password_file
+from baremetal_sched.web.authentication.password_file import Assignment, roles_path, users_path
 
 
 @click.group()
@@ -77,7 +76,7 @@ def list_users(config_files: tuple[str, ...], database: str | None, debug: bool)
     """List the users and their roles."""
     settings = make_settings(config_files, database, debug)
     path = users_path(settings)
-    users = password_file.parse(path.read_text(encoding="utf-8")) if path.exists() else None
+    users = password_file.parse_users(path.read_text(encoding="utf-8")) if path.exists() else None
     if users is None:
         raise click.ClickException(f"There is no file {path}. Create it with: baremetal-sched user add NAME")
     roles = None if roles_path(settings) is None else _roles(settings)
@@ -130,7 +129,7 @@ def _roles(settings: Settings) -> dict[str, Assignment]:
     path = roles_path(settings)
     if path is None or not path.exists():
         return {}
-    return roles_file.parse(path.read_text(encoding="utf-8"))
+    return password_file.parse_roles(path.read_text(encoding="utf-8"))
 
 
 def _described(assignment: Assignment | None) -> str:

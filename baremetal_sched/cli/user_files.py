@@ -10,8 +10,8 @@ from pathlib import Path
 
 import yaml
 
-from baremetal_sched.web.authentication import password_file, roles_file
-from baremetal_sched.web.authentication.roles_file import Assignment
+from baremetal_sched.web.authentication import password_file
+from baremetal_sched.web.authentication.password_file import Assignment
 
 _PRIVATE = 0o600
 #: Bits of a file's mode that are kept: a service may read it as a member of its group.
@@ -45,7 +45,7 @@ def put_user(path: Path, line: str, roles: Path | None = None) -> bool:
 
     def put(text: str) -> str:
         nonlocal is_new
-        is_new = name not in password_file.parse(text).hashes
+        is_new = name not in password_file.parse_users(text).hashes
         return _lines(text, lambda old: line if _is_of(old, name) else old, *([line] if is_new else []))
 
     change(path, put, roles)
@@ -73,7 +73,7 @@ def remove_user(path: Path, name: str) -> None:
     """Remove a user. Raises ValueError if the user does not exist."""
 
     def remove(text: str) -> str:
-        if name not in password_file.parse(text).hashes:
+        if name not in password_file.parse_users(text).hashes:
             raise ValueError(f"There is no user {name} in {path}.")
         return _lines(text, lambda old: None if _is_of(old, name) else old)
 
@@ -96,7 +96,7 @@ def put_roles(path: Path, name: str, assignment: Assignment, users: Path | None 
 
 def remove_roles(path: Path, name: str) -> None:
     """Remove the roles of a user, if any. Raises ValueError for a file that is not valid."""
-    if path.exists() and name in roles_file.parse(path.read_text(encoding="utf-8")):
+    if path.exists() and name in password_file.parse_roles(path.read_text(encoding="utf-8")):
         change(path, lambda text: _checked_roles(_without(text, name)))
 
 
@@ -168,7 +168,7 @@ def _is_of(line: str, name: str) -> bool:
 
 def _without(text: str, name: str) -> str:
     """Return YAML without the entry of ``name``; comments and other entries are kept."""
-    roles_file.parse(text)
+    password_file.parse_roles(text)
     document = yaml.compose(text, Loader=yaml.SafeLoader)
     if not isinstance(document, yaml.MappingNode):
         return text  # it is empty
@@ -193,5 +193,5 @@ def _last_line(node: yaml.Node) -> int:
 
 
 def _checked_roles(text: str) -> str:
-    roles_file.parse(text)
+    password_file.parse_roles(text)
     return text

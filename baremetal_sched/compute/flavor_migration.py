@@ -29,7 +29,7 @@ from baremetal_sched.compute.resource_request import groups_of
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Server
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.documents.identifiers import canonical_uuid
+from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import SchedulerError, UnavailableError
 from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.placement import allocations as claims

@@ -20,7 +20,7 @@ from baremetal_sched.compute.node_changes import moving
 from baremetal_sched.compute.nova_documents import Document, parse
 from baremetal_sched.db.models import Flavor, Keypair, Node, Server, ServerTag
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.documents.identifiers import canonical_uuid
+from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import SchedulerError, UnavailableError
 from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.machines import states

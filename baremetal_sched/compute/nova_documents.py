@@ -14,7 +14,7 @@ from jsonschema.exceptions import best_match
 
 from baremetal_sched.compute import instance_info
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.documents.identifiers import canonical_uuid
+from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 
 Document = Mapping[str, Any]

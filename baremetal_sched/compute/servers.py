@@ -27,7 +27,7 @@ from baremetal_sched.compute.server_history import Requester
 from baremetal_sched.compute.server_states import NodeState, ServerState
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Server, ServerTag
-from baremetal_sched.documents.identifiers import canonical_uuid
+from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.errors.compute import ServerNotFound

@@ -28,7 +28,7 @@ from baremetal_sched.drivers import registry
 from baremetal_sched.drivers.enabled import EnabledDrivers, served_types
 from baremetal_sched.errors import UnavailableError
 from baremetal_sched.errors.baremetal import HostNameTaken
-from baremetal_sched.machines.served_types import ServedType
+from baremetal_sched.machines.interface_types import ServedType
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)

@@ -8,8 +8,14 @@ from baremetal_sched.drivers import registry
 from baremetal_sched.drivers.registry import HardwareType
 from baremetal_sched.drivers.steps import steps_of
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.machines.interface_types import INTERFACE_TYPES, STEP_INTERFACES, StepKind, VendorMethod
-from baremetal_sched.machines.served_types import Offer, ServedType
+from baremetal_sched.machines.interface_types import (
+    INTERFACE_TYPES,
+    STEP_INTERFACES,
+    Offer,
+    ServedType,
+    StepKind,
+    VendorMethod,
+)
 from baremetal_sched.settings import Settings
 
 #: Names of interfaces by their type.

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from baremetal_sched.drivers.boot_settings import ImageUrl
 from baremetal_sched.drivers.driver import Driver, switch
-from baremetal_sched.drivers.image_url import ImageUrl
 from baremetal_sched.drivers.interfaces.provisioning import DeployInterface
 from baremetal_sched.drivers.steps import deploy_step
 from baremetal_sched.errors import InvalidValue

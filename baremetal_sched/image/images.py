@@ -17,7 +17,7 @@ from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.insert import insert_missing
 from baremetal_sched.db.models import Image
 from baremetal_sched.db.results import rows_changed
-from baremetal_sched.documents.identifiers import canonical_uuid
+from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors.image import (
     ImageAlreadyExists,
     ImageChangeForbidden,

@@ -6,9 +6,8 @@ from typing import Any
 
 from osc_lib.command import command
 
-from baremetal_sched.osc.client import client_of
+from baremetal_sched.osc.client import CountsColumn, FitsOrNot, TextColumn, client_of
 from baremetal_sched.osc.find import positive
-from baremetal_sched.osc.output import CountsColumn, FitsOrNot, TextColumn
 from baremetal_sched.osc.query import add_machine_options, split
 
 #: Short words for what the API calls otherwise.

@@ -1,13 +1,79 @@
-"""Requests to the APIs, and the messages about failed ones."""
+"""Requests to the APIs: addresses, flavors and images by name, messages about failures, and how answers are shown."""
 
+import argparse
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
+from cliff.columns import FormattableColumn
+from keystoneauth1 import exceptions as keystone_errors
+from keystoneauth1.identity.base import BaseIdentityPlugin
 from osc_lib.exceptions import CommandError
 
-from baremetal_sched.osc.endpoints import Endpoints
+#: Where a service mounts its APIs, all beside each other.
+_MOUNTS = ("scheduling", "placement", "baremetal", "compute", "image")
+
+#: The path of an endpoint may end with a version, and that of compute with a project behind it.
+_VERSION = re.compile(r"/v\d+(\.\d+)?(/[0-9a-fA-F-]+)?$")
+
+
+def without_version(url: str) -> str:
+    """Return the address of an API without the version at its end, and without a slash there."""
+    return _VERSION.sub("", url.rstrip("/"))
+
+
+def sibling(url: str, mount: str) -> str:
+    """Return the address of the API ``mount`` of the service that has another API at ``url``.
+
+    Of an address that ends with no known name, it is assumed to be that of the service itself.
+    """
+    parts = urlsplit(without_version(url))
+    path = parts.path.rstrip("/")
+    before, _, last = path.rpartition("/")
+    return urlunsplit((parts.scheme, parts.netloc, f"{before if last in _MOUNTS else path}/{mount}", "", ""))
+
+
+class Endpoints:
+    """Finds the address of each API, from the configuration of the ``openstack`` command and its session."""
+
+    def __init__(self, configuration: Mapping[str, Any], session: Any, interface: str | None, region: str | None):
+        self._configuration = configuration
+        self._session = session
+        self._filter = {"interface": interface or "public", "region_name": region}
+
+    def url(self, service: str) -> str:
+        """Return the address of the API of this type, without a version. Raises CommandError if none is known."""
+        found = self._known(service)
+        if found:
+            return without_version(found)
+        for other in _MOUNTS[1:]:
+            beside = self._known(other)
+            if beside:
+                return sibling(beside, service)
+        fixed = None if self._has_catalog else self._session.get_endpoint()
+        if not fixed:
+            raise CommandError(
+                f"The address of the {service} API is not known. "
+                f"Set OS_{service.upper()}_ENDPOINT_OVERRIDE or OS_PLACEMENT_ENDPOINT_OVERRIDE."
+            )
+        return sibling(fixed, service)
+
+    @property
+    def _has_catalog(self) -> bool:
+        return isinstance(self._session.auth, BaseIdentityPlugin)
+
+    def _known(self, service: str) -> str | None:
+        override = self._configuration.get(f"{service}_endpoint_override")
+        if override or not self._has_catalog:
+            return override
+        try:
+            found: str | None = self._session.get_endpoint(service_type=service, **self._filter)
+        except keystone_errors.EndpointNotFound:
+            return None
+        return found
+
 
 NO_SCHEDULING_API = (
     "This service has no scheduling API; Ironic and Placement do not have one. "
@@ -121,3 +187,99 @@ def _of_others(document: Mapping[str, Any]) -> str | None:
         if isinstance(value, Mapping) and isinstance(value.get("message"), str):
             return str(value["message"])
     return None
+
+
+def server(client: Client, flavor: str, image: str | None, boot_from_volume: bool) -> dict[str, Any]:
+    """Return the request of the scheduling API for a server. Raises CommandError if the flavor or image does
+    not exist."""
+    body: dict[str, Any] = {"flavor": flavor_id(client, flavor)}
+    if image is not None:
+        body["image"] = image_id(client, image)
+    if boot_from_volume:
+        body["boot_from_volume"] = True
+    return body
+
+
+def flavor_id(client: Client, named: str) -> str:
+    """Return the id of the flavor with this id or name. Raises CommandError if it does not exist."""
+    if _exists(client, "compute", f"/flavors/{quote(named, safe='')}"):
+        return named
+    parameters = [("is_public", "None"), ("limit", "1000")]
+    marker: list[tuple[str, str]] = []
+    while page := client.get("compute", "/flavors", [*parameters, *marker])["flavors"]:
+        for flavor in page:
+            if flavor["name"] == named:
+                return str(flavor["id"])
+        marker = [("marker", page[-1]["id"])]
+    raise CommandError(f"There is no flavor {named!r}. 'openstack flavor list --all' shows all flavors.")
+
+
+def image_id(client: Client, named: str) -> str:
+    """Return the id of the image with this id or name. Raises CommandError unless exactly one exists."""
+    if _exists(client, "image", f"/images/{quote(named, safe='')}"):
+        return named
+    found = client.get("image", "/images", [("name", named)])["images"]
+    if len(found) > 1:
+        raise CommandError(f"There are several images called {named!r}: give the id of one.")
+    if not found:
+        raise CommandError(f"There is no image {named!r}. 'openstack image list' shows all images.")
+    return str(found[0]["id"])
+
+
+def _exists(client: Client, service: str, path: str) -> bool:
+    try:
+        client.get(service, path)
+    except RequestFailed as error:
+        if error.status in (400, 404):
+            return False
+        raise
+    return True
+
+
+#: The exit status if nothing fits; 1 is an error, 2 a mistake in the command line.
+NOTHING_FITS = 3
+
+
+def plain(value: Any) -> str:
+    """Return the text of a value for one line of a terminal: what cannot be printed is shown by its code."""
+    if value is None:
+        return ""
+    return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in str(value))
+
+
+def lines(texts: Iterable[str]) -> str:
+    """Return texts as the lines of one cell."""
+    return "\n".join(texts)
+
+
+class TextColumn(FormattableColumn[Any]):
+    """A text, in which nothing that a terminal would obey is left."""
+
+    def human_readable(self) -> str:
+        return plain(self._value)
+
+
+class CountsColumn(FormattableColumn[Mapping[str, int]]):
+    """How many there are of each: the most frequent first."""
+
+    def human_readable(self) -> str:
+        ordered = sorted(self._value.items(), key=lambda pair: (-pair[1], pair[0]))
+        return lines(f"{count} {plain(name)}" for name, count in ordered)
+
+
+class ListColumn(FormattableColumn[list[str]]):
+    """Names, one after the other."""
+
+    def human_readable(self) -> str:
+        return ", ".join(plain(each) for each in self._value)
+
+
+class FitsOrNot:
+    """A command whose exit status is 0 if something fits (``fits``), and NOTHING_FITS otherwise."""
+
+    fits = True
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Run the command, and return its exit status."""
+        status: int = super().run(parsed_args)  # type: ignore[misc]
+        return status or (0 if self.fits else NOTHING_FITS)

@@ -8,8 +8,7 @@ from typing import Any
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
-from baremetal_sched.osc.client import Client, RequestFailed, client_of
-from baremetal_sched.osc.output import FitsOrNot, ListColumn, TextColumn
+from baremetal_sched.osc.client import Client, FitsOrNot, ListColumn, RequestFailed, TextColumn, client_of
 from baremetal_sched.osc.query import add_machine_options, placement_class, split
 
 _FIELDS = ("uuid", "name", "resource_class", "conductor_group", "provision_state", "traits")

@@ -6,8 +6,7 @@ from typing import Any
 
 from osc_lib.command import command
 
-from baremetal_sched.osc.client import client_of
-from baremetal_sched.osc.output import ListColumn, TextColumn
+from baremetal_sched.osc.client import ListColumn, TextColumn, client_of
 
 _SHORT = ("Conductor Group", "Nodes", "Unserved", "Conductor", "Alive", "Drivers", "Its Nodes", "Share")
 _OF_RINGS = ("Conductor Group", "Driver", "Nodes", "Conductor", "Alive", "Its Nodes", "Share of Ring")

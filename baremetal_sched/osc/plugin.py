@@ -3,8 +3,7 @@
 import argparse
 from typing import Any
 
-from baremetal_sched.osc.client import Client
-from baremetal_sched.osc.endpoints import Endpoints
+from baremetal_sched.osc.client import Client, Endpoints
 
 API_NAME = "scheduling"
 API_VERSION_OPTION = "os_scheduling_api_version"

@@ -8,11 +8,41 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import live_members
-from baremetal_sched.compute import extra_specs, host_choice, no_valid_host, own_copies, servers
+from baremetal_sched.compute import extra_specs, flavors, host_choice, no_valid_host, own_copies, servers
 from baremetal_sched.compute.host_choice import Claim, HostRequest
+from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
-from baremetal_sched.scheduling import asked as written_out
+from baremetal_sched.image import images
+from baremetal_sched.image.access import EVERYTHING, Requester
 from baremetal_sched.settings import Settings
+
+_AMOUNTS = ("vcpus", "ram", "disk", "ephemeral", "swap")
+
+
+def find_flavor(session: Session, given: str | Mapping[str, Any], viewer: str | None) -> dict[str, Any]:
+    """Return the flavor: the one with this id, or the one that is written out; amounts that lack are 0.
+
+    ``viewer``: the project that has to see it; None: all flavors are seen. Raises FlavorNotFound.
+    """
+    if isinstance(given, str):
+        found = flavors.find(session, given, viewer)
+        amounts = (found.vcpus, found.memory_mb, found.root_gb, found.ephemeral_gb, found.swap_mb)
+        return dict(zip(_AMOUNTS, amounts, strict=True)) | {"extra_specs": dict(found.extra_specs)}
+    extra_specs = {key: str(value) for key, value in given.get("extra_specs", {}).items()}
+    return {name: given.get(name, 0) for name in _AMOUNTS} | {"extra_specs": extra_specs}
+
+
+def find_image(session: Session, given: str | Mapping[str, Any] | None, viewer: str | None) -> dict[str, Any]:
+    """Return the image: the one with this UUID, the one that is written out, or one without properties.
+
+    Raises ImageNotFound, and InvalidValue if it cannot be booted.
+    """
+    if given is None or not isinstance(given, str):
+        return {"properties": dict((given or {}).get("properties", {}))}
+    found = images.get(session, given, EVERYTHING if viewer is None else Requester(viewer))
+    if found.status == images.DEACTIVATED:
+        raise InvalidValue(message=f"Image {found.uuid} is deactivated and cannot be booted.")
+    return {"properties": dict(found.properties), "min_ram": found.min_ram, "min_disk": found.min_disk}
 
 
 @dataclass(frozen=True)
@@ -48,8 +78,8 @@ def host_request(session: Session, asked: Asked) -> HostRequest:
     Raises FlavorNotFound, ImageNotFound, InvalidValue if the image cannot be booted or the flavor is too small for it,
     and what ``checked_request.build`` raises.
     """
-    flavor = written_out.flavor(session, asked.flavor, asked.project)
-    image = written_out.image(session, asked.image, asked.project)
+    flavor = find_flavor(session, asked.flavor, asked.project)
+    image = find_image(session, asked.image, asked.project)
     # What boots from a volume needs no disk of the machine.
     servers.require_room({**flavor, "disk": 0} if asked.boot_from_volume else flavor, image)
     request = extra_specs.build_checked(

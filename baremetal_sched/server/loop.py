@@ -15,12 +15,9 @@ from typing import Any
 import structlog
 from waitress import wasyncore
 
-from baremetal_sched.server.bodies import Bodies
-from baremetal_sched.server.connection import Connection
-from baremetal_sched.server.limits import Limits
-from baremetal_sched.server.secure_connection import SecureConnection
-from baremetal_sched.server.threads import RequestThreads
-from baremetal_sched.web.environ import IMMEDIATE
+from baremetal_sched.server.connection import Connection, SecureConnection
+from baremetal_sched.server.threads import Bodies, Limits, RequestThreads
+from baremetal_sched.web.slots import IMMEDIATE
 
 log = structlog.get_logger(__name__)
 

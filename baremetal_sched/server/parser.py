@@ -6,8 +6,7 @@ import time
 from waitress.parser import HTTPRequestParser, ParsingError, unquote_bytes_to_wsgi
 from waitress.utilities import BadRequest, Error
 
-from baremetal_sched.server.bodies import Bodies
-from baremetal_sched.server.limits import Limits
+from baremetal_sched.server.threads import Bodies, Limits
 
 #: Maximum length of a line between two chunks of a body, and of trailers.
 _CHUNK_LINE = 4096

@@ -8,9 +8,9 @@ import structlog
 from waitress.task import WSGITask
 from waitress.utilities import build_http_date
 
-from baremetal_sched.server.limits import Limits
-from baremetal_sched.web.environ import ACCEPTED_AT, IDLE, REFUSAL
+from baremetal_sched.server.threads import Limits
 from baremetal_sched.web.http_errors import RefusedRequest
+from baremetal_sched.web.slots import ACCEPTED_AT, IDLE, REFUSAL
 
 log = structlog.get_logger(__name__)
 

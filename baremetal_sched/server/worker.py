@@ -17,9 +17,8 @@ from gunicorn.workers.base import Worker as BaseWorker
 
 from baremetal_sched import logs
 from baremetal_sched.memory import limit_memory
-from baremetal_sched.server.limits import Limits
 from baremetal_sched.server.loop import Server
-from baremetal_sched.server.threads import RequestThreads
+from baremetal_sched.server.threads import Limits, RequestThreads
 from baremetal_sched.server.tls import UnusableCertificate, make_context
 
 #: File descriptors besides connections: of databases, logs, modules, temporary files.

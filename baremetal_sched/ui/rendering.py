@@ -1,9 +1,10 @@
 """Templates into responses."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote, urlencode
 
 from flask import Response
@@ -13,6 +14,7 @@ from baremetal_sched import __version__
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.pictures.markup import percent
 from baremetal_sched.web.call import Call
+from baremetal_sched.web.route import Route, View
 
 _HTML = "text/html; charset=utf-8"
 
@@ -84,3 +86,33 @@ def shortened(text: str, longest: int = 2000) -> str:
 def machine_time(value: datetime) -> str:
     """Return a time stamp, which is in UTC, for the attribute ``datetime``."""
     return f"{value:%Y-%m-%dT%H:%M:%SZ}"
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page at ``path`` below ``/ui``. ``policy``: the rule of the API whose data it shows, which must be met.
+
+    ``label``: its name in the navigation; None: it is not there. ``checks_policy``: its view checks the rule, as that
+    depends on what is shown. ``transaction``: as that of a route.
+    """
+
+    path: str
+    view: View
+    policy: str
+    label: str | None = field(default=None, kw_only=True)
+    checks_policy: bool = field(default=False, kw_only=True)
+    transaction: Literal["read", "select"] = field(default="read", kw_only=True)
+
+
+def routes_of(pages: Iterable[Page]) -> Iterator[Route]:
+    """Return the routes of the pages: each is asked for by GET or HEAD."""
+    for page in pages:
+        for method in ("GET", "HEAD"):
+            yield Route(
+                method,
+                page.path,
+                page.view,
+                transaction=page.transaction,
+                policy=page.policy,
+                checks_policy=page.checks_policy,
+            )

@@ -3,7 +3,7 @@
 from baremetal_sched.scheduling.api import policies
 from baremetal_sched.ui import assets, capacity, fleet, groups, node, nodes
 from baremetal_sched.ui.find import view as find
-from baremetal_sched.ui.page import Page, routes_of
+from baremetal_sched.ui.rendering import Page, routes_of
 from baremetal_sched.web.route import Route
 
 PAGES = (

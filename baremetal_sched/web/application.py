@@ -24,11 +24,11 @@ from baremetal_sched.db import requester
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.web import audit, body, metrics
 from baremetal_sched.web.api import Api
+from baremetal_sched.web.audit import loggable
 from baremetal_sched.web.call import Call
-from baremetal_sched.web.environ import ACCEPTED_AT, REFUSAL
 from baremetal_sched.web.http_errors import HttpError, PathNotFound
-from baremetal_sched.web.log_lines import loggable
 from baremetal_sched.web.route import Methods, Route, by_path, choose, is_public
+from baremetal_sched.web.slots import ACCEPTED_AT, REFUSAL
 
 log = structlog.get_logger(__name__)
 

@@ -4,16 +4,19 @@ The line has the caller, the route with its parameters, and the status of the an
 query string, so no secrets of clients. Its logger has its own name, so that it can be sent elsewhere.
 """
 
+from urllib.parse import unquote_plus
+
 import structlog
 from flask import Response
 
+from baremetal_sched import masking
 from baremetal_sched.db.requester import Requester
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.route import Route
 
 LOGGER = "baremetal_sched.audit"
-
 log = structlog.get_logger(LOGGER)
+
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -67,3 +70,28 @@ def _target(call: Call) -> dict[str, str]:
     """Return the target of the request: the parameters of the route, and what replaces them in other requests."""
     named = {**(call.http.view_args or {}), **call.named}
     return {name: str(value)[:_LONGEST] for name, value in named.items()}
+
+
+#: Longer paths are cut.
+_MOST = 1000
+
+
+def loggable(path: str) -> str:
+    """Return a path with its query string for logging: without secrets, and cut if it is long."""
+    path, mark, query = path.partition("?")
+    if query:
+        query = "&".join(map(_masked, query.split("&")))
+    line = path + mark + query
+    return line if len(line) <= _MOST else line[:_MOST] + "…"
+
+
+def _masked(parameter: str) -> str:
+    """Mask one parameter. Names and values may be encoded, which hides them from the masking of the whole line."""
+    name, _, value = parameter.partition("=")
+    if not value:
+        return parameter
+    plain = unquote_plus(name)
+    if masking.names_secret(plain) or "configdrive" in plain.lower():
+        return f"{name}={masking.MASK}"
+    text = unquote_plus(value)
+    return parameter if masking.mask_text(text) == text else f"{name}={masking.MASK}"

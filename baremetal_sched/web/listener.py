@@ -8,9 +8,9 @@ from typing import Any
 
 import structlog
 
-from baremetal_sched.web.environ import REFUSAL
 from baremetal_sched.web.forwarding import WSGI, without_port
 from baremetal_sched.web.http_errors import RefusedRequest
+from baremetal_sched.web.slots import REFUSAL
 
 log = structlog.get_logger(__name__)
 

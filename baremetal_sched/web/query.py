@@ -4,8 +4,7 @@ from collections.abc import Collection, Sequence
 from urllib.parse import quote
 
 from baremetal_sched.db.paging import SortKey
-from baremetal_sched.documents.identifiers import canonical_uuid
-from baremetal_sched.documents.schema import parse_flag
+from baremetal_sched.documents.schema import canonical_uuid, parse_flag
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.web.call import Call
 

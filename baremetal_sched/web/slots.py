@@ -15,8 +15,20 @@ from typing import Any
 
 from baremetal_sched.errors import TooManyWaiting
 from baremetal_sched.settings import Settings
-from baremetal_sched.web.environ import ACCEPTED_AT, IDLE, IMMEDIATE, REFUSAL
 from baremetal_sched.web.http_errors import RefusedRequest
+
+#: When the request was completely received, by ``time.monotonic``.
+ACCEPTED_AT = "baremetal_sched.accepted_at"
+
+#: An HttpError: the request is refused, and its API answers with this.
+REFUSAL = "baremetal_sched.refusal"
+
+#: A factory of a context in which the request waits, so that the server may serve another one.
+IDLE = "baremetal_sched.idle"
+
+#: Paths that are served at any load. They must not wait for anything.
+IMMEDIATE = frozenset({"/healthcheck/live"})
+
 
 WSGI = Callable[[dict[str, Any], Any], Iterable[bytes]]
 Idle = Callable[[], AbstractContextManager[None]]

@@ -18,7 +18,7 @@ from baremetal_sched.db.limits import CONDUCTOR
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import DatabaseTimeout, TooManyConflicts
 from baremetal_sched.settings import load
-from baremetal_sched.web.environ import ACCEPTED_AT
+from baremetal_sched.web.slots import ACCEPTED_AT
 from tests.processes import wait_until
 from tests.relay import Relay
 from tests.service import Service, fault

@@ -13,14 +13,14 @@ from ironicclient.v1.node import NodeManager
 from rich.console import Console
 
 from baremetal_sched.baremetal.provider.projection import resource_class_of
-from baremetal_sched.cli.demo import fleet, steps
+from baremetal_sched.cli.demo import client, steps
 from baremetal_sched.cli.demo.client import Answer, Client
 from baremetal_sched.cli.demo.service import CONDUCTORS
 from baremetal_sched.cli.demo.show import Show
 from baremetal_sched.cli.demo.steps import Story
 from tests.service import Service
 
-MACHINES = fleet.load()
+MACHINES = client.load()
 
 
 class ClientInProcess(Client):
@@ -106,9 +106,9 @@ def test_questions_tell_something() -> None:
 
 
 def test_query() -> None:
-    wish = fleet.Wish("gold.v1", ("A", "B"), ("C",), ("D", "E"))
+    wish = client.Wish("gold.v1", ("A", "B"), ("C",), ("D", "E"))
     assert wish.query == f"resources={resource_class_of('gold.v1')}:1&required=A,B,!C&required=in:D,E"
-    assert fleet.Wish("gold").query == "resources=CUSTOM_GOLD:1"
+    assert client.Wish("gold").query == "resources=CUSTOM_GOLD:1"
 
 
 def test_story(demo_service: Service) -> None:

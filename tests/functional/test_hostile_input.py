@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from baremetal_sched.baremetal.api import paths
+from baremetal_sched.baremetal.api import alternatives
 from baremetal_sched.db.documents import MAX_DEPTH, DocumentTooDeep
 from baremetal_sched.db.models import Node
 from baremetal_sched.drivers.fake.hardware import FakeVendor
@@ -47,7 +47,7 @@ def test_a_number_of_thousands_of_digits_is_refused_without_advice_for_programme
 def test_any_path_and_version_can_be_rewritten(path: str, version: str) -> None:
     header = "HTTP_X_OPENSTACK_IRONIC_API_VERSION"
     for suffix in ("", ".json", DIGITS):
-        paths.rewrite({"PATH_INFO": f"/{path}.json", header: version + suffix})
+        alternatives.rewrite({"PATH_INFO": f"/{path}.json", header: version + suffix})
 
 
 @pytest.mark.parametrize("number", LARGE)

@@ -14,7 +14,7 @@ from webtest import TestResponse
 from baremetal_sched.app import create_app
 from baremetal_sched.settings import load
 from baremetal_sched.web.authentication.http_basic import HttpBasic
-from baremetal_sched.web.authentication.login_limits import FAILURES
+from baremetal_sched.web.authentication.password_checks import FAILURES
 from baremetal_sched.web.caller import Caller
 from tests.service import Service
 

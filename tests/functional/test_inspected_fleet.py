@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.cli.demo import fleet
-from baremetal_sched.cli.demo.fleet import Machine
+from baremetal_sched.cli.demo import client
+from baremetal_sched.cli.demo.client import Machine
 from tests.service import Service
 
-MACHINES = fleet.load()
+MACHINES = client.load()
 
 FLAGS = {
     "HW_CPU_X86_VMX": "vmx",
@@ -157,9 +157,9 @@ def test_what_placement_then_offers_is_what_the_file_says(inspected: Service) ->
         if machine.maintenance:
             inspected.baremetal("PUT", f"/nodes/{machine.name}/maintenance", {}, status=202)
     for wish in (
-        fleet.Wish("baremetal-general", required=("HW_CPU_X86_VMX",), forbidden=("CUSTOM_EDGE_SITE",)),
-        fleet.Wish("baremetal-gpu", any_of=tuple(GPUS)),
-        fleet.Wish("baremetal-storage", required=("STORAGE_DISK_HDD", "HW_NIC_OFFLOAD_RDMA")),
+        client.Wish("baremetal-general", required=("HW_CPU_X86_VMX",), forbidden=("CUSTOM_EDGE_SITE",)),
+        client.Wish("baremetal-gpu", any_of=tuple(GPUS)),
+        client.Wish("baremetal-storage", required=("STORAGE_DISK_HDD", "HW_NIC_OFFLOAD_RDMA")),
     ):
         offered = {names[uuid] for uuid in inspected.candidates(wish.query)}
         assert offered == wish.answer(MACHINES) != set()

@@ -32,7 +32,7 @@ MUTANTS = (
     ),
     Mutant(
         "login-unlimited-failures",
-        "web/authentication/login_limits.py",
+        "web/authentication/password_checks.py",
         "if budget.left < 1:",
         "if False:",
         f"{CHECKS}::test_failures_are_limited_by_address",
@@ -109,14 +109,14 @@ MUTANTS = (
     ),
     Mutant(
         "cross-site-writes",
-        "web/cross_site.py",
+        "web/forwarding.py",
         "not in _SAFE and not _may_write(environ, origins)",
         "not in _SAFE and False",
         f"{CROSS_SITE}::test_every_api_refuses_writes_of_other_sites",
     ),
     Mutant(
         "cross-site-null-is-any",
-        "web/cross_site.py",
+        "web/forwarding.py",
         ' and origin != "null"',
         "",
         f"{CROSS_SITE}::test_an_asterisk_is_every_site",

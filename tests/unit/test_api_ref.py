@@ -76,7 +76,7 @@ from baremetal_sched.placement.schemas import associations, queries
 from baremetal_sched.placement.schemas import inventories as inventory_schemas
 from baremetal_sched.placement.schemas import providers as provider_schemas
 from baremetal_sched.placement.schemas.allocations import put_schema, reshape_schema
-from baremetal_sched.scheduling.schemas.node_availability import FINDING
+from baremetal_sched.scheduling.schemas.explanations import FINDING
 from baremetal_sched.scheduling.schemas.requests import REQUEST
 from baremetal_sched.settings import load
 from baremetal_sched.web.authentication import make

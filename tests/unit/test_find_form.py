@@ -8,8 +8,7 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.explain.changed_requests import without
 from baremetal_sched.explain.explanation import VERSION
 from baremetal_sched.placement.candidates.request.query import parse
-from baremetal_sched.ui.find.form import Form, read
-from baremetal_sched.ui.find.query_text import pairs_of, renamed
+from baremetal_sched.ui.find.form import Form, pairs_of, read, renamed
 
 UUID = "aaaaaaaa-0000-4000-8000-00000000000{}"
 

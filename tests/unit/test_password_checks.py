@@ -8,16 +8,21 @@ import bcrypt
 import pytest
 
 from baremetal_sched.errors import AuthenticationUnavailable
-from baremetal_sched.web.authentication import login_limits, password_checks, password_file
-from baremetal_sched.web.authentication.login_limits import FAILURES, SECONDS_EACH, LoginLimits
-from baremetal_sched.web.authentication.password_checks import AT_ONCE, PasswordChecks
+from baremetal_sched.web.authentication import password_checks, password_file
+from baremetal_sched.web.authentication.password_checks import (
+    AT_ONCE,
+    FAILURES,
+    SECONDS_EACH,
+    LoginLimits,
+    PasswordChecks,
+)
 from baremetal_sched.web.http_errors import TooManyFailedLogins
 from tests.processes import wait_until
 
 
 def users_with(**passwords: str) -> password_file.Users:
     lines = [f"{name}:{bcrypt.hashpw(word.encode(), bcrypt.gensalt(4)).decode()}" for name, word in passwords.items()]
-    return password_file.parse("\n".join(lines))
+    return password_file.parse_users("\n".join(lines))
 
 
 class Bcrypt:
@@ -52,7 +57,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bcrypt]:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(login_limits, "time", clock)
+    monkeypatch.setattr(password_checks, "time", clock)
     return clock
 
 
@@ -235,7 +240,7 @@ def test_addresses_that_are_one(clock: Clock, one: str, other: str, are_one: boo
 
 
 def test_addresses_are_forgotten(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
-    monkeypatch.setattr(login_limits, "_ADDRESSES", 5)
+    monkeypatch.setattr(password_checks, "_ADDRESSES", 5)
     limits = LoginLimits()
     for number in range(100):
         limits.count(f"192.0.2.{number}")

@@ -7,8 +7,7 @@ from xml.etree import ElementTree
 import pytest
 from markupsafe import Markup
 
-from baremetal_sched.ui.pictures.bars import bar
-from baremetal_sched.ui.pictures.heat_map import LEVELS, MOST_COLUMNS, MOST_ROWS, Cell, grid, heat_map
+from baremetal_sched.ui.pictures.heat_map import LEVELS, MOST_COLUMNS, MOST_ROWS, Cell, bar, grid, heat_map
 from baremetal_sched.ui.pictures.markup import compact, element, shortened
 from baremetal_sched.ui.pictures.ring import COLOURS, MOST_ARCS, Member, ring
 

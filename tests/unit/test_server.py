@@ -13,12 +13,11 @@ import pytest
 from waitress import channel
 
 from baremetal_sched import gunicorn_config
-from baremetal_sched.server import connection, loop, parser, secure_connection
-from baremetal_sched.server.limits import Limits
+from baremetal_sched.server import connection, loop, parser
 from baremetal_sched.server.loop import Server
-from baremetal_sched.server.threads import RequestThreads
+from baremetal_sched.server.threads import Limits, RequestThreads
 from baremetal_sched.settings import load
-from baremetal_sched.web.environ import ACCEPTED_AT, REFUSAL
+from baremetal_sched.web.slots import ACCEPTED_AT, REFUSAL
 from tests.clients.sockets import Wire, exchange, wire, wires
 from tests.clocks import Clock
 from tests.processes import wait_until
@@ -79,7 +78,7 @@ class ServersClock(Clock):
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> ServersClock:
     clock = ServersClock()
-    for module in (channel, connection, loop, parser, secure_connection):
+    for module in (channel, connection, loop, parser, connection):
         monkeypatch.setattr(module, "time", clock)
     return clock
 

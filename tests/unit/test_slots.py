@@ -13,8 +13,7 @@ from baremetal_sched import gunicorn_config, start_warnings
 from baremetal_sched.errors import TooManyWaiting
 from baremetal_sched.settings import load
 from baremetal_sched.web import slots
-from baremetal_sched.web.environ import ACCEPTED_AT, REFUSAL
-from baremetal_sched.web.slots import Slots, waiting, with_slots
+from baremetal_sched.web.slots import ACCEPTED_AT, REFUSAL, Slots, waiting, with_slots
 from tests.processes import wait_until
 
 

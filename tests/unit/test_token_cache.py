@@ -2,7 +2,7 @@
 
 import pytest
 
-from baremetal_sched.web.authentication.token_cache import TokenCache
+from baremetal_sched.web.authentication.keystone import TokenCache
 
 
 class Clock:

@@ -14,9 +14,8 @@ from oslo_config import cfg
 from baremetal_sched.cli import user_files
 from baremetal_sched.errors import AuthenticationUnavailable
 from baremetal_sched.settings import load
-from baremetal_sched.web.authentication import password_file, roles_file
-from baremetal_sched.web.authentication.roles_file import Assignment
-from baremetal_sched.web.authentication.user_files import roles_path, users_path
+from baremetal_sched.web.authentication import password_file
+from baremetal_sched.web.authentication.password_file import Assignment, roles_path, users_path
 from baremetal_sched.web.authentication.watched_file import WatchedFile
 
 HASH = "$2b$04$" + "a" * 53
@@ -28,7 +27,7 @@ APACHE = "myName:$2y$05$lE3eGtyj41jZwrzS87KTqe6.JETVCWBkc32C63UP2aYrGoYOEpbJm"
 
 
 def test_what_apache_writes_is_understood() -> None:
-    users = password_file.parse(f"# of the team\n\n{APACHE}\r\n  bob:{HASH}  \n")
+    users = password_file.parse_users(f"# of the team\n\n{APACHE}\r\n  bob:{HASH}  \n")
     assert set(users.hashes) == {"myName", "bob"}
     assert bcrypt.checkpw(b"myPassword", users.hashes["myName"])
 
@@ -52,7 +51,7 @@ def test_what_apache_writes_is_understood() -> None:
 )
 def test_lines_that_are_refused(text: str, reason: str) -> None:
     with pytest.raises(ValueError) as caught:
-        password_file.parse(text)
+        password_file.parse_users(text)
     assert reason in str(caught.value)
     for secret in ("plain", HASH, "qUqP5", "HqJZ"):
         assert secret not in str(caught.value)
@@ -61,10 +60,10 @@ def test_lines_that_are_refused(text: str, reason: str) -> None:
 def test_the_decoy_is_as_much_work_as_most_hashes() -> None:
     """And no password is right for it."""
     text = f"a:{HASH}\nb:{HASH.replace('04', '05')}\nc:{HASH.replace('04', '05')}"
-    decoy = password_file.parse(text).decoy
+    decoy = password_file.parse_users(text).decoy
     assert decoy.startswith(b"$2b$05$")
     assert not bcrypt.checkpw(b"", decoy)
-    assert password_file.parse("").decoy.startswith(b"$2b$12$")
+    assert password_file.parse_users("").decoy.startswith(b"$2b$12$")
 
 
 @pytest.mark.parametrize("password", ["", "a\0b", "ä" * 37, "\ud800"])
@@ -90,7 +89,7 @@ def test_where_the_file_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_roles() -> None:
-    found = roles_file.parse(
+    found = password_file.parse_roles(
         "root: {roles: [admin], system_scope: all}\nann: {roles: [member, Auditor], project_id: p1}\nbob: {}\n"
     )
     assert found == {
@@ -98,7 +97,7 @@ def test_roles() -> None:
         "ann": Assignment(("member", "auditor", "reader"), "p1", None),
         "bob": Assignment(),
     }
-    assert roles_file.parse("# nothing yet\n") == {}
+    assert password_file.parse_roles("# nothing yet\n") == {}
 
 
 @pytest.mark.parametrize(
@@ -119,7 +118,7 @@ def test_roles() -> None:
 )
 def test_roles_that_are_refused(text: str, reason: str) -> None:
     with pytest.raises(ValueError) as caught:
-        roles_file.parse(text)
+        password_file.parse_roles(text)
     assert reason in str(caught.value)
 
 
@@ -240,7 +239,7 @@ def test_the_first_user_is_made_once(tmp_path: Path) -> None:
     password = user_files.put_first_user(path, "admin")
     assert password is not None
     assert len(password) == 32
-    assert bcrypt.checkpw(password.encode(), password_file.parse(path.read_text()).hashes["admin"])
+    assert bcrypt.checkpw(password.encode(), password_file.parse_users(path.read_text()).hashes["admin"])
     assert user_files.put_first_user(path, "admin") is None
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
@@ -301,7 +300,7 @@ def test_no_change_is_lost_to_another(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(password_file.parse(path.read_text()).hashes) == 20
+    assert len(password_file.parse_users(path.read_text()).hashes) == 20
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -332,7 +331,7 @@ def test_roles_are_changed_in_place(tmp_path: Path) -> None:
     text = path.read_text()
     assert text.startswith("# who may do what\nroot: {roles: [admin], system_scope: all}  # the boss\n")
     assert "# guests\ncarl: {}\n" in text
-    assert roles_file.parse(text) == {
+    assert password_file.parse_roles(text) == {
         "root": Assignment(("admin", "manager", "member", "reader"), None, "all"),
         "carl": Assignment(),
         "dora": Assignment(("reader",), "007"),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sushy import VirtualMediaType, exceptions
 
-from baremetal_sched.drivers.image_url import ImageUrl
+from baremetal_sched.drivers.boot_settings import ImageUrl
 from baremetal_sched.drivers.redfish import virtual_media
 from baremetal_sched.errors.baremetal import ControllerError
 from tests.redfish import machine, quick

@@ -23,7 +23,7 @@ from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, NodeAllocation
 from baremetal_sched.documents import patch
 from baremetal_sched.documents.fields import COMMON, Field, Fields, Kind
-from baremetal_sched.documents.identifiers import canonical_uuid
+from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import (
     AllocationAlreadyExists,

@@ -14,6 +14,7 @@ from flask import Response
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.route import Route
+from baremetal_sched.baremetal.api.versions import HEADER
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.web.route import View
 
@@ -105,3 +106,34 @@ def _argument(name: str, view: View) -> View:
         return view(call, session, **path)
 
     return view_with_argument
+
+
+#: Key of the WSGI environment: a ``.json`` was taken off the path.
+STRIPPED = "baremetal_sched.stripped_json"
+
+#: From here on a path is taken literally.
+_LITERAL_SINCE = 91
+#: More digits than the minor part of a microversion has; Python refuses to convert thousands of them.
+_MOST_DIGITS = 100
+
+
+def rewrite(environ: dict[str, Any]) -> None:
+    """Bring PATH_INFO into the form of the route table: ``/v1/…`` without a slash or ``.json`` at the end."""
+    path: str = environ.get("PATH_INFO", "")
+    if path in ("", "/"):
+        return
+    if path != "/v1" and not path.startswith(("/v1/", "/v2")):
+        path = "/v1" + path
+    if path.endswith("/"):
+        path = path[:-1]
+    if path.endswith(".json") and not _is_literal(environ):
+        path = path.removesuffix(".json")
+        environ[STRIPPED] = True
+    environ["PATH_INFO"] = path
+
+
+def _is_literal(environ: dict[str, Any]) -> bool:
+    """Only Ironic's own header is looked at, and without one the path is literal (as Ironic has it)."""
+    header = environ.get("HTTP_" + HEADER.upper().replace("-", "_"), "").strip()
+    _, _, minor = header.partition(".")
+    return not minor.isdecimal() or len(minor) > _MOST_DIGITS or int(minor) >= _LITERAL_SINCE

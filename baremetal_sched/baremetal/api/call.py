@@ -15,8 +15,8 @@ from baremetal_sched.baremetal.identifiers import is_logical_name
 from baremetal_sched.baremetal.nodes.redaction import REPLACEMENTS, Redaction, Restriction
 from baremetal_sched.baremetal.visibility import EVERYTHING, NOTHING, UNRESTRICTED, Access, Visibility
 from baremetal_sched.db.keyring import keyring_of
-from baremetal_sched.documents.identifiers import canonical_uuid
 from baremetal_sched.documents.patch import Patch
+from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.settings import Settings
 from baremetal_sched.web.call import Call

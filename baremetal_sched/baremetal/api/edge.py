@@ -4,7 +4,7 @@ from typing import Any
 
 from flask import Request, Response
 
-from baremetal_sched.baremetal.api import errors, paths
+from baremetal_sched.baremetal.api import alternatives, errors
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.policies import OPTIONAL_RULES, RULES
 from baremetal_sched.baremetal.api.routes import ALTERNATIVES, ROUTES, SUB_COLLECTIONS
@@ -35,11 +35,11 @@ class BaremetalApi(WaitingApi):
     def new_call(self, http: Request, request_id: str) -> Call:
         call = BaremetalCall(http, request_id, self.settings)
         call.sub_collections = SUB_COLLECTIONS
-        call.stripped_json = paths.STRIPPED in http.environ
+        call.stripped_json = alternatives.STRIPPED in http.environ
         return call
 
     def rewrite_path(self, environ: dict[str, Any]) -> None:
-        paths.rewrite(environ)
+        alternatives.rewrite(environ)
 
     def before_routing(self, call: Call) -> Response | None:
         return empty_response(200) if call.http.method == "OPTIONS" else None

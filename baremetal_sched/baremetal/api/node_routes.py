@@ -6,11 +6,11 @@ from dataclasses import replace
 from baremetal_sched.baremetal.api import absences
 from baremetal_sched.baremetal.api.allocations import allocations
 from baremetal_sched.baremetal.api.authorization import access, field_rules
-from baremetal_sched.baremetal.api.hardware import bios, firmware, management, states, vendor_passthru, vmedia
-from baremetal_sched.baremetal.api.inspection import inventory
+from baremetal_sched.baremetal.api.hardware import bios, management, states, vendor_passthru
+from baremetal_sched.baremetal.api.inspection import inspection_rules
 from baremetal_sched.baremetal.api.network import portgroups, ports, vifs, volume
-from baremetal_sched.baremetal.api.nodes import children, history, nodes, traits
-from baremetal_sched.baremetal.api.provisioning import provision, validation
+from baremetal_sched.baremetal.api.nodes import history, nodes, traits
+from baremetal_sched.baremetal.api.provisioning import provision
 from baremetal_sched.baremetal.api.route import Route
 from baremetal_sched.baremetal.api.route_lines import (
     LARGE_BODY_SIZE,
@@ -88,7 +88,7 @@ _BELOW_NODES = tuple(
             ),
             ident_is_argument=True,
         ),
-        read("/validate", validation.validate_node, "node:validate"),
+        read("/validate", provision.validate_node, "node:validate"),
         *every(
             read("/management/boot_device", management.show_boot_device, "node:get_boot_device"),
             write("PUT", "/management/boot_device", management.set_boot_device, "node:set_boot_device"),
@@ -106,9 +106,9 @@ _BELOW_NODES = tuple(
             read("/vifs", vifs.list_vifs, "node:vif:list", since=28),
             write("POST", "/vifs", vifs.attach_vif, "node:vif:attach", since=28),
             write("DELETE", "/vifs/<vif>", vifs.detach_vif, "node:vif:detach", since=28),
-            read("/vmedia", vmedia.show_media, "node:vmedia:get", since=93),
-            write("POST", "/vmedia", vmedia.attach_media, "node:vmedia:attach", since=89),
-            write("DELETE", "/vmedia", vmedia.detach_media, "node:vmedia:detach", since=89),
+            read("/vmedia", management.show_media, "node:vmedia:get", since=93),
+            write("POST", "/vmedia", management.attach_media, "node:vmedia:attach", since=89),
+            write("DELETE", "/vmedia", management.detach_media, "node:vmedia:detach", since=89),
             hides_path=True,
             statuses=RECODED,
         ),
@@ -162,11 +162,11 @@ _BELOW_NODES = tuple(
             ),
             read("/bios", bios.list_settings, "node:bios:get", since=40),
             read("/bios/<setting>", bios.show_setting, "node:bios:get", since=40),
-            read("/firmware", firmware.list_components, "node:firmware:get", since=86),
-            read("/children", children.list_children, "node:list", access.node_and_list, since=83),
+            read("/firmware", bios.list_components, "node:firmware:get", since=86),
+            read("/children", nodes.list_children, "node:list", access.node_and_list, since=83),
             read("/history", history.list_history, "node:history:get", since=78),
             read("/history/<uuid>", history.show_event, "node:history:get", since=78),
-            read("/inventory", inventory.show_inventory, "node:inventory:get", since=81),
+            read("/inventory", inspection_rules.show_inventory, "node:inventory:get", since=81),
             hides_path=True,
         ),
         *every(
@@ -184,7 +184,7 @@ NODE_ROUTES = (
     write("POST", "/v1/nodes", nodes.create_node, "node:create", field_rules.new_node, statuses=RECODED),
     read("/v1/nodes/detail", nodes.list_nodes_in_detail, "node:list", access.lists),
     *_BELOW_NODES,
-    read("/v1/nodes/validate", validation.validate_named_node, "node:validate", access.named_node),
+    read("/v1/nodes/validate", provision.validate_named_node, "node:validate", access.named_node),
     read("/v1/ports", ports.list_ports, "port:list", access.lists),
     write("POST", "/v1/ports", ports.create_port, "port:create", access.on_node("node_uuid", "node_ident")),
     read("/v1/ports/detail", ports.list_ports_in_detail, "port:list", access.lists),

@@ -9,9 +9,9 @@ from baremetal_sched.baremetal.api.authorization import access, field_rules
 from baremetal_sched.baremetal.api.conductors import conductors, drivers
 from baremetal_sched.baremetal.api.hardware import vendor_passthru
 from baremetal_sched.baremetal.api.inspection import agents, inspection_rules
-from baremetal_sched.baremetal.api.network import events
+from baremetal_sched.baremetal.api.network import vifs
 from baremetal_sched.baremetal.api.node_routes import NODE_ROUTES
-from baremetal_sched.baremetal.api.nodes import chassis, nodes, shards
+from baremetal_sched.baremetal.api.nodes import chassis, nodes
 from baremetal_sched.baremetal.api.provisioning import deploy_templates, runbooks
 from baremetal_sched.baremetal.api.route import Route, guarded, sub_collections
 from baremetal_sched.baremetal.api.route_lines import LARGE_BODY_SIZE, RECODED, any_method, every, patch, read, write
@@ -177,15 +177,15 @@ ROUTES = tuple(
         Route(
             "POST",
             "/v1/events",
-            events.receive_events,
+            vifs.receive_events,
             policy="baremetal:events:post",
             since=54,
             transaction=None,
             absent=absences.collection,
         ),
         *every(
-            read("/v1/shards", shards.list_shards, "shards:get", since=82),
-            read("/v1/shards/<name>", shards.refuse_one, "shards:get", since=82, transaction=None),
+            read("/v1/shards", chassis.list_shards, "shards:get", since=82),
+            read("/v1/shards/<name>", chassis.refuse_one, "shards:get", since=82, transaction=None),
             absent=absences.named("shards", 82),
         ),
         read("/v1/drivers", drivers.list_drivers, "driver:get"),

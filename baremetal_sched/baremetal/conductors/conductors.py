@@ -14,7 +14,7 @@ from baremetal_sched.db.models import Conductor, ConductorHardwareType, Conducto
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import ConductorNotFound
-from baremetal_sched.machines.served_types import ServedType
+from baremetal_sched.machines.interface_types import ServedType
 
 _HOST_NAME = re.compile(r"[^\s/]{1,255}")
 

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.conductors.ownership import Membership, alive
 from baremetal_sched.db.models import Conductor, ConductorHardwareType, ConductorInterface, Node
 from baremetal_sched.errors.baremetal import DriverNotFound, NoConductors
-from baremetal_sched.machines.served_types import Offer
+from baremetal_sched.machines.interface_types import Offer
 
 
 class DriverFacts(NamedTuple):

@@ -24,7 +24,7 @@ from baremetal_sched.baremetal.schemas.inspection import PHASES
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, NodeInventory, Port
 from baremetal_sched.db.types import as_text, dump_json
-from baremetal_sched.documents.identifiers import canonical_mac
+from baremetal_sched.documents.schema import canonical_mac
 from baremetal_sched.errors.baremetal import InventoryNotFound
 from baremetal_sched.machines.machine import Finding
 from baremetal_sched.settings import Settings

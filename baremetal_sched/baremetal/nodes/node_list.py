@@ -14,7 +14,7 @@ from baremetal_sched.db import paging
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.paging import Page
 from baremetal_sched.db.types import Query, Rows
-from baremetal_sched.documents.identifiers import canonical_uuid
+from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors.baremetal import NodeNotFound
 
 #: How many nodes the search for those of one conductor reads at a time.

@@ -19,7 +19,7 @@ from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Port
 from baremetal_sched.db.transaction import Reader
 from baremetal_sched.db.types import Query
-from baremetal_sched.documents.identifiers import canonical_uuid
+from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import (
     DuplicateNodeName,
@@ -32,8 +32,7 @@ from baremetal_sched.errors.baremetal import (
     NodeProtected,
 )
 from baremetal_sched.machines import states
-from baremetal_sched.machines.interface_types import INTERFACE_TYPES
-from baremetal_sched.machines.served_types import Offer
+from baremetal_sched.machines.interface_types import INTERFACE_TYPES, Offer
 from baremetal_sched.settings import Settings
 
 

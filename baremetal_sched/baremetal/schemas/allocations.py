@@ -7,8 +7,7 @@ from marshmallow import ValidationError, fields
 from baremetal_sched.baremetal.allocations.allocation_choice import TraitEntry
 from baremetal_sched.baremetal.identifiers import is_logical_name
 from baremetal_sched.baremetal.schemas.traits import complaint_about
-from baremetal_sched.documents.identifiers import canonical_uuid
-from baremetal_sched.documents.schema import JsonObject, StrictSchema, Text, Uuid, shown
+from baremetal_sched.documents.schema import JsonObject, StrictSchema, Text, Uuid, canonical_uuid, shown
 
 #: No node has as many traits; each is looked for in every node that might do.
 MOST_TRAITS = 500

@@ -5,8 +5,17 @@ from typing import Any
 from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
 from baremetal_sched.baremetal.identifiers import canonical_switch_id, is_logical_name
-from baremetal_sched.documents.identifiers import canonical_mac
-from baremetal_sched.documents.schema import Flag, JsonObject, StrictSchema, Text, Uuid, Whole, one_of, shown
+from baremetal_sched.documents.schema import (
+    Flag,
+    JsonObject,
+    StrictSchema,
+    Text,
+    Uuid,
+    Whole,
+    canonical_mac,
+    one_of,
+    shown,
+)
 
 
 class MacAddress(fields.Field[str]):

@@ -13,7 +13,7 @@ from types import FrameType
 import click
 from rich.console import Console
 
-from baremetal_sched.cli.demo import fleet, service
+from baremetal_sched.cli.demo import client, service
 from baremetal_sched.cli.demo.client import Client, DemoFailed
 from baremetal_sched.cli.demo.show import Show
 from baremetal_sched.cli.demo.steps import Story
@@ -34,7 +34,7 @@ def demo(keep: bool) -> None:
 
 def _play(show: Show, keep: bool) -> bool:
     """Run the demo; return whether all checks passed."""
-    machines = fleet.load()
+    machines = client.load()
     show.opening(
         f"A service of its own, on a free port and a temporary database, and a fleet of {len(machines)} machines. "
         "Every step is a real HTTP request; every answer is compared with what the fleet's file says."
@@ -55,7 +55,7 @@ def _play(show: Show, keep: bool) -> bool:
         return show.closing(str(error))
 
 
-def _tell(show: Show, machines: Sequence[fleet.Machine], url: str) -> bool:
+def _tell(show: Show, machines: Sequence[client.Machine], url: str) -> bool:
     try:
         Story(Client(url), machines, service.CONDUCTORS, show).tell()
     except DemoFailed as error:

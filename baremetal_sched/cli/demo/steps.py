@@ -7,8 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from baremetal_sched.cli.demo.client import Answer, Client, DemoFailed
-from baremetal_sched.cli.demo.fleet import Machine, Wish
+from baremetal_sched.cli.demo.client import Answer, Client, DemoFailed, Machine, Wish
 from baremetal_sched.cli.demo.show import Show
 
 #: Node fields that are compared with the fleet's file.

@@ -10,8 +10,7 @@ import jsonschema
 import jsonschema_rs
 from jsonschema.exceptions import ValidationError, best_match
 
-from baremetal_sched.documents.identifiers import canonical_uuid
-from baremetal_sched.documents.schema import shown
+from baremetal_sched.documents.schema import canonical_uuid, shown
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.masking import mask
 

@@ -6,10 +6,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from baremetal_sched.drivers.interfaces.hardware import FirmwareInterface
-from baremetal_sched.drivers.redfish import firmware_components, firmware_updates
+from baremetal_sched.drivers.redfish import firmware_updates
 from baremetal_sched.drivers.redfish.documents import LONGEST_TEXT, documents_of
 from baremetal_sched.drivers.redfish.driver_info import Target
-from baremetal_sched.drivers.redfish.firmware_components import BIOS, BMC, NIC_PREFIX
+from baremetal_sched.drivers.redfish.firmware_updates import BIOS, BMC, NIC_PREFIX
 from baremetal_sched.drivers.steps import clean_step, deploy_step, service_step
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.interface_types import Argument
@@ -42,7 +42,7 @@ class RedfishFirmware(FirmwareInterface):
 
     def cache_firmware_components(self, machine: Machine) -> Effect:
         with documents_of(machine) as documents:
-            found = firmware_components.read(documents)
+            found = firmware_updates.read(documents)
         if not found:
             raise machine.unsupported("firmware")
         return Effect(firmware=found)

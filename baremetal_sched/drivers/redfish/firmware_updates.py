@@ -5,7 +5,7 @@ and the controller has to be usable again before the next one. A controller may 
 during its own update.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,14 +13,74 @@ from urllib.parse import urlsplit
 from sushy import exceptions
 
 from baremetal_sched.drivers.driver import switch
-from baremetal_sched.drivers.redfish import failures, firmware_components, tasks
-from baremetal_sched.drivers.redfish.documents import Answer, Documents, documents_of, link, links, member
+from baremetal_sched.drivers.redfish import failures, tasks
+from baremetal_sched.drivers.redfish.documents import (
+    LONGEST_TEXT,
+    Answer,
+    Document,
+    Documents,
+    documents_of,
+    link,
+    links,
+    member,
+    objects,
+    text,
+)
 from baremetal_sched.drivers.redfish.driver_info import Target
-from baremetal_sched.drivers.redfish.firmware_components import BIOS, BMC
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable
-from baremetal_sched.machines.machine import Effect, Machine
+from baremetal_sched.machines.machine import Effect, Firmware, Machine
 from baremetal_sched.machines.states import REBOOT
+
+BIOS, BMC, NIC_PREFIX = "bios", "bmc", "nic:"
+
+
+def read(documents: Documents) -> dict[str, Firmware]:
+    """Return the components that the controller reports, by name. Raises sushy's errors."""
+    found = {}
+    bios = text(documents.of_system.get("BiosVersion"))
+    if bios is not None:
+        found[BIOS] = Firmware(bios)
+    manager = manager_of(documents)
+    version = text(member(manager, "FirmwareVersion"))
+    if version is not None:
+        found[BMC] = Firmware(version, model=text(member(manager, "Model")))
+    for adapter in _adapters(documents):
+        _add_adapter(found, adapter)
+    return found
+
+
+def controller_version(documents: Documents) -> str | None:
+    """The version of the controller's own firmware; None if it does not say it. Raises sushy's errors."""
+    return text(member(manager_of(documents), "FirmwareVersion"))
+
+
+def manager_of(documents: Documents) -> Document | None:
+    """The controller itself; None if it is not listed. Raises sushy's errors."""
+    paths = links(documents.of_system, "Links", "ManagedBy")
+    if not paths:
+        managers = documents.find(link(documents.find(documents.root), "Managers"))
+        paths = links(managers, "Members")
+    return documents.find(paths[0]) if paths else None
+
+
+def _adapters(documents: Documents) -> Iterator[Document]:
+    chassis = links(documents.of_system, "Links", "Chassis")
+    first = documents.find(chassis[0]) if chassis else None
+    return documents.members(documents.find(link(first, "NetworkAdapters")))
+
+
+def _add_adapter(found: dict[str, Firmware], adapter: Document) -> None:
+    serial_number = text(adapter.get("SerialNumber"))
+    name = serial_number or text(adapter.get("Id"))
+    for controller in objects(adapter.get("Controllers")):
+        version = text(controller.get("FirmwarePackageVersion"))
+        component = f"{NIC_PREFIX}{name}"[:LONGEST_TEXT]
+        if name is None or version is None or component.lower() in {known.lower() for known in found}:
+            continue  # databases keep no two names that differ in case only
+        vendor, model = text(adapter.get("Manufacturer")), text(adapter.get("Model"))
+        found[component] = Firmware(version, vendor, model, serial_number)
+
 
 #: What is remembered: the ``updates``, which of them it is ``at``, since when (``began``), the ``phase``, and notes of
 #: the update: ``tasks`` that were there before, its ``task``, whether the machine was ``rebooted`` for it, what comes
@@ -71,7 +131,7 @@ def _prepare(machine: Machine, remembered: Remembered, now: float) -> Effect:
     with documents_of(machine) as documents:
         if _action(documents) is None:
             raise machine.unsupported("firmware update")
-        before = firmware_components.controller_version(documents) if _component(remembered) == BMC else None
+        before = controller_version(documents) if _component(remembered) == BMC else None
         known = tasks.known(documents)
     return _next(remembered, "send", 0, tasks=known, before=before)
 
@@ -165,7 +225,7 @@ def _version(machine: Machine, remembered: Remembered, now: float) -> Effect:
     options = machine.settings.redfish
     try:
         with documents_of(machine) as documents:
-            version = firmware_components.controller_version(documents)
+            version = controller_version(documents)
     except (MachineUnreachable, ControllerError):
         version = None
     before = remembered["before"]
@@ -193,7 +253,7 @@ def _settle(machine: Machine, remembered: Remembered, now: float) -> Effect:
     components = {}
     try:
         with documents_of(machine) as documents:
-            components = firmware_components.read(documents)
+            components = read(documents)
         found += 1
     except (MachineUnreachable, ControllerError) as error:
         found, trouble = 0, str(error)

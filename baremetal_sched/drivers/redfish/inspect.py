@@ -7,7 +7,7 @@ from typing import Any, Self
 import structlog
 from sushy import exceptions
 
-from baremetal_sched.documents.identifiers import canonical_mac
+from baremetal_sched.documents.schema import canonical_mac
 from baremetal_sched.drivers.interfaces.provisioning import InspectInterface
 from baremetal_sched.drivers.redfish.documents import (
     Document,

@@ -1,17 +1,89 @@
-"""Management, by Redfish."""
+"""Management by Redfish: boot, lamps, and methods of vendors."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from sushy import ResetType, State
-from sushy.exceptions import MissingAttributeError
+from sushy import IndicatorLED, ResetType, State
+from sushy.exceptions import AccessError, MissingAttributeError, SushyError
+from sushy.exceptions import ConnectionError as NoConnection
+from sushy.resources.system.system import System
 
-from baremetal_sched.drivers.image_url import ImageUrl
-from baremetal_sched.drivers.interfaces.hardware import Indicators, ManagementInterface, require_boot_device
-from baremetal_sched.drivers.redfish import boot_settings, connection, indicators, virtual_media
+from baremetal_sched.drivers.boot_settings import ImageUrl
+from baremetal_sched.drivers.interfaces.hardware import (
+    Indicators,
+    ManagementInterface,
+    VendorInterface,
+    require_boot_device,
+)
+from baremetal_sched.drivers.redfish import boot_settings, connection, virtual_media
 from baremetal_sched.drivers.redfish.driver_info import Target
 from baremetal_sched.drivers.redfish.power import offered_reset
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines.interface_types import VendorMethod
 from baremetal_sched.machines.machine import NOTHING, Effect, Machine
+
+_STATES = {IndicatorLED.LIT: "on", IndicatorLED.OFF: "off", IndicatorLED.BLINKING: "blinking"}
+_LAMPS = {name: indicator_state for indicator_state, name in _STATES.items()}
+_PROPERTIES = {"readonly": False, "states": ["blinking", "off", "on"]}
+
+
+def supported_indicators(system: System) -> dict[str, dict[str, dict[str, Any]]]:
+    """As ``ManagementInterface.get_supported_indicators`` has it."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for component, name, _ in _all(system):
+        found.setdefault(component, {})[name] = dict(_PROPERTIES)
+    return found
+
+
+def indicator_state(system: System, component: str, indicator: str) -> str:
+    """Return its state, ``unknown`` if the controller does not report it. Raises InvalidValue if it does not exist."""
+    return _STATES.get(_find(system, component, indicator).indicator_led, "unknown")
+
+
+def switch_indicator(system: System, component: str, indicator: str, wanted: str) -> None:
+    """Switch it. Raises InvalidValue if it does not exist, or does not support the state."""
+    if wanted not in _LAMPS:
+        raise InvalidValue(
+            message=f"Invalid indicator state {wanted} specified. It may be: {', '.join(sorted(_LAMPS))}."
+        )
+    _find(system, component, indicator).set_indicator_led(_LAMPS[wanted])
+
+
+def _find(system: System, component: str, indicator: str) -> Any:
+    for kind, name, resource in _all(system):
+        if (kind, name) == (component, indicator):
+            return resource
+    raise InvalidValue(message=f"The machine has no indicator {indicator} of component {component}.")
+
+
+def _all(system: System) -> Iterator[tuple[str, str, Any]]:
+    """Component, name, and the resource that has the lamp. What the controller does not offer has none."""
+    if system.indicator_led and system.uuid:
+        yield "system", str(system.uuid), system
+    yield from _optional(_chassis(system))
+    yield from _optional(_drives(system))
+
+
+def _optional(found: Iterator[tuple[str, str, Any]]) -> Iterator[tuple[str, str, Any]]:
+    try:
+        yield from found
+    except (NoConnection, AccessError):
+        raise
+    except SushyError:  # it has no such resources, or fails when it is asked for them
+        return
+
+
+def _chassis(system: System) -> Iterator[tuple[str, str, Any]]:
+    for chassis in system.chassis or ():
+        if chassis.indicator_led and chassis.uuid:
+            yield "chassis", str(chassis.uuid), chassis
+
+
+def _drives(system: System) -> Iterator[tuple[str, str, Any]]:
+    for storage in system.storage.get_members():
+        for drive in storage.drives:
+            if drive.indicator_led:
+                yield "disk", f"{storage.identity}:{drive.identity}", drive
 
 
 class RedfishManagement(ManagementInterface):
@@ -55,15 +127,15 @@ class RedfishManagement(ManagementInterface):
 
     def get_supported_indicators(self, machine: Machine) -> Indicators:
         with connection.system(machine) as system:
-            return indicators.supported(system)
+            return supported_indicators(system)
 
     def get_indicator_state(self, machine: Machine, component: str, indicator: str) -> str:
         with connection.system(machine) as system:
-            return indicators.state(system, component, indicator)
+            return indicator_state(system, component, indicator)
 
     def set_indicator_state(self, machine: Machine, component: str, indicator: str, state: str) -> Effect:
         with connection.system(machine) as system:
-            indicators.switch(system, component, indicator, state)
+            switch_indicator(system, component, indicator, state)
         return NOTHING
 
     def get_virtual_media(self, machine: Machine) -> list[dict[str, Any]]:
@@ -76,3 +148,37 @@ class RedfishManagement(ManagementInterface):
     def detach_virtual_media(self, machine: Machine, device_types: Collection[str]) -> Effect:
         virtual_media.eject(machine, device_types)
         return NOTHING
+
+
+_DEVICE = "boot_device"
+
+
+class RedfishVendor(VendorInterface):
+    """Ejects virtual media, as clients did before there was an API for that."""
+
+    methods = {
+        "eject_vmedia": VendorMethod(
+            "Eject a virtual media device, or all of them. Optional argument: boot_device - the device to eject, one "
+            "of 'cd', 'dvd', 'usb' and 'floppy'."
+        )
+    }
+
+    def validate_call(self, machine: Machine, method: str, arguments: Mapping[str, Any]) -> None:
+        surplus = sorted(set(arguments) - {_DEVICE})
+        if surplus:
+            raise InvalidValue(message=f"The method {method} takes no argument but {_DEVICE}.")
+        _types(arguments)
+        Target.of(machine)
+
+    def call(self, machine: Machine, method: str, arguments: Mapping[str, Any]) -> Any:
+        virtual_media.eject(machine, _types(arguments))
+
+
+def _types(arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """The types of devices that are meant; none means all. Raises InvalidValue."""
+    if not arguments.get(_DEVICE):
+        return ()
+    try:
+        return (virtual_media.require_type(arguments[_DEVICE]),)
+    except ValueError as error:
+        raise InvalidValue(message=f"{_DEVICE} {error}.") from error

@@ -9,8 +9,8 @@ from sushy.resources.manager.virtual_media import VirtualMedia
 from sushy.resources.system.system import System
 
 from baremetal_sched.drivers import boot_settings, progress, ramdisk
+from baremetal_sched.drivers.boot_settings import ImageUrl
 from baremetal_sched.drivers.driver import Driver
-from baremetal_sched.drivers.image_url import ImageUrl
 from baremetal_sched.drivers.interfaces.provisioning import BootInterface
 from baremetal_sched.drivers.redfish import connection, failures
 from baremetal_sched.drivers.redfish.driver_info import Target

@@ -1,18 +1,60 @@
-"""/v1/explanations/nodes/{node}"""
+"""/v1/explanations/nodes/{node}, /v1/nodes/{node}/availability"""
+
+from collections.abc import Mapping
+from typing import Any
 
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.matching.explanation import explain
+from baremetal_sched.baremetal.conductors.ownership import live_members
+from baremetal_sched.baremetal.matching.explanation import Finding, explain
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.explain.explanation import Context, Explained
-from baremetal_sched.scheduling.api import explained_requests, visible_node
+from baremetal_sched.scheduling.api import explained_requests
 from baremetal_sched.scheduling.api.explanation_view import document_of_node
-from baremetal_sched.scheduling.api.node_availability import findings
-from baremetal_sched.scheduling.api.policies import EXPLAIN_NODE, SHOW_WORKERS
+from baremetal_sched.scheduling.api.policies import EXPLAIN_NODE, NODE_AVAILABILITY, SHOW_WORKERS
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.responses import json_response
+
+
+def find(call: Call, session: Session, ident: str, rule: str) -> tuple[Node, Mapping[str, Any]]:
+    """Return the node with this UUID or name, and the facts about it for policy rules.
+
+    Raises NodeNotFound if it does not exist, or if the caller does not meet ``rule``.
+    """
+    found = nodes.find(session, ident)
+    whose = {"node.owner": found.owner, "node.lessee": found.lessee}
+    target = {**call.target, **{name: project for name, project in whose.items() if project is not None}}
+    if not call.allows(rule, target):
+        raise NodeNotFound(node=ident)
+    return found, target
+
+
+def show_availability(call: Call, session: Session, node: str) -> Response:
+    """GET /v1/nodes/{node}/availability"""
+    call.refuse_query()
+    found, target = find(call, session, node, NODE_AVAILABILITY)
+    explained = explain(
+        session, found.uuid, live_members(session, call.settings), names_others=call.allows(SHOW_WORKERS, target)
+    )
+    return json_response(
+        {
+            "node": explained.uuid,
+            "name": explained.name,
+            "resource_class": explained.resource_class,
+            "offered": explained.is_offered,
+            "reasons": findings(explained.reasons),
+            "remarks": findings(explained.remarks),
+        }
+    )
+
+
+def findings(found: list[Finding]) -> list[dict[str, str]]:
+    """Return the findings as clients see them."""
+    return [{"label": each.label, "reason": each.reason, "remedy": each.remedy} for each in found]
 
 
 def show_node_explanation(call: Call, session: Session, node: str) -> Response:
@@ -34,7 +76,7 @@ def create_node_explanation(call: Call, session: Session, node: str) -> Response
 
 def _find(call: Call, session: Session, ident: str) -> tuple[Node, bool]:
     """Return the node, and whether the caller may see the names of consumers and conductors that use it."""
-    found, target = visible_node.find(call, session, ident, EXPLAIN_NODE)
+    found, target = find(call, session, ident, EXPLAIN_NODE)
     return found, call.allows(SHOW_WORKERS, target)
 
 

@@ -137,3 +137,14 @@ def _error(why: str, status: int | None = None) -> dict[str, Any]:
     if status in (429, 503):
         headers["Retry-After"] = {"$ref": "#/components/headers/RetryAfter"}
     return {"description": why, "headers": headers, "content": {JSON: {"schema": component("Error")}}}
+
+
+def show_root(call: Call, session: None) -> Response:
+    """GET / and /v1: the one version that there is."""
+    here = f"{call.base_url}/v1"
+    links = [
+        {"rel": "self", "href": here},
+        # What RFC 8631 calls a description for programs.
+        {"rel": "service-desc", "type": JSON, "href": f"{here}/openapi.json"},
+    ]
+    return json_response({"versions": [{"id": "v1", "status": "CURRENT", "links": links}]})

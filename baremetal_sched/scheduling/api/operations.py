@@ -8,21 +8,29 @@ from baremetal_sched.baremetal.api.nodes.node_filters import TRAIT_FILTERS
 from baremetal_sched.explain.explanation import VERSION
 from baremetal_sched.placement.schemas.queries import candidates
 from baremetal_sched.scheduling.capacity import COLUMNS, MOST_KEYS
-from baremetal_sched.scheduling.schemas.answers import ERROR, TEXT, array, component, said
-from baremetal_sched.scheduling.schemas.capacity import CAPACITY, TRAIT_KEY
+from baremetal_sched.scheduling.schemas.answers import (
+    CAPACITY,
+    DOCUMENT,
+    ERROR,
+    GROUPS,
+    TEXT,
+    TRAIT_KEY,
+    VERSIONS,
+    array,
+    component,
+    said,
+)
 from baremetal_sched.scheduling.schemas.explanations import (
     ANY_REQUEST,
+    AVAILABILITY,
     CLOSEST_TREE,
     EXPLANATION,
+    FINDING,
+    NODE_EXPLANATION,
     NUMBER_WANTED,
     of_one_machine,
 )
-from baremetal_sched.scheduling.schemas.groups import GROUPS
-from baremetal_sched.scheduling.schemas.node_availability import AVAILABILITY, FINDING
-from baremetal_sched.scheduling.schemas.node_explanations import NODE_EXPLANATION
-from baremetal_sched.scheduling.schemas.openapi import DOCUMENT
 from baremetal_sched.scheduling.schemas.requests import DRY_RUN, REQUEST
-from baremetal_sched.scheduling.schemas.root import VERSIONS
 from baremetal_sched.web.responses import JSON
 
 #: The schemas that others refer to.

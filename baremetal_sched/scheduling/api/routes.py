@@ -6,12 +6,10 @@ from baremetal_sched.scheduling.api import (
     capacity,
     explanations,
     groups,
-    node_availability,
     node_explanations,
     openapi,
     policies,
     requests,
-    root,
 )
 from baremetal_sched.web.http_errors import Statuses
 from baremetal_sched.web.responses import JSON
@@ -21,8 +19,8 @@ from baremetal_sched.web.route import Route
 _OF_THE_BODY: Statuses = {FlavorNotFound: 400, ImageNotFound: 400}
 
 ROUTES: tuple[Route, ...] = (
-    Route("GET", "/", root.show_root, transaction=None, public=True),
-    Route("GET", "/v1", root.show_root, transaction=None, public=True),
+    Route("GET", "/", openapi.show_root, transaction=None, public=True),
+    Route("GET", "/v1", openapi.show_root, transaction=None, public=True),
     Route("GET", "/v1/openapi.json", openapi.showing(lambda: ROUTES), transaction=None, public=True),
     Route(
         "POST",
@@ -63,7 +61,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         "/v1/nodes/<node>/availability",
-        node_availability.show_availability,
+        node_explanations.show_availability,
         policy=policies.NODE_AVAILABILITY,
         checks_policy=True,
     ),

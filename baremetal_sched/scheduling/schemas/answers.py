@@ -1,7 +1,9 @@
-"""Pieces of the schemas of answers, which describe and check nothing at run time: the OpenAPI document has them."""
+"""The schemas of answers, which describe and check nothing at run time: figures, groups, and the document itself."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
+
+from baremetal_sched.scheduling.capacity import COLUMNS, TRAIT
 
 TEXT: dict[str, Any] = {"type": "string"}
 TEXT_OR_NULL: dict[str, Any] = {"type": ["string", "null"]}
@@ -40,3 +42,84 @@ def component(name: str) -> dict[str, Any]:
 
 #: What an error is answered with.
 ERROR = fields({"error": fields({"status": said("The HTTP status.", {"type": "integer"}), "message": TEXT})})
+
+
+#: The names of a key by which machines are told apart by whether they have a trait.
+TRAIT_KEY = f"^{TRAIT}[A-Z0-9_]+$"
+
+_ROW = {
+    **fields(
+        {
+            **{name: said("There if it is grouped by.", TEXT_OR_NULL) for name in COLUMNS},
+            "total": said("How many machines there are.", COUNT),
+            "free": said("How many of them placement offers.", COUNT),
+            "allocated": said("How many are claimed or have an instance.", COUNT),
+            "unavailable": said("How many of the others are out of use for each reason, each counted once.", COUNTS),
+        },
+        COLUMNS,
+    ),
+    "patternProperties": {TRAIT_KEY: said("Whether they have the trait. There if it is grouped by.", FLAG)},
+}
+
+CAPACITY = fields({"capacity": said("A row for each group.", array(_ROW))})
+
+
+_CONDUCTOR = fields(
+    {
+        "hostname": TEXT,
+        "alive": FLAG,
+        "drivers": said("The drivers that it serves.", array(TEXT)),
+        "nodes": said("How many nodes of the group it owns.", COUNT),
+        "share": said("Its share of the group's nodes.", FRACTION),
+    }
+)
+_MEMBER = fields(
+    {
+        "hostname": TEXT,
+        "alive": FLAG,
+        "nodes": said("How many nodes it owns.", COUNT),
+        "ring_share": said("The fraction of the ring that is its own; 0 unless it is alive.", FRACTION),
+    }
+)
+_RING = fields(
+    {
+        "driver": TEXT,
+        "nodes": said("How many nodes of the group have the driver.", COUNT),
+        "conductors": array(_MEMBER),
+    }
+)
+_GROUP = fields(
+    {
+        "conductor_group": said("The name in lower case; empty for nodes that are in no group.", TEXT),
+        "nodes": said("How many nodes are in the group.", COUNT),
+        "unserved": said("How many of them no live conductor serves.", COUNT),
+        "conductors_alive": said("How many conductors of the group are alive.", COUNT),
+        "conductors": said("For callers who may see all groups.", array(_CONDUCTOR)),
+        "rings": said("The hash ring of each driver, for callers who may see all groups.", array(_RING)),
+    },
+    {"conductors", "rings"},
+)
+
+GROUPS = fields({"groups": said("Sorted by name.", array(_GROUP))})
+
+
+_OBJECT = {"type": "object"}
+
+DOCUMENT = fields(
+    {
+        "openapi": TEXT,
+        "info": _OBJECT,
+        "paths": _OBJECT,
+        "components": _OBJECT,
+        "servers": array(_OBJECT),
+        "security": array(_OBJECT),
+    },
+    {"security"},
+)
+
+
+_LINK = fields(
+    {"rel": TEXT, "href": said("An absolute URL.", {"type": "string", "format": "uri"}), "type": TEXT}, {"type"}
+)
+
+VERSIONS = fields({"versions": array(fields({"id": TEXT, "status": TEXT, "links": array(_LINK)}))})

@@ -1,18 +1,83 @@
 """What the form asks for, and the addresses of changed forms: pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
 from os_resource_classes import STANDARDS
+from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.identifiers import is_trait
 from baremetal_sched.baremetal.nodes.traits import complaint
 from baremetal_sched.baremetal.provider.projection import resource_class_of
+from baremetal_sched.compute import flavors
+from baremetal_sched.db.models import Flavor, Image
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.placement.candidates.request.query import CandidateRequest
-from baremetal_sched.ui.find.query_text import pairs_of
+from baremetal_sched.image import access
+from baremetal_sched.image.access import EVERYTHING, Requester
+from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
+from baremetal_sched.placement.query_values import TraitConditions
+
+
+def pairs_of(request: CandidateRequest) -> list[tuple[str, str]]:
+    """Return the parameters of ``GET /allocation_candidates`` at microversion 1.39 that ask for ``request``."""
+    found = [pair for group in request.groups.values() for pair in _of_group(group)]
+    if request.limit is not None:
+        found.append(("limit", str(request.limit)))
+    if request.group_policy is not None:
+        found.append(("group_policy", request.group_policy))
+    found += [("root_required", text) for text in _traits_text(request.root_required)]
+    return found + [("same_subtree", ",".join(sorted(suffixes))) for suffixes in request.same_subtrees]
+
+
+def _of_group(group: RequestGroup) -> Iterator[tuple[str, str]]:
+    suffix = group.suffix
+    if group.resources:
+        yield f"resources{suffix}", ",".join(f"{name}:{amount}" for name, amount in group.resources.items())
+    for text in _traits_text(group.traits):
+        yield f"required{suffix}", text
+    for members in group.aggregates.member_of:
+        yield f"member_of{suffix}", f"in:{','.join(sorted(members))}"
+    if group.aggregates.forbidden:
+        yield f"member_of{suffix}", f"!in:{','.join(sorted(group.aggregates.forbidden))}"
+    if group.in_tree is not None:
+        yield f"in_tree{suffix}", group.in_tree
+
+
+def _traits_text(conditions: TraitConditions) -> Iterator[str]:
+    alone = [name for names in conditions.required if len(names) == 1 for name in names]
+    alone += [f"!{name}" for name in sorted(conditions.forbidden)]
+    if alone:
+        yield ",".join(alone)
+    for names in conditions.required:
+        if len(names) > 1:
+            yield f"in:{','.join(sorted(names))}"
+
+
+def renamed(request: CandidateRequest, name: str, instead: str) -> CandidateRequest:
+    """Return the request with another class or trait in place of that called ``name``."""
+
+    def call(each: str) -> str:
+        return instead if each == name else each
+
+    groups = {
+        suffix: replace(
+            group,
+            resources={call(each): amount for each, amount in group.resources.items()},
+            traits=_called(group.traits, call),
+        )
+        for suffix, group in request.groups.items()
+    }
+    return replace(request, groups=groups, root_required=_called(request.root_required, call))
+
+
+def _called(conditions: TraitConditions, call: Callable[[str], str]) -> TraitConditions:
+    return TraitConditions(
+        [frozenset(map(call, names)) for names in conditions.required], {call(name) for name in conditions.forbidden}
+    )
+
 
 #: The controls of the form, which are the parameters of its address. ``any`` may be there several times.
 PARAMETERS = ("class", "amount", "required", "forbidden", "any", "query", "flavor", "image", "wanted")
@@ -158,3 +223,20 @@ def _simple(request: CandidateRequest) -> Form | None:
 
 def _named(sets: Iterable[Sequence[str] | frozenset[str]]) -> tuple[str, ...]:
     return tuple(name for names in sets for name in names)
+
+
+#: The number of flavors and of images that are offered; others are found by their ids.
+MOST = 100
+
+
+def flavors_seen(session: Session, project: str | None) -> list[tuple[str, str]]:
+    """Return ids and names of flavors that the project sees, sorted by name; None: of all."""
+    query = select(Flavor.flavorid, Flavor.name).where(flavors.visible_to(project)).order_by(Flavor.name).limit(MOST)
+    return [(flavorid, name) for flavorid, name in session.execute(query)]
+
+
+def images_seen(session: Session, project: str | None) -> list[tuple[str, str]]:
+    """Return UUIDs and names of images that the project sees, sorted by name; None: of all."""
+    requester = EVERYTHING if project is None else Requester(project)
+    query = select(Image.uuid, Image.name).where(access.visible(requester)).order_by(Image.name, Image.id).limit(MOST)
+    return [(uuid, name or uuid) for uuid, name in session.execute(query)]

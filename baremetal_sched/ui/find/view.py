@@ -18,10 +18,9 @@ from baremetal_sched.scheduling import dry_run
 from baremetal_sched.scheduling.api.explained_requests import context_of, of_body
 from baremetal_sched.scheduling.api.explanation_view import document
 from baremetal_sched.ui.call import UiCall
-from baremetal_sched.ui.find import choices, form
-from baremetal_sched.ui.find.form import Form
-from baremetal_sched.ui.find.query_text import renamed
-from baremetal_sched.ui.pictures.bars import bar
+from baremetal_sched.ui.find import form
+from baremetal_sched.ui.find.form import Form, renamed
+from baremetal_sched.ui.pictures.heat_map import bar
 from baremetal_sched.ui.rendering import page
 from baremetal_sched.web.http_errors import BadRequest, message_of
 
@@ -87,8 +86,8 @@ def show_find(call: UiCall, session: Session) -> Response:
         400 if complaint else 200,
         given=dict(call.query),
         any_given=[value for name, value in call.query if name == "any" and value.strip()] or [""],
-        flavors=choices.flavors_seen(session, project),
-        images=choices.images_seen(session, project),
+        flavors=form.flavors_seen(session, project),
+        images=form.images_seen(session, project),
         everything=context.asker.named.everything,
         complaint=complaint,
         answer=answer,

@@ -4,9 +4,7 @@ from collections.abc import Callable
 
 from baremetal_sched.settings import Settings
 from baremetal_sched.web.authentication.http_basic import HttpBasic
-from baremetal_sched.web.authentication.noauth2 import NoAuth2
-from baremetal_sched.web.authentication.none import NoAuthentication
-from baremetal_sched.web.authentication.strategy import Strategy
+from baremetal_sched.web.authentication.strategy import NoAuth2, NoAuthentication, Strategy
 
 __all__ = ["Strategy", "make"]
 

@@ -8,11 +8,10 @@ from flask import Request
 
 from baremetal_sched.errors import NotAuthenticated
 from baremetal_sched.settings import Settings
-from baremetal_sched.web.authentication import password_file, roles_file
+from baremetal_sched.web.authentication import password_file
 from baremetal_sched.web.authentication.password_checks import PasswordChecks
-from baremetal_sched.web.authentication.roles_file import Assignment
+from baremetal_sched.web.authentication.password_file import Assignment, roles_path, users_path
 from baremetal_sched.web.authentication.strategy import Strategy
-from baremetal_sched.web.authentication.user_files import roles_path, users_path
 from baremetal_sched.web.authentication.watched_file import WatchedFile
 from baremetal_sched.web.caller import Caller
 from baremetal_sched.web.http_errors import BadRequest
@@ -37,9 +36,9 @@ class HttpBasic(Strategy):
     def __init__(self, settings: Settings) -> None:
         """Read the files. Raises oslo.config's ``cfg.Error`` if one is missing or not valid."""
         super().__init__(settings)
-        self._users = WatchedFile(users_path(settings), password_file.parse, "The file of users")
+        self._users = WatchedFile(users_path(settings), password_file.parse_users, "The file of users")
         path = roles_path(settings)
-        self._roles = None if path is None else WatchedFile(path, roles_file.parse, "The file of roles")
+        self._roles = None if path is None else WatchedFile(path, password_file.parse_roles, "The file of roles")
         self._checks = PasswordChecks()
 
     @property

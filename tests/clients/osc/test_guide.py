@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from baremetal_sched.cli.demo.fleet import load
+from baremetal_sched.cli.demo.client import load
 from tests.clients.forked import ROOT, ForkedOpenStack, forked_openstack
 from tests.clients.osc.conftest import add_machine, variables
 from tests.processes import Client, serve

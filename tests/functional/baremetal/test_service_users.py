@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from flask import Request
 
-from baremetal_sched.web.authentication.noauth2 import NoAuth2
+from baremetal_sched.web.authentication.strategy import NoAuth2
 from baremetal_sched.web.caller import Caller
 from tests.service import Service
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.api import locked_nodes
+from baremetal_sched.baremetal.api import waiting
 from tests.functional.compute.test_servers import UNKNOWN, add_flavor, add_image, boot, message, show
 from tests.service import Service
 
@@ -66,7 +66,7 @@ def test_a_machine_that_a_conductor_works_on(service: Service, server: str, monk
     # Most locks last a moment.
     # Only for this module: other threads of this process sleep, too.
     clock = SimpleNamespace(sleep=lambda _: service.set_columns(node, reservation=None), monotonic=time.monotonic)
-    monkeypatch.setattr(locked_nodes, "time", clock)
+    monkeypatch.setattr(waiting, "time", clock)
     act(service, server, "os-stop")
 
 

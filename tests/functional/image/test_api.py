@@ -14,8 +14,8 @@ from sqlalchemy.orm import Session
 from webtest import TestResponse
 
 from baremetal_sched.db.models import Image
-from baremetal_sched.web.environ import REFUSAL
 from baremetal_sched.web.http_errors import RefusedRequest
+from baremetal_sched.web.slots import REFUSAL
 from tests.service import Service
 
 IMAGES = "/image/v2/images"

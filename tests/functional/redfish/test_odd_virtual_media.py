@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.drivers.image_url import ImageUrl
+from baremetal_sched.drivers.boot_settings import ImageUrl
 from baremetal_sched.drivers.redfish import virtual_media
 from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable
 from baremetal_sched.machines.machine import Machine

@@ -11,12 +11,11 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import UnavailableError
-from baremetal_sched.scheduling.api.openapi import document
+from baremetal_sched.scheduling.api.openapi import document, show_root
 from baremetal_sched.scheduling.api.operations import OPERATIONS
-from baremetal_sched.scheduling.api.root import show_root
 from baremetal_sched.scheduling.api.routes import ROUTES
 from baremetal_sched.scheduling.schemas.explanations import ALLOCATION
-from baremetal_sched.web.authentication import login_limits
+from baremetal_sched.web.authentication import password_checks
 from baremetal_sched.web.route import Route
 from tests import openapi
 from tests.functional.test_http_basic import basic, hashed
@@ -102,9 +101,9 @@ def test_anyone_may_read_it(database_url: str, tmp_path: Path, strategy: str) ->
 
 @pytest.mark.sqlite_only
 def test_too_many_failed_logins(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(login_limits, "SECONDS_EACH", 3600)
+    monkeypatch.setattr(password_checks, "SECONDS_EACH", 3600)
     with service_with("http_basic", database_url, tmp_path) as service:
-        for number in range(login_limits.FAILURES):
+        for number in range(password_checks.FAILURES):
             assert send(service, "GET", "/v1/capacity", headers=basic("root", f"wrong {number}")) == 401
         for method, path, operation in openapi.operations():
             expected = 429 if "429" in operation["responses"] else 200

@@ -7,7 +7,7 @@ import pytest
 from keystoneauth1.exceptions import ConnectFailure
 from osc_lib.exceptions import CommandError
 
-from baremetal_sched.osc.claiming import Consumers, NothingFits, claim
+from baremetal_sched.osc.claim import Consumers, NothingFits, claim
 from baremetal_sched.osc.client import RequestFailed
 
 LOST = RequestFailed("Conflict", 409, "placement.concurrent_update")

@@ -8,7 +8,7 @@ from keystoneauth1.identity.v3 import Token
 from keystoneauth1.noauth import NoAuth
 from osc_lib.exceptions import CommandError
 
-from baremetal_sched.osc.endpoints import Endpoints, sibling, without_version
+from baremetal_sched.osc.client import Endpoints, sibling, without_version
 
 SIBLINGS = {
     "http://h:6385/placement": "http://h:6385/scheduling",

@@ -6,7 +6,7 @@ import pytest
 from osc_lib.exceptions import CommandError
 
 from baremetal_sched.baremetal.provider.projection import resource_class_of
-from baremetal_sched.osc.output import plain
+from baremetal_sched.osc.client import plain
 from baremetal_sched.osc.query import add_query_options, candidate_query, placement_class
 
 

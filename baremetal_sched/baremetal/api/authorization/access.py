@@ -15,14 +15,14 @@ from baremetal_sched.baremetal.allocations import allocations
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import ResourceNotFound
 from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup
-from baremetal_sched.baremetal.api.provisioning import validation
+from baremetal_sched.baremetal.api.provisioning import provision
 from baremetal_sched.baremetal.api.route import Guard
 from baremetal_sched.baremetal.identifiers import is_logical_name
 from baremetal_sched.baremetal.network import portgroups, ports, volume
 from baremetal_sched.baremetal.provisioning import runbooks
 from baremetal_sched.db.models import Node, NodeAllocation, Port, Portgroup, Runbook
 from baremetal_sched.db.transaction import Reader
-from baremetal_sched.documents.identifiers import canonical_uuid
+from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import NotAllowed, NotFoundError, SchedulerError, WrongScope
 from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.web.policy import Target
@@ -77,7 +77,7 @@ def _require(call: BaremetalCall, rule: str, target: Target) -> None:
 
 def named_node(call: BaremetalCall, reader: Reader, rule: str) -> None:
     """The node that the query string names for GET /v1/nodes/validate. Raises as ``node`` does."""
-    node(call, reader, rule, validation.named(call))
+    node(call, reader, rule, provision.named(call))
 
 
 def refusal(call: BaremetalCall, reader: None, rule: str, **path: str) -> None:

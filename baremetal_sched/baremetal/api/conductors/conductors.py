@@ -8,8 +8,8 @@ from sqlalchemy import RowMapping, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.resources.links import links
 from baremetal_sched.baremetal.api.resources.query import PAGING, Query
+from baremetal_sched.baremetal.api.resources.view import links
 from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.db.models import Conductor
 from baremetal_sched.errors import InvalidValue

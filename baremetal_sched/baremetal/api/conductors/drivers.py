@@ -6,8 +6,8 @@ from flask import Response
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.resources.links import links
 from baremetal_sched.baremetal.api.resources.query import Query
+from baremetal_sched.baremetal.api.resources.view import links
 from baremetal_sched.baremetal.conductors import driver_facts
 from baremetal_sched.baremetal.conductors.driver_facts import Driver
 from baremetal_sched.errors import InvalidValue, NotFoundError

@@ -1,4 +1,4 @@
-"""/v1/nodes/{node}/bios"""
+"""/v1/nodes/{node}/bios and firmware"""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,11 +8,10 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes.nodes import node_of
-from baremetal_sched.baremetal.api.resources.links import links
 from baremetal_sched.baremetal.api.resources.query import Query
-from baremetal_sched.baremetal.api.resources.view import listing
+from baremetal_sched.baremetal.api.resources.view import links, listing
 from baremetal_sched.baremetal.hardware import bios
-from baremetal_sched.baremetal.hardware.bios import LIST_DEFAULT, REGISTRY_SINCE, SETTING_FIELDS
+from baremetal_sched.baremetal.hardware.bios import COMPONENT_FIELDS, LIST_DEFAULT, REGISTRY_SINCE, SETTING_FIELDS
 from baremetal_sched.db.models import BiosSetting, Node
 from baremetal_sched.masking import MASK, names_secret
 from baremetal_sched.web.listing import select_fields
@@ -48,3 +47,14 @@ def _render(call: BaremetalCall, node: Node, setting: BiosSetting, shown: Iterab
         **values,
         "links": links(call.base_url, "nodes", node.uuid, f"bios/{setting.name}"),
     }
+
+
+_COMPONENTS = listing(fields=COMPONENT_FIELDS, list_default=tuple(COMPONENT_FIELDS), newer_is_unknown=True)
+
+
+def list_components(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/nodes/{node}/firmware"""
+    shown = select_fields(call, Query(call, ("fields", "detail")), _COMPONENTS).shown
+    node = node_of(call, session, ident)
+    found = bios.components(session, node)
+    return json_response({"firmware": [document(each, ("created_at", "updated_at", *shown)) for each in found]})

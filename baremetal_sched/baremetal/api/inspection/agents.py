@@ -18,8 +18,7 @@ from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provisioning import provision
 from baremetal_sched.baremetal.schemas.inspection import HEARTBEAT, INSPECTION
 from baremetal_sched.db.models import Node
-from baremetal_sched.documents.identifiers import canonical_mac
-from baremetal_sched.documents.schema import load
+from baremetal_sched.documents.schema import canonical_mac, load
 from baremetal_sched.errors import InvalidValue, NotFoundError
 from baremetal_sched.errors.baremetal import AgentsRefused, MachineNotKnown
 from baremetal_sched.web.responses import empty_response, json_response

@@ -1,20 +1,21 @@
-"""/v1/inspection_rules"""
+"""/v1/inspection_rules, /v1/nodes/{node}/inventory"""
 
 from flask import Response
 from sqlalchemy import ColumnElement, case, literal_column, type_coerce
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import records
+from baremetal_sched.baremetal import records, secrets
 from baremetal_sched.baremetal.api.call import BaremetalCall
+from baremetal_sched.baremetal.api.nodes.nodes import node_of
 from baremetal_sched.baremetal.api.resources import collection
 from baremetal_sched.baremetal.api.resources.query import Query
 from baremetal_sched.baremetal.api.resources.view import View, resource
-from baremetal_sched.baremetal.inspection import inspection_rules
+from baremetal_sched.baremetal.inspection import inspection, inspection_rules
 from baremetal_sched.baremetal.schemas.inspection import RULE_CREATE
 from baremetal_sched.db.models import InspectionRule
 from baremetal_sched.db.types import Json, as_text
 from baremetal_sched.web import listing
-from baremetal_sched.web.responses import empty_response
+from baremetal_sched.web.responses import empty_response, json_response
 from baremetal_sched.web.view import Column, Resource
 
 SINCE = 96
@@ -94,3 +95,10 @@ def delete_all_rules(call: BaremetalCall, session: Session) -> Response:
     call.refuse_body()
     inspection_rules.destroy_all(session)
     return empty_response(204)
+
+
+def show_inventory(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/nodes/{node}/inventory"""
+    call.refuse_query()
+    found = inspection.find(session, node_of(call, session, ident))
+    return json_response({name: secrets.mask_json(text) for name, text in found.items()})

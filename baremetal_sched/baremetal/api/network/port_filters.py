@@ -13,7 +13,7 @@ from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.nodes.node_list import in_shards
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Node, Port, Portgroup
-from baremetal_sched.documents.identifiers import canonical_mac, canonical_uuid
+from baremetal_sched.documents.schema import canonical_mac, canonical_uuid
 from baremetal_sched.errors import InvalidValue
 
 

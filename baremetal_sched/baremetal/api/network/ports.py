@@ -23,7 +23,7 @@ from baremetal_sched.baremetal.schemas.network import PORT_CREATE, VTEP
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Node, Port, Portgroup
 from baremetal_sched.db.types import as_text
-from baremetal_sched.documents.identifiers import canonical_uuid
+from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import OperationNotPermitted
 from baremetal_sched.web import listing

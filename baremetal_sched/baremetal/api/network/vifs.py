@@ -1,7 +1,8 @@
-"""/v1/nodes/{node}/vifs"""
+"""/v1/nodes/{node}/vifs, /v1/events"""
 
 from typing import Any
 
+import structlog
 from flask import Response
 from sqlalchemy.orm import Session
 
@@ -10,10 +11,13 @@ from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup, node_
 from baremetal_sched.baremetal.network import vifs
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.schemas.hardware import VIF
+from baremetal_sched.baremetal.schemas.network import EVENTS_POSTED
 from baremetal_sched.db.models import Node
 from baremetal_sched.documents.schema import load
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.web.responses import empty_response, json_response
+
+log = structlog.get_logger(__name__)
 
 PORTS_SINCE = 67
 
@@ -51,3 +55,11 @@ def _done(_said: Any) -> Response:
 
 def _node(call: BaremetalCall, session: Session, ident: str) -> Node:
     return nodes.find_to_change_by(session, canonical_or_lookup(call, session, ident), call.membership(session))
+
+
+def receive_events(call: BaremetalCall, session: None) -> Response:
+    """POST /v1/events: they are written to the log, as Ironic does, and nothing follows from them."""
+    call.refuse_query()
+    for event in load(EVENTS_POSTED, call.body(), "events")["events"]:
+        log.info("external event", **{("kind" if name == "event" else name): value for name, value in event.items()})
+    return empty_response(204)

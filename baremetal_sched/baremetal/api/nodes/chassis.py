@@ -1,17 +1,18 @@
-"""/v1/chassis"""
+"""/v1/chassis, /v1/shards"""
 
 from flask import Response
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.api.call import BaremetalCall
+from baremetal_sched.baremetal.api.errors import ResourceNotFound
 from baremetal_sched.baremetal.api.resources import collection
 from baremetal_sched.baremetal.api.resources.view import View, resource
 from baremetal_sched.baremetal.nodes import chassis
 from baremetal_sched.baremetal.schemas.nodes import CHASSIS_CREATE
 from baremetal_sched.db.models import Chassis
 from baremetal_sched.web import listing
-from baremetal_sched.web.responses import empty_response
+from baremetal_sched.web.responses import empty_response, json_response
 
 CHASSIS = resource(
     path="chassis",
@@ -61,3 +62,15 @@ def delete_chassis(call: BaremetalCall, session: Session, uuid: str) -> Response
     call.refuse_body()
     chassis.destroy(session, call.uuid(uuid, "chassis_uuid"))
     return empty_response(204)
+
+
+def list_shards(call: BaremetalCall, session: Session) -> Response:
+    """GET /v1/shards; the nodes that are in no shard are in one called "None"."""
+    call.refuse_query()
+    found = chassis.count(session, call.visible)
+    return json_response({"shards": [{"name": str(name), "count": count} for name, count in found]})
+
+
+def refuse_one(call: BaremetalCall, session: None, name: str) -> Response:
+    """GET /v1/shards/{name}: a shard only has a name."""
+    raise ResourceNotFound

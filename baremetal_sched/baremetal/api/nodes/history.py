@@ -12,15 +12,14 @@ from baremetal_sched.baremetal import history
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes.nodes import node_of
 from baremetal_sched.baremetal.api.resources.collection import page_response, parse_page
-from baremetal_sched.baremetal.api.resources.links import links
 from baremetal_sched.baremetal.api.resources.query import PAGING, Query
-from baremetal_sched.baremetal.api.resources.view import View, resource
+from baremetal_sched.baremetal.api.resources.view import View, links, resource
 from baremetal_sched.baremetal.history import FIELDS, LIST_DEFAULT
 from baremetal_sched.db import paging
 from baremetal_sched.db.json_text import quoted
 from baremetal_sched.db.models import Node, NodeHistory
-from baremetal_sched.documents.identifiers import canonical_uuid
 from baremetal_sched.documents.json_template import Template
+from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.web.listing import Selection
 from baremetal_sched.web.responses import json_response
 from baremetal_sched.web.view import ANY, NO_LINKS, Column, Resource

@@ -17,7 +17,7 @@ from baremetal_sched.baremetal.api.resources import owners
 from baremetal_sched.baremetal.api.resources.collection import load_patch, page_response, parse_page
 from baremetal_sched.baremetal.api.resources.query import Query
 from baremetal_sched.baremetal.conductors.ownership import LiveMembers, Membership
-from baremetal_sched.baremetal.nodes import node_update, nodes, shared_machines
+from baremetal_sched.baremetal.nodes import node_list, node_update, nodes, shared_machines
 from baremetal_sched.baremetal.nodes.node_fields import FIELDS
 from baremetal_sched.baremetal.nodes.node_list import select_nodes
 from baremetal_sched.baremetal.nodes.redaction import Redaction
@@ -26,8 +26,7 @@ from baremetal_sched.baremetal.schemas.nodes import MAINTENANCE, NODE_CREATE
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Reader
 from baremetal_sched.documents import patch
-from baremetal_sched.documents.identifiers import canonical_uuid
-from baremetal_sched.documents.schema import load
+from baremetal_sched.documents.schema import canonical_uuid, load
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.machines import states
@@ -272,3 +271,11 @@ def node_with_conductor(call: BaremetalCall, session: Session, ident: str) -> No
     node = node_of(call, session, ident)
     call.membership(session).require(node.conductor_group, node.driver)
     return node
+
+
+def list_children(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/nodes/{node}/children"""
+    call.refuse_query()
+    parent = node_of(call, session, ident).uuid
+    link = {"href": f"{call.base_url}/v1/nodes?parent_node={parent}", "rel": "children"}
+    return json_response({"children": node_list.children(session, parent, call.listed("node")), "links": link})

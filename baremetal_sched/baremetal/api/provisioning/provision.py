@@ -1,4 +1,4 @@
-"""/v1/nodes/{node}/states/provision"""
+"""/v1/nodes/{node}/states/provision, /v1/nodes/{node}/validate"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,10 +7,11 @@ from flask import Response
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup
+from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup, node_with_conductor
 from baremetal_sched.baremetal.api.provisioning import step_rules
+from baremetal_sched.baremetal.api.resources.query import Query
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.baremetal.provisioning import provision, runbooks
+from baremetal_sched.baremetal.provisioning import provision, runbooks, validation
 from baremetal_sched.baremetal.provisioning.provision import Order
 from baremetal_sched.baremetal.schemas.provisioning.provision import KEYS, check_configdrive, check_steps, check_types
 from baremetal_sched.baremetal.secrets import hashed
@@ -19,7 +20,7 @@ from baremetal_sched.db.models import Node, Runbook
 from baremetal_sched.documents.schema import parse_flag
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines import states
-from baremetal_sched.web.responses import empty_response
+from baremetal_sched.web.responses import empty_response, json_response
 
 CONFIGDRIVE_WITH_REBUILD_SINCE = 35
 CONFIGDRIVE_OBJECT_SINCE = 56
@@ -164,3 +165,28 @@ def _steps(call: BaremetalCall, verb: str, body: Mapping[str, Any]) -> list[Mapp
             check_steps(name, steps)
             wanted = steps
     return wanted
+
+
+def validate_node(call: BaremetalCall, session: Session, ident: str) -> Response:
+    """GET /v1/nodes/{node}/validate"""
+    call.refuse_query()
+    return _report(call, session, ident)
+
+
+def validate_named_node(call: BaremetalCall, session: Session) -> Response:
+    """GET /v1/nodes/validate"""
+    return _report(call, session, named(call))
+
+
+def named(call: BaremetalCall) -> str:
+    """The UUID or name of the node that the query string names. Raises InvalidValue."""
+    query = Query(call, ("node", "node_uuid"))
+    ident = query.uuid("node_uuid") or query.text("node")
+    if ident is None:
+        raise InvalidValue(message="Missing mandatory parameter: node or node_uuid")
+    return ident
+
+
+def _report(call: BaremetalCall, session: Session, ident: str) -> Response:
+    node = node_with_conductor(call, session, ident)
+    return json_response(validation.report(session, node, call.membership(session)))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.policies.steps import step_rule
+from baremetal_sched.baremetal.api.policies.checks import step_rule
 from baremetal_sched.errors.baremetal import StepsNotAllowed
 from baremetal_sched.web.policy import Target
 

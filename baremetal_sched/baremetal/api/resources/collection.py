@@ -15,8 +15,7 @@ from baremetal_sched.db.paging import Page, SortKey
 from baremetal_sched.db.types import Rows
 from baremetal_sched.documents import patch
 from baremetal_sched.documents.fields import Fields
-from baremetal_sched.documents.identifiers import canonical_uuid
-from baremetal_sched.documents.schema import load
+from baremetal_sched.documents.schema import canonical_uuid, load
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.web.http_errors import TooNew
 from baremetal_sched.web.listing import Selection, listed, require_field, select_fields, whole

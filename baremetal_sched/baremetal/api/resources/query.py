@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from baremetal_sched.baremetal.identifiers import is_logical_name
-from baremetal_sched.documents.identifiers import canonical_uuid
+from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.web import query
 from baremetal_sched.web.query import PAGING

@@ -4,12 +4,18 @@ from functools import lru_cache, partial
 from typing import Any
 
 from baremetal_sched.baremetal import secrets
-from baremetal_sched.baremetal.api.resources.links import links
 from baremetal_sched.db.types import as_text
 from baremetal_sched.documents.fields import Kind
 from baremetal_sched.documents.json_template import Template
 from baremetal_sched.web import view
 from baremetal_sched.web.view import ANY, Column, Listing, Resource
+
+
+def links(base: str, collection: str, ident: str, sub: str = "") -> list[dict[str, str]]:
+    """``self`` and ``bookmark`` (without the version) of ``<collection>/<ident>[/<sub>]``."""
+    path = f"{collection}/{ident}/{sub}" if sub else f"{collection}/{ident}"
+    return [{"href": f"{base}/v1/{path}", "rel": "self"}, {"href": f"{base}/{path}", "rel": "bookmark"}]
+
 
 #: Since when lists have the parameters ``fields`` and ``detail``.
 FIELDS_SINCE = 8

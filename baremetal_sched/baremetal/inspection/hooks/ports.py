@@ -8,7 +8,7 @@ import structlog
 
 from baremetal_sched.baremetal.inspection.hooks.hook import HookFailed
 from baremetal_sched.baremetal.inspection.rules.subject import Subject
-from baremetal_sched.documents.identifiers import canonical_mac
+from baremetal_sched.documents.schema import canonical_mac
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.settings import Settings
 
