@@ -51,6 +51,7 @@ class Page:
     """One file of the reference, by method and path (with ``{}`` for each path parameter)."""
 
     def __init__(self, path: Path) -> None:
+        self.name = path.stem
         self.text = path.read_text()
         self.methods: dict[tuple[str, str], Method] = {}
         starts = [*METHOD.finditer(self.text)]

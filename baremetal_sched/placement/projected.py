@@ -5,10 +5,10 @@ Called by the owner of the data (``baremetal.provider.projection``), within its 
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import ColumnElement, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, delete, insert, select, update
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
@@ -26,6 +26,15 @@ from baremetal_sched.errors.placement import InventoryInUse
 from baremetal_sched.placement import indivisible, names, trait_ids, tree
 from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDER_TRAITS, PROVIDERS, TRAITS
 from baremetal_sched.placement.traits import is_scheduler_trait
+
+
+class Copies(NamedTuple):
+    """What the inventory repeats of that which is mirrored, only to be counted: columns of ``inventories``."""
+
+    node_class: str
+    node_group: str
+    node_state: str | None
+
 
 # Created once: creating a statement takes longer than running it.
 _LOCK = (
@@ -50,7 +59,7 @@ _CHANGE = _MARK.values(
 _WITHHOLD = (
     update(INVENTORIES)
     .where(INVENTORIES.c.provider_id == bindparam("provider"), INVENTORIES.c.resource_class_id == bindparam("class_id"))
-    .values(withheld=1)
+    .values(withheld=1, **dict.fromkeys(Copies._fields))
 )
 _ADD_TRAITS = insert(PROVIDER_TRAITS)
 _REMOVE_TRAITS = delete(PROVIDER_TRAITS).where(
@@ -65,6 +74,7 @@ class Unit:
 
     resource_class: str
     reserved: bool
+    copies: Copies
 
 
 @dataclass(frozen=True)
@@ -172,16 +182,19 @@ def _remove_allocations(session: Session, provider_id: int) -> None:
 
 @dataclass(frozen=True)
 class _Stock:
-    """A stored inventory: its class, its numbers in the order of ``_NUMBERS``, the used amount, and whether it is
-    withheld."""
+    """A stored inventory: its class, its numbers in the order of ``_NUMBERS``, the used amount, whether it is withheld,
+    and its copies, unless it has none."""
 
     class_id: int
     numbers: Sequence[float]
     used: int
     withheld: bool
+    copies: Copies | None
 
 
 _STOCK = INVENTORIES.c
+#: The inventory of the mirrored class.
+_OWN = INVENTORIES.alias("own")
 _NUMBERS = (
     *(_STOCK.total, _STOCK.reserved, _STOCK.min_unit, _STOCK.max_unit, _STOCK.step_size, _STOCK.allocation_ratio),
 )
@@ -193,25 +206,39 @@ def _json(name: ColumnElement[str]) -> ColumnElement[str]:
 
 
 #: SELECT (SELECT (name, id of all) FROM traits JOIN provider_traits … WHERE provider_id = :provider),
-#:        (SELECT (name, resource_class_id, used, withheld, total, … of all) FROM inventories …)
-_PRESENT = select(
-    select(arrays(_json(TRAITS.c.name), TRAITS.c.id))
-    .join_from(TRAITS, PROVIDER_TRAITS, PROVIDER_TRAITS.c.trait_id == TRAITS.c.id)
-    .where(PROVIDER_TRAITS.c.provider_id == bindparam("provider"))
-    .scalar_subquery(),
-    select(arrays(_json(CLASSES.c.name), _STOCK.resource_class_id, _STOCK.used, _STOCK.withheld, *_NUMBERS))
-    .join_from(INVENTORIES, CLASSES, CLASSES.c.id == INVENTORIES.c.resource_class_id)
-    .where(INVENTORIES.c.provider_id == bindparam("provider"))
-    .scalar_subquery(),
+#:        (SELECT (name, resource_class_id, used, withheld, total, … of all) FROM inventories …),
+#:        own.resource_class_id, own.node_class, …
+#: FROM resource_providers p LEFT JOIN inventories own ON … AND own.resource_class_id = p.mirrored_class_id
+#: WHERE p.id = :provider
+_PRESENT = (
+    select(
+        select(arrays(_json(TRAITS.c.name), TRAITS.c.id))
+        .join_from(TRAITS, PROVIDER_TRAITS, PROVIDER_TRAITS.c.trait_id == TRAITS.c.id)
+        .where(PROVIDER_TRAITS.c.provider_id == bindparam("provider"))
+        .scalar_subquery(),
+        select(arrays(_json(CLASSES.c.name), _STOCK.resource_class_id, _STOCK.used, _STOCK.withheld, *_NUMBERS))
+        .join_from(INVENTORIES, CLASSES, CLASSES.c.id == INVENTORIES.c.resource_class_id)
+        .where(INVENTORIES.c.provider_id == bindparam("provider"))
+        .scalar_subquery(),
+        _OWN.c.resource_class_id,
+        *(_OWN.c[name] for name in Copies._fields),
+    )
+    .select_from(
+        PROVIDERS.outerjoin(
+            _OWN, and_(_OWN.c.provider_id == PROVIDERS.c.id, _OWN.c.resource_class_id == PROVIDERS.c.mirrored_class_id)
+        )
+    )
+    .where(PROVIDERS.c.id == bindparam("provider"))
 )
 
 
 def _present(session: Session, provider_id: int) -> tuple[dict[str, int], dict[str, _Stock]]:
     """Return the ids of the provider's traits, and its inventories, by name. One statement, as every change of a node
     needs it."""
-    traits, inventories = session.execute(_PRESENT, {"provider": provider_id}).one()
+    traits, inventories, own, *texts = session.execute(_PRESENT, {"provider": provider_id}).one()
+    copies = Copies(*texts)
     stocks = {
-        name: _Stock(class_id, numbers, used, bool(withheld))
+        name: _Stock(class_id, numbers, used, bool(withheld), copies if class_id == own else None)
         for name, class_id, used, withheld, *numbers in orjson.loads(inventories or "[]")
     }
     return dict(orjson.loads(traits or "[]")), stocks
@@ -263,6 +290,7 @@ def _conform_unit(session: Session, provider: Any, unit: Unit, found: _Stock | N
         "step_size": 1,
         "allocation_ratio": 1.0,
         "capacity": 1 - reserved,
+        **unit.copies._asdict(),
     }
     if found is None:
         class_id = names.ensure_class(session, unit.resource_class)
@@ -272,15 +300,15 @@ def _conform_unit(session: Session, provider: Any, unit: Unit, found: _Stock | N
             )
         )
         return class_id, [f"inventory of {unit.resource_class} added"]
+    own = update(Inventory).where(Inventory.provider_id == provider.id, Inventory.resource_class_id == found.class_id)
     if not provider.indivisible:
         values["withheld"] = 0
     if [*found.numbers] == [1, reserved, 1, 1, 1, 1] and found.withheld <= provider.indivisible:
+        if found.copies != unit.copies:
+            # Nothing that clients of placement see.
+            session.execute(own.values(unit.copies._asdict()))
         return found.class_id, []
-    session.execute(
-        update(Inventory)
-        .where(Inventory.provider_id == provider.id, Inventory.resource_class_id == found.class_id)
-        .values(updated_at=utcnow(), **values)
-    )
+    session.execute(own.values(updated_at=utcnow(), **values))
     return found.class_id, [f"inventory of {unit.resource_class} {'reserved' if reserved else 'offered'}"]
 
 

@@ -1,14 +1,23 @@
 """How many machines there are, told apart by whatever is asked: all, free, allocated, and why others are not."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, func, literal, select, union_all
+from sqlalchemy import ColumnElement, Connection, Select, func, literal, null, select, union_all
 from sqlalchemy.sql.expression import FromClause
 
 from baremetal_sched.baremetal.identifiers import is_trait
-from baremetal_sched.baremetal.matching.reasons import ALLOCATED, HAS_NO_INSTANCE, reason, with_provider
+from baremetal_sched.baremetal.matching.reasons import (
+    ALLOCATED,
+    HAS_NO_CLASS,
+    HAS_NO_INSTANCE,
+    PROVIDER,
+    STOCK,
+    reason,
+    reason_of_stock,
+    with_provider,
+)
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters
 from baremetal_sched.baremetal.nodes.traits import has_any
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
@@ -26,6 +35,9 @@ COLUMNS = {
     "shard": Node.shard,
 }
 TRAIT = "trait:"
+
+#: What of that the inventories of nodes repeat.
+_COPIES = {"resource_class": "node_class", "conductor_group": "node_group"}
 
 #: The most keys that a request may group by, and the most rows that the database may return.
 MOST_KEYS = 8
@@ -68,15 +80,13 @@ def measure(
     UNION ALL SELECT n.resource_class, …, <why it is not free>, count(*) FROM nodes n LEFT JOIN resource_providers p …
     LEFT JOIN inventories i … WHERE n.instance_uuid IS NULL AND … GROUP BY …
 
-    A node with an instance is allocated, whatever its provider is like: the joins take most of the time.
+    A node with an instance is allocated, whatever its provider is like: the joins take most of the time. Where all
+    nodes are counted, by class and group at most, an index has the answer.
     """
-    columns = [_column(key).label(f"key_{place}") for place, key in enumerate(_checked(keys))]
+    _check(keys)
     where = (*visible.conditions(), *filters.conditions)
-    nodes: FromClause = table_of(Node)
-    with_instance = _counted(columns, literal(ALLOCATED), nodes, (~HAS_NO_INSTANCE, *where))
-    others = _counted(columns, reason(), with_provider(nodes), (HAS_NO_INSTANCE, *where))
-    query = union_all(with_instance, others).limit(MOST_ROWS + 1)
-    rows = connection.execute(query).all()
+    parts = _by_index(keys) if not where and _COPIES.keys() >= set(keys) else _by_node(keys, where)
+    rows = connection.execute(union_all(*parts).limit(MOST_ROWS + 1)).all()
     if len(rows) > MOST_ROWS:
         raise InvalidValue(
             message=f"There are more than {MOST_ROWS} groups: group by fewer keys, or narrow the request by filters."
@@ -84,18 +94,72 @@ def measure(
     return _collected(keys, rows)
 
 
+def _by_node(keys: Sequence[str], where: Sequence[ColumnElement[bool]]) -> list[Select[Any]]:
+    columns = [_column(key).label(f"key_{place}") for place, key in enumerate(keys)]
+    nodes: FromClause = table_of(Node)
+    return [
+        _counted(columns, literal(ALLOCATED), nodes, (~HAS_NO_INSTANCE, *where)),
+        _counted(columns, reason(), with_provider(nodes), (HAS_NO_INSTANCE, *where)),
+    ]
+
+
+def _by_index(keys: Sequence[str]) -> list[Select[Any]]:
+    """Nodes by what their inventories repeat of them, and those that have no class, and so no inventory.
+
+    SELECT s.node_class, …, <why it is not free>, sum(s.machines) FROM (SELECT node_class, …, count(*) AS machines
+    FROM inventories WHERE withheld = 0 AND node_class IS NOT NULL GROUP BY <the columns of the index>) s GROUP BY …
+    UNION ALL SELECT … FROM inventories JOIN resource_providers … WHERE withheld = 1 AND node_class IS NOT NULL …
+
+    What is withheld belongs to a tree, which a consumer may hold: only the root says so.
+    """
+    of_nodes = STOCK.c.node_class.is_not(None)
+    indexed = (STOCK.c.node_class, STOCK.c.node_group, STOCK.c.node_state, STOCK.c.used, STOCK.c.free)
+    in_trees = STOCK.join(PROVIDER, PROVIDER.c.id == STOCK.c.provider_id)
+    # As the index has them: neither sorted nor kept.
+    plain = (
+        select(*indexed, func.count().label("machines"))
+        .where(STOCK.c.withheld == 0, of_nodes)
+        .group_by(*indexed)
+        .subquery()
+    )
+
+    def named(columns: Mapping[str, ColumnElement[Any]]) -> list[ColumnElement[Any]]:
+        return [columns[key].label(f"key_{place}") for place, key in enumerate(keys)]
+
+    return [
+        _counted(
+            named({key: plain.c[name] for key, name in _COPIES.items()}),
+            reason_of_stock(plain.c, null()),
+            plain,
+            (),
+            plain.c.machines,
+        ),
+        _counted(
+            named({key: STOCK.c[name] for key, name in _COPIES.items()}),
+            reason_of_stock(STOCK.c, PROVIDER.c.holder),
+            in_trees,
+            (STOCK.c.withheld == 1, of_nodes),
+        ),
+        _counted(named({key: _column(key) for key in keys}), reason(), with_provider(table_of(Node)), (HAS_NO_CLASS,)),
+    ]
+
+
 def _counted(
     columns: Sequence[ColumnElement[Any]],
     why: ColumnElement[Any],
     source: FromClause,
     where: Sequence[ColumnElement[bool]],
+    number: ColumnElement[int] | None = None,
 ) -> Select[Any]:
-    machines = select(*columns, why.label("reason")).select_from(source).where(*where).subquery()
+    """Count the rows of ``source``, each of them one machine, or ``number`` of them."""
+    more = () if number is None else (number.label("number"),)
+    machines = select(*columns, why.label("reason"), *more).select_from(source).where(*where).subquery()
     grouped = [machines.c[column.name] for column in columns]
-    return select(*grouped, machines.c.reason, func.count()).group_by(*grouped, machines.c.reason)
+    count = func.count() if number is None else func.sum(machines.c.number)
+    return select(*grouped, machines.c.reason, count).group_by(*grouped, machines.c.reason)
 
 
-def _checked(keys: Sequence[str]) -> Sequence[str]:
+def _check(keys: Sequence[str]) -> None:
     if len(keys) > MOST_KEYS:
         raise InvalidValue(message=f"group_by has {len(keys)} keys: at most {MOST_KEYS} are accepted.")
     for key in keys:
@@ -103,7 +167,6 @@ def _checked(keys: Sequence[str]) -> Sequence[str]:
             continue
         known = ", ".join([*COLUMNS, f"{TRAIT}NAME"])
         raise InvalidValue(message=f"Cannot group by '{key}', only by {known}.{did_you_mean(key, COLUMNS)}")
-    return keys
 
 
 def _column(key: str) -> ColumnElement[Any]:
@@ -120,5 +183,5 @@ def _collected(keys: Sequence[str], rows: Sequence[Any]) -> list[Figures]:
         place = tuple(values)
         if place not in found:
             found[place] = Figures(dict(zip(keys, values, strict=True)))
-        found[place].add(why, count)
+        found[place].add(why, int(count))
     return sorted(found.values(), key=lambda each: [str(value or "") for value in each.keys.values()])

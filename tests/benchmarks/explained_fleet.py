@@ -54,6 +54,16 @@ CONDITIONS = (
 )
 
 
+#: What inventories say of them.
+_STATES = dict(
+    zip(
+        CONDITIONS,
+        ("allocated", None, "clean wait", "manageable", "maintenance", "power unknown", None),
+        strict=True,
+    )
+)
+
+
 class Machine(NamedTuple):
     """A node. ``traits`` are numbers in TRAITS."""
 
@@ -158,11 +168,12 @@ def _load(store: Store, fleet: Fleet, class_ids: dict[str, int], trait_ids: list
     store.load(
         "inventories",
         "provider_id, resource_class_id, total, reserved, min_unit, max_unit, step_size, allocation_ratio, capacity, "
-        "used, created_at",
+        "used, created_at, node_class, node_group, node_state",
         (
-            (machine.row_id, class_ids[machine.resource_class], 1, held, 1, 1, 1, 1.0, 1 - held, used, NOW)
+            (*(machine.row_id, class_ids[machine.resource_class], 1, held, 1, 1, 1, 1.0, 1 - held, used, NOW), *copies)
             for machine in fleet.machines()
             for held, used in [(int(_is_withheld(machine)), int(machine.condition.claimed))]
+            for copies in [(machine.resource_class, machine.group, _STATES[machine.condition])]
         ),
     )
 

@@ -259,7 +259,10 @@ def test_providers_of_nodes_and_their_trees_are_found(service: Service) -> None:
                 text("SELECT id, mirrored_class_id, indivisible, withheld, holder FROM resource_providers ORDER BY id")
             ).all()
             inventories = connection.execute(
-                text("SELECT provider_id, resource_class_id, withheld, free, used FROM inventories ORDER BY 1, 2")
+                text(
+                    "SELECT provider_id, resource_class_id, withheld, free, used, node_class, node_group, node_state "
+                    "FROM inventories ORDER BY 1, 2"
+                )
             ).all()
         return [tuple(row) for row in (*providers, *inventories)]
 

@@ -16,16 +16,10 @@ from baremetal_sched.placement.tables import INVENTORIES, PROVIDERS
 PROVIDER = PROVIDERS.alias("machine")
 STOCK = INVENTORIES.alias("own_stock")
 
-#: Claimed, or in use by an instance without a claim.
-ALLOCATED = "allocated"
+ALLOCATED = availability.ALLOCATED
 
 #: The provider was changed directly: the node says nothing against it, and it is not on offer.
 DRIFTED = "resource provider"
-
-#: Words that say more than the labels of conditions. Where a state is why, the word is the state.
-_STATE = "provision state"
-_POWER = "power state"
-_WORDS = {"instance": ALLOCATED, _POWER: "power unknown"}
 
 
 def with_provider(source: Any) -> Any:
@@ -46,6 +40,9 @@ def with_stock(source: Any) -> Any:
 #: The condition of the rule of availability that no instance uses the machine: one that does has it allocated.
 HAS_NO_INSTANCE = and_(*(each.clause for each in availability.CONDITIONS if each.label == "instance"))
 
+#: It has no resource class: placement has no inventory of it.
+HAS_NO_CLASS = or_(Node.resource_class.is_(None), Node.resource_class == "")
+
 
 @cache
 def reason() -> ColumnElement[Any]:
@@ -55,24 +52,32 @@ def reason() -> ColumnElement[Any]:
     WHEN NOT <first condition> THEN '<its word>' … WHEN <placement does not offer it> THEN 'resource provider' END
     """
     claimed = or_(STOCK.c.used > 0, PROVIDER.c.holder.is_not(None))
-    # A state lasts and may have any reason; what an operator set says more. That nothing is known of the power of a
-    # machine says something only where the machine would be available: before, nobody has looked.
-    rest = [each for each in availability.CONDITIONS if each.label != "instance"]
-    others = sorted(rest, key=lambda each: (each.label == _POWER, each.label == _STATE))
     whens: list[tuple[Any, Any]] = [
         (or_(claimed, HAS_NO_INSTANCE.is_not(true())), _word(ALLOCATED)),
-        (or_(Node.resource_class.is_(None), Node.resource_class == ""), _word(RESOURCE_CLASS)),
+        (HAS_NO_CLASS, _word(RESOURCE_CLASS)),
     ]
     whens += [
-        (each.clause.is_not(true()), Node.provision_state if each.label == _STATE else _word(_said(each.label)))
-        for each in others
+        (each.clause.is_not(true()), Node.provision_state if said is None else _word(said))
+        for each in availability.RANKED
+        if (said := availability.word(each)) != ALLOCATED
     ]
     free = and_(STOCK.c.free.is_not(None), STOCK.c.free > literal_column("0"))
     return case(*whens, (free.is_not(true()), _word(DRIFTED)), else_=null())
 
 
-def _said(label: str) -> str:
-    return _WORDS.get(label, label)
+def reason_of_stock(stock: Any, holder: ColumnElement[Any]) -> ColumnElement[Any]:
+    """Return the same of a node with a class, from columns of the inventory that repeats what the node says, and the
+    consumer that holds its tree.
+
+    CASE WHEN <it is claimed> THEN 'allocated' WHEN node_state IS NOT NULL THEN node_state
+    WHEN <placement does not offer it> THEN 'resource provider' END
+    """
+    return case(
+        (or_(stock.used > literal_column("0"), holder.is_not(None)), _word(ALLOCATED)),
+        (stock.node_state.is_not(None), stock.node_state),
+        (stock.free <= literal_column("0"), _word(DRIFTED)),
+        else_=null(),
+    )
 
 
 def _word(text: str) -> ColumnElement[str]:

@@ -90,8 +90,10 @@ def _providers(session: Session) -> Iterator[str]:
             .where(ResourceProvider.mirrored_class_id.is_not(None))
         )
     }
+    copies = _copies(session)
     # Not in portions: that takes a cursor, which PostgreSQL has in transactions only, and reads have none.
     for node in session.scalars(select(Node).options(load_only(Node.uuid, *projection.PROJECTED))):
+        found_copies = copies.pop(node.uuid, [])
         if node.uuid not in marks:
             yield f"node {node.uuid}: has no resource provider"
             continue
@@ -105,6 +107,27 @@ def _providers(session: Session) -> Iterator[str]:
                 f"node {node.uuid}: its provider is marked as {marks[node.uuid]} (class, withheld, is a root), "
                 f"not {expected}"
             )
+        repeated = [tuple(unit.copies)] if unit else []
+        if found_copies != repeated:
+            yield (
+                f"node {node.uuid}: inventories of its provider repeat {found_copies} (class, conductor group, state), "
+                f"not {repeated}"
+            )
+    for uuid, texts in copies.items():
+        yield f"provider {uuid}: its inventories repeat {texts} (class, conductor group, state), but there is no node"
+
+
+def _copies(session: Session) -> dict[str, list[tuple[str | None, ...]]]:
+    """Return what inventories repeat of nodes, by UUID of the provider."""
+    found: dict[str, list[tuple[str | None, ...]]] = {}
+    columns = (Inventory.node_class, Inventory.node_group, Inventory.node_state)
+    for uuid, *texts in session.execute(
+        select(ResourceProvider.uuid, *columns)
+        .join(Inventory, Inventory.provider_id == ResourceProvider.id)
+        .where(or_(*(column.is_not(None) for column in columns)))
+    ):
+        found.setdefault(uuid, []).append(tuple(None if text is None else sys.intern(text) for text in texts))
+    return found
 
 
 def _trees(session: Session) -> Iterator[str]:

@@ -104,6 +104,33 @@ def is_available(node: Node) -> bool:
     return all(condition.holds(node) for condition in CONDITIONS)
 
 
+#: Claimed, or in use by an instance without a claim.
+ALLOCATED = "allocated"
+
+#: Words that say more than the labels of conditions. Where a state is why, the word is the state.
+_STATE = "provision state"
+_POWER = "power state"
+_WORDS = {"instance": ALLOCATED, _POWER: "power unknown"}
+
+#: In the order in which a failure is the word for all: an instance first. A state lasts and may have any reason; what
+#: an operator set says more. That nothing is known of the power of a machine says something only where the machine
+#: would be available: before, nobody has looked.
+RANKED = tuple(
+    sorted(CONDITIONS, key=lambda each: (each.label != "instance", each.label == _POWER, each.label == _STATE))
+)
+
+
+def word(condition: AvailabilityCondition) -> str | None:
+    """Return the word for a node that does not meet ``condition``; None: it is the node's provision state."""
+    return None if condition.label == _STATE else _WORDS.get(condition.label, condition.label)
+
+
+def why_not(node: Node) -> str | None:
+    """Return in one word why ``node`` may not be given out, None if it may."""
+    failed = next((condition for condition in RANKED if not condition.holds(node)), None)
+    return None if failed is None else word(failed) or node.provision_state
+
+
 def unmet(node: Node) -> list[AvailabilityCondition]:
     """Return the conditions that ``node`` does not meet, in order; empty if it may be given out."""
     return [condition for condition in CONDITIONS if not condition.holds(node)]

@@ -22,10 +22,10 @@ from baremetal_sched.placement import projected
 log = structlog.get_logger(__name__)
 
 #: The columns of a node that its provider depends on, besides the UUID.
-PROJECTED = (Node.resource_class, *availability.COLUMNS)
+PROJECTED = (Node.resource_class, Node.conductor_group, *availability.COLUMNS)
 
 #: The columns of a node that ``project`` and the checks before a change look at.
-COLUMNS = (Node.uuid, Node.revision, Node.driver, Node.conductor_group, Node.reservation, *PROJECTED)
+COLUMNS = (Node.uuid, Node.revision, Node.driver, Node.reservation, *PROJECTED)
 
 #: In ``Session.info``: traits of nodes before and after a change that is not flushed yet, by id of the node.
 _TRAITS = "traits_of_nodes"
@@ -47,7 +47,10 @@ def inventory_of(node: Node) -> projected.Unit | None:
     class."""
     if not node.resource_class:
         return None
-    return projected.Unit(resource_class_of(node.resource_class), reserved=not availability.is_available(node))
+    copies = projected.Copies(node.resource_class, node.conductor_group or "", availability.why_not(node))
+    return projected.Unit(
+        resource_class_of(node.resource_class), reserved=not availability.is_available(node), copies=copies
+    )
 
 
 def traits_changed(session: Session, node: Node, before: Collection[str], after: Collection[str]) -> None:

@@ -95,11 +95,16 @@ class Inventory(Base):
     reserved) * allocation_ratio), ``free`` the rest of it: nothing if the inventory is ``withheld``, which clients do
     not see (``placement.indivisible``). The index over free capacity covers all columns that a search needs, so that a
     search reads only what it returns.
+
+    An inventory of a node's own class repeats what the node says of itself, so that an index tells how many machines
+    are free: ``node_class`` and ``node_group`` (its resource class and conductor group), and ``node_state``: in one
+    word, why the node is not available (NULL if it is). In others ``node_group`` is NULL.
     """
 
     __tablename__ = "inventories"
     __table_args__ = table_args(
-        Index("ix_inventories_fit", "resource_class_id", "free", "provider_id", "min_unit", "max_unit", "step_size")
+        Index("ix_inventories_fit", "resource_class_id", "free", "provider_id", "min_unit", "max_unit", "step_size"),
+        Index("ix_inventories_nodes", "withheld", "node_class", "node_group", "node_state", "used", "free"),
     )
 
     provider_id: Mapped[int] = mapped_column(ForeignKey("resource_providers.id", ondelete="CASCADE"), primary_key=True)
@@ -116,6 +121,9 @@ class Inventory(Base):
     free: Mapped[int | None] = mapped_column(BigInteger, Computed("(capacity - used) * (1 - withheld)", persisted=True))
     created_at: Mapped[datetime] = mapped_column(DateTime)
     updated_at: Mapped[datetime | None] = mapped_column(DateTime)
+    node_class: Mapped[str | None] = mapped_column(String(80))
+    node_group: Mapped[str | None] = mapped_column(String(255))
+    node_state: Mapped[str | None] = mapped_column(String(32))
 
 
 class Consumer(Base):

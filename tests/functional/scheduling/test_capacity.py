@@ -7,6 +7,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.matching.reasons import reason, with_provider
+from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.db.models import Inventory, Node, ResourceProvider, table_of
 from baremetal_sched.scheduling.capacity import COLUMNS
 from tests.service import Service
@@ -129,12 +130,12 @@ HELD: dict[str, dict[str, Any]] = {
 }
 
 
-#: What is changed behind the back of the node, by the row of its provider.
-CHANGES: dict[str, Any] = {
-    "claimed": lambda row_id: update(Inventory).where(Inventory.provider_id == row_id).values(used=1),
-    "changed": lambda row_id: update(Inventory).where(Inventory.provider_id == row_id).values(reserved=1, capacity=0),
-    "held": lambda row_id: update(ResourceProvider).where(ResourceProvider.id == row_id).values(holder=CONSUMER),
-    "alone": lambda row_id: update(ResourceProvider).where(ResourceProvider.id == row_id).values(mirrored_class_id=0),
+#: What is changed behind the back of the node: columns of its inventory, and of its provider.
+CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "claimed": ({"used": 1}, {}),
+    "changed": ({"reserved": 1, "capacity": 0}, {}),
+    "held": ({"withheld": 1}, {"holder": CONSUMER}),
+    "withheld": ({"withheld": 1}, {}),
 }
 
 
@@ -151,15 +152,22 @@ def of_all_sorts(service: Service) -> None:
             service.database.write(lambda session, uuid=uuid, change=change: change_provider(session, uuid, change))
 
 
-def change_provider(session: Session, uuid: str, change: Any) -> None:
+def change_provider(session: Session, uuid: str, change: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    of_inventory, of_provider = change
     row_id = session.scalar(select(ResourceProvider.id).where(ResourceProvider.uuid == uuid))
-    session.execute(change(row_id))
+    session.execute(update(Inventory).where(Inventory.provider_id == row_id).values(**of_inventory))
+    if of_provider:
+        session.execute(update(ResourceProvider).where(ResourceProvider.id == row_id).values(**of_provider))
 
 
 def test_each_node_is_counted_for_its_reason(service: Service) -> None:
     service.add_conductor("c1")
     of_all_sorts(service)
-    for keys in [], ["resource_class", "conductor_group"], ["owner"], ["owner", "resource_class"]:
+    index = {"resource_class", "conductor_group"}
+    for keys in [], [*index], ["resource_class"], ["conductor_group"], ["owner"], ["owner", "resource_class"]:
+        with service.statements() as statements:
+            capacity(service, f"group_by={','.join(keys)}" if keys else "")
+        assert any("node_class" in each for each in statements) == (index >= set(keys))
         rows = reasons(service, keys)
         assert {"resource provider", "allocated", "clean wait", "maintenance", None} < {row[0] for row in rows}
         found: Counter[Any] = Counter()
@@ -168,6 +176,48 @@ def test_each_node_is_counted_for_its_reason(service: Service) -> None:
             for why, number in (each["unavailable"] | {"allocated": each["allocated"], None: each["free"]}).items():
                 found[(why, *values)] += number
         assert +found == Counter(rows), keys
+
+
+def test_what_inventories_repeat_follows_the_node(service: Service) -> None:
+    service.add_conductor("c1")
+    service.add_conductor("c2", "rack1")
+    uuid = service.add_node("n1")
+    steps: list[tuple[dict[str, Any], tuple[Any, ...] | None]] = [
+        ({}, ("gold", "", None)),
+        ({"conductor_group": "rack1"}, ("gold", "rack1", None)),
+        ({"provision_state": "manageable"}, ("gold", "rack1", "manageable")),
+        ({"provision_state": "inspecting"}, ("gold", "rack1", "inspecting")),
+        ({"instance_uuid": CONSUMER}, ("gold", "rack1", "allocated")),
+        ({"resource_class": "Gold"}, ("Gold", "rack1", "allocated")),
+        ({"instance_uuid": None, "maintenance": True}, ("Gold", "rack1", "maintenance")),
+        ({"resource_class": "silver"}, ("silver", "rack1", "maintenance")),
+        ({"resource_class": None}, None),
+        ({"resource_class": "gold", "maintenance": False, "provision_state": "available"}, ("gold", "rack1", None)),
+    ]
+    for columns, expected in steps:
+        service.set_columns(uuid, **columns)
+        assert copies(service) == ([expected] if expected else []), columns
+        assert service.database.read(audit) == [], columns
+    generation = service.placement("GET", f"/resource_providers/{uuid}").json["generation"]
+    service.set_columns(uuid, conductor_group="")
+    # Clients of placement see nothing of it.
+    assert service.placement("GET", f"/resource_providers/{uuid}").json["generation"] == generation
+
+
+def copies(service: Service) -> list[tuple[Any, ...]]:
+    columns = (Inventory.node_class, Inventory.node_group, Inventory.node_state)
+    return service.database.read(lambda session: [tuple(row) for row in session.execute(select(*columns))])
+
+
+def test_the_check_finds_what_inventories_repeat_wrongly(service: Service) -> None:
+    uuid = service.add_node("n1")
+    wrong = update(Inventory).values(node_state="maintenance")
+    service.database.write(lambda session: session.execute(wrong))
+    (line,) = service.database.read(audit)
+    assert f"node {uuid}: inventories of its provider repeat [('gold', '', 'maintenance')]" in line
+    # The next change of the node mends it.
+    service.set_columns(uuid, power_state="power off")
+    assert service.database.read(audit) == []
 
 
 def reasons(service: Service, keys: list[str]) -> list[Any]:
