@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from baremetal_sched.ui.routes import PAGES
+from baremetal_sched.ui.rendering import NAVIGATION
 from tests.clients.browser import checks
 from tests.clients.browser.chromium import PHONE, Visit
 from tests.clients.browser.conftest import Served
 
-LABELS = [page.label for page in PAGES if page.label]
+LABELS = [label for _, label in NAVIGATION]
 _MOST = 60
 
 
