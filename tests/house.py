@@ -32,7 +32,7 @@ LIMITS: Mapping[str, int] = {
     "modules in circles": 0,
     "rooms of the candidate search": 23,
     "rooms of replacing traits": 10,
-    "rooms of an explanation": 23,
+    "rooms of an explanation": 24,
 }
 #: Docstrings are not what is to be saved.
 LEAST_DOCSTRINGS = 4_000

@@ -39,12 +39,12 @@ def query(database_url: str, statement: str) -> list[tuple[object, ...]]:
 SLOWLY = """
 import time
 from baremetal_sched.cli import main
-from baremetal_sched.conductor.daemon import Conductor
-register = Conductor.register
+from baremetal_sched.conductor.daemon import ConductorDaemon
+register = ConductorDaemon.register
 def register_slowly(conductor):
     time.sleep(2)
     register(conductor)
-Conductor.register = register_slowly
+ConductorDaemon.register = register_slowly
 main()
 """
 
