@@ -17,6 +17,9 @@ from baremetal_sched.machines.interface_types import StepKind
 from baremetal_sched.machines.machine import NOTHING, Effect, Machine, set_internal
 from baremetal_sched.machines.states import DELETING, MANAGEABLE
 
+_CLEAN_KIND: StepKind = "clean"
+_SERVICE_KIND: StepKind = "service"
+
 
 def is_agent_needed(driver: Driver, kind: StepKind, steps: Sequence[Planned], *, disabled: bool) -> bool:
     """Return whether an agent must be booted for the steps that a client named.
@@ -52,9 +55,6 @@ def require_automated(driver: Driver, machine: Machine, steps: Sequence[Planned]
         "cleaned, set its automated_clean to false (openstack baremetal node set --no-automated-clean), or "
         "[conductor] automated_clean for all nodes; then manage and provide it."
     )
-
-
-_CLEAN_KIND: StepKind = "clean"
 
 
 def clean(task: Task) -> None:
@@ -114,9 +114,6 @@ def _finish(task: Task, torn_down: Effect) -> None:
         task.note(session, node, "Cleaning completed", f"{how}_cleaning_end")
 
     task.end(KEEP if requested or task.machine.retired else DONE, note)
-
-
-_SERVICE_KIND: StepKind = "service"
 
 
 def service(task: Task) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-#: No document has it by chance, and nobody learns it.
+#: It is random and never shown, so that no document contains it.
 _MARK = token_hex(16)
 _PLACES = re.compile(rf'"{_MARK}value(\d+)"|{_MARK}part(\d+)')
 

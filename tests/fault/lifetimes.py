@@ -93,7 +93,7 @@ class Thing:
 
     @cached_property
     def gone_at(self) -> float:
-        """From when on it was gone for certain: somebody deleted it, or did not find it any more."""
+        """Return when it was gone for certain: its deletion was acknowledged, or it was not found."""
         known = [line.answered for line in self.lines if line.act == DELETE and line.is_acknowledged]
         if self.made.is_acknowledged:
             known += [line.answered for line in self.lines if line.status == 404]
@@ -124,7 +124,7 @@ class Lifetimes:
                 thing.ends += node.ends if node.is_forced else []
 
     def kind_of(self, consumer: str) -> str:
-        """What a consumer is; a server if nobody knows it: the service chooses their UUIDs."""
+        """Return what a consumer is; a server if it is not in the journal, as the service chooses their UUIDs."""
         return next((kind for kind in (ALLOCATION, CLAIM) if (kind, consumer) in self.things), SERVER)
 
     def findings(self, left: Left) -> list[str]:

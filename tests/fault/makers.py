@@ -38,9 +38,9 @@ _PLACES = {
     CLAIM: ("placement", "/allocations"),
     SERVER: ("compute", "/servers"),
 }
-#: So many are wanted at a time; of what holds a node, about as many as there are nodes.
+#: How many of each kind should exist at a time. Those that hold a node are about as many as the nodes.
 _WANTED = {NODE: 10, IMAGE: 4, ALLOCATION: 3, CLAIM: 5, SERVER: 3}
-#: How often a node is deleted in maintenance, whoever holds it.
+#: The share of deletions of nodes that are made in maintenance, which a claim does not prevent.
 _FORCED = 0.1
 _RESOURCES = {f"CUSTOM_{RESOURCE_CLASS.upper()}": 1}
 
@@ -143,7 +143,7 @@ class Maker(Caller):
         self.lines.append(Line(kind, uuid, act, answer.status, answer.sent, answer.answered, node, image))
 
     def _any(self, kind: str) -> str:
-        """A thing of this kind; a UUID of none if there is none."""
+        """Return one of the existing things of this kind; a random UUID if there is none."""
         return self._dice.choice([*self.yard.things[kind]] or [str(uuid4())])
 
 

@@ -113,8 +113,8 @@ _POWER = "power state"
 _WORDS = {"instance": ALLOCATED, _POWER: "power unknown"}
 
 #: In the order in which a failure is the word for all: an instance first. A state lasts and may have any reason; what
-#: an operator set says more. That nothing is known of the power of a machine says something only where the machine
-#: would be available: before, nobody has looked.
+#: an operator set says more. An unknown power state is the reason only where the
+#: machine would be available otherwise: before that, its power has not been read yet.
 RANKED = tuple(
     sorted(CONDITIONS, key=lambda each: (each.label != "instance", each.label == _POWER, each.label == _STATE))
 )

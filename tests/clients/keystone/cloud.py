@@ -15,7 +15,7 @@ from tests.processes import Program, Values, wait_until
 
 @contextmanager
 def keystone_in(config: pytest.Config, folder: Path, *, people: bool = True) -> Iterator["Keystone"]:
-    """A Keystone of its own in ``folder``, where nothing is yet. Without ``people`` it has nobody but an
+    """A new Keystone in ``folder``, which is empty. Without ``people`` its only user is an
     administrator."""
     python = install(config, folder, people=people)
     running, url = start(python, folder)

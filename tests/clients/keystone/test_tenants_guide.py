@@ -1,4 +1,4 @@
-"""The guide for tenants, followed with a Keystone that has nobody yet: its commands, and what each tenant can do with
+"""The guide for tenants, followed with a new Keystone: its commands, and what each tenant can do with
 what is the other's."""
 
 import re

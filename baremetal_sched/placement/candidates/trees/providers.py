@@ -25,8 +25,7 @@ class TreeInventory(NamedTuple):
 class ProviderRow(NamedTuple):
     """A provider as it is in the database. ``traits`` are as in ``trait_ids``.
 
-    ``stock`` is JSON, an array of numbers for each inventory; empty if there is none. Providers with the same
-    inventories mostly have the same text, but their order is not defined.
+    ``stock`` is JSON: an array of numbers for each inventory, in no defined order; empty if there is none.
     """
 
     id: int
