@@ -24,6 +24,7 @@ def _ours(caller: Caller) -> web.Caller:
     return web.Caller(caller.name, caller.project, caller.roles, scope, project_name=caller.project)
 
 
+@pytest.mark.ci
 def test_facts_are_what_ironic_says() -> None:
     python = ironic_python()
     if python is None:
