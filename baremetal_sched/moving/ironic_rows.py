@@ -1,0 +1,180 @@
+"""Rows of Ironic as rows of ours: the same columns, but for those that are named here."""
+
+import json
+import uuid
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Boolean, DateTime, Table
+
+from baremetal_sched.baremetal.holds.rules import FAULT, LEGACY, SYSTEM
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.sealing import SecretText
+from baremetal_sched.db.types import Json, Message
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines import states
+from baremetal_sched.machines.interface_types import INTERFACE_TYPES
+from baremetal_sched.masking import mask_text, names_secret
+from baremetal_sched.moving import in_flight
+from baremetal_sched.moving.decisions import Choices
+from baremetal_sched.moving.replacements import DRIVER
+from baremetal_sched.moving.row_sync import Row
+from baremetal_sched.moving.source_databases import SourceRow
+
+#: Facts about agents that were told to speak with Ironic; they never speak with us.
+_OF_AGENTS = ("agent_secret_token", "agent_secret_token_pregenerated", "agent_url", "agent_verify_ca")
+
+#: Columns that are called otherwise in Ironic.
+_OTHER_NAMES: Mapping[str, Mapping[str, str]] = {
+    "node_inventories": {"inventory": "inventory_data"},
+    "node_history": {"provision_state": "state"},
+}
+#: What a missing value means where ours must not be missing.
+_DEFAULTS: Mapping[str, object] = {
+    "standalone_ports_supported": True,
+    "pxe_enabled": True,
+    "mode": "active-backup",
+    "severity": "INFO",
+    "event": "",
+    "event_type": "",
+    "provision_state": states.AVAILABLE,
+}
+#: Computed by whoever calls ``row_of``, or by the service later.
+_OWN = frozenset({"id", "node_id", "revision"})
+
+
+def row_of(table: Table, source: SourceRow, **others: Any) -> Row:
+    """Return the row of ``table`` for a row of Ironic; ``others`` are columns that are computed otherwise.
+
+    Raises InvalidValue for a document that is no JSON.
+    """
+    names = _OTHER_NAMES.get(table.name, {})
+    row: Row = {}
+    for name, kind in _columns(table):
+        if name in others:
+            row[name] = others[name]
+        elif name not in _OWN:
+            row[name] = _value(source, names.get(name, name), kind, name)
+    return row | {name: value for name, value in others.items() if name not in row}
+
+
+@cache
+def _columns(table: Table) -> tuple[tuple[str, str], ...]:
+    """Return the columns with their kinds: json, flag, message, time, or empty; with a ! if they must have a value."""
+    kinds = ((Json, "json"), (Message, "message"), (Boolean, "flag"), (DateTime, "time"))
+    found = []
+    for column in table.columns:
+        kind = next((word for of, word in kinds if isinstance(column.type, of)), "")
+        found.append((column.name, kind + ("" if column.nullable else "!")))
+    return tuple(found)
+
+
+def _value(source: SourceRow, name: str, kind: str, own: str) -> Any:
+    value = source.get(name)
+    required = kind.endswith("!")
+    kind = kind.removesuffix("!")
+    if value is None:
+        if not required:
+            return None
+        return _DEFAULTS.get(own, {"json": {}, "flag": False, "time": BEGIN}.get(kind, ""))
+    if kind == "json":
+        return decoded(value, name, source)
+    if kind == "message":
+        return mask_text(value)
+    if kind == "flag":
+        return bool(value)
+    if kind == "time":
+        return time_of(value)
+    return value
+
+
+#: The time of what has none.
+BEGIN = datetime(1970, 1, 1)
+
+
+def time_of(value: datetime | None) -> datetime | None:
+    """Return a time as our columns hold it: whole seconds in UTC, without a zone."""
+    if value is None:
+        return None
+    if value.tzinfo is not None:
+        value = value.astimezone(UTC)
+    return value.replace(microsecond=0, tzinfo=None)
+
+
+def decoded(text: Any, name: str, source: SourceRow) -> Any:
+    """Return a document of Ironic. Raises InvalidValue if it is no JSON."""
+    if not isinstance(text, str):
+        return text
+    try:
+        return json.loads(text) if text else None
+    except ValueError:
+        what = source.get("uuid") or source.get("id")
+        raise InvalidValue(message=f"Ironic: {name} of {what} is no JSON. Correct the row, and run it again.") from None
+
+
+# -- what is more than columns -----------------------------------------------------------------------------------------
+
+
+def node_row(table: Table, source: SourceRow, choices: Choices, **references: Any) -> Row:
+    """Return our node. ``references``: chassis_id, allocation_uuid and conductor_affinity, which Ironic has as ids."""
+    row = row_of(table, source, **references)
+    replaced = choices.replacements.name
+    row["driver"] = replaced(DRIVER, row["driver"]) or ""
+    row |= {f"{kind}_interface": replaced(kind, row[f"{kind}_interface"]) for kind in INTERFACE_TYPES}
+    row["conductor_group"] = row["conductor_group"].lower()
+    internal = row["driver_internal_info"]
+    if isinstance(internal, dict):
+        row["driver_internal_info"] = {name: value for name, value in internal.items() if name not in _OF_AGENTS}
+    if choices.in_flight_failed and in_flight.reasons(source):
+        row |= in_flight.failed(row, time_of(source["updated_at"]))
+    return row
+
+
+def allocation_row(table: Table, source: SourceRow, **references: Any) -> Row:
+    """Return our allocation. ``references``: node_id and conductor_affinity."""
+    row = row_of(table, source, **references)
+    if row["state"] == in_flight.ALLOCATING:
+        row |= {"state": in_flight.ALLOCATION_FAILED, "last_error": in_flight.ALLOCATION_ERROR}
+    return row
+
+
+def bios_row(table: Table, source: SourceRow, node_id: int) -> Row:
+    """Return our BIOS setting. Only its name tells whether its value is a secret."""
+    row = row_of(table, source, node_id=node_id)
+    if type(row["value"]) is str and names_secret(row["name"]):
+        row["value"] = SecretText(row["value"])
+    return row
+
+
+def steps_of(rows: Iterable[SourceRow], order: str) -> list[dict[str, Any]]:
+    """Return the steps of a template or a runbook as one document; ``order`` is the name of their number."""
+    return [
+        {
+            "interface": row["interface"],
+            "step": row["step"],
+            "args": decoded(row["args"], "args", row) or {},
+            order: row[order],
+        }
+        for row in rows
+    ]
+
+
+def hold_row(node: SourceRow) -> Row:
+    """Return the hold of a node that is in maintenance: because of its fault, or because its flag was set."""
+    fault, kind = node["fault"], FAULT if node["fault"] else LEGACY
+    moment = utcnow().replace(tzinfo=UTC).timestamp()
+    return {
+        "uuid": str(uuid.uuid5(uuid.UUID(node["uuid"]), kind)),
+        "node_id": node["id"],
+        "type": kind,
+        "reason": node["maintenance_reason"],
+        "scope": SYSTEM,
+        "asserted_by": "",
+        "asserted_by_project": "",
+        "asserted_at": moment,
+        "written_at": moment,
+        "begun_at": moment,
+        "extra": {"kind": fault} if fault else {},
+    }

@@ -1,0 +1,1 @@
+"""Moving in from Ironic and Placement: ``baremetal-sched import``."""
