@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.inspection.hooks import disks
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines import device_hints
 
 GIB = 2**30
 DISKS = [
@@ -17,7 +17,7 @@ DISKS = [
 
 
 def letters(hints: Any) -> str:
-    return "".join(disk["name"][-1] for disk in disks.matching(DISKS, hints))
+    return "".join(disk["name"][-1] for disk in device_hints.matching(DISKS, hints))
 
 
 @pytest.mark.parametrize(

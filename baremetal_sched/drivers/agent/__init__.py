@@ -1,0 +1,1 @@
+"""Interfaces that need an agent on the machine, and the commands that they have for it."""
