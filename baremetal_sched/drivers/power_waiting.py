@@ -1,8 +1,8 @@
 """Switching real machines, whatever the protocol: a controller is asked for a change, and the machine is waited for.
 
-An interface has a ``Switch``, which knows how its controllers are asked, and calls ``bring``. How long is waited is up
-to the request, or else to ``[conductor] power_state_change_timeout`` and ``soft_power_off_timeout``. What a single
-answer may take is up to the Switch: its ``read`` and ``request`` have to come back.
+An interface has a ``Switch``, which knows how its controllers are asked, and calls ``ensure_power``. The request
+decides how long the machine is waited for, or else ``[conductor] power_state_change_timeout`` and
+``soft_power_off_timeout``. The Switch limits the time of a single answer: its ``read`` and ``request`` have to return.
 """
 
 import time
@@ -29,7 +29,7 @@ class Switch(Protocol):
         """Return the power state of the machine: on, off, or None if it is unknown. Raises a SchedulerError."""
 
     def request(self, target: str) -> None:
-        """Ask for POWER_ON, POWER_OFF, SOFT_POWER_OFF, or one of ``restarts``; what comes of it is not waited for.
+        """Ask for POWER_ON, POWER_OFF, SOFT_POWER_OFF, or one of ``restarts``, without waiting for the result.
 
         Raises a SchedulerError if the controller refuses, or cannot be reached.
         """
@@ -50,7 +50,7 @@ class Pace:
     clock: Callable[[], float] = time.monotonic
 
 
-#: What is used unless a caller has another.
+#: The default pace.
 PACE = Pace()
 
 
@@ -65,8 +65,9 @@ def wait_for(
 ) -> str:
     """Look at the machine until it is in power state ``wanted``; returns that state.
 
-    ``asked`` is what the controller was asked for, if that is something else. A state that the machine had before
-    counts after ``settle`` seconds, or once it has been in another. Meanwhile a controller may be silent or fail.
+    ``asked`` is the request that was sent to the controller, if it differs from ``wanted``. A state that the machine
+    had before counts after ``settle`` seconds, or once it has been in another. Meanwhile a controller may be silent or
+    fail.
 
     Raises PowerNotReached after ``seconds`` seconds; CallGivenUp.
     """
@@ -98,7 +99,7 @@ def _look(read: Callable[[], str | None]) -> tuple[str | None, str]:
         return None, mask_text(str(error))
 
 
-def bring(
+def ensure_power(
     machine: Machine,
     switch: Switch,
     target: str,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from baremetal_sched.drivers import progress
-from baremetal_sched.drivers.power_waiting import Pace, bring, wait_for
+from baremetal_sched.drivers.power_waiting import Pace, ensure_power, wait_for
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import CallGivenUp, MachineUnreachable, PowerNotReached
 from baremetal_sched.machines.states import POWER_OFF, POWER_ON, POWER_TARGETS, REBOOT, SOFT_POWER_OFF, SOFT_REBOOT
@@ -54,7 +54,7 @@ class Controller:
         machine: Any = SimpleNamespace(disable_power_off=False, settings=SimpleNamespace(conductor=options))
         machine.__dict__.update(node)
         restore: Callable[[], None] = lambda: self.log.append("boot device")  # noqa: E731
-        return bring(machine, self, target, timeout, restore_boot_device=restore, pace=self.pace())
+        return ensure_power(machine, self, target, timeout, restore_boot_device=restore, pace=self.pace())
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from baremetal_sched.baremetal.conductors.driver_client import DriverClient
 from baremetal_sched.baremetal.conductors.driver_replies import Reply
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Database
+from baremetal_sched.errors import DatabaseTimeout
 from baremetal_sched.errors.baremetal import NodeBusy, NodeChanged, NodeLocked
 from baremetal_sched.web import audit, slots
 from baremetal_sched.web.api import Api
@@ -25,19 +26,23 @@ def retried(call: Call, transaction: Callable[[], T], database: Database) -> T:
     """Run the transaction of a view, and retry it while the node is locked, as often and as long as the settings allow.
 
     Between attempts the node is only read: a transaction would lock its row, and on SQLite the whole database. Raises
-    NodeLocked if the node is still locked at the end; NodeBusy at once; TooManyWaiting if too many requests wait
-    already.
+    NodeLocked if the node is still locked at the end, and if an attempt after that was cut by the deadline; NodeBusy at
+    once; TooManyWaiting if too many requests wait already.
     """
     attempts = 0
     locked: NodeLocked | None = None
     while True:
-        if locked is None or not _is_locked(database, locked, call.deadline):
-            try:
+        try:
+            if locked is None or not _is_locked(database, locked, call.deadline):
                 return transaction()
-            except NodeBusy:
+        except NodeBusy:
+            raise
+        except NodeLocked as error:
+            locked = error
+        except DatabaseTimeout:
+            if locked is None:
                 raise
-            except NodeLocked as error:
-                locked = error
+            raise locked from None
         attempts += 1
         options = call.settings.conductor
         pause: float = options.node_locked_retry_interval

@@ -48,19 +48,6 @@ def test_waiting_for_an_agent(
     assert events(service, f"{verb}_step_start")[-1] == "Step vendor.log_passthrough begins"
 
 
-def test_a_deployment_by_an_agent(service: Service, uuid: str) -> None:
-    put_into(service, uuid, "available", deploy_interface="direct", instance_info={"image_source": "http://x/y"})
-    node = do(service, "active")
-    assert (state_of(node), node["power_state"]) == (("wait call-back", "active"), "power on")
-    resume(service)
-    service.work()
-    assert state_of(service.node(uuid)) == ("active", None)
-    assert state_of(do(service, "deleted")) == ("clean wait", "available")
-    resume(service)
-    service.work()
-    assert state_of(service.node(uuid)) == ("available", None)
-
-
 @pytest.mark.parametrize(
     ("state", "verb", "name", "held"),
     [

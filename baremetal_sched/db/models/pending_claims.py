@@ -1,0 +1,49 @@
+"""Claims that wait until a machine is free."""
+
+from typing import Any
+
+from sqlalchemy import Double, Index, Integer, String
+from sqlalchemy.orm import Mapped, mapped_column
+
+from baremetal_sched.db.models.base import MYSQL_TABLE, Base, Created, HasUuid, Requested
+from baremetal_sched.db.sealing import SealedJson
+from baremetal_sched.db.types import Json, Message
+
+#: The columns of the queue, in the order in which it is read: nothing else is read until a claim may fit.
+_QUEUE = ("state", "resource_class", "needed_trait", "priority", "request_key", "asked_at", "deadline")
+
+
+class PendingClaim(HasUuid, Requested, Created, Base):
+    """A claim of the scheduling API, or what waits for a machine: an allocation or a server, by ``kind``.
+
+    The UUID is the consumer's. ``resource_class`` is the node's own class in placement. Claims with the same
+    ``request_key`` have equal requests (``request``), and what fits one of them fits all. ``asked_at``, ``deadline``
+    and ``decided_at`` are seconds since 1970 by the clock of the database; higher priorities go first. ``secret`` is
+    what the deployment of a server needs, and is deleted when the claim does not wait any more. ``body_digest``
+    identifies the body that asked for it.
+    """
+
+    __tablename__ = "pending_claims"
+    __table_args__ = (
+        Index("ix_pending_claims_queue", *_QUEUE),
+        Index("ix_pending_claims_entry", "request_key", "state", "priority", "asked_at"),
+        Index("ix_pending_claims_project", "consumer_project", "state"),
+        {**MYSQL_TABLE, "sqlite_autoincrement": True},
+    )
+
+    kind: Mapped[str] = mapped_column(String(16))
+    state: Mapped[str] = mapped_column(String(16))
+    resource_class: Mapped[str] = mapped_column(String(255))
+    priority: Mapped[int] = mapped_column(Integer, server_default="0")
+    asked_at: Mapped[float] = mapped_column(Double)
+    deadline: Mapped[float] = mapped_column(Double)
+    decided_at: Mapped[float | None] = mapped_column(Double)
+    request: Mapped[Any] = mapped_column(Json)
+    request_key: Mapped[str] = mapped_column(String(64))
+    needed_trait: Mapped[str | None] = mapped_column(String(255))
+    body_digest: Mapped[str | None] = mapped_column(String(64))
+    consumer_project: Mapped[str] = mapped_column(String(255))
+    consumer_user: Mapped[str] = mapped_column(String(255))
+    consumer_type: Mapped[str | None] = mapped_column(String(255))
+    reason: Mapped[str | None] = mapped_column(Message)
+    secret: Mapped[Any | None] = mapped_column(SealedJson(whole=True))

@@ -1,0 +1,100 @@
+"""openstack scheduling claim list, show, cancel"""
+
+import argparse
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
+
+from osc_lib.command import command
+
+from baremetal_sched.osc.client import Client, TextColumn, client_of, lines, plain
+from baremetal_sched.osc.find import positive
+from baremetal_sched.osc.query import placement_class
+from baremetal_sched.osc.waiting import CLAIMED, WAITING, duration
+
+_STATES = (WAITING, CLAIMED, "timed_out", "failed", "released")
+_KINDS = ("claim", "allocation", "server")
+_TITLES = ("Claim", "Kind", "State", "Class", "Position", "Asked At", "Deadline", "Project", "Machine", "Reason")
+_POLL = 30
+
+
+class ListClaims(command.Lister):
+    """List who waits for what, since when and why, and what was claimed"""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command's options."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("--state", choices=_STATES, help="Only claims in this state now.")
+        parser.add_argument("--kind", choices=_KINDS, help="Only what was asked for in this way.")
+        parser.add_argument("--project-id", metavar="<project>", help="Only claims of this project.")
+        parser.add_argument("--class", dest="resource_class", metavar="<class>", help="Only claims of this class.")
+        parser.add_argument("--limit", type=positive, metavar="<number>", help="At most this many; the default is all.")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
+        """Return titles and rows."""
+        wanted = parsed_args.resource_class
+        values = {
+            "state": parsed_args.state,
+            "kind": parsed_args.kind,
+            "project_id": parsed_args.project_id,
+            "resource_class": wanted if wanted is None or wanted.startswith("CUSTOM_") else placement_class(wanted),
+        }
+        parameters = [(name, value) for name, value in values.items() if value is not None]
+        return _TITLES, [_row(each) for each in _found(client_of(self.app), parameters, parsed_args.limit)]
+
+
+def _found(client: Client, parameters: list[tuple[str, str]], limit: int | None) -> Iterator[dict[str, Any]]:
+    """Yield the claims of all pages, at most ``limit``."""
+    marker: list[tuple[str, str]] = []
+    left = limit
+    while left is None or left > 0:
+        size = [] if left is None else [("limit", str(left))]
+        page = client.get("scheduling", "/claims", [*parameters, *size, *marker])
+        yield from page["claims"]
+        left = None if left is None else left - len(page["claims"])
+        links = page.get("claims_links")
+        if not links:
+            return
+        marker = [("marker", parse_qs(urlsplit(links[0]["href"]).query)["marker"][0])]
+
+
+def _row(claim: dict[str, Any]) -> tuple[Any, ...]:
+    machine = TextColumn(lines(claim["allocations"]))
+    asked_at, deadline = (claim[name].partition(".")[0] for name in ("asked_at", "deadline"))
+    facts = (claim["uuid"], claim["kind"], claim["state"], TextColumn(claim["resource_class"]), claim["position"])
+    whose = TextColumn(claim["consumer"]["project_id"])
+    return (*facts, asked_at, deadline, whose, machine, TextColumn(claim["reason"]))
+
+
+class ShowClaim(command.ShowOne):
+    """Show a claim; with --wait, first wait until it is decided"""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command's options."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("claim", metavar="<claim>", help="UUID of the claim, which is that of its consumer.")
+        parser.add_argument("--wait", type=duration, default=0, metavar="<time>", help="At most 30 seconds, as in 30s.")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
+        """Return the names and values of its fields."""
+        wait = [("wait", str(min(parsed_args.wait, _POLL)))] if parsed_args.wait else []
+        claim = client_of(self.app).get("scheduling", f"/claims/{quote(parsed_args.claim, safe='')}", wait)
+        return tuple(claim), tuple(TextColumn(value) if isinstance(value, str) else value for value in claim.values())
+
+
+class CancelClaim(command.Command):
+    """End the waiting of claims, and give back what they have"""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the command's options."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("claims", nargs="+", metavar="<claim>", help="UUID of a claim.")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Delete the claims."""
+        client = client_of(self.app)
+        for claim in parsed_args.claims:
+            client.request("scheduling", "DELETE", f"/claims/{quote(plain(claim), safe='')}")

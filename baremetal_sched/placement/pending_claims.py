@@ -1,0 +1,350 @@
+"""The queue of claims that wait until a machine is free: who is in it, in which order, and who leaves it.
+
+Waiting claims of one resource class are served by priority, the highest first, and then by the time when they were
+asked for. Those with equal requests are one entry of the queue: what does not fit the first of them fits none.
+"""
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from sqlalchemy import (
+    ColumnElement,
+    CompoundSelect,
+    Connection,
+    Integer,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    tuple_,
+    union_all,
+    update,
+)
+from sqlalchemy.orm import Session
+
+from baremetal_sched.db import compiled, requester, schema_state
+from baremetal_sched.db.clock import epoch, statement_epoch, utcnow
+from baremetal_sched.db.compiled import IDS
+from baremetal_sched.db.handover import HandoverNotes, notes_of
+from baremetal_sched.db.models import PendingClaim
+from baremetal_sched.db.results import rows_changed
+from baremetal_sched.db.types import Query, as_text, dump_json
+from baremetal_sched.errors.scheduling import TooManyWaitingClaims, WaitingNotServed
+from baremetal_sched.placement.tables import (
+    CLASSES,
+    INVENTORIES,
+    PENDING_CLAIMS,
+    PROVIDERS,
+    is_open,
+)
+
+#: The schema's revision of the first release that hands machines over.
+FIRST_REVISION = "0020"
+
+# States.
+WAITING = "waiting"
+CLAIMED = "claimed"
+TIMED_OUT = "timed_out"
+FAILED = "failed"
+
+# Kinds.
+CLAIM = "claim"
+ALLOCATION = "allocation"
+SERVER = "server"
+
+#: SQL condition: the claim waits, and its time is not over.
+IS_WAITING = and_(PendingClaim.state == WAITING, PendingClaim.deadline > epoch())
+#: SQL condition: its deadline has passed, and its state has not been updated yet.
+IS_OVERDUE = and_(PendingClaim.state == WAITING, PendingClaim.deadline <= epoch())
+
+_ROOTS = PROVIDERS.alias("root")
+_QUEUE = PENDING_CLAIMS.c
+
+#: SELECT r.id, c.name FROM resource_providers p JOIN resource_providers r ON r.id = p.root_id
+#: JOIN resource_classes c ON c.id = r.mirrored_class_id
+#: JOIN inventories i ON i.provider_id = r.id AND i.resource_class_id = r.mirrored_class_id AND i.free > 0
+#: AND <it is open>
+#: WHERE (SELECT w.id FROM pending_claims w WHERE w.state = 'waiting' AND w.resource_class = c.name LIMIT 1) IS NOT NULL
+#: AND p.… (An EXISTS becomes a join, which reads all that wait.)
+_WANTED = (
+    select(_ROOTS.c.id, CLASSES.c.name)
+    .join_from(PROVIDERS, _ROOTS, _ROOTS.c.id == PROVIDERS.c.root_id)
+    .join(CLASSES, CLASSES.c.id == _ROOTS.c.mirrored_class_id)
+    .join(
+        INVENTORIES,
+        and_(
+            INVENTORIES.c.provider_id == _ROOTS.c.id,
+            INVENTORIES.c.resource_class_id == _ROOTS.c.mirrored_class_id,
+            INVENTORIES.c.free > 0,
+            is_open(INVENTORIES, statement_epoch),
+        ),
+    )
+    .where(
+        select(_QUEUE.id)
+        .where(_QUEUE.state == WAITING, _QUEUE.resource_class == CLASSES.c.name)
+        .limit(1)
+        .scalar_subquery()
+        .is_not(None)
+    )
+)
+_WANTED_PROVIDER = _WANTED.where(PROVIDERS.c.id == bindparam("provider", type_=Integer))  # PostgreSQL keeps its plan
+_WANTED_PROVIDERS = _WANTED.where(PROVIDERS.c.id.in_([IDS]))
+_WANTED_NODES = _WANTED.where(PROVIDERS.c.uuid.in_(bindparam("nodes", expanding=True)))
+
+_NOW = select(epoch()).scalar_subquery()  # read once, not for each row
+_OF_CLASS = select(_QUEUE.priority, _QUEUE.request_key, _QUEUE.id, _QUEUE.asked_at).where(
+    _QUEUE.state == WAITING, _QUEUE.resource_class == bindparam("class_name"), _QUEUE.deadline > _NOW
+)
+_ANYHOW = _OF_CLASS.where(_QUEUE.needed_trait.is_(None))
+_FOR_TRAITS = _OF_CLASS.where(_QUEUE.needed_trait.in_(bindparam("traits", expanding=True)))
+
+
+def _entries(claims: Select[Any] | CompoundSelect[Any]) -> Select[Any]:
+    """Return the query of the first entries that these claims are, in their order:
+
+    SELECT priority, request_key, min(id) FROM (<claims>) GROUP BY priority, request_key
+    ORDER BY priority DESC, min(asked_at), min(id) LIMIT :most
+    """
+    found = claims.subquery("found").c
+    first = func.min(found.id).label("first")
+    return (
+        select(found.priority, found.request_key, first)
+        .group_by(found.priority, found.request_key)
+        .order_by(found.priority.desc(), func.min(found.asked_at), first)
+        .limit(bindparam("most", type_=Integer))
+    )
+
+
+#: Of the claims that need no trait; and with those that need one of some traits (each by the same index).
+_ENTRIES_ANYHOW = _entries(_ANYHOW)
+_ENTRIES = _entries(union_all(_ANYHOW, _FOR_TRAITS))
+_REQUESTS = select(_QUEUE.id, as_text(_QUEUE.request)).where(_QUEUE.id.in_([IDS]))
+
+
+@dataclass(frozen=True)
+class QueueEntry:
+    """Waiting claims of a class with the same priority and equal requests; ``first`` is the id of one of them."""
+
+    resource_class: str
+    priority: int
+    request_key: str
+    first: int
+
+
+@dataclass(frozen=True)
+class NewPendingClaim:
+    """What is to wait for a machine. It waits for ``seconds`` from now on, unless it began ``since`` and waits
+    ``until``, in seconds since 1970. ``reason`` says why it has to wait, in a sentence. Of the traits that the machine
+    has to have, ``needed_trait`` is one: machines without it are not looked at.
+    """
+
+    uuid: str
+    kind: str
+    resource_class: str
+    request: Mapping[str, Any]
+    project: str
+    user: str
+    seconds: float = 0
+    since: float | None = None
+    until: float | None = None
+    consumer_type: str | None = None
+    body_digest: str | None = None
+    reason: str | None = None
+    secret: Any = None
+    needed_trait: str | None = None
+
+
+def key_of(request: Mapping[str, Any]) -> str:
+    """Return the key that equal requests share."""
+    return hashlib.sha256(dump_json(dict(sorted(request.items()))).encode()).hexdigest()
+
+
+def enter(session: Session, new: NewPendingClaim, *, most: int) -> PendingClaim:
+    """Enter what is to wait into the queue, and return it. After the transaction machines are looked for once more.
+
+    Raises TooManyWaitingClaims if ``most`` of its project wait; WaitingNotServed while a release may serve the
+    database that does not hand over.
+    """
+    if not schema_state.has_finished(session.connection(), FIRST_REVISION):
+        raise WaitingNotServed
+    waiting = select(func.count()).where(PendingClaim.consumer_project == new.project, PendingClaim.state == WAITING)
+    if (session.scalar(waiting) or 0) >= most:
+        raise TooManyWaitingClaims(project=new.project, limit=most)
+    notes_of(session.connection()).waiting.append(new.uuid)
+    return _insert(session, new, state=WAITING)
+
+
+def enter_claimed(session: Session, new: NewPendingClaim) -> PendingClaim:
+    """Note a claim that got its machine at once, and return it."""
+    return _insert(session, new, state=CLAIMED, decided_at=epoch())
+
+
+def _insert(session: Session, new: NewPendingClaim, **values: Any) -> PendingClaim:
+    session.execute(
+        insert(PendingClaim).values(
+            uuid=new.uuid,
+            kind=new.kind,
+            resource_class=new.resource_class,
+            asked_at=epoch() if new.since is None else new.since,
+            deadline=epoch() + new.seconds if new.until is None else new.until,
+            request=dict(new.request),
+            request_key=key_of(new.request),
+            body_digest=new.body_digest,
+            consumer_project=new.project,
+            consumer_user=new.user,
+            consumer_type=new.consumer_type,
+            reason=new.reason,
+            secret=new.secret,
+            needed_trait=new.needed_trait,
+            created_at=utcnow(),
+            **requester.of(session).known(),
+            **values,
+        )
+    )
+    return session.scalars(select(PendingClaim).where(PendingClaim.uuid == new.uuid)).one()
+
+
+def wanted(connection: Connection, notes: HandoverNotes) -> dict[int, str]:
+    """Return the machines among those noted that are free now, and for whose class claims wait: the id of the provider,
+    and the name of the class."""
+    found: dict[int, str] = {}
+    if len(notes.providers) == 1:
+        found.update(compiled.run(connection, _WANTED_PROVIDER, {"provider": min(notes.providers)}).all())
+    elif notes.providers:
+        found.update(compiled.run(connection, _WANTED_PROVIDERS, {}, sorted(notes.providers)).all())
+    if notes.nodes:
+        found.update(connection.execute(_WANTED_NODES, {"nodes": sorted(notes.nodes)}).all())
+    return dict(sorted(found.items()))
+
+
+def entries(connection: Connection, resource_class: str, traits: Collection[str], limit: int) -> list[QueueEntry]:
+    """Return the first entries of the queue of a class, at most ``limit``, in order; but for those that need a trait
+    which is not among ``traits``."""
+    given = {"class_name": resource_class, "most": limit}
+    if traits:
+        rows = connection.execute(_ENTRIES, {**given, "traits": sorted(traits)})
+    else:
+        rows = compiled.run(connection, _ENTRIES_ANYHOW, given)
+    return [QueueEntry(resource_class, *row) for row in rows]
+
+
+def requests_of(connection: Connection, firsts: Collection[int]) -> dict[int, Mapping[str, Any]]:
+    """Return the requests of claims by their ids."""
+    if not firsts:
+        return {}
+    return {claim_id: orjson.loads(text) for claim_id, text in compiled.run(connection, _REQUESTS, {}, firsts)}
+
+
+def take_first(session: Session, entry: QueueEntry, failed: Collection[int]) -> PendingClaim | None:
+    """Return the first claim of the entry that waits, its row locked; None if there is none.
+
+    ``failed`` are ids of claims that have been tried. Claims that others are deciding are skipped. Only this row is
+    locked: MariaDB locks all rows that it sorts.
+    """
+    passed = list(failed)
+    while True:
+        found = _of_entry(entry).with_only_columns(PendingClaim.id).where(PendingClaim.id.not_in(passed))
+        claim_id = session.scalars(found).first()
+        if claim_id is None:
+            return None
+        taken: PendingClaim | None = session.scalars(
+            select(PendingClaim)
+            .where(PendingClaim.id == claim_id, IS_WAITING)
+            .with_for_update(skip_locked=True)
+            .execution_options(populate_existing=True)
+        ).first()
+        if taken is not None:
+            return taken
+        passed.append(claim_id)
+
+
+def first_of(session: Session, entry: QueueEntry) -> PendingClaim | None:
+    """Return the first claim of the entry that waits; nothing is locked."""
+    found: PendingClaim | None = session.scalars(_of_entry(entry)).first()
+    return found
+
+
+def _of_entry(entry: QueueEntry) -> Query:
+    return (
+        select(PendingClaim)
+        .where(
+            IS_WAITING,
+            PendingClaim.resource_class == entry.resource_class,
+            PendingClaim.priority == entry.priority,
+            PendingClaim.request_key == entry.request_key,
+        )
+        .order_by(PendingClaim.asked_at, PendingClaim.id)
+        .limit(1)
+    )
+
+
+def find(session: Session, uuid: str, *, lock: bool = False) -> PendingClaim | None:
+    """Return the claim with this UUID, whatever its state; with ``lock`` its row is locked."""
+    query = select(PendingClaim).where(PendingClaim.uuid == uuid)
+    if lock:
+        query = query.with_for_update().execution_options(populate_existing=True)
+    found: PendingClaim | None = session.scalars(query).first()
+    return found
+
+
+def decide(session: Session, claim: PendingClaim, state: str, reason: str | None = None) -> None:
+    """End the waiting of a claim, whose row is locked. Its secret is deleted."""
+    session.execute(
+        update(PendingClaim)
+        .where(PendingClaim.id == claim.id)
+        .values(state=state, decided_at=epoch(), reason=reason, secret=None)
+    )
+
+
+def leave(session: Session, uuid: str) -> bool:
+    """Delete the claim with this UUID; return whether there was one. Waits for those who are deciding it."""
+    return bool(rows_changed(session.execute(delete(PendingClaim).where(PendingClaim.uuid == uuid))))
+
+
+def count_by_class(most: int) -> Query:
+    """Return the query of the classes that are waited for and how many claims wait, the ``most`` waited for first."""
+    number = func.count()
+    columns = (PendingClaim.resource_class, number)
+    by_class = select(*columns).where(IS_WAITING).group_by(PendingClaim.resource_class)
+    return by_class.order_by(number.desc(), PendingClaim.resource_class).limit(most)
+
+
+def position(session: Session, claim: PendingClaim) -> int:
+    """Return the place of a waiting claim in the queue of its class; the first is 1."""
+    earlier: ColumnElement[bool] = or_(
+        PendingClaim.priority > claim.priority,
+        and_(
+            PendingClaim.priority == claim.priority,
+            tuple_(PendingClaim.asked_at, PendingClaim.id) < tuple_(claim.asked_at, claim.id),
+        ),
+    )
+    ahead = select(func.count()).where(IS_WAITING, PendingClaim.resource_class == claim.resource_class, earlier)
+    return 1 + (session.scalar(ahead) or 0)
+
+
+def positions(session: Session, claims: Sequence[PendingClaim]) -> dict[int, int]:
+    """Return the places of claims in the queues of their classes, by id; those that do not wait have none.
+
+    SELECT id, place FROM (SELECT id, row_number() OVER (PARTITION BY resource_class ORDER BY priority DESC, asked_at,
+    id) AS place FROM pending_claims WHERE state = 'waiting' AND … AND resource_class IN (…)) AS queue WHERE id IN (…)
+    """
+    order = (PendingClaim.priority.desc(), PendingClaim.asked_at, PendingClaim.id)
+    place = func.row_number().over(partition_by=PendingClaim.resource_class, order_by=order).label("place")
+    classes = {claim.resource_class for claim in claims}
+    queue = select(PendingClaim.id, place).where(IS_WAITING, PendingClaim.resource_class.in_(classes)).subquery()
+    rows = session.execute(select(queue).where(queue.c.id.in_([claim.id for claim in claims])))
+    return {claim_id: number for claim_id, number in rows}
+
+
+def still_waiting(reader: Connection, uuids: Collection[str]) -> set[str]:
+    """Return which of the claims with these UUIDs wait."""
+    return {
+        uuid for (uuid,) in reader.execute(select(PendingClaim.uuid).where(IS_WAITING, PendingClaim.uuid.in_(uuids)))
+    }

@@ -1,0 +1,218 @@
+"""/v1/claims: a machine is claimed now or when one is free."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from flask import Response
+from sqlalchemy import ColumnElement, false, literal, select
+from sqlalchemy.orm import Session, defer
+
+from baremetal_sched.baremetal.matching.masks import Verdict
+from baremetal_sched.baremetal.matching.sentences import FALLBACK
+from baremetal_sched.baremetal.visibility import is_exactly
+from baremetal_sched.compute.hosts.host_choice import HostRequest
+from baremetal_sched.db import paging, requester
+from baremetal_sched.db.models import PendingClaim
+from baremetal_sched.db.paging import Page
+from baremetal_sched.documents.schema import canonical_uuid
+from baremetal_sched.errors import CommitUnknown, InvalidValue, SchedulerError
+from baremetal_sched.errors.compute import ExplanationTookTooLong, TooManyExplanations
+from baremetal_sched.errors.scheduling import ClaimNotFound, ConsumerInUse, NeverFits, NothingFree
+from baremetal_sched.placement import pending_claims
+from baremetal_sched.placement.pending_claims import CLAIMED, WAITING
+from baremetal_sched.scheduling import claim_requests, claims
+from baremetal_sched.scheduling.api import claim_body
+from baremetal_sched.scheduling.api.claim_body import ClaimBody, SchedulingCall
+from baremetal_sched.scheduling.api.policies import ALL_CLAIMS, DELETE_CLAIM, GET_CLAIM
+from baremetal_sched.scheduling.claims import STATES, NewClaim, ShownClaim
+from baremetal_sched.scheduling.schemas.claims import KINDS
+from baremetal_sched.web import audit
+from baremetal_sched.web.call import Call
+from baremetal_sched.web.query import Query
+from baremetal_sched.web.responses import empty_response, json_response
+
+T = TypeVar("T")
+
+_BUSY = "Others are changing all machines that fit. Try again."
+
+#: How often a claim that does not wait is tried while machines fit that others are just changing.
+_ATTEMPTS = 3
+
+#: Seconds before the deadline of a request at which it ends waiting for a decision.
+_RESERVE = 5.0
+
+#: Seconds after which a request that could not wait may be repeated.
+_LATER = {"Retry-After": "1"}
+
+_STATUSES = {CLAIMED: 201, WAITING: 202}
+
+
+def create_claim(call: SchedulingCall, session: None) -> Response:
+    """POST /v1/claims"""
+    asked = claim_body.read(call)
+    shown = _claimed(call, asked)
+    headers = {"Location": f"{call.base_url}/v1/claims/{shown.claim.uuid}"}
+    return json_response(claims.document_of(shown), _STATUSES.get(shown.state, 200), headers)
+
+
+def _claimed(call: SchedulingCall, asked: ClaimBody) -> ShownClaim:
+    """Claim a machine now, or else enter the claim into the queue. Raises NothingFree, NeverFits."""
+    for _ in range(_ATTEMPTS):
+        done = _write(call, lambda session: _claim_now(call, session, asked))
+        if isinstance(done, ShownClaim):
+            return done
+        new = done
+        reason, verdict = _explained(call, new)
+        if asked.wait or verdict != Verdict.FITS:
+            break
+    if not asked.wait:
+        raise NothingFree(reason=_BUSY if verdict == Verdict.FITS else reason)
+    if verdict == Verdict.IMPOSSIBLE and not asked.even_if_impossible:
+        raise NeverFits(reason=reason)
+    _write(call, lambda session: _enter(call, session, asked, new, reason))
+    # Meanwhile it may have been given a machine.
+    return call.database.read(lambda session: claims.show(session, asked.uuid), deadline=call.deadline)
+
+
+def _claim_now(call: SchedulingCall, session: Session, asked: ClaimBody) -> ShownClaim | NewClaim:
+    """Return the claim, as it is or was claimed just now; what is to be claimed if nothing is free."""
+    found = claims.existing(session, asked.uuid, asked.digest)
+    if found is not None:
+        return claims.shown_of(session, [found])[0]
+    new = asked.new_claim(session)
+    if asked.wait or (isinstance(new.request, HostRequest) and new.request.project is not None):
+        claim_requests.class_of(new.request)
+    return claims.claim_now(session, new, call.settings) or new
+
+
+def _enter(call: SchedulingCall, session: Session, asked: ClaimBody, new: NewClaim, reason: str) -> None:
+    if claims.existing(session, asked.uuid, asked.digest) is None:
+        claims.wait(session, new, asked.wait, reason, call.settings)
+
+
+def _explained(call: SchedulingCall, new: NewClaim) -> tuple[str, Verdict | None]:
+    """Return why nothing is free, and the verdict on the request; None if there is no time to find out."""
+    try:
+        explained = call.database.read(
+            lambda session: claim_requests.explain(session, call.settings, new.request), deadline=call.deadline
+        )
+    except (TooManyExplanations, ExplanationTookTooLong):
+        return FALLBACK, None
+    return explained.summary, explained.verdict
+
+
+def _write(call: SchedulingCall, work: Callable[[Session], T]) -> T:
+    """Run ``work``, which is about one claim, in a transaction.
+
+    It is repeated if its commit may have failed, or if the consumer has something already: by then the claim is found
+    if it was made, by this request or by another with the same body.
+    """
+
+    def attached(session: Session) -> T:
+        requester.attach(session, audit.requester_of(call))
+        return work(session)
+
+    try:
+        return call.database.write(attached, deadline=call.deadline)
+    except (CommitUnknown, ConsumerInUse):
+        return call.database.write(attached, deadline=call.deadline)
+
+
+# -- one claim ---------------------------------------------------------------------------------------------------------
+
+
+def show_claim(call: SchedulingCall, session: None, claim: str) -> Response:
+    """GET /v1/claims/{claim}"""
+    seconds = Query(call, ("wait",)).integer("wait") or 0
+    uuid = _uuid_of(claim)
+    shown = _visible(call, uuid)
+    headers: dict[str, str] = {}
+    until = time.monotonic() + seconds
+    if call.deadline is not None:
+        until = min(until, call.deadline - _RESERVE)
+    if shown.state == WAITING and time.monotonic() < until:
+        if call.decisions.wait(uuid, until):
+            shown = _visible(call, uuid)
+        else:
+            headers = _LATER
+    return json_response(claims.document_of(shown), headers=headers)
+
+
+def _visible(call: SchedulingCall, uuid: str) -> ShownClaim:
+    """Return the claim. Raises ClaimNotFound if it does not exist or the caller may not see it."""
+    shown = call.database.read(lambda session: claims.show(session, uuid), deadline=call.deadline)
+    if not call.allows(GET_CLAIM, {"project_id": shown.claim.consumer_project}):
+        raise ClaimNotFound(claim=uuid)
+    return shown
+
+
+def delete_claim(call: Call, session: Session, claim: str) -> Response:
+    """DELETE /v1/claims/{claim}: also of one that is gone, or never was. That of another project is as if it were not
+    there: it stays."""
+    call.refuse_query()
+    uuid = _uuid_of(claim)
+    found = pending_claims.find(session, uuid, lock=True)
+    if found is not None and call.allows(DELETE_CLAIM, {"project_id": found.consumer_project}):
+        claims.withdraw(session, found)
+    return empty_response()
+
+
+def _uuid_of(text: str) -> str:
+    uuid = canonical_uuid(text)
+    if uuid is None:
+        raise ClaimNotFound(claim=text)
+    return uuid
+
+
+# -- the list ----------------------------------------------------------------------------------------------------------
+
+_COLUMNS = {"project_id": PendingClaim.consumer_project, "resource_class": PendingClaim.resource_class}
+PARAMETERS = ("limit", "marker", "state", "kind", *_COLUMNS)
+
+
+def list_claims(call: Call, session: Session) -> Response:
+    """GET /v1/claims"""
+    query = Query(call, PARAMETERS)
+    visible = visible_to(call)
+    page = Page(query.limit(), query.text("marker"), within=visible)
+    statement = select(PendingClaim).options(defer(PendingClaim.secret)).where(*_conditions(query))
+    if visible is not None:
+        statement = statement.where(visible)
+    rows = paging.select_page(session, statement, PendingClaim, page, _no_marker)
+    found = [claim for (claim,) in rows]
+    document: dict[str, object] = {"claims": [claims.document_of(each) for each in claims.shown_of(session, found)]}
+    if len(found) == page.limit:
+        document["claims_links"] = query.next_link(found[-1].uuid)
+    return json_response(document)
+
+
+def _no_marker(uuid: str) -> SchedulerError:
+    return InvalidValue(message=f"There is no claim {uuid}, which marker names.")
+
+
+def visible_to(call: Call) -> ColumnElement[bool] | None:
+    """Return the condition on the claims that the caller may see; None: all of them."""
+    if call.allows(ALL_CLAIMS):
+        return None
+    project = call.caller.project_id
+    return false() if project is None else is_exactly(PendingClaim.consumer_project.expression, literal(project))
+
+
+def _conditions(query: Query) -> list[ColumnElement[bool]]:
+    """Return the conditions of the filters. Raises InvalidValue."""
+    found: list[ColumnElement[bool]] = [
+        is_exactly(column.expression, literal(value))
+        for name, column in _COLUMNS.items()
+        if (value := query.text(name)) is not None
+    ]
+    state, kind = _one_of(query, "state", STATES), _one_of(query, "kind", KINDS)
+    found += [] if state is None else [claims.in_state(state)]
+    return found + ([] if kind is None else [PendingClaim.kind == kind])
+
+
+def _one_of(query: Query, name: str, words: tuple[str, ...]) -> str | None:
+    value = query.text(name)
+    if value is not None and value not in words:
+        raise InvalidValue(message=f"Expected one of {', '.join(words)} for {name}: {value}")
+    return value

@@ -1,0 +1,230 @@
+"""Claims of the scheduling API: a machine is chosen and claimed in one transaction, now or when one is free."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, or_, select
+from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
+
+from baremetal_sched.baremetal.conductors.ownership import NO_MEMBERS, live_members
+from baremetal_sched.baremetal.provider import projection
+from baremetal_sched.compute.hosts.booting import TAKEN_MEANWHILE, BootContext
+from baremetal_sched.compute.hosts.host_choice import Claim, Host, HostRequest
+from baremetal_sched.db.clock import epoch
+from baremetal_sched.db.models import Allocation, Consumer, Node, PendingClaim
+from baremetal_sched.errors.placement import ConsumerConflict, NoAllocations
+from baremetal_sched.errors.scheduling import ClaimDiffers, ClaimElsewhere, ClaimNotFound, ConsumerInUse
+from baremetal_sched.placement import allocations, pending_claims
+from baremetal_sched.placement.consumers import ConsumerWrite, amounts_held_by
+from baremetal_sched.placement.pending_claims import CLAIM, CLAIMED, FAILED, TIMED_OUT, WAITING, NewPendingClaim
+from baremetal_sched.scheduling import claim_requests, free_machines
+from baremetal_sched.scheduling.claim_requests import Request
+from baremetal_sched.settings import Settings
+
+#: A claim that was given back through another door.
+RELEASED = "released"
+
+#: The states in which clients see claims.
+STATES = (WAITING, CLAIMED, TIMED_OUT, FAILED, RELEASED)
+
+
+@dataclass(frozen=True)
+class NewClaim:
+    """What is asked for, and for whom. ``digest`` identifies the whole body."""
+
+    uuid: str
+    request: Request
+    project: str
+    user: str
+    consumer_type: str | None
+    digest: str
+
+    def pending(self, resource_class: str, seconds: float = 0, reason: str | None = None) -> NewPendingClaim:
+        """Return the claim as a row of the queue of the class (empty if it does not wait)."""
+        return NewPendingClaim(
+            uuid=self.uuid,
+            kind=CLAIM,
+            resource_class=resource_class,
+            request=self.request.document(),
+            project=self.project,
+            user=self.user,
+            seconds=seconds,
+            consumer_type=self.consumer_type,
+            body_digest=self.digest,
+            reason=reason,
+            needed_trait=self.request.needed_trait(),
+        )
+
+
+def existing(session: Session, uuid: str, digest: str) -> PendingClaim | None:
+    """Return the claim that was asked for with the same body, None if there is none. Raises ClaimDiffers."""
+    found = pending_claims.find(session, uuid)
+    if found is not None and found.body_digest != digest:
+        raise ClaimDiffers(claim=uuid)
+    return found
+
+
+def claim_now(session: Session, asked: NewClaim, settings: Settings) -> "ShownClaim | None":
+    """Claim what is free now, and return the claim; None if nothing fits.
+
+    Raises ConsumerInUse, what ``claim_requests.choose`` raises, and StaleDataError if it loses a race.
+    """
+    is_served = isinstance(asked.request, HostRequest) and asked.request.served
+    members = live_members(session, settings) if is_served else NO_MEMBERS
+    context = BootContext(session, members, settings)
+    host = claim_requests.choose(context, asked.request)
+    chosen = claim_requests.any_candidate(context, asked.request) if host is None else host.claim
+    if chosen is None:
+        return None
+    try:
+        _write(session, asked.uuid, chosen, asked.project, asked.user, asked.consumer_type)
+    except ConsumerConflict as error:
+        raise ConsumerInUse(consumer=asked.uuid) from error
+    claimed = pending_claims.enter_claimed(session, asked.pending("" if host is None else _class_of(host)))
+    return ShownClaim(claimed, CLAIMED, chosen, None)
+
+
+def _class_of(host: Host) -> str:
+    return projection.resource_class_of(host.node.resource_class or "")
+
+
+def wait(session: Session, asked: NewClaim, seconds: float, reason: str, settings: Settings) -> PendingClaim:
+    """Enter the claim into the queue. Raises CannotWait, ConsumerInUse, and what ``pending_claims.enter`` raises."""
+    resource_class = claim_requests.class_of(asked.request)
+    if amounts_held_by(session, [asked.uuid]):
+        raise ConsumerInUse(consumer=asked.uuid)
+    new = asked.pending(resource_class, seconds, reason)
+    return pending_claims.enter(session, new, most=settings.scheduling.most_waiting)
+
+
+def give(context: BootContext, claim: PendingClaim, node: Node) -> bool:
+    """Claim the node (its row locked), which may fit, for a claim that waits (its row locked); return whether it
+    fits."""
+    request = claim_requests.request_of(claim.request)
+    host: Host | None = Host(node, {node.uuid: {claim.resource_class: 1}})
+    if not free_machines.is_decided(request):
+        host = claim_requests.choose(context, request, on=node.uuid)
+    if host is None:
+        return False
+    _write(context.session, claim.uuid, host.claim, claim.consumer_project, claim.consumer_user, claim.consumer_type)
+    pending_claims.decide(context.session, claim, CLAIMED)
+    return True
+
+
+def end(context: BootContext, claim: PendingClaim, state: str, reason: str) -> None:
+    """End a claim that waited in vain (its row locked): TIMED_OUT or FAILED."""
+    pending_claims.decide(context.session, claim, state, reason)
+
+
+def _write(session: Session, uuid: str, claim: Claim, project: str, user: str, consumer_type: str | None) -> None:
+    request = ConsumerWrite(uuid, claim, project, user, generation=None)
+    if consumer_type is not None:
+        request.consumer_type = consumer_type
+    try:
+        allocations.write(session, [request], "Unable to allocate:")
+    except TAKEN_MEANWHILE as error:
+        raise StaleDataError("a part of the claim was taken meanwhile") from error
+
+
+# -- what clients see --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ShownClaim:
+    """A claim as it is now: ``state`` is derived from its deadline and from what the consumer holds.
+
+    ``allocations`` are amounts by class by provider; ``position`` is None unless it waits.
+    """
+
+    claim: PendingClaim
+    state: str
+    allocations: Mapping[str, Mapping[str, int]]
+    position: int | None
+
+
+def show(session: Session, uuid: str) -> ShownClaim:
+    """Return the claim with this UUID, also if an allocation or a server waits under it. Raises ClaimNotFound."""
+    found = pending_claims.find(session, uuid)
+    if found is None:
+        raise ClaimNotFound(claim=uuid)
+    (shown,) = shown_of(session, [found])
+    return shown
+
+
+def shown_of(session: Session, found: Sequence[PendingClaim]) -> list[ShownClaim]:
+    """Return claims as they are now."""
+    claimed = [claim.uuid for claim in found if claim.state == CLAIMED]
+    held = amounts_held_by(session, claimed) if claimed else {}
+    waiting = [claim for claim in found if claim.state == WAITING]
+    now = session.scalar(select(epoch())) or 0.0 if waiting else 0.0
+    if len(waiting) == 1:
+        places = {waiting[0].id: pending_claims.position(session, waiting[0])}
+    else:
+        places = pending_claims.positions(session, waiting) if waiting else {}
+    states = [state_of(claim, now, is_held=claim.uuid in held) for claim in found]
+    return [
+        ShownClaim(claim, state, held.get(claim.uuid, {}), places.get(claim.id) if state == WAITING else None)
+        for claim, state in zip(found, states, strict=True)
+    ]
+
+
+def state_of(claim: PendingClaim, now: float, *, is_held: bool) -> str:
+    """Return the state of a claim at ``now``: after its deadline it does not wait, even if nobody has said so yet."""
+    if claim.state == WAITING and claim.deadline <= now:
+        return TIMED_OUT
+    return RELEASED if claim.state == CLAIMED and not is_held else claim.state
+
+
+def in_state(state: str) -> ColumnElement[bool]:
+    """Return the SQL condition that a claim is in this state now, as ``state_of`` derives it."""
+    has_it = select(Consumer.id).join(Allocation, Allocation.consumer_id == Consumer.id)
+    is_held = has_it.where(Consumer.uuid == PendingClaim.uuid).exists()
+    if state == WAITING:
+        return pending_claims.IS_WAITING
+    if state == TIMED_OUT:
+        return or_(PendingClaim.state == TIMED_OUT, pending_claims.IS_OVERDUE)
+    if state in (CLAIMED, RELEASED):
+        return and_(PendingClaim.state == CLAIMED, is_held if state == CLAIMED else ~is_held)
+    return PendingClaim.state == state
+
+
+def withdraw(session: Session, claim: PendingClaim) -> None:
+    """Delete a claim, and give back all that it holds. Raises ClaimElsewhere for what an allocation or server is."""
+    if claim.kind != CLAIM:
+        raise ClaimElsewhere(claim=claim.uuid, kind=claim.kind)
+    pending_claims.leave(session, claim.uuid)
+    with suppress(NoAllocations):
+        allocations.release(session, claim.uuid)
+
+
+def document_of(shown: ShownClaim) -> dict[str, Any]:
+    """Return the claim as JSON."""
+    claim = shown.claim
+    return {
+        "uuid": claim.uuid,
+        "kind": claim.kind,
+        "state": shown.state,
+        "resource_class": claim.resource_class,
+        "request": claim.request,
+        "priority": claim.priority,
+        "position": shown.position,
+        "allocations": {uuid: {"resources": dict(amounts)} for uuid, amounts in shown.allocations.items()},
+        "reason": claim.reason,
+        "consumer": {
+            "uuid": claim.uuid,
+            "project_id": claim.consumer_project,
+            "user_id": claim.consumer_user,
+            "type": claim.consumer_type,
+        },
+        "asked_at": _time(claim.asked_at),
+        "deadline": _time(claim.deadline),
+        "decided_at": None if claim.decided_at is None else _time(claim.decided_at),
+    }
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")

@@ -1,0 +1,146 @@
+"""A machine that is free, and a quick look at whether a waiting claim could get it: only the search can tell for sure.
+
+Most claims that wait are for another machine than the one that is free now, so this look has to cost next to nothing.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Integer, Select, String, bindparam, select
+from sqlalchemy.orm.exc import StaleDataError
+
+from baremetal_sched.baremetal.allocations.allocation_choice import Wanted
+from baremetal_sched.compute.hosts.host_choice import HostRequest
+from baremetal_sched.db import compiled
+from baremetal_sched.db.models import Node, table_of
+from baremetal_sched.db.sql_functions import string_agg
+from baremetal_sched.placement.candidates.request.resolve import names_places
+from baremetal_sched.placement.query_values import TraitConditions
+from baremetal_sched.placement.tables import PROVIDER_TRAITS, PROVIDERS, TRAITS
+from baremetal_sched.placement.traits import is_scheduler_trait
+from baremetal_sched.scheduling.claim_requests import Request
+
+_NODES = table_of(Node)
+
+_PROVIDER = bindparam("provider", type_=Integer)
+_NODE = bindparam("node", type_=String)
+
+
+def _facts(provider: ColumnElement[int], node: ColumnElement[str]) -> Select[Any]:
+    """Return the query of what a node, and its provider, are:
+
+    SELECT n.uuid, n.owner, …, (SELECT string_agg(t.name, ',') FROM traits t JOIN provider_traits pt …
+    WHERE pt.provider_id = <the provider>) FROM nodes n WHERE n.uuid = <the node>
+    """
+    traits = select(string_agg(TRAITS.c.name)).join_from(
+        TRAITS, PROVIDER_TRAITS, PROVIDER_TRAITS.c.trait_id == TRAITS.c.id
+    )
+    return select(
+        _NODES.c.uuid,
+        _NODES.c.owner,
+        _NODES.c.lessee,
+        _NODES.c.conductor_group,
+        _NODES.c.resource_class,
+        _NODES.c.reservation,
+        traits.where(PROVIDER_TRAITS.c.provider_id == provider).scalar_subquery().label("traits"),
+    ).where(_NODES.c.uuid == node)
+
+
+#: By subqueries, so that PostgreSQL without statistics does not begin with all nodes.
+_LOCK = _facts(
+    _PROVIDER, select(PROVIDERS.c.uuid).where(PROVIDERS.c.id == _PROVIDER).scalar_subquery()
+).with_for_update(of=_NODES, skip_locked=True)
+_FIND = _facts(select(PROVIDERS.c.id).where(PROVIDERS.c.uuid == _NODE).scalar_subquery(), _NODE)
+
+
+@dataclass(frozen=True)
+class FreeMachine:
+    """A machine that is free. ``traits`` are those of its provider: the node's, and a scheduler's."""
+
+    uuid: str
+    owner: str | None
+    lessee: str | None
+    conductor_group: str
+    resource_class: str
+    traits: frozenset[str]
+
+    def may_fit(self, request: Request) -> bool:
+        """Return False if the machine certainly does not fit; True if the search has to tell."""
+        if isinstance(request, Wanted):
+            return self._may_be(request)
+        whose = self.lessee or self.owner
+        return (
+            (request.project is None or whose in (None, request.project))
+            and request.node in (None, self.uuid)
+            and request.group in (None, self.conductor_group)
+            and self.uuid not in request.excluded
+            and self._has_traits(request)
+        )
+
+    def _has_traits(self, request: HostRequest) -> bool:
+        asked = _traits_asked(request.query, request.version)
+        isdisjoint = self.traits.isdisjoint
+        return asked is None or (isdisjoint(asked.forbidden) and not any(map(isdisjoint, asked.required)))
+
+    def _may_be(self, wanted: Wanted) -> bool:
+        return (
+            wanted.resource_class == self.resource_class
+            and self.uuid in (wanted.candidates or (self.uuid,))
+            and wanted.owner in (None, self.owner, self.lessee)
+            and wanted.eligible.covers(self.owner, self.lessee)
+            and not any(self._misses(entry.names, entry.forbidden) for entry in wanted.traits)
+        )
+
+    def _misses(self, names: Collection[str], forbidden: bool) -> bool:
+        if forbidden:  # a scheduler's trait is none of the node's
+            return any(name in self.traits and not is_scheduler_trait(name) for name in names)
+        return self.traits.isdisjoint(names)
+
+
+def is_decided(request: Request) -> bool:
+    """Return whether ``may_fit`` is the whole answer about a machine of the class that the request waits for."""
+    if isinstance(request, Wanted) or request.served or request.extra_specs:
+        return False
+    return _asks_for_traits_only(request.query, request.version)
+
+
+@lru_cache(10_000)
+def _asks_for_traits_only(query: str, version: int) -> bool:
+    """Return whether a request is for one unit of one class, with conditions on traits of its provider only."""
+    request = HostRequest(query, version=version).parsed(None)
+    amounts = [amount for group in request.groups.values() for amount in group.resources.values()]
+    elsewhere = names_places(request) or request.root_required.names() or request.same_subtrees
+    return [*request.groups] == [""] and amounts == [1] and not elsewhere
+
+
+@lru_cache(10_000)
+def _traits_asked(query: str, version: int) -> TraitConditions | None:
+    """Return what is asked of the node's own traits: if a request is for nothing but its class, its traits are the
+    node's. None: only the search can tell."""
+    groups = HostRequest(query, version=version).parsed(None).groups
+    group = groups.get("")
+    return group.traits if group is not None and len(groups) == len(group.resources) == 1 else None
+
+
+def lock(connection: Connection, provider: int) -> FreeMachine | None:
+    """Return the machine of a root provider (an id), the row of its node locked; None if a conductor works on it.
+
+    Raises StaleDataError if another transaction is changing it.
+    """
+    row = compiled.run(connection, _LOCK, {"provider": provider}).first()
+    if row is None:
+        raise StaleDataError("a machine is being changed by another transaction")
+    return _machine(row) if row.reservation is None else None
+
+
+def find(connection: Connection, node: str) -> FreeMachine | None:
+    """Return the machine with this UUID, as if it were free. Nothing is locked."""
+    row = compiled.run(connection, _FIND, {"node": node}).first()
+    return None if row is None else _machine(row)
+
+
+def _machine(row: Any) -> FreeMachine:
+    traits = frozenset(row.traits.split(",") if row.traits else ())
+    return FreeMachine(row.uuid, row.owner, row.lessee, row.conductor_group, row.resource_class, traits)

@@ -1,0 +1,105 @@
+"""The sweep: what no transaction hands over. Free machines that fit a waiting claim are given away, and claims whose
+time is over are ended, with the reason of that moment."""
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+
+import structlog
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.conductors import conductors
+from baremetal_sched.compute.hosts import host_choice
+from baremetal_sched.db.models import Node, PendingClaim
+from baremetal_sched.db.transaction import Database
+from baremetal_sched.errors import SchedulerError
+from baremetal_sched.placement import pending_claims
+from baremetal_sched.placement.pending_claims import IS_OVERDUE, IS_WAITING, TIMED_OUT
+from baremetal_sched.placement.tables import CLASSES, PROVIDERS
+from baremetal_sched.scheduling import claim_requests
+from baremetal_sched.scheduling.handover import Desk
+from baremetal_sched.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+#: Seconds that one sweep may take.
+_SECONDS = 5.0
+#: The greatest number of machines, or of claims, that one sweep looks at.
+_MOST = 1000
+
+
+#: Whether a machine is the conductor's: its UUID, conductor group and driver.
+IsOwn = Callable[[str, str, str], bool]
+
+
+def sweep(database: Database, settings: Settings, conductor: str, is_own: IsOwn) -> None:
+    """Give away the free machines of the conductor (a host name), then end the claims whose time is over.
+
+    Raises what the database raises; what cannot be given away now is left to the next sweep.
+    """
+    until = time.monotonic() + _SECONDS
+    for provider, resource_class in database.read(lambda session: list(_free_machines(session, is_own))):
+        if time.monotonic() > until:
+            break
+        given = partial(_serve, settings=settings, conductor=conductor, provider=provider, name=resource_class)
+        _try(database, given, f"provider {provider}")
+    for uuid in database.read(_overdue):
+        reason = database.read(partial(_reason, settings=settings, uuid=uuid))
+        _try(database, partial(_end, settings=settings, uuid=uuid, reason=reason), uuid)
+
+
+def _try(database: Database, work: Callable[[Session], None], subject: str) -> None:
+    try:
+        database.write(work)
+    except SchedulerError as error:
+        log.info("left to the next sweep", subject=subject, reason=str(error))
+
+
+def _free_machines(session: Session, is_own: IsOwn) -> Iterator[tuple[int, str]]:
+    """Yield provider (its id) and class of free machines of the classes for which claims wait, at most ``_MOST``, from
+    a random one on and around the end: the next sweep looks at others.
+
+    SELECT n.id, n.uuid, …, p.id, c.name FROM nodes n … JOIN resource_classes c ON c.id = p.mirrored_class_id
+    WHERE <it is free> AND c.name IN (SELECT resource_class FROM pending_claims WHERE <it waits>)
+    """
+    waited_for = select(PendingClaim.resource_class).where(IS_WAITING)
+    if session.scalars(waited_for.limit(1)).first() is None:
+        return
+    columns = (Node.uuid, Node.conductor_group, Node.driver, PROVIDERS.c.id, CLASSES.c.name)
+    free = (
+        host_choice.free_nodes(CLASSES.c.name.in_(waited_for))
+        .join(CLASSES, CLASSES.c.id == PROVIDERS.c.mirrored_class_id)
+        .with_only_columns(*columns)
+    )
+    rows = list(session.execute(free.order_by(Node.id)))
+    start = random.randrange(len(rows) or 1)  # noqa: S311 - spreading, not a secret
+    own = ((provider, name) for *node, provider, name in rows[start:] + rows[:start] if is_own(*node))
+    yield from islice(own, _MOST)
+
+
+def _serve(session: Session, settings: Settings, conductor: str, provider: int, name: str) -> None:
+    if Desk(session, settings).serve_all(provider, name):
+        conductors.count_swept_machine(session, conductor)
+
+
+def _overdue(session: Session) -> list[str]:
+    return list(session.scalars(select(PendingClaim.uuid).where(IS_OVERDUE).order_by(PendingClaim.id).limit(_MOST)))
+
+
+def _reason(session: Session, settings: Settings, uuid: str) -> str:
+    """Return why the claim finds no machine at this moment."""
+    claim = pending_claims.find(session, uuid)
+    if claim is None:
+        return ""
+    try:
+        return claim_requests.explain(session, settings, claim_requests.request_of(claim.request)).summary
+    except SchedulerError as error:
+        log.info("cannot explain why a claim waited in vain", claim=uuid, reason=str(error))
+        return claim.reason or "No machine was free in time."
+
+
+def _end(session: Session, settings: Settings, uuid: str, reason: str) -> None:
+    Desk(session, settings).end(uuid, TIMED_OUT, reason)

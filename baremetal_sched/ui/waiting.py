@@ -1,0 +1,55 @@
+"""/waiting: who waits for a machine, since when, and why."""
+
+from datetime import UTC, datetime
+
+from flask import Response
+from sqlalchemy import select
+from sqlalchemy.orm import Session, defer
+
+from baremetal_sched.db.models import PendingClaim
+from baremetal_sched.placement.pending_claims import ALLOCATION, IS_WAITING, SERVER
+from baremetal_sched.scheduling import claims
+from baremetal_sched.scheduling.api.claims import visible_to
+from baremetal_sched.scheduling.claims import ShownClaim
+from baremetal_sched.ui.call import UiCall
+from baremetal_sched.ui.rendering import page
+
+#: The number of claims on the page, those that have waited for longest.
+MOST_CLAIMS = 200
+
+#: How to see or end what waits, by kind, for people to copy.
+_COMMANDS = {
+    ALLOCATION: "openstack baremetal allocation show",
+    SERVER: "openstack server show",
+}
+
+
+def show_waiting(call: UiCall, session: Session) -> Response:
+    """GET /waiting"""
+    call.refuse_query()
+    visible = visible_to(call)
+    query = select(PendingClaim).options(defer(PendingClaim.secret)).where(IS_WAITING)
+    if visible is not None:
+        query = query.where(visible)
+    longest = query.order_by(PendingClaim.asked_at, PendingClaim.id).limit(MOST_CLAIMS + 1)
+    found = claims.shown_of(session, session.scalars(longest).all())
+    return page(
+        call,
+        "waiting.html",
+        everything=visible is None,
+        rows=[(each, *_times(each), _command(each)) for each in found[:MOST_CLAIMS]],
+        has_more=len(found) > MOST_CLAIMS,
+        most=MOST_CLAIMS,
+    )
+
+
+def _times(shown: ShownClaim) -> tuple[datetime, datetime]:
+    """Return since when and until when it waits, in UTC."""
+    claim = shown.claim
+    since, until = (datetime.fromtimestamp(seconds, UTC) for seconds in (claim.asked_at, claim.deadline))
+    return since, until
+
+
+def _command(shown: ShownClaim) -> str:
+    command = _COMMANDS.get(shown.claim.kind, "openstack scheduling claim show")
+    return f"{command} {shown.claim.uuid}"
