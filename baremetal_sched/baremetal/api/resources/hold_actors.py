@@ -1,0 +1,44 @@
+"""Callers as those who assert and release holds of a node, for the bare metal API and for the scheduling API."""
+
+from baremetal_sched.baremetal.api.policies.holds import AS_SYSTEM, REMOVE
+from baremetal_sched.baremetal.holds import rules
+from baremetal_sched.baremetal.holds.rules import Actor
+from baremetal_sched.db.models import Hold
+from baremetal_sched.web.call import Call
+from baremetal_sched.web.policy import Target
+
+
+def target_of(call: Call, owner: str | None, lessee: str | None, **entry: str) -> Target:
+    """Return the target of rules about a node with this owner and lessee, and about an ``entry`` of it: its type,
+    scope, asserted_by and asserted_by_project."""
+    node = {name: fact for name, fact in (("node.owner", owner), ("node.lessee", lessee)) if fact is not None}
+    return {**call.target, **node, **{f"maintenance.{name}": fact for name, fact in entry.items()}}
+
+
+def entry_of(hold: Hold) -> dict[str, str]:
+    """Return what rules know of a hold."""
+    return {
+        "type": hold.type,
+        "scope": hold.scope,
+        "asserted_by": hold.asserted_by,
+        "asserted_by_project": hold.asserted_by_project,
+    }
+
+
+def scope_of(call: Call, owner: str | None, lessee: str | None) -> str | None:
+    """Return what the caller is to a node with this owner and lessee; None if it is nothing to it."""
+    has_authority = call.allows(AS_SYSTEM, target_of(call, None, None))
+    return rules.scope_of(call.caller.project_id, owner, lessee, has_system_authority=has_authority)
+
+
+def actor_of(call: Call, owner: str | None, lessee: str | None) -> Actor:
+    """Return the caller as one who releases holds of a node with this owner and lessee, or sets its flag.
+
+    Who is nothing to the node, and may do so all the same by the operator's rules, acts as the lowest does.
+    """
+
+    def refuses(hold: Hold) -> bool:
+        return not call.allows(REMOVE, target_of(call, owner, lessee, **entry_of(hold)))
+
+    scope = scope_of(call, owner, lessee) or rules.LESSEE
+    return Actor(scope, call.caller.user_id or "", call.caller.project_id or "", refuses)

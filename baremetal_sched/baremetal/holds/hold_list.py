@@ -1,0 +1,101 @@
+"""Holds of many nodes: a list by time and by what their nodes are, and the nodes that a filter selects."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.visibility import Visibility
+from baremetal_sched.db import paging
+from baremetal_sched.db.models import Hold, Node
+from baremetal_sched.db.paging import Page
+from baremetal_sched.errors import InvalidValue, SchedulerError
+
+#: The most nodes of which one request asserts a hold.
+MOST_NODES = 1000
+
+#: What a hold is shown with: it, its node's UUID, name, owner and lessee.
+ShownHold = tuple[Hold, str, str | None, str | None, str | None]
+
+_SHOWN = select(Hold, Node.uuid, Node.name, Node.owner, Node.lessee).join(Node, Node.id == Hold.node_id)
+
+
+@dataclass(frozen=True)
+class HoldFilters:
+    """Which holds are listed: ``since`` and ``until`` leave those that share a moment with the time between them."""
+
+    type: str | None = None
+    active: bool | None = None
+    since: float | None = None
+    until: float | None = None
+    on_nodes: Sequence[ColumnElement[bool]] = field(default=())
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """Return them as SQL."""
+        found = list(self.on_nodes)
+        if self.type is not None:
+            found.append(Hold.type == self.type)
+        if self.active is not None:
+            found.append(Hold.begun_at.is_not(None) if self.active else Hold.begun_at.is_(None))
+        if self.since is not None:
+            found.append(or_(Hold.ends_at.is_(None), Hold.ends_at > self.since))
+        if self.until is not None:
+            found.append(func.coalesce(Hold.starts_at, Hold.asserted_at) < self.until)
+        return found
+
+
+def select_holds(session: Session, filters: HoldFilters, page: Page, visible: Visibility) -> list[ShownHold]:
+    """Return the holds on the page, of visible nodes, in the order in which they were asserted. Raises InvalidValue for
+    a marker that names none.
+
+    SELECT h.*, n.uuid, n.name, n.owner, n.lessee FROM holds h JOIN nodes n ON n.id = h.node_id WHERE … ORDER BY h.id
+    """
+    if not visible.everything:
+        page.within = Hold.node_id.in_(select(Node.id).where(*visible.conditions()))
+    query = _SHOWN.where(*visible.conditions(), *filters.conditions())
+    return [
+        (row[0], row[1], row[2], row[3], row[4]) for row in paging.select_page(session, query, Hold, page, _missing)
+    ]
+
+
+def by_time(session: Session, visible: Visibility, most: int) -> list[ShownHold]:
+    """Return the first holds of visible nodes, at most ``most``: those that have begun, and then those to come, each by
+    the time of their start.
+
+    SELECT h.*, n.uuid, n.name, n.owner, n.lessee FROM holds h JOIN nodes n ON n.id = h.node_id WHERE …
+    ORDER BY h.begun_at IS NULL, coalesce(h.starts_at, h.asserted_at), h.id LIMIT …
+    """
+    start = func.coalesce(Hold.starts_at, Hold.asserted_at)
+    query = _SHOWN.where(*visible.conditions()).order_by(Hold.begun_at.is_(None), start, Hold.id).limit(most)
+    return [(row[0], row[1], row[2], row[3], row[4]) for row in session.execute(query)]
+
+
+def _missing(uuid: str) -> SchedulerError:
+    return InvalidValue(message=f"There is no hold {uuid}, which marker names.")
+
+
+def select_nodes(
+    session: Session, idents: Sequence[str], conditions: Sequence[ColumnElement[bool]], visible: Visibility
+) -> list[Node]:
+    """Return the visible nodes that meet the conditions, of those with these UUIDs or names if there are any; their
+    rows are locked, always in the same order.
+
+    Raises InvalidValue if there is none, if there are more than ``MOST_NODES``, or if one of ``idents`` names none.
+    """
+    wanted: list[ColumnElement[bool]] = [*visible.conditions()]
+    if idents:
+        wanted.append(or_(Node.uuid.in_(idents), Node.name.in_(idents)))
+    ids = session.execute(
+        select(Node.id, Node.uuid, Node.name).where(and_(*wanted, *conditions)).order_by(Node.id).limit(MOST_NODES + 1)
+    ).all()
+    named = {name for _, *names in ids for name in names}
+    unknown = [ident for ident in idents if ident not in named]
+    if unknown:
+        raise InvalidValue(message=f"No node that fits the other filters is called {unknown[0]}.")
+    if not ids:
+        raise InvalidValue(message="No node fits the filter.")
+    if len(ids) > MOST_NODES:
+        raise InvalidValue(message=f"More than {MOST_NODES} nodes fit the filter: narrow it.")
+    found = select(Node).where(Node.id.in_([row_id for row_id, *_ in ids]), *wanted, *conditions)
+    return list(session.scalars(found.order_by(Node.id).with_for_update(of=Node)))

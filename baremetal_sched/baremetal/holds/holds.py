@@ -1,0 +1,335 @@
+"""Asserting and releasing holds of a node whose row is locked, and what a node derives from its holds.
+
+Every change of a node's holds is a change of the node, so two that meet are done one after the other. The node's
+``maintenance``, ``maintenance_reason``, ``fault`` and ``closes_at`` follow in the same transaction.
+"""
+
+import uuid as uuid_module
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import history
+from baremetal_sched.baremetal.holds import guards, rules
+from baremetal_sched.baremetal.holds.rules import FAULT, INTERNAL, LEGACY, LOCKOUT, Actor
+from baremetal_sched.db import schema_state
+from baremetal_sched.db.clock import epoch
+from baremetal_sched.db.models import Hold, Node
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.baremetal import NodeLocked
+from baremetal_sched.errors.holds import HoldExists, HoldNotFound, HoldsKept, HoldsNotServed
+from baremetal_sched.settings import Settings
+
+#: The type of the events in the history of a node.
+EVENT_TYPE = "maintenance"
+
+#: The first schema whose releases all know holds.
+FIRST_REVISION = "0023"
+
+#: Seconds between two times that are different in every database.
+_TICK = 0.00001
+
+#: The length of the columns of users and projects.
+_LONGEST = 255
+
+
+@dataclass(frozen=True)
+class NewHold:
+    """A hold that is to be asserted. Times are seconds since 1970 by the clock of the database."""
+
+    type: str
+    reason: str | None = None
+    extra: Mapping[str, Any] | None = None
+    starts_at: float | None = None
+    ends_at: float | None = None
+    drain: bool = False
+    drain_deadline: float | None = None
+
+
+def now(session: Session) -> float:
+    """Return the time by the clock of the database."""
+    return session.scalar(select(epoch())) or 0.0
+
+
+def of_node(session: Session, node: Node) -> list[Hold]:
+    """Return the holds of ``node`` (its row locked), in the order in which they were asserted.
+
+    If the node's flag was changed without its holds, by a release that knows none, the holds follow it.
+    """
+    return _of_nodes(session, [node])[node.id]
+
+
+def _of_nodes(session: Session, nodes: Sequence[Node]) -> dict[int, list[Hold]]:
+    """Return the same of several nodes, by id of the node."""
+    found: dict[int, list[Hold]] = {node.id: [] for node in nodes}
+    stored = session.scalars(select(Hold).where(Hold.node_id.in_(found)).order_by(Hold.asserted_at, Hold.id))
+    # What the transaction has not flushed yet counts, too.
+    unwritten = [each for each in session.new if isinstance(each, Hold) and each.node_id in found]
+    for hold in [*stored, *unwritten]:
+        if hold not in session.deleted:
+            found[hold.node_id].append(hold)
+    for node in nodes:
+        _repair(session, node, found[node.id])
+    return found
+
+
+def _repair(session: Session, node: Node, holds: list[Hold]) -> None:
+    """Add to ``holds`` what the node's flag, reason and fault ask for, and remove what they exclude."""
+    if not node.maintenance:
+        for hold in rules.active(holds):
+            if hold.type in rules.BUILT_IN:
+                holds.remove(hold)
+                delete(session, hold)
+    elif node.fault and not any(hold.type == FAULT for hold in holds):
+        _add_built_in(session, node, holds, FAULT, node.maintenance_reason, INTERNAL, {"kind": node.fault})
+    elif not rules.active(holds):
+        _add_built_in(session, node, holds, LEGACY, node.maintenance_reason, INTERNAL)
+    elif rules.is_plain(holds) and rules.reason_of(holds) != node.maintenance_reason:
+        _write(session, rules.active(holds)[-1], holds, node.maintenance_reason)
+
+
+def _add_built_in(
+    session: Session,
+    node: Node,
+    holds: list[Hold],
+    kind: str,
+    reason: str | None,
+    actor: Actor,
+    extra: Mapping[str, Any] | None = None,
+) -> Hold:
+    """Add a hold of a built-in type to the node and to ``holds``, which are all that it has, and return it."""
+    moment = now(session)
+    hold = _new(node, actor, type=kind, extra=dict(extra or {}), asserted_at=moment, begun_at=moment, drain=False)
+    _write(session, hold, holds, reason)
+    session.add(hold)
+    holds.append(hold)
+    return hold
+
+
+def _write(session: Session, hold: Hold, holds: Sequence[Hold], reason: str | None) -> None:
+    """Write the reason of ``hold``, later than those of all others."""
+    hold.reason = reason
+    hold.written_at = max(now(session), *(other.written_at + _TICK for other in holds if other is not hold), 0.0)
+
+
+def _new(node: Node, actor: Actor, **values: Any) -> Hold:
+    return Hold(
+        uuid=str(uuid_module.uuid4()),
+        node_id=node.id,
+        scope=actor.scope,
+        asserted_by=actor.user[:_LONGEST],
+        asserted_by_project=actor.project[:_LONGEST],
+        **values,
+    )
+
+
+# -- asserting ---------------------------------------------------------------------------------------------------------
+
+
+def set_legacy(session: Session, node: Node, reason: str | None, actor: Actor = INTERNAL) -> None:
+    """Put ``node`` in maintenance, as every microversion can. If it is for this already, the reason is replaced."""
+    holds = of_node(session, node)
+    legacy = next((hold for hold in holds if hold.type == LEGACY), None)
+    if legacy is None:
+        legacy = _add_built_in(session, node, holds, LEGACY, reason, actor)
+        _note(session, node, legacy, "asserted")
+    else:
+        _write(session, legacy, holds, reason)
+    _derive(node, holds)
+
+
+def assert_fault(session: Session, node: Node, kind: str, reason: str, conductor: str | None = None) -> None:
+    """Put ``node`` in maintenance because of a failure of this kind (one of ``states.FAULTS``)."""
+    holds = of_node(session, node)
+    fault = next((hold for hold in holds if hold.type == FAULT), None)
+    if fault is None:
+        fault = _add_built_in(session, node, holds, FAULT, reason, INTERNAL, {"kind": kind})
+        _note(session, node, fault, "asserted", conductor=conductor)
+    else:
+        fault.extra = {"kind": kind}
+        _write(session, fault, holds, reason)
+    _derive(node, holds)
+
+
+def assert_hold(session: Session, node: Node, new: NewHold, actor: Actor, settings: Settings) -> Hold:
+    """Assert a hold of ``node``, and return it. Raises like ``assert_holds``."""
+    return assert_holds(session, [(node, actor)], new, settings)[0]
+
+
+def assert_holds(
+    session: Session, wanted: Sequence[tuple[Node, Actor]], new: NewHold, settings: Settings
+) -> list[Hold]:
+    """Assert the same hold of all these nodes (their rows locked), each for its actor. It begins now, when it is
+    planned to start, or when the node rests (``drain``).
+
+    Raises InvalidValue for times that cannot be, HoldExists if a node has one of that type, scope and project at that
+    time, NodeLocked for a lockout that is to begin while a conductor works on the node, HoldsNotServed while a release
+    that knows no holds may serve the database.
+    """
+    require_served(session)
+    known = _of_nodes(session, [node for node, _ in wanted])
+    moment = now(session)
+    _check_times(new, moment)
+    made = [_checked(node, actor, new, known[node.id], moment) for node, actor in wanted]
+    starts = new.starts_at is None or new.starts_at <= moment
+    for (node, _), hold in zip(wanted, made, strict=True):
+        session.add(hold)
+        _note(session, node, hold, "asserted")
+        if starts and (not new.drain or guards.rests(session, node)):
+            hold.begun_at = moment
+        settle(node, [*known[node.id], hold], settings)
+    return made
+
+
+def refusals(session: Session, wanted: Sequence[tuple[Node, Actor]], new: NewHold) -> list[str | None]:
+    """Return of each node why ``new`` cannot be asserted of it; None: it can. Raises InvalidValue, HoldsNotServed."""
+    require_served(session)
+    known = _of_nodes(session, [node for node, _ in wanted])
+    moment = now(session)
+    _check_times(new, moment)
+    found: list[str | None] = []
+    for node, actor in wanted:
+        try:
+            _checked(node, actor, new, known[node.id], moment)
+        except (HoldExists, NodeLocked) as error:
+            found.append(str(error))
+        else:
+            found.append(None)
+    return found
+
+
+def _checked(node: Node, actor: Actor, new: NewHold, holds: Sequence[Hold], moment: float) -> Hold:
+    """Return the hold, which is not in the session. Raises HoldExists, NodeLocked."""
+    hold = _new(
+        node,
+        actor,
+        type=new.type,
+        reason=new.reason,
+        extra=dict(new.extra or {}),
+        asserted_at=moment,
+        written_at=moment,
+        starts_at=new.starts_at,
+        ends_at=new.ends_at,
+        drain=new.drain,
+        drain_deadline=new.drain_deadline,
+    )
+    for other in holds:
+        if rules.same_source(hold, other) and rules.overlap(hold, other):
+            raise HoldExists(node=node.uuid, uuid=other.uuid, type=other.type, scope=other.scope)
+    starts = new.starts_at is None or new.starts_at <= moment
+    if starts and new.type == LOCKOUT and not new.drain and node.reservation is not None:
+        raise NodeLocked(node=node.uuid, host=node.reservation)
+    return hold
+
+
+def _check_times(new: NewHold, moment: float) -> None:
+    start = moment if new.starts_at is None else max(new.starts_at, moment)
+    if new.ends_at is not None and new.ends_at <= start:
+        raise InvalidValue(message="ends_at must be later than now, and later than starts_at.")
+    if new.drain_deadline is None:
+        return
+    if not new.drain:
+        raise InvalidValue(message="drain_deadline needs drain: other holds begin when they start.")
+    if new.drain_deadline < start or (new.ends_at is not None and new.drain_deadline >= new.ends_at):
+        raise InvalidValue(message="drain_deadline must not be before the start of the hold, and before its end.")
+
+
+def require_served(session: Session) -> None:
+    """Raise HoldsNotServed while a release that knows no holds may serve the database."""
+    if not schema_state.has_finished(session.connection(), FIRST_REVISION):
+        raise HoldsNotServed
+
+
+# -- releasing ---------------------------------------------------------------------------------------------------------
+
+
+def find(session: Session, node: Node, uuid: str) -> Hold:
+    """Return the hold of ``node`` (its row locked) with this UUID. Raises HoldNotFound."""
+    for hold in of_node(session, node):
+        if hold.uuid == uuid:
+            return hold
+    raise HoldNotFound(hold=uuid, node=node.uuid)
+
+
+def release(session: Session, node: Node, hold: Hold, actor: Actor, settings: Settings) -> None:
+    """Release one hold of ``node``. Raises HoldsKept if it is not the actor's to release."""
+    others = [other for other in of_node(session, node) if other is not hold]
+    _release(session, node, [hold], actor)
+    settle(node, others, settings)
+
+
+def release_all(session: Session, node: Node, actor: Actor, settings: Settings) -> None:
+    """Release all holds of ``node``, planned ones too. Raises HoldsKept, and releases none, if one is not the actor's
+    to release."""
+    _release(session, node, of_node(session, node), actor)
+    settle(node, [], settings)
+
+
+def leave_maintenance(session: Session, node: Node, actor: Actor = INTERNAL) -> None:
+    """Release all active holds of ``node``, as every microversion can; planned ones stay.
+
+    The route's policy is enough for the flag and for faults. If there are others, HoldsKept is raised, and none is
+    released, unless all of them are the actor's to release.
+    """
+    holds = of_node(session, node)
+    found = rules.active(holds)
+    _release(session, node, found, INTERNAL if rules.is_plain(found) else actor)
+    _derive(node, [hold for hold in holds if hold not in found])
+
+
+def release_fault(session: Session, node: Node, conductor: str | None = None) -> None:
+    """Release the hold that a failure has asserted: the node has recovered."""
+    holds = of_node(session, node)
+    found = [hold for hold in holds if hold.type == FAULT]
+    _release(session, node, found, INTERNAL, conductor)
+    _derive(node, [hold for hold in holds if hold not in found])
+
+
+def _release(session: Session, node: Node, holds: Sequence[Hold], actor: Actor, conductor: str | None = None) -> None:
+    refusals = [text for hold in holds if (text := rules.refusal(actor, hold)) is not None]
+    if refusals:
+        raise HoldsKept(reasons="; ".join(refusals))
+    for hold in holds:
+        _note(session, node, hold, "released", conductor=conductor)
+        delete(session, hold)
+
+
+def delete(session: Session, hold: Hold) -> None:
+    """Delete the row of a hold, which may not have been written yet."""
+    if hold in session.new:
+        session.expunge(hold)
+    else:
+        session.delete(hold)
+
+
+# -- what follows ------------------------------------------------------------------------------------------------------
+
+
+def settle(node: Node, holds: Sequence[Hold], settings: Settings) -> None:
+    """Have ``node`` follow from ``holds``, which are all that it has."""
+    node.closes_at = rules.closing_time(holds, settings.scheduling.withhold_before_windows)
+    _derive(node, holds)
+
+
+def _derive(node: Node, holds: Sequence[Hold]) -> None:
+    """The same for changes that leave planned holds as they are."""
+    found = rules.active(holds)
+    fault = next((hold for hold in found if hold.type == FAULT), None)
+    node.maintenance = bool(found)
+    node.maintenance_reason = rules.reason_of(found)
+    node.fault = (fault.extra or {}).get("kind") if fault is not None else None
+    node.touch()
+
+
+def record(session: Session, node: Node, hold: Hold, what: str, conductor: str | None = None) -> None:
+    """Add to the history of ``node`` that a hold ``was asserted``, ``has begun`` and so on."""
+    reason = f": {hold.reason}" if hold.reason else ""
+    event = f"Hold {hold.uuid} (type {hold.type}, scope {hold.scope}) {what}{reason}"
+    history.record(session, node, event, event_type=EVENT_TYPE, conductor=conductor)
+
+
+def _note(session: Session, node: Node, hold: Hold, what: str, *, conductor: str | None = None) -> None:
+    record(session, node, hold, f"was {what}", conductor)

@@ -1,0 +1,151 @@
+"""The rules of holds, in plain Python: types and scopes, who may release what, and what follows from a node's holds.
+
+They are those of Ironic's specification of typed maintenance entries, with times. A hold is *active* from when it
+begins until it ends or is released: the node is in maintenance for it. Before that it is planned.
+"""
+
+import math
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from baremetal_sched.db.models import Hold
+
+#: Types that only this service asserts: by the flag that every microversion knows; because of a failure.
+LEGACY = "legacy"
+FAULT = "fault"
+#: The type that keeps also this service from the machine.
+LOCKOUT = "lockout"
+#: Types that callers assert.
+TYPES = ("hardware_failure", "operator_hold", LOCKOUT, "window")
+BUILT_IN = (LEGACY, FAULT)
+
+#: The most characters of a reason that is made of several, which the node's column holds in every database.
+_LONGEST_REASON = 16_000
+
+SYSTEM, OWNER, LESSEE = "system", "owner", "lessee"
+#: A scope outranks those before it.
+SCOPES = (LESSEE, OWNER, SYSTEM)
+
+
+def outranks(scope: str, other: str) -> bool:
+    """Return whether ``scope`` strictly outranks ``other``."""
+    return SCOPES.index(scope) > SCOPES.index(other)
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Who asserts or releases holds of a node: what it is to the node, its user and project.
+
+    ``refuses`` returns whether policy keeps it from releasing a hold.
+    """
+
+    scope: str
+    user: str = ""
+    project: str = ""
+    refuses: Callable[[Hold], bool] = lambda hold: False
+
+
+#: The service itself.
+INTERNAL = Actor(SYSTEM)
+
+
+def scope_of(project: str | None, owner: str | None, lessee: str | None, *, has_system_authority: bool) -> str | None:
+    """Return what a caller with this project is to a node; None if it has nothing to do with it."""
+    if has_system_authority:
+        return SYSTEM
+    if not project:
+        return None
+    return OWNER if project == owner else LESSEE if project == lessee else None
+
+
+def refusal(actor: Actor, hold: Hold) -> str | None:
+    """Return why ``actor`` must not release ``hold``; None if it may.
+
+    Policy is asked first. Then it takes a scope that outranks the hold's, or the same with the same project; in the
+    system's any will do. What is built in needs the policy only.
+    """
+    named = f"Cannot release maintenance entry {hold.uuid} (type {hold.type}, scope {hold.scope}"
+    if actor.refuses(hold):
+        return f"{named}): not permitted by policy"
+    if hold.type in BUILT_IN or actor.scope == SYSTEM or outranks(actor.scope, hold.scope):
+        return None
+    if outranks(hold.scope, actor.scope):
+        return f"{named}): not permitted at {actor.scope} scope"
+    if actor.project == hold.asserted_by_project:
+        return None
+    return f"{named}, asserted by project {hold.asserted_by_project}): not asserted by your project"
+
+
+def is_masked(hold: Hold, scope: str) -> bool:
+    """Return whether who asserted ``hold`` is hidden from a caller with this ``scope``."""
+    return outranks(hold.scope, scope)
+
+
+# -- what follows from the holds of a node -----------------------------------------------------------------------------
+
+
+def is_active(hold: Hold) -> bool:
+    """Return whether the node is in maintenance for the hold."""
+    return hold.begun_at is not None
+
+
+def active(holds: Iterable[Hold]) -> list[Hold]:
+    """Return the active ones, in the order in which they were asserted."""
+    return sorted((hold for hold in holds if is_active(hold)), key=lambda hold: (hold.asserted_at, hold.id or math.inf))
+
+
+def is_plain(holds: Iterable[Hold]) -> bool:
+    """Return whether the active ones are only those that Ironic has without entries: its flag and its faults."""
+    return all(hold.type in BUILT_IN for hold in active(holds))
+
+
+def reason_of(holds: Collection[Hold]) -> str | None:
+    """Return the node's ``maintenance_reason``: the text that was written last while only ``legacy`` and ``fault`` are
+    active, otherwise type and reason of each active hold."""
+    found = active(holds)
+    if not found:
+        return None
+    if is_plain(found):
+        return max(found, key=lambda hold: (hold.written_at, hold.id or math.inf)).reason
+    return "; ".join(f"{hold.type}: {hold.reason}" if hold.reason else hold.type for hold in found)[:_LONGEST_REASON]
+
+
+def loosens(holds: Iterable[Hold]) -> bool:
+    """Return whether guards are off that are off in maintenance: of deleting a node or an allocation, of MAC addresses
+    and interfaces. A lockout and the holds of a lessee do not switch them off."""
+    return any(hold.type == LEGACY or (hold.type != LOCKOUT and hold.scope != LESSEE) for hold in active(holds))
+
+
+def lockout_among(holds: Iterable[Hold]) -> Hold | None:
+    """Return the active lockout that was asserted first, None if there is none."""
+    return next((hold for hold in active(holds) if hold.type == LOCKOUT), None)
+
+
+# -- time --------------------------------------------------------------------------------------------------------------
+
+
+def start_of(hold: Hold) -> float:
+    """Return when the hold starts: as planned, or when it was asserted."""
+    return hold.asserted_at if hold.starts_at is None else hold.starts_at
+
+
+def end_of(hold: Hold) -> float:
+    """Return when the hold ends; infinite if only a release ends it."""
+    return math.inf if hold.ends_at is None else hold.ends_at
+
+
+def overlap(one: Hold, other: Hold) -> bool:
+    """Return whether two holds share a moment. Their ends do not belong to them."""
+    return start_of(one) < end_of(other) and start_of(other) < end_of(one)
+
+
+def same_source(one: Hold, other: Hold) -> bool:
+    """Return whether two holds have the same type, scope and project: at any time there may be one such."""
+    return (one.type, one.scope, one.asserted_by_project) == (other.type, other.scope, other.asserted_by_project)
+
+
+def closing_time(holds: Sequence[Hold], ahead: float) -> float | None:
+    """Return from when the node is not to be claimed any more, ``ahead`` seconds before the first hold that has not
+    begun; None if all have. A hold that drains closes the node from its start on."""
+    starts = [start_of(hold) for hold in holds if not is_active(hold)]
+    return min(starts) - ahead if starts else None

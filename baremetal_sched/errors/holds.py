@@ -1,0 +1,36 @@
+"""Errors of holds, which Ironic's specification calls maintenance entries."""
+
+from baremetal_sched.errors import ConflictError, ForbiddenError, NotFoundError, UnavailableError
+from baremetal_sched.errors.baremetal import NodeInMaintenance
+
+
+class HoldNotFound(NotFoundError):
+    template = "Maintenance entry {hold} of node {node} could not be found."
+
+
+class HoldExists(ConflictError):
+    """One of the same type, scope and project, at the same time."""
+
+    template = (
+        "Node {node} has maintenance entry {uuid} of type {type} at {scope} scope by the same project at that time. "
+        "Release it first, or choose another time."
+    )
+
+
+class HoldsKept(ForbiddenError):
+    """``reasons`` names each entry that the caller may not release."""
+
+    template = "{reasons}"
+
+
+class HoldsNotServed(UnavailableError):
+    template = (
+        "Only the maintenance flag can be used while a release before this one may serve the database, since it knows "
+        "no holds. When all its processes have ended, run: baremetal-sched db upgrade --finish"
+    )
+
+
+class NodeLockedOut(NodeInMaintenance):
+    """Nothing may touch the machine."""
+
+    template = "Node {node} is locked out by hold {uuid}: {reason}. Release the hold first."

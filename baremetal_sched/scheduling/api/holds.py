@@ -1,0 +1,264 @@
+"""/v1/holds, /v1/nodes/{node}/holds: why machines are not to be used, by whom, from when to when."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from flask import Response
+from sqlalchemy import literal
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.api.policies.holds import ADD, GET, REMOVE
+from baremetal_sched.baremetal.api.resources.hold_actors import actor_of, entry_of, scope_of, target_of
+from baremetal_sched.baremetal.holds import guards, hold_list, holds, rules
+from baremetal_sched.baremetal.holds.hold_list import HoldFilters, ShownHold
+from baremetal_sched.baremetal.holds.holds import NewHold
+from baremetal_sched.baremetal.holds.rules import Actor
+from baremetal_sched.baremetal.nodes import nodes
+from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility, is_exactly
+from baremetal_sched.db.models import Hold, Node
+from baremetal_sched.db.paging import Page
+from baremetal_sched.documents.schema import canonical_uuid
+from baremetal_sched.errors import InvalidValue, NotAllowed
+from baremetal_sched.errors.baremetal import NodeNotFound
+from baremetal_sched.errors.holds import HoldNotFound
+from baremetal_sched.scheduling.capacity import COLUMNS
+from baremetal_sched.scheduling.schemas.holds import ACTIVE, DRAINING, NEW_HOLD, NEW_HOLDS, PLANNED
+from baremetal_sched.web.call import Call
+from baremetal_sched.web.query import Query
+from baremetal_sched.web.responses import empty_response, json_response
+
+
+def _visible(call: Call, session: Session, ident: str, *, to_change: bool = False) -> Node:
+    """Return the node with this UUID or name, its row locked if it is ``to_change``. Raises NodeNotFound if the caller
+    may not see its holds."""
+    find = nodes.find_for_change if to_change else nodes.find
+    node = find(session, ident)
+    if not call.allows(GET, target_of(call, node.owner, node.lessee)):
+        raise NodeNotFound(node=ident)
+    return node
+
+
+def _uuid_of(text: str, node: Node) -> str:
+    uuid = canonical_uuid(text)
+    if uuid is None:
+        raise HoldNotFound(hold=text, node=node.uuid)
+    return uuid
+
+
+# -- holds of a node ---------------------------------------------------------------------------------------------------
+
+
+def list_node_holds(call: Call, session: Session, node: str) -> Response:
+    """GET /v1/nodes/{node}/holds"""
+    call.refuse_query()
+    found = _visible(call, session, node)
+    return json_response({"maintenance": documents_of(call, session, guards.shown_of(session, found))})
+
+
+def show_node_hold(call: Call, session: Session, node: str, hold: str) -> Response:
+    """GET /v1/nodes/{node}/holds/{hold}"""
+    call.refuse_query()
+    found = _visible(call, session, node)
+    uuid = _uuid_of(hold, found)
+    documents = documents_of(call, session, [each for each in guards.shown_of(session, found) if each[0].uuid == uuid])
+    if not documents:
+        raise HoldNotFound(hold=hold, node=found.uuid)
+    return json_response(documents[0])
+
+
+def create_node_hold(call: Call, session: Session, node: str) -> Response:
+    """POST /v1/nodes/{node}/holds"""
+    call.refuse_query()
+    found = _visible(call, session, node, to_change=True)
+    call.require(ADD, target_of(call, found.owner, found.lessee))
+    body = call.json
+    NEW_HOLD.check(body)
+    new = _new_hold(body)
+    made = holds.assert_hold(session, found, new, _asserter(call, found, new), call.settings)
+    document = _document(call, made, found.uuid, found.name, is_masked=False, now=holds.now(session))
+    return json_response(document, 201, {"Location": document["links"][0]["href"]})
+
+
+def delete_node_holds(call: Call, session: Session, node: str) -> Response:
+    """DELETE /v1/nodes/{node}/holds"""
+    call.refuse_query()
+    found = _releasable(call, session, node)
+    holds.release_all(session, found, actor_of(call, found.owner, found.lessee), call.settings)
+    return empty_response()
+
+
+def delete_node_hold(call: Call, session: Session, node: str, hold: str) -> Response:
+    """DELETE /v1/nodes/{node}/holds/{hold}"""
+    call.refuse_query()
+    found = _releasable(call, session, node)
+    entry = holds.find(session, found, _uuid_of(hold, found))
+    holds.release(session, found, entry, actor_of(call, found.owner, found.lessee), call.settings)
+    return empty_response()
+
+
+def _releasable(call: Call, session: Session, ident: str) -> Node:
+    node = _visible(call, session, ident, to_change=True)
+    call.require(REMOVE, target_of(call, node.owner, node.lessee))
+    return node
+
+
+def _asserter(call: Call, node: Node, new: NewHold) -> Actor:
+    """Return the caller as the asserter of a hold. Raises NotAllowed."""
+    scope = scope_of(call, node.owner, node.lessee)
+    if scope is None:
+        raise NotAllowed(policy=ADD)
+    user, project = call.caller.user_id or "", call.caller.project_id or ""
+    entry = {"type": new.type, "scope": scope, "asserted_by": user, "asserted_by_project": project}
+    call.require(ADD, target_of(call, node.owner, node.lessee, **entry))
+    return Actor(scope, user, project)
+
+
+# -- bodies ------------------------------------------------------------------------------------------------------------
+
+
+def _new_hold(body: dict[str, Any]) -> NewHold:
+    """Return the hold that a body asks for. Raises InvalidValue for what is no time."""
+    return NewHold(
+        body["type"],
+        body.get("reason"),
+        body.get("extra"),
+        seconds_of("starts_at", body.get("starts_at")),
+        seconds_of("ends_at", body.get("ends_at")),
+        body.get("drain", False),
+        seconds_of("drain_deadline", body.get("drain_deadline")),
+    )
+
+
+#: The beginning of the year 9999, in seconds since 1970.
+_LATEST = 253_370_764_800
+
+
+def seconds_of(name: str, text: str | None) -> float | None:
+    """Return a time in ISO 8601 as seconds since 1970. Raises InvalidValue if it is none, or has no time zone."""
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        seconds = moment.timestamp()
+        if moment.tzinfo is None or not 0 <= seconds < _LATEST:
+            raise ValueError
+        return seconds
+    except (ValueError, OverflowError):
+        raise InvalidValue(
+            message=f"{name} has to be a time with a zone, such as 2026-11-26T18:30:00+01:00, and not {text[:64]!r}."
+        ) from None
+
+
+def _text_of(seconds: float | None) -> str | None:
+    if seconds is None:
+        return None
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")
+
+
+# -- many nodes --------------------------------------------------------------------------------------------------------
+
+
+def create_holds(call: Call, session: Session) -> Response:
+    """POST /v1/holds"""
+    call.refuse_query()
+    body = call.json
+    NEW_HOLDS.check(body)
+    new, chosen = _new_hold(body), dict(body["filter"])
+    found = hold_list.select_nodes(session, chosen.pop("nodes", ()), _conditions(chosen.items()), seen_by(call))
+    wanted = [(node, _asserter(call, node, new)) for node in found]
+    if body.get("dry_run", False):
+        refusals = zip(found, holds.refusals(session, wanted, new), strict=True)
+        shown = [{"uuid": node.uuid, "name": node.name, "refusal": refusal} for node, refusal in refusals]
+        return json_response({"maintenance": [], "nodes": shown})
+    made, now = holds.assert_holds(session, wanted, new, call.settings), holds.now(session)
+    pairs = zip(found, made, strict=True)
+    documents = [_document(call, each, node.uuid, node.name, is_masked=False, now=now) for node, each in pairs]
+    return json_response({"maintenance": documents}, 201)
+
+
+def _conditions(chosen: Iterable[tuple[str, str]]) -> list[Any]:
+    return [is_exactly(COLUMNS[name].expression, _literal(name, value)) for name, value in chosen]
+
+
+def _literal(name: str, value: str) -> Any:
+    # Conductor groups are stored in lower case.
+    return literal(value.lower() if name == "conductor_group" else value, COLUMNS[name].type)
+
+
+PARAMETERS = ("limit", "marker", "type", "active", "since", "until", *COLUMNS)
+
+
+def list_holds(call: Call, session: Session) -> Response:
+    """GET /v1/holds"""
+    query = Query(call, PARAMETERS)
+    given = [(name, value) for name in COLUMNS if (value := query.text(name)) is not None]
+    filters = HoldFilters(
+        query.text("type"),
+        query.flag("active"),
+        seconds_of("since", query.text("since")),
+        seconds_of("until", query.text("until")),
+        _conditions(given),
+    )
+    page = Page(query.limit(), query.text("marker"))
+    found = hold_list.select_holds(session, filters, page, seen_by(call))
+    document: dict[str, Any] = {"maintenance": documents_of(call, session, found)}
+    if len(found) == page.limit:
+        document["maintenance_links"] = query.next_link(found[-1][0].uuid)
+    return json_response(document)
+
+
+def seen_by(call: Call) -> Visibility:
+    """Return the nodes whose holds the caller may see. Raises NotAllowed if there can be none."""
+    project = call.caller.project_id
+    if call.allows(GET, target_of(call, None, None)):
+        return EVERYTHING
+    as_owner = bool(project) and call.allows(GET, target_of(call, project, None))
+    as_lessee = bool(project) and call.allows(GET, target_of(call, None, project))
+    if not (as_owner or as_lessee):
+        raise NotAllowed(policy=GET)
+    return Visibility(project, as_owner, as_lessee)
+
+
+# -- documents ---------------------------------------------------------------------------------------------------------
+
+
+def documents_of(call: Call, session: Session, found: Iterable[ShownHold]) -> list[dict[str, Any]]:
+    """Return the holds that the caller may see, masked where they outrank it."""
+    now, documents = holds.now(session), []
+    for hold, uuid, name, owner, lessee in found:
+        if not call.allows(GET, target_of(call, owner, lessee, **entry_of(hold))):
+            continue
+        reads_all = call.caller.system_scope == "all"
+        scope = rules.SYSTEM if reads_all else scope_of(call, owner, lessee) or rules.LESSEE
+        documents.append(_document(call, hold, uuid, name, is_masked=rules.is_masked(hold, scope), now=now))
+    return documents
+
+
+def _document(call: Call, hold: Hold, node: str, name: str | None, *, is_masked: bool, now: float) -> dict[str, Any]:
+    return {
+        "uuid": hold.uuid,
+        "node_uuid": node,
+        "node_name": name,
+        "type": hold.type,
+        "reason": hold.reason,
+        "scope": hold.scope,
+        "asserted_by": None if is_masked else hold.asserted_by,
+        "asserted_by_project": None if is_masked else hold.asserted_by_project,
+        "asserted_at": _text_of(hold.asserted_at),
+        "extra": hold.extra or {},
+        "starts_at": _text_of(hold.starts_at),
+        "ends_at": _text_of(hold.ends_at),
+        "drain": hold.drain,
+        "drain_deadline": _text_of(hold.drain_deadline),
+        "begun_at": _text_of(hold.begun_at),
+        "acknowledged_at": _text_of(hold.acknowledged_at),
+        "state": _state(hold, now),
+        "links": [{"rel": "self", "href": f"{call.base_url}/v1/nodes/{node}/holds/{hold.uuid}"}],
+    }
+
+
+def _state(hold: Hold, now: float) -> str:
+    if rules.is_active(hold):
+        return ACTIVE
+    return DRAINING if hold.drain and rules.start_of(hold) <= now else PLANNED

@@ -1,0 +1,80 @@
+"""The audit of the queue of claims: whether anybody waits beside a machine that fits, and whether the queue and the
+servers that wait belong together."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.conductors.ownership import live_members
+from baremetal_sched.compute.hosts import host_choice
+from baremetal_sched.compute.hosts.host_choice import HostRequest
+from baremetal_sched.compute.server_states import SCHEDULING
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models import Node, PendingClaim, Server
+from baremetal_sched.errors import SchedulerError
+from baremetal_sched.placement import pending_claims
+from baremetal_sched.placement.pending_claims import IS_WAITING, SERVER, WAITING
+from baremetal_sched.placement.tables import CLASSES, PROVIDERS
+from baremetal_sched.scheduling import handover
+from baremetal_sched.scheduling.claim_requests import request_of
+from baremetal_sched.settings import Settings
+
+#: The number of sweeps after which a claim must not wait beside a machine that fits.
+_SWEEPS = 2
+#: All entries of a queue are looked at.
+_ALL = 100_000
+
+
+def audit(session: Session, settings: Settings) -> list[str]:
+    """Return what is wrong with the claims that wait, one line each; empty if all is well. Writes and locks nothing."""
+    return [*_passed_over(session, settings), *_orphans(session)]
+
+
+def _passed_over(session: Session, settings: Settings) -> Iterator[str]:
+    """Look at each machine that has been free for longer than sweeps take, for claims that have waited for as long."""
+    interval: float = settings.scheduling.sweep_interval
+    before = utcnow() - timedelta(seconds=_SWEEPS * interval)
+    waited_for = select(PendingClaim.resource_class).where(IS_WAITING, PendingClaim.created_at < before)
+    if not interval or session.scalars(waited_for.limit(1)).first() is None:
+        return
+    unchanged = (func.coalesce(table.updated_at, table.created_at) < before for table in (Node, PROVIDERS.c))
+    free = host_choice.free_nodes(CLASSES.c.name.in_(waited_for), *unchanged).join(
+        CLASSES, CLASSES.c.id == PROVIDERS.c.mirrored_class_id
+    )
+    for node, resource_class in session.execute(free.with_only_columns(Node.uuid, CLASSES.c.name)).all():
+        chance = handover.chance_of(session.connection(), node, resource_class, _ALL)
+        for entry in () if chance is None else chance.entries:
+            claim = pending_claims.first_of(session, entry)
+            if claim is not None and claim.created_at < before and _fits(session, settings, claim, node):
+                yield f"{claim.kind} {claim.uuid}: it waits, though node {node} is free and fits"
+                break
+
+
+def _fits(session: Session, settings: Settings, claim: PendingClaim, node: str) -> bool:
+    """Return whether a free machine that may fit the claim does."""
+    request = request_of(claim.request)
+    if not isinstance(request, HostRequest):  # what was looked at is all that it asks for
+        return True
+    wanted = request.on(node)
+    try:
+        return wanted is not None and bool(
+            host_choice.hosts(session, wanted, live_members(session, settings), settings, 1)
+        )
+    except SchedulerError:  # what cannot be searched now is not known to fit
+        return False
+
+
+def _orphans(session: Session) -> Iterator[str]:
+    """Compare the queue with the servers that wait; ``baremetal.provider.audit`` does with allocations."""
+    waits = Server.task == SCHEDULING
+    queued = select(PendingClaim.uuid).where(PendingClaim.kind == SERVER)
+    for uuid in session.scalars(queued.where(PendingClaim.uuid.not_in(select(Server.uuid).where(waits)))):
+        yield f"server {uuid}: it is in the queue of claims, but does not wait"
+    in_queue = queued.where(PendingClaim.uuid == Server.uuid, PendingClaim.state == WAITING).exists()
+    for uuid in session.scalars(select(Server.uuid).where(waits, ~in_queue)):
+        yield f"server {uuid}: it waits, but is not in the queue of claims"
+    decided = select(PendingClaim.kind, PendingClaim.uuid, PendingClaim.state).where(PendingClaim.state != WAITING)
+    for kind, uuid, state in session.execute(decided.where(PendingClaim.secret.is_not(None))):
+        yield f"{kind} {uuid}: its secret is kept, though it is {state}"

@@ -1,0 +1,44 @@
+"""/holds: why machines are not to be used, by whom, from when to when."""
+
+from datetime import datetime
+from typing import Any
+
+from flask import Response
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.holds import hold_list
+from baremetal_sched.scheduling.api.holds import documents_of, seen_by
+from baremetal_sched.scheduling.schemas.holds import ACTIVE, PLANNED
+from baremetal_sched.ui.call import UiCall
+from baremetal_sched.ui.rendering import page
+
+#: The number of holds on the page.
+MOST_HOLDS = 200
+
+
+def show_holds(call: UiCall, session: Session) -> Response:
+    """GET /holds. Raises NotAllowed for those who may see none."""
+    call.refuse_query()
+    found = hold_list.by_time(session, seen_by(call), MOST_HOLDS + 1)
+    shown = documents_of(call, session, found[:MOST_HOLDS])
+    return page(
+        call,
+        "holds.html",
+        now=[_with_times(each) for each in shown if each["state"] == ACTIVE],
+        later=[_with_times(each) for each in shown if each["state"] != ACTIVE],
+        planned=PLANNED,
+        has_more=len(found) > MOST_HOLDS,
+        most=MOST_HOLDS,
+    )
+
+
+def _with_times(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the hold with ``since`` and ``until`` as times (UTC), and the command that releases it."""
+    since = document["begun_at"] or document["starts_at"] or document["asserted_at"]
+    until = document["ends_at"]
+    return {
+        **document,
+        "since": datetime.fromisoformat(since),
+        "until": until and datetime.fromisoformat(until),
+        "command": f"openstack baremetal node hold remove {document['node_uuid']} {document['uuid']}",
+    }

@@ -1,0 +1,94 @@
+"""What ``db check`` says of claims that wait."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from sqlalchemy import delete, update
+
+from baremetal_sched.cli import cli
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models import Node, PendingClaim, ResourceProvider, Server
+from baremetal_sched.scheduling import handover
+from baremetal_sched.scheduling.audit import audit
+from tests.functional.scheduling.test_handover import GOLD, GOLD_A, LIKE_ALLOCATION, served, wait
+from tests.service import Service
+
+__all__ = ["served"]
+
+
+def found(service: Service) -> list[str]:
+    settings = service.app.extensions["settings"]
+    return service.database.snapshot(lambda session: audit(session, settings))
+
+
+def change(service: Service, statement: Any) -> None:
+    service.database.write(lambda session: session.execute(statement) and None)
+
+
+def age(service: Service) -> None:
+    """Let an hour pass."""
+    before = utcnow() - timedelta(hours=1)
+    for table in (Node, ResourceProvider, PendingClaim):
+        changed = {"created_at": before} | ({} if table is PendingClaim else {"updated_at": before})
+        change(service, update(table).values(changed))
+
+
+@pytest.mark.parametrize(("request_", "is_passed_over"), [(GOLD, True), (GOLD_A, False), (LIKE_ALLOCATION, False)])
+def test_who_waits_beside_a_machine_that_fits(
+    served: Service, monkeypatch: pytest.MonkeyPatch, request_: Any, is_passed_over: bool
+) -> None:
+    monkeypatch.setattr(handover, "chances", lambda *_: [])
+    node = served.add_node("n1", resource_class="gold")
+    waiting = wait(served, request_)
+    assert found(served) == []
+    age(served)
+    expected = f"claim {waiting}: it waits, though node {node} is free and fits"
+    assert found(served) == ([expected] if is_passed_over else [])
+
+
+def test_a_machine_that_is_not_free_is_not_waited_beside(served: Service) -> None:
+    node = served.add_node("n1", resource_class="gold")
+    served.baremetal("PUT", f"/nodes/{node}/maintenance", {"reason": "r"})
+    wait(served)
+    age(served)
+    assert found(served) == []
+
+
+def _wait_as_server(service: Service) -> str:
+    zeros = {f"resources:{name}": "0" for name in ("VCPU", "MEMORY_MB", "DISK_GB")}
+    flavor = service.add_flavor("bm.gold", specs={"resources:CUSTOM_GOLD": "1", **zeros})
+    image = service.http.post_json("/image/v2/images", {"name": "i", "disk_format": "raw", "container_format": "bare"})
+    body = {
+        "server": {"name": "s", "flavorRef": flavor, "imageRef": image.json["id"], "networks": "none"},
+        "os:scheduler_hints": {"wait": "60"},
+    }
+    uuid: str = service.compute("POST", "/servers", body).json["server"]["id"]
+    return uuid
+
+
+def test_servers_that_wait_and_the_queue_belong_together(served: Service) -> None:
+    node = served.add_node("n1", resource_class="gold")
+    served.claim("11111111-1111-4111-8111-111111111111", node)
+    uuid = _wait_as_server(served)
+    assert found(served) == []
+    change(served, update(PendingClaim).values(state="failed", secret={"a": "b"}))
+    assert found(served) == [
+        f"server {uuid}: it waits, but is not in the queue of claims",
+        f"server {uuid}: its secret is kept, though it is failed",
+    ]
+    change(served, update(PendingClaim).values(state="waiting", secret=None))
+    change(served, delete(Server))
+    assert found(served) == [f"server {uuid}: it is in the queue of claims, but does not wait"]
+
+
+def test_the_command_says_it(served: Service, tmp_path: Path) -> None:
+    waiting = wait(served)
+    change(served, update(PendingClaim).values(state="failed", secret={"a": "b"}))
+    file = tmp_path / "a.conf"
+    file.write_text(f"[database]\nconnection = {served.database_url}\n")
+    result = CliRunner().invoke(cli, ["db", "check", "--config-file", str(file)])
+    assert result.exit_code == 1
+    assert result.output.splitlines()[-1] == f"claim {waiting}: its secret is kept, though it is failed"
