@@ -8,6 +8,8 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import alive
 from baremetal_sched.db.models import Conductor, Node
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -60,3 +62,13 @@ def zone_of(conductor_group: str, default_zone: str) -> str:
 def group_of(zone: str, default_zone: str) -> str:
     """Return the conductor group that a zone is, in lower case."""
     return "" if zone == default_zone else zone.lower()
+
+
+def require_available(session: Session, zone: str, settings: Settings) -> None:
+    """Raise InvalidValue unless servers of the zone can be worked on now. The default zone is not looked at."""
+    default: str = settings.compute.default_availability_zone
+    if zone == default:
+        return
+    zones = list_zones(session, settings.conductor.heartbeat_timeout, default)
+    if not any(each.is_available and each.name == zone for each in zones):
+        raise InvalidValue(message=f"The requested availability zone is not available: {zone}")

@@ -75,7 +75,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class NewKeypair:
-    """A key pair that is to be kept: see ``imported`` and ``generated``. ``private_key`` is for the answer alone."""
+    """A key pair that is to be stored: see ``imported`` and ``generated``. ``private_key`` is never stored."""
 
     name: str
     type: str

@@ -1,7 +1,7 @@
-"""The history of a server: its instance actions, who requested them, their results, and why one came to nothing."""
+"""The history of a server: its instance actions, who requested them, their results, and the reasons of failures."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import select
@@ -26,6 +26,9 @@ EVENTS: Mapping[str, str] = {
     "lock": "api_lock",
     "unlock": "api_unlock",
 }
+
+#: The event of a server that waits until a machine is free. Nova has none like it.
+WAIT = "wait_for_machine"
 
 SUCCESS, ERROR = "Success", "Error"
 
@@ -57,7 +60,7 @@ def begin(session: Session, server: Server, action: str, requester: ServerReques
 
 
 def finish(session: Session, server: Server, *, error: str | None = None, host: str | None = None) -> None:
-    """Note how the last action of the server ended, if it has not yet: with ``error``, or well."""
+    """Note that the last action of the server has ended, with ``error`` or in success, unless it is noted already."""
     entry = last(session, server)
     if entry is None or entry.events[-1]["finish_time"] is not None:
         return
@@ -92,6 +95,21 @@ def add_attempt(entry: ServerAction, reason: str, host: str | None = None) -> No
     entry.message = None
 
 
+def wait(session: Session, server: Server, reason: str) -> None:
+    """Note that the server waits for a machine, because of ``reason``, before its action goes on."""
+    entry = last(session, server)
+    if entry is not None:
+        entry.events = [*entry.events[:-1], {**_event(WAIT), "details": reason}]
+
+
+def go_on(session: Session, server: Server) -> None:
+    """Note that the server has waited long enough, and that its action goes on."""
+    entry = last(session, server)
+    if entry is not None:
+        end(entry)
+        entry.events = [*entry.events, _event(EVENTS[entry.action])]
+
+
 def _event(name: str) -> dict[str, Any]:
     return {
         "event": name,
@@ -104,7 +122,7 @@ def _event(name: str) -> dict[str, Any]:
 
 
 def last(session: Session, server: Server) -> ServerAction | None:
-    """The newest action of the server."""
+    """Return the newest action of the server."""
     query = select(ServerAction).where(ServerAction.server_id == server.id).order_by(ServerAction.id.desc()).limit(1)
     entry: ServerAction | None = session.scalars(query).first()
     return entry
@@ -120,13 +138,13 @@ def locking_project(session: Session, server: Server) -> str | None:
 
 
 def list_actions(session: Session, server_id: int) -> Rows:
-    """The actions of a server, the newest first."""
+    """Return the actions of a server, the newest first."""
     query = select(ServerAction).where(ServerAction.server_id == server_id).order_by(ServerAction.id.desc())
     return session.scalars(query).all()
 
 
 def find(session: Session, server_id: int, server_uuid: str, request_id: str) -> ServerAction:
-    """The action that came with a request. Raises ActionNotFound."""
+    """Return the action that a request began. Raises ActionNotFound."""
     query = select(ServerAction).where(ServerAction.server_id == server_id, ServerAction.request_id == request_id)
     entry = session.scalars(query.order_by(ServerAction.id.desc())).first()
     if entry is None:
@@ -137,10 +155,12 @@ def find(session: Session, server_id: int, server_uuid: str, request_id: str) ->
 @dataclass(frozen=True)
 class Reason:
     """``message`` is for all who see the server. ``details`` are for administrators: they may name the node, its
-    conductor and the driver's message. Without details, the message is complete."""
+    conductor and the driver's message. Without details, the message is complete. ``passes``: it is about what is held
+    back or in use now, so waiting may help."""
 
     message: str
     details: str = ""
+    passes: bool = False
 
     @property
     def in_full(self) -> str:
@@ -149,7 +169,8 @@ class Reason:
 
     def continued(self, sentence: str) -> "Reason":
         """Return the reason with one more sentence."""
-        return Reason(f"{self.message} {sentence}", f"{self.details} {sentence}" if self.details else "")
+        details = f"{self.details} {sentence}" if self.details else ""
+        return replace(self, message=f"{self.message} {sentence}", details=details)
 
 
 #: What failed when a node is in one of these states.

@@ -12,6 +12,7 @@ from baremetal_sched.machines import states
 
 # What was asked of a server and has not ended: values of its ``task``.
 SPAWNING = "spawning"
+SCHEDULING = "scheduling"
 REBUILDING = "rebuilding"
 DELETING = "deleting"
 POWERING_ON = "powering-on"
@@ -45,7 +46,7 @@ _IN_USE = frozenset({states.ACTIVE, states.SERVICING, states.SERVICEWAIT, states
 
 @dataclass(frozen=True)
 class NodeState:
-    """What a server's state depends on of its node."""
+    """The columns of a node that decide the state of its server."""
 
     provision_state: str
     power_state: str | None = None
@@ -71,10 +72,12 @@ class ServerState:
 
 
 def state_of(task: str | None, power_after_task: str | None, node: NodeState | None) -> ServerState:
-    """Return the state of a server on ``node``; without one, it is in error.
+    """Return the state of a server on ``node``; without one, it waits for a machine, or is in error.
 
     ``power_after_task`` is the power state in which a rebuild leaves the machine.
     """
+    if node is None and task == SCHEDULING:
+        return ServerState(BUILDING, SCHEDULING)
     if node is None:
         return ServerState(ERROR, DELETING if task == DELETING else None)
     vm_state, task_state = _states(task, power_after_task, node)
@@ -123,7 +126,7 @@ def _power_task(task: str | None, node: NodeState) -> str | None:
 
 @dataclass(frozen=True)
 class _Rule:
-    """The states in which an action is allowed. ``task_states``: besides no task."""
+    """The states in which an action is allowed. ``task_states``: the tasks that do not forbid it."""
 
     vm_states: Collection[str]
     task_states: Collection[str] = ()

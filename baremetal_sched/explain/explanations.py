@@ -1,68 +1,81 @@
-"""Why a request finds what it finds: one scan of the machines, and what follows from it."""
+"""Why a request of candidates, an allocation or a server finds what it finds; and some of the machines that fit."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from baremetal_sched.baremetal.allocations import allocation_choice
 from baremetal_sched.baremetal.allocations.allocation_choice import Wanted
 from baremetal_sched.baremetal.conductors.ownership import Membership
-from baremetal_sched.baremetal.matching import limits
-from baremetal_sched.baremetal.matching.masks import Verdict
-from baremetal_sched.baremetal.matching.question import Question
-from baremetal_sched.baremetal.matching.scan import diagnose
-from baremetal_sched.compute import no_valid_host
-from baremetal_sched.compute.host_choice import HostRequest
-from baremetal_sched.explain import query_questions, server_trees, trees
-from baremetal_sched.explain.explanation import Context, Explained
-from baremetal_sched.explain.tree_parts import Asked
+from baremetal_sched.baremetal.matching.conditions import of_capability, wanted_capabilities
+from baremetal_sched.baremetal.matching.explanation import Explanation, bounded, explain
+from baremetal_sched.baremetal.matching.masks import Relaxation, Verdict
+from baremetal_sched.baremetal.matching.question import Question, nodes_source, providers_source
+from baremetal_sched.baremetal.provider.availability import PROVIDER
+from baremetal_sched.compute.hosts import host_choice, no_valid_host
+from baremetal_sched.compute.hosts.host_choice import HostRequest
+from baremetal_sched.db.models import Node
+from baremetal_sched.db.transaction import selecting
+from baremetal_sched.errors.placement import TooManyCandidates, TraitNotFound, UnknownClassInQuery
+from baremetal_sched.explain.context import VERSION, Context
+from baremetal_sched.explain.request_conditions import ExplainedRequest, without
+from baremetal_sched.explain.tree_explanations import MOST_COUNTED, TreeScan
+from baremetal_sched.placement.candidates import search
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.placement.tables import PROVIDERS
 
+#: The number of candidates that are read; several may be of one tree, or of nodes that must not be named.
+_CANDIDATES = 1000
 
-def explain_query(context: Context, request: CandidateRequest) -> Explained:
+
+def explain_query(context: Context, request: CandidateRequest) -> Explanation:
     """Explain what ``GET /allocation_candidates`` answers. Raises TooManyExplanations, ExplanationTookTooLong."""
-
-    def explain() -> Explained:
-        asked, membership = Asked(context.session, request), context.membership()
+    with _bounded(context):
+        asked, membership = ExplainedRequest(context.session, request), context.membership()
         if asked.is_flat and _stands_alone(context):
-            return _explained(context, query_questions.question(asked, membership, context.asker), membership)
-        return trees.explain(context, asked)
-
-    return _bounded(context, explain)
+            return _explained(context, asked.question(membership, context.asker), membership)
+        return TreeScan(context, asked, context.tree()).explanation()
 
 
-def explain_allocation(context: Context, wanted: Wanted) -> Explained:
+def explain_allocation(context: Context, wanted: Wanted) -> Explanation:
     """Explain what an allocation of the bare metal API gets. Raises like ``explain_query``."""
-
-    def explain() -> Explained:
+    with _bounded(context):
         membership = context.membership()
         return _explained(context, allocation_choice.question(wanted, membership), membership)
 
-    return _bounded(context, explain)
 
+def explain_server(context: Context, wanted: HostRequest) -> Explanation:
+    """Explain what a server gets. Raises like ``explain_query``, and BadQuery.
 
-def explain_server(context: Context, wanted: HostRequest) -> Explained:
-    """Explain what a server gets. Raises like ``explain_query``, and BadQuery."""
-
-    def explain() -> Explained:
+    A scan of nodes takes what a node has for what its tree has as a whole; if the flavor needs several providers, the
+    search has the last word.
+    """
+    with _bounded(context):
         membership, request = context.membership(), wanted.parsed(None)
         question = no_valid_host.question(wanted, request, membership)
         found = _explained(context, question, membership)
-        asked = Asked(context.session, request)
+        if not found.fitting:
+            found = replace(found, hint=no_valid_host.hint(request, found.analysis))
+        asked = ExplainedRequest(context.session, request)
         if not found.fitting and asked.is_flat:
             return found
-        most = 1 if asked.is_flat else max(context.wanted, trees.MOST_COUNTED)
-        hosts = server_trees.count_hosts(context, wanted, membership, most) if found.fitting else 0
+        most = 1 if asked.is_flat else max(context.wanted, MOST_COUNTED)
+        hosts = len(_hosts(context, wanted, membership, most)) if found.fitting else 0
         if not hosts:
-            return server_trees.with_trees(context, wanted, membership, asked, question, found)
+            return _with_trees(context, wanted, membership, asked, question, found)
         if asked.is_flat:
             return found
         fitting = min(found.fitting, hosts)
         return replace(found, fitting=fitting, verdict=Verdict.FITS if fitting >= context.wanted else Verdict.SHORT)
 
-    return _bounded(context, explain)
+
+def _bounded(context: Context) -> AbstractContextManager[None]:
+    """Within the limits of explanations. Raises TooManyExplanations, ExplanationTookTooLong."""
+    return bounded(context.session, context.settings.scheduling.explain_time_limit)
 
 
 def _stands_alone(context: Context) -> bool:
@@ -71,24 +84,163 @@ def _stands_alone(context: Context) -> bool:
     return tree is None or len(context.session.scalars(select(PROVIDERS.c.id).where(tree).limit(2)).all()) < 2
 
 
-def _bounded(context: Context, explain: Callable[[], Explained]) -> Explained:
-    with limits.one_of_few(), limits.limited(context.session, context.settings.scheduling.explain_time_limit):
-        return explain()
-
-
-def _explained(context: Context, question: Question, membership: Membership) -> Explained:
+def _explained(context: Context, question: Question, membership: Membership) -> Explanation:
     most, machine = context.settings.scheduling.explain_max_nodes, context.machine
-    found = diagnose(
+    return explain(
         context.session, question, context.asker.named, most, context.wanted, machine=machine, members=membership
     )
-    analysis, of_project = found.analysis, bool(found.question.where)
-    return Explained(
-        context.wanted,
-        analysis.fitting,
-        analysis.verdict,
-        analysis,
-        found.scanned,
-        found.unknown,
-        found.groups,
-        of_project=of_project,
+
+
+# -- servers -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Changed(HostRequest):
+    """A request of which conditions were left out."""
+
+    request: CandidateRequest | None = None
+
+    def parsed(self, limit: int | None) -> CandidateRequest:
+        """The query as it was changed, for at most ``limit`` candidates."""
+        return super().parsed(limit) if self.request is None else replace(self.request, limit=limit)
+
+
+def _hosts(context: Context, wanted: HostRequest, membership: Membership, most: int) -> list[str]:
+    """The machines (UUIDs) that the server could have, ``most`` at most; none if it names something unknown."""
+    if context.machine is not None:
+        wanted = replace(wanted, node=context.machine)
+    try:
+        found = host_choice.hosts(context.session, wanted, membership, context.settings, most)
+    except (TraitNotFound, UnknownClassInQuery):
+        return []
+    return [uuid for uuid, _ in found]
+
+
+def _with_trees(
+    context: Context,
+    wanted: HostRequest,
+    membership: Membership,
+    asked: ExplainedRequest,
+    question: Question,
+    found: Explanation,
+) -> Explanation:
+    """Return ``found``, what a scan of nodes says of a server for which there is no host, with what the search says.
+
+    The relaxations of the scan are tried; and the closest tree is that of a node which fails nothing but what is asked
+    of its tree.
+    """
+    verdict = Verdict.COMBINATION if found.fitting else found.verdict
+    held_back = verdict in no_valid_host.HELD_BACK
+    about = question if context.machine is None else question.about(context.machine)
+    scan = TreeScan(context, asked, no_valid_host.tree_roots(about, if_free=held_back))
+    if found.fitting:
+        relaxations, exact = scan.relaxations()
+    else:
+        relaxations = [*_tried(context, wanted, membership, asked.request, found.analysis.relaxations)]
+        exact = found.analysis.exact
+    if held_back and not scan.fits_if_free:
+        verdict = Verdict.COMBINATION
+    analysis = replace(found.analysis, relaxations=relaxations, exact=exact)
+    return replace(found, fitting=0, verdict=verdict, analysis=analysis, closest=scan.closest())
+
+
+def _tried(
+    context: Context,
+    wanted: HostRequest,
+    membership: Membership,
+    request: CandidateRequest,
+    relaxations: list[Relaxation],
+) -> Iterator[Relaxation]:
+    """The relaxations that bring hosts, with how many these are."""
+    most = max(context.wanted, MOST_COUNTED)
+    asked_for = wanted_capabilities(wanted.extra_specs)
+    for each in relaxations:
+        # A condition on the whole tree is that of every group.
+        drop = {_of_group(name, suffix) for name in each.drop for suffix in request.groups}
+        changed = without(request, drop)
+        if changed is None:
+            continue
+        stays = {name for name, value in asked_for.items() if of_capability(name, value).id not in each.drop}
+        specs = {f"capabilities:{name}": asked_for[name] for name in stays}
+        asked = _Changed(
+            wanted.query, wanted.group, wanted.node, specs, wanted.excluded, wanted.project, request=changed
+        )
+        number = len(_hosts(context, asked, membership, most))
+        if number:
+            yield replace(each, would_fit=number)
+
+
+def _of_group(name: str, suffix: str) -> str:
+    kind, colon, rest = name.partition(":")
+    return f"{kind}{suffix}{colon}{rest}"
+
+
+# -- machines that fit -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FittingMachine:
+    """A machine that fits. ``is_node``: whether it is one, and not another provider of placement's."""
+
+    uuid: str
+    name: str | None
+    resource_class: str | None
+    conductor_group: str | None
+    is_node: bool
+
+
+def fitting_machines(context: Context, request: CandidateRequest, most: int) -> list[FittingMachine]:
+    """Return at most ``most`` machines that are candidates for ``request``, or the roots of their trees.
+
+    Only machines that may be named to the asker are returned. Raises TooManyExplanations, ExplanationTookTooLong,
+    SearchTookTooLong.
+    """
+    with _bounded(context):
+        asked = ExplainedRequest(context.session, request)
+        if not asked.is_flat:
+            roots = PROVIDER.c.id.in_(_roots_of_candidates(context, request, most))
+            return _read(context, providers_source(context.asker), most, roots)
+        question = asked.question(context.membership(), context.asker)
+        holds = [check.holds for check in question.checks if check.condition.counts]
+        return _read(context, question.source, most, *question.where, *holds)
+
+
+def fitting_hosts(context: Context, wanted: HostRequest, most: int) -> list[FittingMachine]:
+    """Return at most ``most`` machines that a server may get. Raises like ``fitting_machines``."""
+    with _bounded(context):
+        found = _hosts(context, wanted, context.membership(), most)
+        return _read(context, nodes_source(), most, Node.uuid.in_(found))
+
+
+def _roots_of_candidates(context: Context, request: CandidateRequest, most: int) -> set[int]:
+    """The roots of the first candidates."""
+    options = search.Options(seconds=context.settings.scheduling.explain_time_limit or None)
+    limited = replace(request, limit=_CANDIDATES)
+    roots: set[int] = set()
+    # The first ones may all be candidates that the asker must not see.
+    most = most if context.asker.named.everything else _CANDIDATES
+    try:
+        with closing(search.find(selecting(context.session), limited, VERSION, options)) as found:
+            for candidate in islice(found, _CANDIDATES):
+                roots.update(candidate.roots)
+                if len(roots) >= most:
+                    break
+    except (TraitNotFound, UnknownClassInQuery, TooManyCandidates):
+        return set()
+    return roots
+
+
+def _read(context: Context, source: Any, most: int, *where: Any) -> list[FittingMachine]:
+    name = func.coalesce(Node.name, PROVIDER.c.name)
+    query = (
+        select(PROVIDER.c.uuid, name, Node.resource_class, Node.conductor_group, Node.id)
+        .select_from(source)
+        .where(*where, *context.asker.named.conditions())
+        .order_by(PROVIDER.c.id)
+        .limit(most)
     )
+    rows = context.session.execute(query).all()
+    return [
+        FittingMachine(uuid, name, resource_class, group, node is not None)
+        for uuid, name, resource_class, group, node in rows
+    ]

@@ -1,31 +1,35 @@
-"""How many machines there are, told apart by whatever is asked: all, free, allocated, and why others are not."""
+"""Counts of machines by the requested keys: all, free, allocated, and out of use by reason."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, func, literal, null, select, union_all
+from sqlalchemy import ColumnElement, Connection, Label, Select, func, literal, null, select, union_all
 from sqlalchemy.sql.expression import FromClause
 
-from baremetal_sched.baremetal.identifiers import is_trait
-from baremetal_sched.baremetal.matching.reasons import (
+from baremetal_sched.baremetal.holds import held
+from baremetal_sched.baremetal.holds.held import Held
+from baremetal_sched.baremetal.nodes.node_list import NodeFilters
+from baremetal_sched.baremetal.nodes.traits import has_any
+from baremetal_sched.baremetal.provider.availability import (
     ALLOCATED,
     HAS_NO_CLASS,
     HAS_NO_INSTANCE,
+    MAINTENANCE,
+    PLANNED,
     PROVIDER,
     STOCK,
     reason,
     reason_of_stock,
     with_provider,
 )
-from baremetal_sched.baremetal.nodes.node_list import NodeFilters
-from baremetal_sched.baremetal.nodes.traits import has_any
+from baremetal_sched.baremetal.schemas.traits import is_trait
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
-from baremetal_sched.db.models import Node, table_of
+from baremetal_sched.db.models import Hold, Node, table_of
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.suggestions import did_you_mean
 
-#: What machines may be told apart by, besides traits.
+#: The keys that machines may be grouped by, besides traits.
 COLUMNS = {
     "resource_class": Node.resource_class,
     "conductor_group": Node.conductor_group,
@@ -39,6 +43,9 @@ TRAIT = "trait:"
 #: What of that the inventories of nodes repeat.
 _COPIES = {"resource_class": "node_class", "conductor_group": "node_group"}
 
+#: The reasons that holds are behind.
+_HELD = {MAINTENANCE, PLANNED}
+
 #: The most keys that a request may group by, and the most rows that the database may return.
 MOST_KEYS = 8
 MOST_ROWS = 100_000
@@ -46,12 +53,14 @@ MOST_ROWS = 100_000
 
 @dataclass
 class Figures:
-    """The machines that have the same ``keys``: how many, and why some of them are not free."""
+    """The machines that have the same ``keys``: how many, and why some of them are not free. ``held``: by type of the
+    holds that have started; a machine may have several."""
 
     keys: dict[str, Any]
     free: int = 0
     allocated: int = 0
     unavailable: dict[str, int] = field(default_factory=dict)
+    held: list[Held] = field(default_factory=list)
 
     @property
     def total(self) -> int:
@@ -94,8 +103,32 @@ def measure(
     return _collected(keys, rows)
 
 
+def name_holds(
+    connection: Connection, found: Sequence[Figures], filters: NodeFilters, visible: Visibility = EVERYTHING
+) -> None:
+    """Say in the figures, which were measured with these filters, which holds machines without an instance have.
+
+    SELECT n.resource_class AS key_0, …, h.type, h.node_id, h.ends_at FROM holds h JOIN nodes n ON n.id = h.node_id
+    WHERE <it has started> AND n.instance_uuid IS NULL AND …, counted by ``held.by_type``
+    """
+    if not any(_HELD & each.unavailable.keys() for each in found):
+        return
+    keys = list(found[0].keys)
+    columns = _columns(keys)
+    holds = (
+        select(*columns, *held.COLUMNS)
+        .join(Node, Node.id == Hold.node_id)
+        .where(held.HAS_STARTED, HAS_NO_INSTANCE, *visible.conditions(), *filters.conditions)
+    )
+    by_keys = {tuple(each.keys.values()): each for each in found}
+    for values, each in held.by_type(connection, holds, [column.name for column in columns], MOST_ROWS):
+        figures = by_keys.get(_place(keys, values))
+        if figures is not None:  # it may have been asserted since they were counted
+            figures.held.append(each)
+
+
 def _by_node(keys: Sequence[str], where: Sequence[ColumnElement[bool]]) -> list[Select[Any]]:
-    columns = [_column(key).label(f"key_{place}") for place, key in enumerate(keys)]
+    columns = _columns(keys)
     nodes: FromClause = table_of(Node)
     return [
         _counted(columns, literal(ALLOCATED), nodes, (~HAS_NO_INSTANCE, *where)),
@@ -113,7 +146,14 @@ def _by_index(keys: Sequence[str]) -> list[Select[Any]]:
     What is withheld belongs to a tree, which a consumer may hold: only the root says so.
     """
     of_nodes = STOCK.c.node_class.is_not(None)
-    indexed = (STOCK.c.node_class, STOCK.c.node_group, STOCK.c.node_state, STOCK.c.used, STOCK.c.free)
+    indexed = (
+        STOCK.c.node_class,
+        STOCK.c.node_group,
+        STOCK.c.node_state,
+        STOCK.c.used,
+        STOCK.c.free,
+        STOCK.c.closes_at,
+    )
     in_trees = STOCK.join(PROVIDER, PROVIDER.c.id == STOCK.c.provider_id)
     # As the index has them: neither sorted nor kept.
     plain = (
@@ -169,8 +209,17 @@ def _check(keys: Sequence[str]) -> None:
         raise InvalidValue(message=f"Cannot group by '{key}', only by {known}.{did_you_mean(key, COLUMNS)}")
 
 
+def _columns(keys: Sequence[str]) -> list[Label[Any]]:
+    return [_column(key).label(f"key_{place}") for place, key in enumerate(keys)]
+
+
 def _column(key: str) -> ColumnElement[Any]:
     return has_any([key.removeprefix(TRAIT)]) if key.startswith(TRAIT) else COLUMNS[key].expression
+
+
+def _place(keys: Sequence[str], values: Sequence[Any]) -> tuple[Any, ...]:
+    # MariaDB and SQLite have no booleans.
+    return tuple(bool(value) if key.startswith(TRAIT) else value for key, value in zip(keys, values, strict=True))
 
 
 def _collected(keys: Sequence[str], rows: Sequence[Any]) -> list[Figures]:
@@ -178,10 +227,8 @@ def _collected(keys: Sequence[str], rows: Sequence[Any]) -> list[Figures]:
     if not keys:
         found[()] = Figures({})
     for *values, why, count in rows:
-        # MariaDB and SQLite have no booleans.
-        values = [bool(value) if key.startswith(TRAIT) else value for key, value in zip(keys, values, strict=True)]
-        place = tuple(values)
+        place = _place(keys, values)
         if place not in found:
-            found[place] = Figures(dict(zip(keys, values, strict=True)))
+            found[place] = Figures(dict(zip(keys, place, strict=True)))
         found[place].add(why, int(count))
     return sorted(found.values(), key=lambda each: [str(value or "") for value in each.keys.values()])

@@ -8,8 +8,10 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import live_members
-from baremetal_sched.compute import extra_specs, flavors, host_choice, no_valid_host, own_copies, servers
-from baremetal_sched.compute.host_choice import Claim, HostRequest
+from baremetal_sched.compute.flavors import extra_specs, flavors
+from baremetal_sched.compute.hosts import host_choice, no_valid_host, own_copies
+from baremetal_sched.compute.hosts.host_choice import Claim, HostRequest
+from baremetal_sched.compute.servers import servers
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
 from baremetal_sched.image import images
@@ -101,5 +103,5 @@ def run(session: Session, settings: Settings, asked: DryRunRequest) -> DryRun:
     found: list[tuple[str, Claim]] = []
     with suppress(TraitNotFound, UnknownClassInQuery):
         found = host_choice.hosts(session, wanted, membership, settings, asked.limit)
-    reason = None if found else no_valid_host.explain(session, wanted, membership, settings)
+    reason = None if found else no_valid_host.explain(session, wanted, membership, settings).message
     return DryRun(wanted.query, found, reason)

@@ -1,7 +1,7 @@
 """Conductor groups: their conductors, alive or not, the rings of each, and how many nodes each conductor owns."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlalchemy import and_, func, select
 
@@ -49,9 +49,13 @@ class Ring:
 
 @dataclass
 class GroupConductor:
-    """A conductor of a group, with the drivers that it serves, and how many of the group's nodes it owns."""
+    """A conductor, the ``group`` that it is registered in, and the drivers that it serves.
+
+    ``nodes`` is how many nodes it owns of the group that is shown.
+    """
 
     hostname: str
+    group: str
     is_alive: bool
     drivers: list[str]
     nodes: int = 0
@@ -114,17 +118,7 @@ def list_groups(
     return list(groups.values())
 
 
-@dataclass
-class _Registered:
-    """A row of the registry of conductors."""
-
-    hostname: str
-    group: str
-    is_alive: bool
-    drivers: list[str]
-
-
-def _registered(reader: Reader, settings: Settings) -> tuple[Membership, list[_Registered]]:
+def _registered(reader: Reader, settings: Settings) -> tuple[Membership, list[GroupConductor]]:
     """Return which conductors are alive, and all conductors, at one moment.
 
     SELECT c.hostname, c.conductor_group, <alive>, i.hardware_type, (<the live ones>) FROM conductors c LEFT JOIN
@@ -148,9 +142,9 @@ def _registered(reader: Reader, settings: Settings) -> tuple[Membership, list[_R
         .join_from(Conductor, ConductorInterface, default_power, isouter=True)
         .order_by(Conductor.hostname, ConductorInterface.hardware_type)
     ).all()
-    registered: dict[str, _Registered] = {}
+    registered: dict[str, GroupConductor] = {}
     for hostname, group, is_alive, driver, _ in rows:
-        found = registered.setdefault(hostname, _Registered(hostname, group.lower(), bool(is_alive), []))
+        found = registered.setdefault(hostname, GroupConductor(hostname, group.lower(), bool(is_alive), []))
         found.drivers += [] if driver is None else [driver]
     return live.read(rows[0].members) if rows else NO_MEMBERS, list(registered.values())
 
@@ -167,7 +161,7 @@ def _counts(reader: Reader, visible: Visibility, group: str | None) -> dict[tupl
     return {(name, driver): count for name, driver, count in rows}
 
 
-def _ring(members: Membership, registered: Iterable[_Registered], group: str, driver: str, nodes: int) -> Ring:
+def _ring(members: Membership, registered: Iterable[GroupConductor], group: str, driver: str, nodes: int) -> Ring:
     dead = frozenset(
         each.hostname
         for each in registered
@@ -206,8 +200,8 @@ def _count_owned(reader: Reader, groups: dict[str, ConductorGroup], visible: Vis
                 ring.owned[owners[name, driver](uuid)] += 1
 
 
-def _enter_conductors(group: ConductorGroup, registered: Iterable[_Registered]) -> None:
+def _enter_conductors(group: ConductorGroup, registered: Iterable[GroupConductor]) -> None:
     for each in registered:
         owned = sum(ring.owned.get(each.hostname, 0) for ring in group.rings)
         if each.group == group.name or owned:
-            group.conductors.append(GroupConductor(each.hostname, each.is_alive, each.drivers, owned))
+            group.conductors.append(replace(each, nodes=owned))

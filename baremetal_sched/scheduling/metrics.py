@@ -8,9 +8,8 @@ import structlog
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.matching import limits
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters
-from baremetal_sched.errors import UnavailableError
+from baremetal_sched.db import deadline
 from baremetal_sched.scheduling import capacity
 from baremetal_sched.scheduling.capacity import Figures
 from baremetal_sched.settings import Settings
@@ -53,10 +52,10 @@ class CapacityMetrics:
     def _count(self, session: Session) -> None:
         began = time.monotonic()
         try:
-            with limits.limited(session, self._settings.scheduling.explain_time_limit):
+            with deadline.limited(session, self._settings.scheduling.explain_time_limit):
                 self._found = capacity.measure(session.connection(), KEYS, NodeFilters())
             self._counted_at = began
-        except UnavailableError as error:
+        except TimeoutError as error:
             log.warning("capacity was not counted", reason=str(error))
         ends = time.monotonic()
         self._rests_until = ends + _REST * (ends - began)

@@ -1,137 +1,305 @@
-"""Why a node is offered or not: in sentences for operators, and in numbers for the fleet."""
+"""Why machines meet the conditions of a question or do not: what a scan of them found, and what follows from it."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
-from sqlalchemy import case, exists, func, or_, select, true
+import structlog
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import Membership
-from baremetal_sched.baremetal.nodes import nodes, shared_machines
-from baremetal_sched.baremetal.provider import advice, availability, reconciliation
-from baremetal_sched.baremetal.provider.projection import resource_class_of
-from baremetal_sched.db.models import Node, ResourceProvider
-from baremetal_sched.machines import states
-from baremetal_sched.placement import indivisible
+from baremetal_sched.baremetal.holds.held import COLUMNS, HAS_STARTED, Held, by_type
+from baremetal_sched.baremetal.matching import sentences
+from baremetal_sched.baremetal.matching.conditions import (
+    CLASS,
+    Condition,
+    Kind,
+    of_capability,
+    unmet_capabilities,
+    wanted_capabilities,
+)
+from baremetal_sched.baremetal.matching.masks import Analysis, Bucket, Verdict, analyse, beside
+from baremetal_sched.baremetal.matching.question import AVAILABILITY, LOCK, Question
+from baremetal_sched.baremetal.matching.scan import Scan, Unknown, scan, unknown_names
+from baremetal_sched.baremetal.provider.availability import MAINTENANCE, PLANNED
+from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
+from baremetal_sched.db import deadline
+from baremetal_sched.db.engine import WRITES
+from baremetal_sched.db.models import Hold, Node, table_of
+from baremetal_sched.errors.compute import ExplanationTookTooLong, TooManyExplanations
+from baremetal_sched.placement.candidates.trees.candidate import TimeLimit, TookTooLong
+from baremetal_sched.settings import Settings
 
-RESOURCE_CLASS = "resource class"
+log = structlog.get_logger(__name__)
 
-#: What a machine that is available is counted by. The other conditions say that it is in use, or on its way.
-_COUNTED = ("parent node", "maintenance", "power state")
+T = TypeVar("T")
+
+#: The conditions that holds are behind.
+_OF_HOLDS = {f"{AVAILABILITY}{MAINTENANCE}", f"{AVAILABILITY}{PLANNED}"}
+
+#: The greatest number of conductor groups that are listed.
+MOST_GROUPS = 100
+
+#: The number of explanations that a process works on at once.
+AT_ONCE = 2
+
+_places = threading.BoundedSemaphore(AT_ONCE)
+
+#: Seconds that may be spent on explaining a failure, while others may wait for the locks of the transaction.
+_SECONDS = 2.0
+
+#: With more conditions, the database's planner alone takes longer than that, and cannot be interrupted.
+_MOST_CONDITIONS = 100
 
 
 @dataclass(frozen=True)
-class Finding:
-    """Something about a machine: ``label`` for programs, what it is, and what to do about it."""
+class WaitingGroup:
+    """A conductor group, how many of its conductors are alive, and how many nodes would fit if one served them."""
 
-    label: str
-    reason: str
-    remedy: str
+    conductor_group: str
+    conductors_alive: int
+    fitting_if_served: int
+
+
+@dataclass(frozen=True)
+class ServedPart:
+    """A part in the closest tree: the provider (UUID) that is closest to it, and which conditions it fails, if any."""
+
+    parameter: str
+    provider: str | None
+    failing: list[Condition]
+
+
+@dataclass(frozen=True)
+class ClosestTree:
+    """The tree in which most parts are served, each by itself; of several, where the fewest conditions fail, and of
+    these the one whose root has the least UUID. ``trees``: how many look the same to the request.
+
+    ``constraints``: what between the groups is in the way where each part is served. UUIDs are None where they may not
+    be named.
+    """
+
+    root: str | None
+    trees: int
+    parts: list[ServedPart]
+    constraints: list[Condition]
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Whether a machine is offered. ``reasons`` say why not, ``remarks`` what else is in the way of its use."""
+    """The explanation of a question, where ``wanted`` machines are requested.
 
-    uuid: str
-    name: str | None
-    resource_class: str | None
-    reasons: list[Finding]
-    remarks: list[Finding]
+    ``parts``: for a request that several providers of a tree serve together, each part by itself, by its parameter,
+    with the providers that could serve it; its own machines are trees then. ``closest``: the tree that comes closest,
+    if none fits. ``of_project``: only machines that the project of the request may use are counted.
+    """
+
+    wanted: int
+    fitting: int
+    verdict: Verdict
+    analysis: Analysis
+    scan: Scan
+    unknown: list[Unknown] = field(default_factory=list)
+    groups: list[WaitingGroup] = field(default_factory=list)
+    held: list[Held] = field(default_factory=list)
+    parts: dict[str, "Explanation"] = field(default_factory=dict)
+    closest: ClosestTree | None = None
+    of_project: bool = False
+    #: Sentences behind the summary, with a blank before them.
+    hint: str = ""
 
     @property
-    def is_offered(self) -> bool:
-        """Return whether placement offers the machine."""
-        return not self.reasons
+    def summary(self) -> str:
+        """All of it in one sentence, and the hint."""
+        return self._summary + self.hint
+
+    @property
+    def _summary(self) -> str:
+        if self.parts:
+            unmet = {parameter: part.summary for parameter, part in self.parts.items() if not part.fitting}
+            return sentences.of_parts(self.verdict, self.fitting, unmet)
+        if self.verdict is Verdict.COMBINATION:
+            found = self.analysis
+            return sentences.together(found.fitting or found.among, if_free=not found.fitting)
+        found = replace(self.analysis, fitting=self.fitting, verdict=self.verdict)
+        of_all = None if self.scan.sample is None else self.scan.nodes
+        why = {part for condition, _ in found.decisive for part in re.split("[:,]", condition.id)}
+        meant = {each.name: each.did_you_mean[0][0] for each in self.unknown if each.did_you_mean and each.name in why}
+        return sentences.sentence(found, meant, of_project=self.of_project, of_all=of_all)
 
 
-def explain(session: Session, ident: str, membership: Membership, *, names_others: bool = True) -> Explanation:
-    """Explain whether the node with UUID or name ``ident`` is offered. Raises NodeNotFound.
+def explain(
+    session: Session,
+    question: Question,
+    named: Visibility,
+    most: int,
+    wanted: int = 1,
+    *,
+    machine: str | None = None,
+    members: Membership | None = None,
+) -> Explanation:
+    """Explain the question by a scan of its machines, or of a sample if there are more than ``most``.
 
-    ``names_others``: whether consumers in placement, and the conductor that works on it, are named.
+    ``named``: the nodes that may be named as examples. ``wanted``: how many machines are asked for.
+    ``machine``: the UUID of the one that the question is about. ``members``: the live conductors, if groups of nodes
+    that wait for one are looked for.
     """
-    node = nodes.find(session, ident)
-    class_name = resource_class_of(node.resource_class) if node.resource_class else None
-    reasons = [*withheld_by(node), *_claims(session, node, names_others), *_drift(session, node)]
-    return Explanation(node.uuid, node.name, class_name, reasons, [*_remarks(session, node, membership, names_others)])
+    alone = machine is not None
+    if machine is not None:
+        question = question.about(machine)
+    found = scan(session, question, named, most)
+    conditions = [check.condition for check in question.checks]
+    looked_at = found.question or question
+    conditions, masks = _with_capabilities(session, looked_at, conditions, found.masks, alone=alone)
+    # A request without any class asks for nothing.
+    classes = [condition.id for condition in conditions if condition.id.startswith(CLASS)]
+    analysis = analyse(conditions, masks, wanted, one_stays=classes)
+    if found.scope is not None:
+        analysis = beside(analysis, found.others, found.scope.others_fail)
+    groups = [] if members is None else _waiting_groups(session, looked_at, masks, members)
+    return Explanation(
+        wanted,
+        analysis.fitting,
+        analysis.verdict,
+        analysis,
+        found,
+        unknown_names(session, question),
+        groups,
+        _held(session, looked_at, masks),
+        of_project=bool(question.where),
+    )
 
 
-def withheld_by(node: Node) -> list[Finding]:
-    """Return what on the node itself keeps it from being offered; empty if nothing does."""
-    found = [] if node.resource_class else [_NO_CLASS]
-    unmet = availability.unmet(node)
-    if advice.is_in_use(node):  # that its state is not 'available' says no more
-        unmet = [each for each in unmet if each.label != "provision state"]
-    return found + [Finding(each.label, each.explain(node), each.remedy(node)) for each in unmet]
+def why_none(session: Session, settings: Settings, question: Question) -> Explanation | None:
+    """Return why no machine meets the conditions of the question, for a request that has failed because of that.
 
-
-_NO_CLASS = Finding(
-    RESOURCE_CLASS,
-    "It has no resource class, so no request can ask for it.",
-    "Set one: openstack baremetal node set --resource-class CLASS NODE.",
-)
-
-
-def _claims(session: Session, node: Node, names_others: bool) -> Iterator[Finding]:
-    root_id = session.scalar(select(ResourceProvider.root_id).where(ResourceProvider.uuid == node.uuid))
-    consumers = indivisible.consumers_in(session, root_id) if root_id is not None else []
-    if consumers and consumers != [node.instance_uuid]:
-        who = f"consumer {', '.join(consumers)}" if names_others else "a consumer in placement"
-        yield Finding(
-            "allocation in placement",
-            f"Its resource provider, or one below that, is claimed by {who}.",
-            "Wait until the consumer releases it, or, if it is unused, run "
-            "openstack resource provider allocation delete CONSUMER.",
-        )
-
-
-def _drift(session: Session, node: Node) -> Iterator[Finding]:
-    """SELECT EXISTS (SELECT … FROM nodes WHERE id = :id AND <its provider is not what it should be>)"""
-    if session.scalar(select(exists().where(Node.id == node.id, reconciliation.drifted(session)))):
-        yield Finding(
-            "resource provider",
-            "Its resource provider was changed directly and differs from the node.",
-            "A conductor undoes that unless the provider is claimed. 'baremetal-sched db check' lists the differences.",
-        )
-
-
-def _remarks(session: Session, node: Node, membership: Membership, names_others: bool) -> Iterator[Finding]:
-    if node.reservation is not None:
-        who = f"Conductor {node.reservation}" if names_others else "A conductor"
-        yield Finding(
-            "lock",
-            f"{who} is working on it: allocations of the bare metal API pass it over.",
-            "Wait until the conductor has finished.",
-        )
-    shared = shared_machines.warning(shared_machines.others(session, node), names_others=names_others)
-    if shared is not None:
-        yield Finding("machine", f"Its {shared}", "Delete all of these nodes but one, or correct their driver_info.")
-    if membership.owner(node.uuid, node.conductor_group, node.driver) is None:
-        group = f"conductor group '{node.conductor_group}'" if node.conductor_group else "the default conductor group"
-        yield Finding(
-            "conductor",
-            f"No live conductor serves driver {node.driver} in {group}: nothing can be done with the machine.",
-            "Start a conductor there with the driver in [DEFAULT] enabled_hardware_types, or change the node's "
-            "conductor_group.",
-        )
-    if node.retired:
-        yield Finding(
-            "retired",
-            "It is retired: after it is undeployed and cleaned, it does not become available again.",
-            "Unset retired if the machine is to stay in use.",
-        )
-
-
-def count_withheld(session: Session) -> dict[str, int]:
-    """Return how many available machines are not offered, by the first reason, among those an operator can mend.
-
-    SELECT CASE WHEN <no class> THEN 'resource class' WHEN NOT <condition> THEN '<its label>' … END, count(*)
-    FROM nodes WHERE provision_state = 'available' AND instance_uuid IS NULL GROUP BY 1
+    Returns None like ``within_time``, and if there are very many conditions.
     """
-    whens = [(or_(Node.resource_class.is_(None), Node.resource_class == ""), RESOURCE_CLASS)]
-    whens += [(each.clause.is_not(true()), each.label) for each in availability.CONDITIONS if each.label in _COUNTED]
-    first = case(*whens).label("reason")
-    inner = select(first).where(Node.provision_state == states.AVAILABLE, Node.instance_uuid.is_(None)).subquery()
-    rows = session.execute(select(inner.c.reason, func.count()).group_by(inner.c.reason))
-    found = {label: count for label, count in rows}
-    return {label: found.get(label, 0) for label in (RESOURCE_CLASS, *_COUNTED)}
+    if len(question.checks) > _MOST_CONDITIONS:
+        return None
+    most = settings.scheduling.explain_max_nodes
+    return within_time(session, settings, lambda _: explain(session, question, EVERYTHING, most))
+
+
+def _with_capabilities(
+    session: Session, question: Question, conditions: list[Condition], masks: dict[int, Bucket], *, alone: bool
+) -> tuple[list[Condition], dict[int, Bucket]]:
+    """The conditions and masks with those of capabilities, which databases cannot compare. Of all machines only those
+    that meet all else are looked at for them; one machine is, whatever else it fails."""
+    asked = wanted_capabilities(question.capabilities)
+    counting = 0 if alone else sum(check.condition.counts << place for place, check in enumerate(question.checks))
+    if not asked or not any(not mask & counting for mask in masks):
+        return conditions, masks
+    names = list(asked)
+    more = [of_capability(name, asked[name]) for name in names]
+    found: Counter[int] = Counter()
+    counted = [] if alone else [check.holds for check in question.checks if check.condition.counts]
+    before = next(iter(masks)) if alone else 0
+    rows = session.scalars(select(Node.properties).select_from(question.source).where(*question.where, *counted))
+    for properties in rows:
+        lacking = unmet_capabilities(question.capabilities, properties or {})
+        found[before | sum(1 << len(conditions) + names.index(name) for name in lacking)] += 1
+    others = {mask: bucket for mask, bucket in masks.items() if mask & counting}
+    return conditions + more, others | {mask: Bucket(count) for mask, count in found.items()}
+
+
+def _waiting_groups(
+    session: Session, question: Question, masks: Mapping[int, Bucket], members: Membership
+) -> list[WaitingGroup]:
+    """Groups of nodes that fit but for a conductor. The database is asked only if there are any.
+
+    Locks do not count, as they pass.
+    """
+    counted = [(place, check) for place, check in enumerate(question.checks) if check.condition.counts]
+    service = sum(1 << place for place, check in enumerate(question.checks) if check.condition.kind is Kind.SERVICE)
+    others = sum(1 << place for place, check in counted if check.condition.kind is not Kind.SERVICE)
+    if not any(mask & service and not mask & others for mask in masks):
+        return []
+    alive: dict[str, set[str]] = {}
+    for (group, _), hosts in members.members.items():
+        alive.setdefault(group, set()).update(hosts)
+    holds = [
+        ~check.holds if check.condition.kind is Kind.SERVICE else check.holds
+        for check in question.checks
+        if check.condition.id != LOCK
+    ]
+    rows = session.execute(
+        select(Node.conductor_group, func.count())
+        .select_from(question.source)
+        .where(*question.where, *holds)
+        .group_by(Node.conductor_group)
+        .order_by(Node.conductor_group)
+        .limit(MOST_GROUPS)
+    )
+    return [WaitingGroup(group, len(alive.get(group if members.grouped else "", ())), count) for group, count in rows]
+
+
+def _held(session: Session, question: Question, masks: Mapping[int, Bucket]) -> list[Held]:
+    """Return which holds machines have that fit but for these. The database is asked only if there are any."""
+    held = sum(1 << place for place, check in enumerate(question.checks) if check.condition.id in _OF_HOLDS)
+    others = sum(check.condition.counts << place for place, check in enumerate(question.checks)) & ~held
+    if not any(mask & held and not mask & others for mask in masks):
+        return []
+    met = [check.holds for check in question.checks if check.condition.counts and check.condition.id not in _OF_HOLDS]
+    holds = (
+        select(*COLUMNS)
+        .select_from(question.source.join(table_of(Hold), Hold.node_id == Node.id))
+        .where(*question.where, *met, HAS_STARTED)
+    )
+    return [each for _, each in by_type(session, holds)]
+
+
+# -- limits ------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def one_of_few() -> Iterator[None]:
+    """Work on an explanation. Raises TooManyExplanations if the process is working on the most allowed."""
+    if not _places.acquire(blocking=False):
+        raise TooManyExplanations(limit=AT_ONCE)
+    try:
+        yield
+    finally:
+        _places.release()
+
+
+@contextmanager
+def bounded(session: Session, seconds: float, *, cuts: bool = True) -> Iterator[None]:
+    """Work on an explanation, with ``seconds`` of the database's time: ``deadline.limited``.
+
+    Raises TooManyExplanations, ExplanationTookTooLong.
+    """
+    with one_of_few():
+        try:
+            with deadline.limited(session, seconds, cuts=cuts):
+                yield
+        except (TimeoutError, TookTooLong) as error:
+            raise ExplanationTookTooLong(seconds=f"{seconds:.3g}") from error
+
+
+def within_time(session: Session, settings: Settings, look: Callable[[TimeLimit], T]) -> T | None:
+    """Return what ``look`` finds out about a request that has failed; None if it takes too long.
+
+    The request must not fail in another way, or wait, because of its explanation.
+    """
+    limit = settings.scheduling.explain_time_limit
+    seconds = min(limit, _SECONDS) if limit else _SECONDS
+    connection = session.connection()
+    # On PostgreSQL a statement that is stopped takes with it what the transaction did since the last savepoint.
+    savepoint = connection.begin_nested() if connection.get_execution_options().get(WRITES) else None
+    try:
+        with bounded(session, seconds, cuts=savepoint is None):
+            found = look(TimeLimit(seconds))
+    except (TooManyExplanations, ExplanationTookTooLong) as error:
+        log.warning("cannot explain a failure", reason=str(error))
+        if savepoint is not None:
+            savepoint.rollback()
+        return None
+    if savepoint is not None:
+        savepoint.commit()
+    return found

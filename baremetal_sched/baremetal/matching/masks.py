@@ -5,10 +5,12 @@ counts machines with the same mask. All that can be said of single conditions an
 counts.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
+
+from baremetal_sched.baremetal.matching.conditions import Condition, Kind
 
 #: With more conditions that a client could leave out than this, not every set of them is tried.
 MOST_EXACT = 12
@@ -18,31 +20,6 @@ _STARTS = 20
 _LOOKED_AT = 500
 
 
-class Kind(StrEnum):
-    """What a condition is about: what was asked for, whether a machine is free, or whether a conductor serves it."""
-
-    REQUEST = "request"
-    AVAILABILITY = "availability"
-    SERVICE = "service"
-
-
-@dataclass(frozen=True)
-class Condition:
-    """A condition, as clients see it.
-
-    ``part_of``: the id of the condition of the request on which this one depends. ``counts``: whether a machine that
-    fails it is ruled out; otherwise it is only reported. ``failure``: the text about one machine that fails it, and
-    about several; None: the opposite of ``text``, which is about a machine that meets it.
-    """
-
-    id: str
-    text: str
-    kind: Kind = Kind.REQUEST
-    part_of: str | None = None
-    counts: bool = True
-    failure: tuple[str, str] | None = None
-
-
 class Bucket(NamedTuple):
     """Machines with the same mask: how many, and one of them that may be named."""
 
@@ -50,14 +27,25 @@ class Bucket(NamedTuple):
     example: str | None = None
 
 
+class Masks(dict[int, Bucket]):
+    """Machines by mask, as they are counted."""
+
+    def add(self, mask: int, machines: int, example: str | None) -> None:
+        """Count more machines with the mask. Of examples the least is kept."""
+        before = self.get(mask, Bucket(0))
+        examples = filter(None, (before.example, example))
+        self[mask] = Bucket(before.machines + machines, min(examples, default=None))
+
+
 class Verdict(StrEnum):
-    """The verdict on a request."""
+    """The verdict on a request. ``COMBINATION``: each part of it fits, and no machine all of them together."""
 
     FITS = "fits"
     SHORT = "short"
     BUSY = "busy"
     UNSERVED = "unserved"
     IMPOSSIBLE = "impossible"
+    COMBINATION = "combination"
 
 
 @dataclass(frozen=True)
@@ -288,7 +276,7 @@ def _some_minimal(needs: Mapping[int, Bucket], goal: int) -> Iterator[tuple[int,
     ordered = sorted(needs, key=lambda need: (need.bit_count(), -needs[need].machines))
     near = {need: needs[need] for need in ordered[:_LOOKED_AT]}
     # Of very many different machines only these are looked at, and may bring less than was wanted.
-    goal = min(goal, _total(near, _union(near)))
+    goal = min(goal, sum(bucket.machines for bucket in near.values()))
     seen: set[int] = set()
     for start in [need for need in near if need][:_STARTS]:
         drop = _pruned(_grown(start, near, goal), near, goal)
@@ -309,13 +297,6 @@ def _pruned(drop: int, needs: Mapping[int, Bucket], goal: int) -> int:
         if _total(needs, drop & ~(1 << unit)) >= goal:
             drop &= ~(1 << unit)
     return drop
-
-
-def _union(needs: Iterable[int]) -> int:
-    together = 0
-    for need in needs:
-        together |= need
-    return together
 
 
 def _example(needs: Mapping[int, Bucket], drop: int) -> str | None:

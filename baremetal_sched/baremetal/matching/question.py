@@ -8,16 +8,15 @@ from sqlalchemy import Column, ColumnElement, Select, and_, false
 from sqlalchemy.sql.visitors import iterate
 
 from baremetal_sched.baremetal.conductors.ownership import Membership
-from baremetal_sched.baremetal.matching.masks import Condition, Kind
-from baremetal_sched.baremetal.matching.reasons import PROVIDER, STOCK, with_provider, with_stock
+from baremetal_sched.baremetal.matching.conditions import Condition, Kind
 from baremetal_sched.baremetal.provider import availability
+from baremetal_sched.baremetal.provider.availability import PROVIDER, STOCK, with_provider, with_stock
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility, usable_by
 from baremetal_sched.db.models import Node, table_of
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 
 #: Ids of conditions that are the same whatever is asked for.
 AVAILABILITY = "availability:"
-CLASS = "class:"
 LOCK = f"{AVAILABILITY}lock"
 CONDUCTOR = f"{AVAILABILITY}conductor"
 CLAIM = f"{AVAILABILITY}allocation in placement"
@@ -91,8 +90,8 @@ class Question:
     """``checks`` of every row of ``source``, which joins nodes, providers and inventories, if it meets ``where``.
 
     ``of_providers``: a row is a provider, which need not be a node. ``capabilities``: extra specs whose capabilities a
-    node must have, which SQL cannot compare. ``told``: the machines whose classes and traits may be disclosed, by
-    default the ones that meet ``where``.
+    node must have, which SQL cannot compare. ``told``: the machines whose classes and traits may be disclosed;
+    None: the ones that meet ``where``.
     """
 
     checks: list[Check]
@@ -103,10 +102,6 @@ class Question:
     capabilities: Mapping[str, str] = field(default_factory=dict)
     scope: Scope | None = None
     told: tuple[ColumnElement[bool], ...] | None = None
-
-    def __post_init__(self) -> None:
-        if self.told is None:
-            object.__setattr__(self, "told", self.where)
 
     @property
     def counted(self) -> Any:
@@ -133,7 +128,7 @@ class Question:
         """
         condition = Condition(PROJECT, "may be used by the project", Kind.AVAILABILITY)
         first = [Check(condition, and_(*self.where))] if self.where else []
-        return replace(self, checks=[*first, *self.checks], where=(self.uuid == uuid,))
+        return replace(self, checks=[*first, *self.checks], where=(self.uuid == uuid,), told=self.where)
 
 
 def nodes_source() -> Any:
@@ -148,10 +143,18 @@ def providers_source(asker: Asker) -> Any:
 
 
 def availability_checks() -> list[Check]:
-    """Return a check for each condition of the rule of availability."""
+    """Return a check for each condition of the rule of availability, and one for planned holds."""
     # That a machine is in use says more than the state that it is in then.
     ordered = sorted(availability.CONDITIONS, key=lambda each: each.label != "instance")
-    return [Check(_of_availability(each), each.clause) for each in ordered]
+    checks = [Check(_of_availability(each), each.clause) for each in ordered]
+    failure = ("is kept free for a planned hold", "are kept free for planned holds")
+    planned = Condition(
+        f"{AVAILABILITY}{availability.PLANNED}",
+        "is not kept free for a planned hold",
+        Kind.AVAILABILITY,
+        failure=failure,
+    )
+    return [*checks, Check(planned, availability.IS_OPEN)]
 
 
 def _of_availability(rule: availability.AvailabilityCondition) -> Condition:
@@ -181,8 +184,7 @@ def claim_check() -> Check:
     """
     failure = ("is claimed through placement", "are claimed through placement")
     condition = Condition(CLAIM, "is not claimed in placement", Kind.AVAILABILITY, failure=failure)
-    claimed = (STOCK.c.used > 0) | PROVIDER.c.holder.is_not(None)
-    return Check(condition, claimed.is_not(True) & ((STOCK.c.free == 1) | ~availability.IS_AVAILABLE))
+    return Check(condition, availability.IS_CLAIMED.is_not(True) & ((STOCK.c.free == 1) | ~availability.IS_AVAILABLE))
 
 
 #: What nothing fulfils.

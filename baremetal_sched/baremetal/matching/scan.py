@@ -1,14 +1,12 @@
-"""Why machines meet the conditions of a question or do not: a bit for each condition that a machine fails, counted in
-the database by one statement, and what follows from it; unknown names, and the names that may have been meant."""
+"""A scan of machines: a bit for each condition of a question that a machine fails, counted in the database by one
+statement; and names that there are not, with the names that may have been meant."""
 
-import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
-import structlog
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
@@ -25,19 +23,13 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.conductors.ownership import Membership
-from baremetal_sched.baremetal.matching import capabilities, limits, sentences
-from baremetal_sched.baremetal.matching.masks import Analysis, Bucket, Condition, Kind, analyse, beside
-from baremetal_sched.baremetal.matching.question import CLASS, LOCK, Check, Question, Scope, nodes_source
-from baremetal_sched.baremetal.matching.reasons import PROVIDER, reason
-from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
-from baremetal_sched.db.engine import WRITES
+from baremetal_sched.baremetal.matching.conditions import Kind
+from baremetal_sched.baremetal.matching.masks import Bucket, Masks
+from baremetal_sched.baremetal.matching.question import Check, Question, Scope, nodes_source
+from baremetal_sched.baremetal.provider.availability import PROVIDER, reason
+from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Node
-from baremetal_sched.errors.compute import ExplanationTookTooLong, TooManyExplanations
 from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDER_TRAITS, TRAITS
-from baremetal_sched.settings import Settings
-
-log = structlog.get_logger(__name__)
 
 #: The number of conditions that share a bit mask; databases have 63 bits for one.
 _WORD = 60
@@ -53,7 +45,7 @@ _LOCKED = "locked"
 
 
 @dataclass(frozen=True)
-class Scanned:
+class Scan:
     """The result: machines by mask, and machines that meet the request, by the reason why they are not free.
 
     ``nodes``: the number of machines. ``sample``: the number of machines that were examined; None: all. ``others``: how
@@ -70,7 +62,7 @@ class Scanned:
     question: Question | None = None
 
 
-def scan(session: Session, question: Question, named: Visibility, most: int) -> Scanned:
+def scan(session: Session, question: Question, named: Visibility, most: int) -> Scan:
     """Look at all machines of the question; if there are more than ``most``, at those in its scope, or at a sample.
 
     SELECT word_0, …, reason, count(*), min(uuid) FROM (
@@ -103,7 +95,7 @@ def scan(session: Session, question: Question, named: Visibility, most: int) -> 
     others = 0 if question.scope is None else max(0, round(total * part) - found)
     nodes = total if others or part < 1 else found
     sample = found + others if part < 1 else None
-    return Scanned(
+    return Scan(
         nodes, masks, dict(sorted(busy.items())), sample, others=others, scope=question.scope, question=question
     )
 
@@ -164,12 +156,10 @@ def _collected(question: Question, rows: Sequence[Any]) -> tuple[dict[int, Bucke
     for place, check in enumerate(question.checks):
         asked |= (check.condition.kind is Kind.REQUEST) << place
         held |= (check.condition.kind is Kind.AVAILABILITY) << place
-    masks: dict[int, Bucket] = {}
-    busy: Counter[str] = Counter()
+    masks, busy = Masks(), Counter[str]()
     for why, machines, example, *words in rows:
         mask = sum(int(word) << (_WORD * number) for number, word in enumerate(words))
-        before = masks.get(mask, Bucket(0))
-        masks[mask] = Bucket(before.machines + machines, min(filter(None, (before.example, example)), default=None))
+        masks.add(mask, machines, example)
         if not mask & asked and mask & held:
             busy[why or TOO_LITTLE] += machines
     return masks, busy
@@ -195,50 +185,6 @@ def _of_machines(session: Session, question: Question, providers: int) -> Counte
     found = Counter({word: count for word, count in rows})
     found[TOO_LITTLE] += providers - found.total()
     return +found
-
-
-#: The greatest number of conductor groups that are listed.
-MOST_GROUPS = 100
-
-
-@dataclass(frozen=True)
-class WaitingGroup:
-    """A conductor group, how many of its conductors are alive, and how many nodes would fit if one served them."""
-
-    conductor_group: str
-    conductors_alive: int
-    fitting_if_served: int
-
-
-def _waiting_groups(
-    session: Session, question: Question, masks: Mapping[int, Bucket], members: Membership
-) -> list[WaitingGroup]:
-    """Groups of nodes that fit but for a conductor. The database is asked only if there are any.
-
-    Locks do not count, as they pass.
-    """
-    counted = [(place, check) for place, check in enumerate(question.checks) if check.condition.counts]
-    service = sum(1 << place for place, check in enumerate(question.checks) if check.condition.kind is Kind.SERVICE)
-    others = sum(1 << place for place, check in counted if check.condition.kind is not Kind.SERVICE)
-    if not any(mask & service and not mask & others for mask in masks):
-        return []
-    alive: dict[str, set[str]] = {}
-    for (group, _), hosts in members.members.items():
-        alive.setdefault(group, set()).update(hosts)
-    holds = [
-        ~check.holds if check.condition.kind is Kind.SERVICE else check.holds
-        for check in question.checks
-        if check.condition.id != LOCK
-    ]
-    rows = session.execute(
-        select(Node.conductor_group, func.count())
-        .select_from(question.source)
-        .where(*question.where, *holds)
-        .group_by(Node.conductor_group)
-        .order_by(Node.conductor_group)
-        .limit(MOST_GROUPS)
-    )
-    return [WaitingGroup(group, len(alive.get(group if members.grouped else "", ())), count) for group, count in rows]
 
 
 #: The limit on the unknown names that are looked at, on the known names that each is compared with, and on their
@@ -288,7 +234,7 @@ def _unknown(
     """
     if not asked:
         return []
-    told = question.told or ()
+    told = question.where if question.told is None else question.told
     within = select(name).select_from(machines if told else named).where(*told).distinct()
     there = set(session.scalars(within.where(name.in_(asked))))
     if told and name is not Node.resource_class:
@@ -315,114 +261,3 @@ def _like(word: str, known: Iterable[str]) -> list[str]:
     for name in known:
         short.setdefault(name.removeprefix(_CUSTOM).lower(), name)
     return [short[close] for close in get_close_matches(word.removeprefix(_CUSTOM).lower(), short, n=_CLOSE)]
-
-
-#: Seconds that may be spent on explaining a failure, while others may wait for the locks of the transaction.
-_SECONDS = 2.0
-
-#: With more conditions, the database's planner alone takes longer than that, and cannot be interrupted.
-_MOST_CONDITIONS = 100
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """What was found of a question: machines by mask, what follows from that, names that there are not, and groups of
-    nodes that no conductor serves."""
-
-    question: Question
-    scanned: Scanned
-    analysis: Analysis
-    unknown: list[Unknown]
-    groups: list[WaitingGroup] = field(default_factory=list)
-
-    def sentence(self) -> str:
-        """Return it in one sentence."""
-        return in_words(self.analysis, self.scanned, self.unknown, of_project=bool(self.question.where))
-
-
-def in_words(analysis: Analysis, scanned: Scanned, unknown: Sequence[Unknown], *, of_project: bool) -> str:
-    """Return what was found in one sentence."""
-    of_all = None if scanned.sample is None else scanned.nodes
-    why = {part for condition, _ in analysis.decisive for part in re.split("[:,]", condition.id)}
-    meant = {each.name: each.did_you_mean[0][0] for each in unknown if each.did_you_mean and each.name in why}
-    return sentences.sentence(analysis, meant, of_project=of_project, of_all=of_all)
-
-
-def diagnose(
-    session: Session,
-    question: Question,
-    named: Visibility,
-    most: int,
-    wanted: int = 1,
-    *,
-    machine: str | None = None,
-    members: Membership | None = None,
-) -> Diagnosis:
-    """Look at the machines of the question, or at a sample if there are more than ``most``.
-
-    ``named``: the nodes that may be named as examples. ``wanted``: how many machines are asked for.
-    ``machine``: the UUID of the one that the question is about. ``members``: the live conductors, if groups of nodes
-    that wait for one are looked for.
-    """
-    alone = machine is not None
-    if machine is not None:
-        question = question.about(machine)
-    scanned = scan(session, question, named, most)
-    conditions = [check.condition for check in question.checks]
-    looked_at = scanned.question or question
-    conditions, masks = _with_capabilities(session, looked_at, conditions, scanned.masks, alone=alone)
-    # A request without any class asks for nothing.
-    classes = [condition.id for condition in conditions if condition.id.startswith(CLASS)]
-    analysis = analyse(conditions, masks, wanted, one_stays=classes)
-    if scanned.scope is not None:
-        analysis = beside(analysis, scanned.others, scanned.scope.others_fail)
-    groups = [] if members is None else _waiting_groups(session, looked_at, masks, members)
-    return Diagnosis(question, scanned, analysis, unknown_names(session, question), groups)
-
-
-def why_none(session: Session, settings: Settings, question: Question) -> Diagnosis | None:
-    """Return why no machine meets the conditions of the question, for a request that has failed because of that.
-
-    Returns None if the reason cannot be found in a short time, or if there are very many conditions: the request must
-    not fail, or wait, because of its explanation.
-    """
-    if len(question.checks) > _MOST_CONDITIONS:
-        return None
-    limit = settings.scheduling.explain_time_limit
-    seconds = min(limit, _SECONDS) if limit else _SECONDS
-    connection = session.connection()
-    # On PostgreSQL a statement that is stopped takes with it what the transaction did since the last savepoint.
-    savepoint = connection.begin_nested() if connection.get_execution_options().get(WRITES) else None
-    try:
-        with limits.one_of_few(), limits.limited(session, seconds, cuts=savepoint is None):
-            found = diagnose(session, question, EVERYTHING, settings.scheduling.explain_max_nodes)
-    except (TooManyExplanations, ExplanationTookTooLong) as error:
-        log.warning("cannot explain a failure", reason=str(error))
-        if savepoint is not None:
-            savepoint.rollback()
-        return None
-    if savepoint is not None:
-        savepoint.commit()
-    return found
-
-
-def _with_capabilities(
-    session: Session, question: Question, conditions: list[Condition], masks: dict[int, Bucket], *, alone: bool
-) -> tuple[list[Condition], dict[int, Bucket]]:
-    """The conditions and masks with those of capabilities, which databases cannot compare. Of all machines only those
-    that meet all else are looked at for them; one machine is, whatever else it fails."""
-    asked = capabilities.wanted(question.capabilities)
-    counting = 0 if alone else sum(check.condition.counts << place for place, check in enumerate(question.checks))
-    if not asked or not any(not mask & counting for mask in masks):
-        return conditions, masks
-    names = list(asked)
-    more = [Condition(f"capability:{name}={asked[name]}", f"has the capability {name}={asked[name]}") for name in names]
-    found: Counter[int] = Counter()
-    counted = [] if alone else [check.holds for check in question.checks if check.condition.counts]
-    before = next(iter(masks)) if alone else 0
-    rows = session.scalars(select(Node.properties).select_from(question.source).where(*question.where, *counted))
-    for properties in rows:
-        lacking = capabilities.unmet(question.capabilities, properties or {})
-        found[before | sum(1 << len(conditions) + names.index(name) for name in lacking)] += 1
-    others = {mask: bucket for mask, bucket in masks.items() if mask & counting}
-    return conditions + more, others | {mask: Bucket(count) for mask, count in found.items()}

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from baremetal_sched.baremetal.matching.masks import Analysis, Condition, Verdict
+from baremetal_sched.baremetal.matching.conditions import CLASS, Condition
+from baremetal_sched.baremetal.matching.masks import Analysis, Verdict
 
 #: The sentence for failures whose reason could not be found in time.
 FALLBACK = "No node matches what was asked for, or none that matches is free."
-
-#: What ids of conditions on classes begin with.
-_CLASS = "class:"
 
 #: How many conditions are named, and the longest text of each, in characters.
 _NAMED = 2
@@ -136,7 +134,7 @@ def _relaxation(found: Analysis) -> Iterable[str]:
             continue
         by_id = {share.condition.id: share.condition for share in found.shares}
         dropped = [by_id[name] for name in relaxation.drop]
-        classes = [each.id.removeprefix(_CLASS) for each in dropped if each.id.startswith(_CLASS)]
-        accepted = [failing(each)[1] for each in dropped if not each.id.startswith(_CLASS)]
+        classes = [each.id.removeprefix(CLASS) for each in dropped if each.id.startswith(CLASS)]
+        accepted = [failing(each)[1] for each in dropped if not each.id.startswith(CLASS)]
         less = f" without asking for {joined(classes)}" if classes else ""
         yield would_match + less + (f" if nodes that {' or '.join(accepted)} were accepted" if accepted else "")

@@ -26,7 +26,6 @@ def list_details(call: ComputeCall, session: Session) -> Response:
 
 def _zones(call: ComputeCall, session: Session) -> list[Zone]:
     """Return all zones, the available ones first, as in Nova."""
-    call.refuse_query()
     settings = call.settings
     zones = list_zones(session, settings.conductor.heartbeat_timeout, settings.compute.default_availability_zone)
     return sorted(zones, key=lambda zone: not zone.is_available)

@@ -21,7 +21,7 @@ from baremetal_sched.errors.baremetal import (
 )
 from baremetal_sched.errors.compute import MachineRefuses
 from baremetal_sched.web.call import Call
-from baremetal_sched.web.http_errors import BadRequest, HttpError
+from baremetal_sched.web.http_errors import HttpError
 from baremetal_sched.web.policy import Target
 from baremetal_sched.web.responses import json_response
 
@@ -32,6 +32,7 @@ PREFIX = "/v2.1"
 class ComputeCall(Call):
     """Adds what the views of this API share."""
 
+    not_json = "Malformed request body: it is not JSON."
     #: The administrator's password of the server that the request is about, and what checks it, once they are made.
     server_password: str | None = None
     hashed_password: str | None = None
@@ -48,8 +49,8 @@ class ComputeCall(Call):
 
     @property
     def project_id(self) -> str:
-        """The caller's project; for administrators without one, and while there is no authentication, that of the
-        settings. No row has the project of other callers without one."""
+        """The caller's project. Administrators without a project, and all callers while there is no authentication,
+        have the project of the settings. Other callers without a project have one that no row has."""
         if self.caller.project_id is not None:
             return self.caller.project_id
         fallback: str = self.settings.compute.project_id
@@ -107,12 +108,8 @@ class ComputeCall(Call):
 
     def body(self, form: Form) -> Any:
         """Return the JSON body, if it fits ``form``. Raises BadRequest, InvalidValue."""
-        try:
-            document = self.json
-        except ValueError:
-            raise BadRequest(message="Malformed request body: it is not JSON.") from None
-        form.check(document)
-        return document
+        form.check(self.json)
+        return self.json
 
     def links(self, collection: str, ident: str) -> list[dict[str, str]]:
         """Return the links of a thing: with the version, and without it."""

@@ -7,9 +7,9 @@ from flask import Response
 from sqlalchemy import ColumnElement
 from sqlalchemy.orm import Session
 
-from baremetal_sched.compute import flavors
 from baremetal_sched.compute.api.call import ComputeCall
 from baremetal_sched.compute.api.policies import name_of
+from baremetal_sched.compute.flavors import flavors
 from baremetal_sched.compute.schemas import flavors as forms
 from baremetal_sched.compute.schemas.flavors import DESCRIPTION_SINCE, EXTRA_SPECS_SINCE, SWAP_IS_NUMBER_SINCE
 from baremetal_sched.compute.schemas.form import to_boolean, to_integer
@@ -77,13 +77,11 @@ def list_details(call: ComputeCall, session: Session) -> Response:
 
 def show_flavor(call: ComputeCall, session: Session, flavor_id: str) -> Response:
     """GET /flavors/{flavor_id}"""
-    call.refuse_query()
     return _answer(call, session, flavor_id)
 
 
 def create_flavor(call: ComputeCall, session: Session) -> Response:
     """POST /flavors"""
-    call.refuse_query()
     body = call.body(forms.create(call.version))["flavor"]
     flavor = flavors.create(session, _values(body))
     return _answer(call, session, flavor.flavorid)
@@ -91,7 +89,6 @@ def create_flavor(call: ComputeCall, session: Session) -> Response:
 
 def update_flavor(call: ComputeCall, session: Session, flavor_id: str) -> Response:
     """PUT /flavors/{flavor_id}, from 2.55"""
-    call.refuse_query()
     description = call.body(forms.UPDATE)["flavor"]["description"]
     flavors.update_description(session, flavor_id, description)
     session.flush()
@@ -100,7 +97,6 @@ def update_flavor(call: ComputeCall, session: Session, flavor_id: str) -> Respon
 
 def delete_flavor(call: ComputeCall, session: Session, flavor_id: str) -> Response:
     """DELETE /flavors/{flavor_id}"""
-    call.refuse_query()
     flavors.destroy(session, flavor_id)
     return empty_response(202)
 
@@ -117,8 +113,7 @@ def _list(call: ComputeCall, session: Session, view: Any) -> Response:
     rows = flavors.list_page(session, page, *_conditions(call, query))
     document: dict[str, Any] = {"flavors": [view(call, row) for row in rows]}
     if rows and len(rows) == limit:
-        url = f"{call.base_url}{call.http.path}"
-        document["flavors_links"] = [{"rel": "next", "href": query.next_url(url, rows[-1].flavorid)}]
+        document["flavors_links"] = query.next_link(rows[-1].flavorid)
     return json_response(document)
 
 
@@ -131,7 +126,7 @@ def _conditions(call: ComputeCall, query: Query) -> list[ColumnElement[bool]]:
 
 
 def _is_public(query: Query) -> bool | None:
-    """What an administrator asks for: public flavors, if nothing; ``None`` is a word that clients send."""
+    """Return the publicity that an administrator asks for, by default public; ``None`` is the word for all."""
     word = query.text("is_public")
     if word is None:
         return True
@@ -159,13 +154,11 @@ def _values(body: dict[str, Any]) -> dict[str, Any]:
 
 def list_access(call: ComputeCall, session: Session, flavor_id: str) -> Response:
     """GET /flavors/{flavor_id}/os-flavor-access"""
-    call.refuse_query()
     return _projects(flavor_id, flavors.projects_of(session, flavor_id, call.viewer))
 
 
 def act(call: ComputeCall, session: Session, flavor_id: str) -> Response:
     """POST /flavors/{flavor_id}/action: addTenantAccess or removeTenantAccess"""
-    call.refuse_query()
     ((action, arguments),) = call.body(forms.ACTION).items()
     project = arguments["tenant"]
     operation = "add_tenant_access" if action == "addTenantAccess" else "remove_tenant_access"
@@ -184,13 +177,11 @@ def _projects(flavor_id: str, projects: list[str]) -> Response:
 
 def list_specs(call: ComputeCall, session: Session, flavor_id: str) -> Response:
     """GET /flavors/{flavor_id}/os-extra_specs"""
-    call.refuse_query()
     return json_response({"extra_specs": flavors.find(session, flavor_id, call.viewer).extra_specs})
 
 
 def show_spec(call: ComputeCall, session: Session, flavor_id: str, key: str) -> Response:
     """GET /flavors/{flavor_id}/os-extra_specs/{key}"""
-    call.refuse_query()
     specs = flavors.find(session, flavor_id, call.viewer).extra_specs
     if key not in specs:
         raise ExtraSpecNotFound(flavor=flavor_id, key=key)
@@ -199,7 +190,6 @@ def show_spec(call: ComputeCall, session: Session, flavor_id: str, key: str) -> 
 
 def create_specs(call: ComputeCall, session: Session, flavor_id: str) -> Response:
     """POST /flavors/{flavor_id}/os-extra_specs: existing ones are replaced."""
-    call.refuse_query()
     body = call.body(forms.EXTRA_SPECS)
     flavors.set_extra_specs(session, flavor_id, _texts(body["extra_specs"]))
     return json_response(body)
@@ -207,7 +197,6 @@ def create_specs(call: ComputeCall, session: Session, flavor_id: str) -> Respons
 
 def update_spec(call: ComputeCall, session: Session, flavor_id: str, key: str) -> Response:
     """PUT /flavors/{flavor_id}/os-extra_specs/{key}"""
-    call.refuse_query()
     body = call.body(forms.ONE_EXTRA_SPEC)
     if key not in body:
         raise BadRequest(message="Request body and URI mismatch")
@@ -217,7 +206,6 @@ def update_spec(call: ComputeCall, session: Session, flavor_id: str, key: str) -
 
 def delete_spec(call: ComputeCall, session: Session, flavor_id: str, key: str) -> Response:
     """DELETE /flavors/{flavor_id}/os-extra_specs/{key}"""
-    call.refuse_query()
     flavors.delete_extra_spec(session, flavor_id, key)
     return empty_response(200)
 

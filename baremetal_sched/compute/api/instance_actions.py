@@ -37,8 +37,7 @@ def list_actions(call: ComputeCall, session: Session, server_id: str) -> Respons
     shown = _after(actions, query.text("marker"))[: query.limit(least=0)]
     document: dict[str, Any] = {"instanceActions": [_summary(call, server, action) for action in shown]}
     if call.version >= PAGES_SINCE and shown and shown[-1] is not actions[-1]:
-        url = f"{call.base_url}{call.http.path}"
-        document["links"] = [{"rel": "next", "href": query.next_url(url, shown[-1].request_id)}]
+        document["links"] = query.next_link(shown[-1].request_id)
     return json_response(document)
 
 
@@ -68,7 +67,6 @@ def _after(actions: Sequence[ServerAction], marker: str | None) -> Sequence[Serv
 
 def show_action(call: ComputeCall, session: Session, server_id: str, request_id: str) -> Response:
     """GET /servers/{server_id}/os-instance-actions/{request_id}"""
-    call.refuse_query()
     server = find(call, session, server_id)
     action = server_history.find(session, server.id, server.uuid, request_id)
     document = _summary(call, server, action)

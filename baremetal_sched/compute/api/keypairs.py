@@ -22,8 +22,7 @@ def list_keypairs(call: ComputeCall, session: Session) -> Response:
     rows = keypairs.list_page(session, user, limit, query.text("marker"))
     document: dict[str, Any] = {"keypairs": [{"keypair": _summary(call, row)} for row in rows]}
     if rows and len(rows) == limit and call.version >= forms.PAGES_SINCE:
-        url = f"{call.base_url}{call.http.path}"
-        document["keypairs_links"] = [{"rel": "next", "href": query.next_url(url, rows[-1].name)}]
+        document["keypairs_links"] = query.next_link(rows[-1].name)
     return json_response(document)
 
 
@@ -44,7 +43,6 @@ def show_keypair(call: ComputeCall, session: Session, name: str) -> Response:
 
 def create_keypair(call: ComputeCall, session: Session) -> Response:
     """POST /os-keypairs: imports a public key, or makes a pair."""
-    call.refuse_query()
     values = call.body(forms.create(call.version))["keypair"]
     user = call.acting_as(values.get("user_id"), f"{_POLICY}:create")
     name = values["name"]

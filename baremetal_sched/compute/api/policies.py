@@ -189,6 +189,12 @@ _SERVERS = (
     _rule("servers:reboot", _MEMBER, "Reboot a server"),
     _rule("servers:start", _MEMBER, "Start a server"),
     _rule("servers:stop", _MEMBER, "Stop a server"),
+    _rule(
+        "os-deferred-delete:force",
+        _MEMBER,
+        "Delete a server by the action forceDelete",
+        was=_former("os-deferred-delete"),
+    ),
     _rule("os-rescue", _MEMBER, "Rescue a server"),
     _rule("os-unrescue", _MEMBER, "End the rescue of a server", was=_former("os-rescue")),
     _rule("os-lock-server:lock", _MEMBER, "Lock a server"),

@@ -1,41 +1,83 @@
-"""/os-quota-sets and /limits"""
+"""/os-quota-sets and /limits: there are no quotas; usage is counted all the same"""
 
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.compute import quotas
 from baremetal_sched.compute.api.call import ComputeCall, NotImplementedHere
+from baremetal_sched.compute.servers import server_rows
 from baremetal_sched.web.query import Query
 from baremetal_sched.web.responses import empty_response, json_response
+
+#: The limit that means "unlimited".
+UNLIMITED = -1
+
+#: What Nova limits, with the minor part of the last microversion that has it: what networks had was dropped with 2.36,
+#: what injected files had with 2.57.
+QUOTAS: Mapping[str, int | None] = {
+    "cores": None,
+    **dict.fromkeys(("fixed_ips", "floating_ips"), 35),
+    **dict.fromkeys(("injected_file_content_bytes", "injected_file_path_bytes", "injected_files"), 56),
+    **dict.fromkeys(("instances", "key_pairs", "metadata_items", "ram"), None),
+    **dict.fromkeys(("security_group_rules", "security_groups"), 35),
+    **dict.fromkeys(("server_group_members", "server_groups"), None),
+}
+
+#: What the limits of a project are called, by the quota that each shows.
+LIMITS = {
+    "maxTotalRAMSize": "ram",
+    "maxTotalInstances": "instances",
+    "maxTotalCores": "cores",
+    "maxTotalKeypairs": "key_pairs",
+    "maxTotalFloatingIps": "floating_ips",
+    "maxServerMeta": "metadata_items",
+    "maxPersonality": "injected_files",
+    "maxPersonalitySize": "injected_file_content_bytes",
+    "maxSecurityGroups": "security_groups",
+    "maxSecurityGroupRules": "security_group_rules",
+    "maxServerGroups": "server_groups",
+    "maxServerGroupMembers": "server_group_members",
+}
+USED = {
+    "totalRAMUsed": "ram",
+    "totalCoresUsed": "cores",
+    "totalInstancesUsed": "instances",
+    "totalFloatingIpsUsed": "floating_ips",
+    "totalSecurityGroupsUsed": "security_groups",
+    "totalServerGroupsUsed": "server_groups",
+}
+#: The last microversion that limits the metadata of images, which is no quota.
+_IMAGE_METADATA_UNTIL = 38
+
+
+def _known(call: ComputeCall) -> list[str]:
+    """The names of the quotas that the microversion has."""
+    return [name for name, until in QUOTAS.items() if until is None or call.version <= until]
 
 
 def show_quotas(call: ComputeCall, session: None, project_id: str) -> Response:
     """GET /os-quota-sets/{project_id}"""
     call.require_for(project_id)
     Query(call, ("user_id",))
-    return _answer(project_id, dict.fromkeys(quotas.known(call.version), quotas.UNLIMITED))
+    return _answer(project_id, dict.fromkeys(_known(call), UNLIMITED))
 
 
 def show_defaults(call: ComputeCall, session: None, project_id: str) -> Response:
     """GET /os-quota-sets/{project_id}/defaults"""
     call.require_for(project_id)
-    call.refuse_query()
-    return _answer(project_id, dict.fromkeys(quotas.known(call.version), quotas.UNLIMITED))
+    return _answer(project_id, dict.fromkeys(_known(call), UNLIMITED))
 
 
 def show_details(call: ComputeCall, session: Session, project_id: str) -> Response:
     """GET /os-quota-sets/{project_id}/detail"""
     call.require_for(project_id)
     Query(call, ("user_id",))
-    used = quotas.used(session, project_id)
+    used = server_rows.usage(session, project_id)
     return _answer(
         project_id,
-        {
-            name: {"in_use": used.get(name, 0), "limit": quotas.UNLIMITED, "reserved": 0}
-            for name in quotas.known(call.version)
-        },
+        {name: {"in_use": used.get(name, 0), "limit": UNLIMITED, "reserved": 0} for name in _known(call)},
     )
 
 
@@ -56,41 +98,13 @@ def _answer(project_id: str, values: dict[str, Any]) -> Response:
     return json_response({"quota_set": {"id": project_id, **values}})
 
 
-#: Limits by the quota that each shows, with the last minor version that has it.
-LIMITS: dict[str, tuple[str, int | None]] = {
-    "maxTotalRAMSize": ("ram", None),
-    "maxTotalInstances": ("instances", None),
-    "maxTotalCores": ("cores", None),
-    "maxTotalKeypairs": ("key_pairs", None),
-    "maxTotalFloatingIps": ("floating_ips", 35),
-    "maxServerMeta": ("metadata_items", None),
-    "maxImageMeta": ("metadata_items", 38),
-    "maxPersonality": ("injected_files", 56),
-    "maxPersonalitySize": ("injected_file_content_bytes", 56),
-    "maxSecurityGroups": ("security_groups", 35),
-    "maxSecurityGroupRules": ("security_group_rules", 35),
-    "maxServerGroups": ("server_groups", None),
-    "maxServerGroupMembers": ("server_group_members", None),
-}
-USED: dict[str, tuple[str, int | None]] = {
-    "totalRAMUsed": ("ram", None),
-    "totalCoresUsed": ("cores", None),
-    "totalInstancesUsed": ("instances", None),
-    "totalFloatingIpsUsed": ("floating_ips", 35),
-    "totalSecurityGroupsUsed": ("security_groups", 35),
-    "totalServerGroupsUsed": ("server_groups", None),
-}
-
-
 def show_limits(call: ComputeCall, session: Session) -> Response:
     """GET /limits"""
     query = Query(call, ("tenant_id", "reserved"))
     project = call.acting_for(query.text("tenant_id"), "os_compute_api:limits:other_project")
-    used = quotas.used(session, project)
-    absolute = {name: quotas.UNLIMITED for name, (_, until) in LIMITS.items() if _has(call, until)}
-    absolute |= {name: used.get(quota, 0) for name, (quota, until) in USED.items() if _has(call, until)}
+    known, used = _known(call), server_rows.usage(session, project)
+    absolute = {name: UNLIMITED for name, quota in LIMITS.items() if quota in known}
+    if call.version <= _IMAGE_METADATA_UNTIL:
+        absolute["maxImageMeta"] = UNLIMITED
+    absolute |= {name: used.get(quota, 0) for name, quota in USED.items() if quota in known}
     return json_response({"limits": {"rate": [], "absolute": absolute}})
-
-
-def _has(call: ComputeCall, until: int | None) -> bool:
-    return until is None or call.version <= until

@@ -1,5 +1,6 @@
 """The compute API on one screen."""
 
+from functools import partial
 from typing import Literal
 
 from baremetal_sched.compute.api import (
@@ -29,26 +30,37 @@ _METADATA = f"{_SERVER}/metadata"
 _TAGS = f"{_SERVER}/tags"
 
 
-def get(
-    path: str, view: View, policy: str, *, since: int = 0, transaction: Literal["read", "select"] | None = "read"
+Transaction = Literal["read", "select", "write"] | None
+
+
+def route(
+    method: str,
+    path: str,
+    view: View,
+    policy: str,
+    *,
+    since: int = 0,
+    transaction: Transaction = "write",
+    takes: tuple[str, ...] = (),
+    takes_query: bool = False,
 ) -> Route:
-    """A GET, below the version; ``policy`` is the name of the rule without the prefix."""
-    return Route("GET", PREFIX + path, view, since, transaction, policy=name_of(policy))
+    """A route below the version; ``policy`` is the name of the rule without the prefix."""
+    return Route(
+        method,
+        PREFIX + path,
+        view,
+        since,
+        transaction,
+        policy=name_of(policy),
+        takes=takes,
+        refuses_query=not takes_query,
+    )
 
 
-def write(method: str, path: str, view: View, policy: str, *, since: int = 0) -> Route:
-    """A POST or PUT with a JSON body, below the version."""
-    return Route(method, PREFIX + path, view, since, "write", policy=name_of(policy), takes=(JSON,))
-
-
-def bodiless(method: str, path: str, view: View, policy: str, *, since: int = 0) -> Route:
-    """A request that changes something and has no body, below the version."""
-    return Route(method, PREFIX + path, view, since, "write", policy=name_of(policy))
-
-
-def remove(path: str, view: View, policy: str, *, since: int = 0) -> Route:
-    """A DELETE, below the version."""
-    return bodiless("DELETE", path, view, policy, since=since)
+get = partial(route, "GET", transaction="read")
+#: A POST or PUT with a JSON body.
+write = partial(route, takes=(JSON,))
+remove = partial(route, "DELETE")
 
 
 ROUTES = (
@@ -57,9 +69,9 @@ ROUTES = (
     Route("GET", f"{PREFIX}/", root.show_version, transaction=None, public=True),
     get("/extensions", root.list_extensions, "extensions", transaction=None),
     get("/extensions/<alias>", root.show_extension, "extensions", transaction=None),
-    get("/flavors", flavors.list_flavors, "flavors"),
+    get("/flavors", flavors.list_flavors, "flavors", takes_query=True),
     write("POST", "/flavors", flavors.create_flavor, "os-flavor-manage:create"),
-    get("/flavors/detail", flavors.list_details, "flavors"),
+    get("/flavors/detail", flavors.list_details, "flavors", takes_query=True),
     get(_FLAVOR, flavors.show_flavor, "flavors"),
     write("PUT", _FLAVOR, flavors.update_flavor, "os-flavor-manage:update", since=DESCRIPTION_SINCE),
     remove(_FLAVOR, flavors.delete_flavor, "os-flavor-manage:delete"),
@@ -70,29 +82,29 @@ ROUTES = (
     remove(f"{_SPECS}/<key>", flavors.delete_spec, "os-flavor-extra-specs:delete"),
     get(f"{_FLAVOR}/os-flavor-access", flavors.list_access, "os-flavor-access"),
     write("POST", f"{_FLAVOR}/action", flavors.act, "actions"),
-    get("/os-keypairs", keypairs.list_keypairs, "os-keypairs:index"),
+    get("/os-keypairs", keypairs.list_keypairs, "os-keypairs:index", takes_query=True),
     write("POST", "/os-keypairs", keypairs.create_keypair, "os-keypairs:create"),
-    get("/os-keypairs/<name>", keypairs.show_keypair, "os-keypairs:show"),
-    remove("/os-keypairs/<name>", keypairs.delete_keypair, "os-keypairs:delete"),
+    get("/os-keypairs/<name>", keypairs.show_keypair, "os-keypairs:show", takes_query=True),
+    remove("/os-keypairs/<name>", keypairs.delete_keypair, "os-keypairs:delete", takes_query=True),
     get("/os-availability-zone", availability_zones.list_summaries, "os-availability-zone:list"),
     get("/os-availability-zone/detail", availability_zones.list_details, "os-availability-zone:detail"),
-    get("/limits", quota_sets.show_limits, "limits"),
-    get(_QUOTAS, quota_sets.show_quotas, "os-quota-sets:show", transaction=None),
-    write("PUT", _QUOTAS, quota_sets.refuse_update, "os-quota-sets:update"),
-    remove(_QUOTAS, quota_sets.delete_quotas, "os-quota-sets:delete"),
+    get("/limits", quota_sets.show_limits, "limits", takes_query=True),
+    get(_QUOTAS, quota_sets.show_quotas, "os-quota-sets:show", transaction=None, takes_query=True),
+    write("PUT", _QUOTAS, quota_sets.refuse_update, "os-quota-sets:update", takes_query=True),
+    remove(_QUOTAS, quota_sets.delete_quotas, "os-quota-sets:delete", takes_query=True),
     get(f"{_QUOTAS}/defaults", quota_sets.show_defaults, "os-quota-sets:defaults", transaction=None),
-    get(f"{_QUOTAS}/detail", quota_sets.show_details, "os-quota-sets:detail"),
-    get("/servers", servers.list_servers, "servers:index", transaction="select"),
+    get(f"{_QUOTAS}/detail", quota_sets.show_details, "os-quota-sets:detail", takes_query=True),
+    get("/servers", servers.list_servers, "servers:index", transaction="select", takes_query=True),
     write("POST", "/servers", servers.create_servers, "servers:create"),
-    get("/servers/detail", servers.list_details, "servers:detail", transaction="select"),
+    get("/servers/detail", servers.list_details, "servers:detail", transaction="select", takes_query=True),
     get(_SERVER, servers.show_server, "servers:show", transaction="select"),
     write("PUT", _SERVER, servers.update_server, "servers:update"),
     remove(_SERVER, servers.delete_server, "servers:delete"),
     write("POST", f"{_SERVER}/action", server_actions.act, "actions"),
-    get(_ACTIONS, instance_actions.list_actions, "os-instance-actions:list"),
+    get(_ACTIONS, instance_actions.list_actions, "os-instance-actions:list", takes_query=True),
     get(f"{_ACTIONS}/<request_id>", instance_actions.show_action, "os-instance-actions:show"),
-    get(f"{_SERVER}/ips", server_metadata.list_addresses, "ips:index", transaction="select"),
-    get(f"{_SERVER}/ips/<network>", server_metadata.show_network, "ips:show", transaction="select"),
+    get(f"{_SERVER}/ips", server_metadata.list_addresses, "ips:index", transaction="select", takes_query=True),
+    get(f"{_SERVER}/ips/<network>", server_metadata.show_network, "ips:show", transaction="select", takes_query=True),
     get(_METADATA, server_metadata.list_metadata, "server-metadata:index"),
     write("POST", _METADATA, server_metadata.add_metadata, "server-metadata:create"),
     write("PUT", _METADATA, server_metadata.replace_metadata, "server-metadata:update_all"),
@@ -104,6 +116,6 @@ ROUTES = (
     remove(_TAGS, server_metadata.delete_tags, "os-server-tags:delete_all", since=TAGS_SINCE),
     get(f"{_TAGS}/<tag>", server_metadata.show_tag, "os-server-tags:show", since=TAGS_SINCE),
     # A single tag has no body.
-    bodiless("PUT", f"{_TAGS}/<tag>", server_metadata.add_tag, "os-server-tags:update", since=TAGS_SINCE),
+    route("PUT", f"{_TAGS}/<tag>", server_metadata.add_tag, "os-server-tags:update", since=TAGS_SINCE),
     remove(f"{_TAGS}/<tag>", server_metadata.delete_tag, "os-server-tags:delete", since=TAGS_SINCE),
 )

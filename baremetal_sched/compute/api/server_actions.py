@@ -7,16 +7,20 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.secrets import hashed
-from baremetal_sched.compute import rebuilding, server_history, server_operations
+from baremetal_sched.baremetal.node_masking import hashed
+from baremetal_sched.compute import server_history
 from baremetal_sched.compute.api import server_requests, server_view
 from baremetal_sched.compute.api.call import ComputeCall, NotImplementedHere
 from baremetal_sched.compute.api.policies import name_of
 from baremetal_sched.compute.api.server_requests import requester_of
 from baremetal_sched.compute.api.server_view import Viewer
 from baremetal_sched.compute.api.servers import address, context_of, find_row, find_unlocked
+from baremetal_sched.compute.hosts.booting import BootContext
 from baremetal_sched.compute.schemas import servers as forms
 from baremetal_sched.compute.schemas.form import Form
+from baremetal_sched.compute.server_history import ServerRequester
+from baremetal_sched.compute.servers import server_operations, servers
+from baremetal_sched.compute.servers.servers import Locked
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.web.http_errors import BadRequest
 from baremetal_sched.web.responses import empty_response, json_response
@@ -25,7 +29,7 @@ from baremetal_sched.web.responses import empty_response, json_response
 NOT_HERE = frozenset(
     {
         *("addFixedIp", "addFloatingIp", "addSecurityGroup", "changePassword", "confirmResize", "createBackup"),
-        *("createImage", "evacuate", "forceDelete", "injectNetworkInfo", "migrate", "os-getConsoleOutput"),
+        *("createImage", "evacuate", "injectNetworkInfo", "migrate", "os-getConsoleOutput"),
         *("os-getRDPConsole", "os-getSerialConsole", "os-getSPICEConsole", "os-getVNCConsole", "os-migrateLive"),
         *("os-resetState", "pause", "removeFixedIp", "removeFloatingIp", "removeSecurityGroup", "resetNetwork"),
         *("resize", "restore", "resume", "revertResize", "shelve", "shelveOffload", "suspend", "trigger_crash_dump"),
@@ -36,7 +40,6 @@ NOT_HERE = frozenset(
 
 def act(call: ComputeCall, session: Session, server_id: str) -> Response:
     """POST /servers/{server_id}/action"""
-    call.refuse_query()
     name = _name_of_action(call)
     action = ACTIONS.get(name)
     if action is None:
@@ -51,14 +54,15 @@ def act(call: ComputeCall, session: Session, server_id: str) -> Response:
 
 def _name_of_action(call: ComputeCall) -> str:
     """The only member of the body. Raises BadRequest."""
-    try:
-        document = call.json
-    except ValueError:
-        raise BadRequest(message="Malformed request body: it is not JSON.") from None
+    document = call.json
     if not isinstance(document, dict) or len(document) != 1:
         raise BadRequest(message="Malformed request body: an object with one member, the action, is expected.")
     name: str = next(iter(document))
     return name
+
+
+#: What does an action, with the value of its member.
+Do = Callable[[ComputeCall, Session, str, Any], Response]
 
 
 @dataclass(frozen=True)
@@ -67,19 +71,18 @@ class ActionHandler:
 
     policy: str
     form: Callable[[int], Form]
-    do: Callable[[ComputeCall, Session, str, Any], Response]
+    do: Do
 
 
-def _start(call: ComputeCall, session: Session, server_id: str, asked: Any) -> Response:
-    locked = find_unlocked(call, session, server_id)
-    server_operations.start(context_of(call, session), locked, requester_of(call))
-    return empty_response(202)
+def _operation(operate: Callable[[BootContext, Locked, ServerRequester], None]) -> Do:
+    """Return what does an action that takes nothing."""
 
+    def do(call: ComputeCall, session: Session, server_id: str, asked: Any) -> Response:
+        locked = find_unlocked(call, session, server_id)
+        operate(context_of(call, session), locked, requester_of(call))
+        return empty_response(202)
 
-def _stop(call: ComputeCall, session: Session, server_id: str, asked: Any) -> Response:
-    locked = find_unlocked(call, session, server_id)
-    server_operations.stop(context_of(call, session), locked, requester_of(call))
-    return empty_response(202)
+    return do
 
 
 def _reboot(call: ComputeCall, session: Session, server_id: str, asked: Any) -> Response:
@@ -104,9 +107,10 @@ def _rescue(call: ComputeCall, session: Session, server_id: str, asked: Any) -> 
     return json_response({"adminPass": password})
 
 
-def _unrescue(call: ComputeCall, session: Session, server_id: str, asked: Any) -> Response:
+def _force_delete(call: ComputeCall, session: Session, server_id: str, asked: Any) -> Response:
     locked = find_unlocked(call, session, server_id)
-    server_operations.unrescue(context_of(call, session), locked, requester_of(call))
+    with server_operations.asked_of_machine("force_delete", locked.server):
+        servers.delete(context_of(call, session), locked, requester_of(call))
     return empty_response(202)
 
 
@@ -131,7 +135,7 @@ def _rebuild(call: ComputeCall, session: Session, server_id: str, asked: Any) ->
     locked = find_unlocked(call, session, server_id)
     password = server_requests.new_password(asked.get("adminPass"))
     wanted = server_requests.rebuild(call, session, asked, password)
-    rebuilding.rebuild(context_of(call, session), locked, wanted, requester_of(call))
+    server_operations.rebuild(context_of(call, session), locked, wanted, requester_of(call))
     session.flush()
     row = find_row(call, session, server_id)
     document = server_view.changed(Viewer.of(call, session, row.project_id), row) | _of_rebuild(call, row, password)
@@ -155,12 +159,13 @@ def _plain(name: str) -> Callable[[int], Form]:
 
 
 ACTIONS: Mapping[str, ActionHandler] = {
-    "os-start": ActionHandler(name_of("servers", "start"), _plain("os-start"), _start),
-    "os-stop": ActionHandler(name_of("servers", "stop"), _plain("os-stop"), _stop),
+    "os-start": ActionHandler(name_of("servers", "start"), _plain("os-start"), _operation(server_operations.start)),
+    "os-stop": ActionHandler(name_of("servers", "stop"), _plain("os-stop"), _operation(server_operations.stop)),
     "reboot": ActionHandler(name_of("servers", "reboot"), lambda version: forms.REBOOT, _reboot),
     "rebuild": ActionHandler(name_of("servers", "rebuild"), forms.rebuild, _rebuild),
     "rescue": ActionHandler(name_of("os-rescue"), lambda version: forms.RESCUE, _rescue),
-    "unrescue": ActionHandler(name_of("os-unrescue"), _plain("unrescue"), _unrescue),
+    "unrescue": ActionHandler(name_of("os-unrescue"), _plain("unrescue"), _operation(server_operations.unrescue)),
+    "forceDelete": ActionHandler(name_of("os-deferred-delete", "force"), _plain("forceDelete"), _force_delete),
     "lock": ActionHandler(name_of("os-lock-server", "lock"), forms.lock, _lock),
     "unlock": ActionHandler(name_of("os-lock-server", "unlock"), _plain("unlock"), _unlock),
 }

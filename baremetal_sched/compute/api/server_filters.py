@@ -8,12 +8,14 @@ from typing import Any
 from sqlalchemy import ColumnElement, func, true
 
 from baremetal_sched.baremetal.conductors.ownership import live_members
-from baremetal_sched.compute import availability_zones, network_addresses, server_rows
+from baremetal_sched.compute import availability_zones
 from baremetal_sched.compute.api.call import ComputeCall
 from baremetal_sched.compute.api.policies import name_of
-from baremetal_sched.compute.network_addresses import compact_ipv6
+from baremetal_sched.compute.hosts import network_addresses
+from baremetal_sched.compute.hosts.network_addresses import compact_ipv6
 from baremetal_sched.compute.schemas.servers import TAGS_SINCE
-from baremetal_sched.compute.server_rows import Filters, RowCondition, decoded
+from baremetal_sched.compute.servers import server_rows
+from baremetal_sched.compute.servers.server_rows import Filters, RowCondition, decoded
 from baremetal_sched.db.models import Node, Server
 from baremetal_sched.db.transaction import Reader
 from baremetal_sched.documents.schema import parse_flag

@@ -4,11 +4,12 @@ from flask import Response
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
-from baremetal_sched.compute import network_addresses, server_metadata
 from baremetal_sched.compute.api.call import ComputeCall
 from baremetal_sched.compute.api.servers import address, find, find_row, find_unlocked
+from baremetal_sched.compute.hosts import network_addresses
 from baremetal_sched.compute.schemas.form import Form
 from baremetal_sched.compute.schemas.servers import REPLACE_METADATA, REPLACE_TAGS, SET_ITEM, TAG
+from baremetal_sched.compute.servers import server_metadata
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.compute import NetworkNotFound
 from baremetal_sched.web.responses import empty_response, json_response
@@ -16,7 +17,6 @@ from baremetal_sched.web.responses import empty_response, json_response
 
 def list_metadata(call: ComputeCall, session: Session, server_id: str) -> Response:
     """GET /servers/{server_id}/metadata"""
-    call.refuse_query()
     return json_response({"metadata": find(call, session, server_id).user_metadata})
 
 
@@ -31,7 +31,6 @@ def replace_metadata(call: ComputeCall, session: Session, server_id: str) -> Res
 
 
 def _set(call: ComputeCall, session: Session, server_id: str, *, keep: bool) -> Response:
-    call.refuse_query()
     items = call.body(REPLACE_METADATA)["metadata"]
     after = server_metadata.replace_metadata(find_unlocked(call, session, server_id), items, keep=keep)
     return json_response({"metadata": after})
@@ -39,13 +38,11 @@ def _set(call: ComputeCall, session: Session, server_id: str, *, keep: bool) -> 
 
 def show_item(call: ComputeCall, session: Session, server_id: str, key: str) -> Response:
     """GET /servers/{server_id}/metadata/{key}"""
-    call.refuse_query()
     return json_response({"meta": {key: server_metadata.get_metadata(find(call, session, server_id), key)}})
 
 
 def set_item(call: ComputeCall, session: Session, server_id: str, key: str) -> Response:
     """PUT /servers/{server_id}/metadata/{key}"""
-    call.refuse_query()
     item = call.body(SET_ITEM)["meta"]
     if key not in item:
         raise InvalidValue(message="Request body and URI mismatch")
@@ -55,7 +52,6 @@ def set_item(call: ComputeCall, session: Session, server_id: str, key: str) -> R
 
 def delete_item(call: ComputeCall, session: Session, server_id: str, key: str) -> Response:
     """DELETE /servers/{server_id}/metadata/{key}"""
-    call.refuse_query()
     server_metadata.remove_metadata(find_unlocked(call, session, server_id), key)
     return empty_response(204)
 
@@ -65,34 +61,29 @@ _TAG = Form(TAG)
 
 def list_tags(call: ComputeCall, session: Session, server_id: str) -> Response:
     """GET /servers/{server_id}/tags"""
-    call.refuse_query()
     return json_response({"tags": server_metadata.list_tags(session, find(call, session, server_id).id)})
 
 
 def replace_tags(call: ComputeCall, session: Session, server_id: str) -> Response:
     """PUT /servers/{server_id}/tags"""
-    call.refuse_query()
     tags = call.body(REPLACE_TAGS)["tags"]
     return json_response({"tags": server_metadata.replace_tags(session, find_unlocked(call, session, server_id), tags)})
 
 
 def delete_tags(call: ComputeCall, session: Session, server_id: str) -> Response:
     """DELETE /servers/{server_id}/tags"""
-    call.refuse_query()
     server_metadata.replace_tags(session, find_unlocked(call, session, server_id), ())
     return empty_response(204)
 
 
 def show_tag(call: ComputeCall, session: Session, server_id: str, tag: str) -> Response:
     """GET /servers/{server_id}/tags/{tag}"""
-    call.refuse_query()
     server_metadata.require_tag(session, find(call, session, server_id), tag)
     return empty_response(204)
 
 
 def add_tag(call: ComputeCall, session: Session, server_id: str, tag: str) -> Response:
     """PUT /servers/{server_id}/tags/{tag}"""
-    call.refuse_query()
     _TAG.check(tag)
     if server_metadata.add_tag(session, find_unlocked(call, session, server_id), tag):
         return empty_response(201, {"Location": f"{address(call, server_id)}/tags/{tag}"})
@@ -101,7 +92,6 @@ def add_tag(call: ComputeCall, session: Session, server_id: str, tag: str) -> Re
 
 def delete_tag(call: ComputeCall, session: Session, server_id: str, tag: str) -> Response:
     """DELETE /servers/{server_id}/tags/{tag}"""
-    call.refuse_query()
     server_metadata.remove_tag(session, find_unlocked(call, session, server_id), tag)
     return empty_response(204)
 

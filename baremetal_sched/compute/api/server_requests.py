@@ -1,6 +1,6 @@
-"""The requests of clients that create or rebuild servers: looked up, checked, and refused if bare metal does not
-support them."""
+"""The requests of clients that create or rebuild servers: parsed, and refused if bare metal does not support them."""
 
+import re
 import secrets
 import string
 from collections.abc import Mapping
@@ -8,18 +8,19 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.compute import availability_zones, flavors, keypairs, own_copies, server_metadata
+from baremetal_sched.compute import availability_zones
 from baremetal_sched.compute.api.call import ComputeCall
 from baremetal_sched.compute.api.policies import REQUESTED_DESTINATION, name_of
-from baremetal_sched.compute.network_addresses import compact_ipv6
-from baremetal_sched.compute.rebuilding import Rebuild
+from baremetal_sched.compute.hosts import own_copies
+from baremetal_sched.compute.hosts.network_addresses import compact_ipv6
 from baremetal_sched.compute.schemas.form import to_boolean, to_integer
 from baremetal_sched.compute.server_history import ServerRequester
-from baremetal_sched.compute.servers import MOST_AT_ONCE, NewServers
-from baremetal_sched.errors import InvalidValue, NotFoundError
+from baremetal_sched.compute.servers import server_metadata
+from baremetal_sched.compute.servers.server_operations import Rebuild
+from baremetal_sched.compute.servers.servers import MOST_AT_ONCE, NewServers
+from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.compute import FlavorWithoutDisk
-from baremetal_sched.image import images
-from baremetal_sched.image.access import ImageRequester as ImageRequester
+from baremetal_sched.image.access import ImageRequester
 
 _LETTERS = string.ascii_letters + string.digits
 _PASSWORD_LENGTH = 12
@@ -35,6 +36,9 @@ _REFUSED = {
 #: Hints that would restrict the choice of a machine, in a way that is not implemented or makes no sense.
 _REFUSED_HINTS = ("same_host", "group", "query", "build_near_host_ip")
 
+#: The hint that says for how many seconds a server may wait for a machine.
+_WAIT = "wait"
+
 _LOCAL_IMAGE = {"source_type": "image", "destination_type": "local"}
 
 
@@ -44,7 +48,7 @@ def requester_of(call: ComputeCall) -> ServerRequester:
 
 
 def new_password(given: str | None) -> str:
-    """Return the administrator's password of a server: that which was given, or a new one."""
+    """Return the administrator's password of a server: the given one, or a new one."""
     return given or "".join(secrets.choice(_LETTERS) for _ in range(_PASSWORD_LENGTH))
 
 
@@ -57,23 +61,25 @@ def new_servers(call: ComputeCall, session: Session, body: Mapping[str, Any], pa
     _require_destination(call, asked)
     _refuse(asked)
     zone, node = _place(call, session, asked)
+    hints = _hints(body)
     return NewServers(
         name=asked["name"],
-        flavor=_with_disk(call, flavor_copy(call, session, str(asked["flavorRef"]))),
-        image=image_copy(call, session, _image_ref(asked)),
+        flavor=_with_disk(call, own_copies.copy_of_flavor(session, str(asked["flavorRef"]), call.viewer)),
+        image=own_copies.copy_of_image(session, _image_ref(asked), _image_requester(call)),
         admin_password=password,
         count=_count(asked),
         hostname=asked.get("hostname"),
         description=asked.get("description"),
-        keypair=keypair_copy(call, session, asked.get("key_name")),
+        keypair=own_copies.copy_of_keypair(session, call.user_id, asked.get("key_name")),
         user_data=asked.get("user_data"),
         config_drive=to_boolean(asked.get("config_drive", False)),
         metadata=_metadata(asked),
         tags=asked.get("tags", ()),
         security_groups=[group.get("name", "default") for group in asked.get("security_groups", [{}])],
-        scheduler_hints=_hints(body),
+        scheduler_hints=hints,
         zone=zone,
         node=node,
+        wait=_wait(hints),
         disk_config=asked.get("OS-DCF:diskConfig", "MANUAL"),
         access_ip_v4=asked.get("accessIPv4"),
         access_ip_v6=_ipv6(asked.get("accessIPv6")),
@@ -87,12 +93,12 @@ def rebuild(call: ComputeCall, session: Session, asked: Mapping[str, Any], passw
     if "metadata" in asked:
         changes["user_metadata"] = _metadata(asked)
     if "key_name" in asked:
-        changes["keypair"] = keypair_copy(call, session, asked["key_name"])
+        changes["keypair"] = own_copies.copy_of_keypair(session, call.user_id, asked["key_name"])
     if "user_data" in asked:
         changes["user_data"] = asked["user_data"]
     preserve = asked.get("preserve_ephemeral")
     return Rebuild(
-        image=image_copy(call, session, asked["imageRef"]),
+        image=own_copies.copy_of_image(session, asked["imageRef"], _image_requester(call)),
         admin_password=password,
         preserve_ephemeral=None if preserve is None else to_boolean(preserve),
         changes=changes,
@@ -122,38 +128,8 @@ def _ipv6(address: str | None) -> str | None:
     return None if address is None else compact_ipv6(address)
 
 
-# -- what is looked up -------------------------------------------------------------------------------------------------
-
-
-def flavor_copy(call: ComputeCall, session: Session, flavor_id: str) -> dict[str, Any]:
-    """Return a server's copy of a flavor. Raises InvalidValue if the caller sees none with this id."""
-    try:
-        return own_copies.copy_of_flavor(flavors.find(session, flavor_id, call.viewer))
-    except NotFoundError as error:
-        raise InvalidValue(message=str(error)) from None
-
-
-def image_copy(call: ComputeCall, session: Session, image_id: str) -> dict[str, Any]:
-    """Return a server's copy of an image. Raises InvalidValue if the caller sees none, or it cannot be booted."""
-    requester = ImageRequester(call.project_id, is_admin=call.is_admin)
-    try:
-        image = images.get(session, image_id, requester)
-    except NotFoundError:
-        raise InvalidValue(message=f"Image {image_id} could not be found.") from None
-    if image.status not in (images.QUEUED, images.ACTIVE):
-        raise InvalidValue(message=f"Image {image_id} is not active: its status is '{image.status}'.")
-    return own_copies.copy_of_image(image)
-
-
-def keypair_copy(call: ComputeCall, session: Session, name: str | None) -> dict[str, Any] | None:
-    """Return a server's copy of a key pair of the caller. Raises InvalidValue for an unknown name."""
-    if name is None:
-        return None
-    try:
-        pair = keypairs.find(session, call.user_id, name)
-    except NotFoundError:
-        raise InvalidValue(message=f"Invalid key_name provided: there is no key pair '{name}'.") from None
-    return {"name": pair.name, "type": pair.type, "public_key": pair.public_key}
+def _image_requester(call: ComputeCall) -> ImageRequester:
+    return ImageRequester(call.project_id, is_admin=call.is_admin)
 
 
 def _with_disk(call: ComputeCall, flavor: dict[str, Any]) -> dict[str, Any]:
@@ -183,7 +159,7 @@ def _refuse(asked: Mapping[str, Any]) -> None:
 
 
 def _image_ref(asked: Mapping[str, Any]) -> str:
-    """The image's id, from ``imageRef`` or from the only block device, which has to be a local disk."""
+    """Return the image's id, from ``imageRef`` or from the only block device, which has to be a local disk."""
     ref: str = asked.get("imageRef") or ""
     devices = asked.get("block_device_mapping_v2") or []
     for device in devices:
@@ -226,23 +202,27 @@ def _hints(body: Mapping[str, Any]) -> dict[str, Any]:
     return dict(hints)
 
 
+def _wait(hints: Mapping[str, Any]) -> int | None:
+    """Return for how many seconds a server may wait; None if the hints do not say it. Raises InvalidValue."""
+    if _WAIT not in hints:
+        return None
+    given = hints[_WAIT]
+    text = str(given) if isinstance(given, int) and not isinstance(given, bool) else given
+    if not isinstance(text, str) or re.fullmatch(r"[0-9]{1,18}", text, re.ASCII) is None:
+        raise InvalidValue(
+            message="The scheduler hint wait has to be a whole number of seconds, such as 3600, for which the server "
+            "may wait until a machine is free; 0: not at all."
+        )
+    return int(text)
+
+
 def _place(call: ComputeCall, session: Session, asked: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    """The zone and the node that are asked for; ``zone``, ``zone::node`` or ``zone:host``."""
+    """Return the requested zone and node; the zone is given as ``zone``, ``zone::node`` or ``zone:host``."""
     zone, _, rest = (asked.get("availability_zone") or "").partition(":")
     host, _, node = rest.partition(":")
     if host:
         raise InvalidValue(message=f"availability_zone is not supported with a host: {_REFUSED['host']}")
     ident = node or asked.get("hypervisor_hostname")
     if zone:
-        _require_zone(call, session, zone)
+        availability_zones.require_available(session, zone, call.settings)
     return zone or None, ident or None
-
-
-def _require_zone(call: ComputeCall, session: Session, zone: str) -> None:
-    settings = call.settings
-    default: str = settings.compute.default_availability_zone
-    if zone == default:
-        return
-    zones = availability_zones.list_zones(session, settings.conductor.heartbeat_timeout, default)
-    if not any(each.is_available and each.name == zone for each in zones):
-        raise InvalidValue(message=f"The requested availability zone is not available: {zone}")

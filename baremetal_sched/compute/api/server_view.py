@@ -9,28 +9,23 @@ from urllib.parse import quote
 import orjson
 
 from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
-from baremetal_sched.compute import network_addresses, server_rows
 from baremetal_sched.compute.api.call import PREFIX, ComputeCall
 from baremetal_sched.compute.api.policies import name_of
 from baremetal_sched.compute.availability_zones import zone_of
-from baremetal_sched.compute.server_rows import ServerRow, decoded
+from baremetal_sched.compute.hosts import network_addresses
 from baremetal_sched.compute.server_states import ServerState
+from baremetal_sched.compute.servers import server_rows
+from baremetal_sched.compute.servers.server_rows import ServerRow, decoded
 from baremetal_sched.db.transaction import Reader
 
 EC2_SINCE = 3
-LOCKED_SINCE = 9
 HOST_STATUS_SINCE = 16
-DESCRIPTION_SINCE = 19
-TAGS_SINCE = 26
 EMBEDDED_FLAVOR_SINCE = 47
 CERTIFICATES_SINCE = 63
 GROUPS_SINCE = 71
-LOCKED_REASON_SINCE = 73
 FULL_ANSWERS_SINCE = 75
 HOSTNAME_SINCE = 90
-PINNED_ZONE_SINCE = 96
 IMAGE_PROPERTIES_SINCE = 98
-HINTS_SINCE = 100
 
 #: Statuses in which Nova shows how far something has come, and why something failed.
 _IN_PROGRESS = frozenset({"ACTIVE", "BUILD", "REBUILD"})
@@ -41,9 +36,9 @@ _HOST_STATUSES = ("", _UP, _UNKNOWN)
 
 
 class Viewer:
-    """What all servers of an answer have in common: who asks, what they see, and which conductors there are.
+    """The facts that all servers of an answer share: the caller, what the caller sees, and the live conductors.
 
-    ``project_id``: that of the only server, which rules are asked about; None: the servers are a list.
+    ``project_id``: the project of the only server, about which rules are asked; None: the servers are a list.
     """
 
     def __init__(self, call: ComputeCall, membership: Membership, project_id: str | None = None) -> None:
@@ -110,10 +105,9 @@ def summary(viewer: Viewer, row: Any) -> dict[str, Any]:
 def detail(viewer: Viewer, row: ServerRow, *, single: bool = True) -> dict[str, Any]:
     """Return all that the microversion shows of a server; ``single``: it is not one of a list."""
     state, host, version = server_rows.state_of(row), viewer.host(row), viewer.version
-    document = _base(viewer, row, state, host)
-    _add_extended(document, viewer, row, state)
+    document = _base(viewer, row, state, host) | _extended(viewer, row, state)
     if viewer.shows_extended:
-        _add_attributes(document, row, host, version)
+        document |= _attributes(row, host, version)
     elif version >= HOSTNAME_SINCE:
         document["OS-EXT-SRV-ATTR:hostname"] = row.hostname
     if version >= HOST_STATUS_SINCE:
@@ -166,17 +160,19 @@ def _base(viewer: Viewer, row: ServerRow, state: ServerState, host: str | None) 
     return document
 
 
-def _add_extended(document: dict[str, Any], viewer: Viewer, row: ServerRow, state: ServerState) -> None:
-    document["OS-EXT-AZ:availability_zone"] = viewer.zone(row)
-    document["OS-EXT-STS:task_state"] = state.task_state
-    document["OS-EXT-STS:vm_state"] = state.vm_state
-    document["OS-EXT-STS:power_state"] = state.power_state
-    document["OS-SRV-USG:launched_at"] = f"{row.launched_at[:19]}.000000" if row.launched_at else None
-    document["OS-SRV-USG:terminated_at"] = None
-    document["os-extended-volumes:volumes_attached"] = []
-    document["config_drive"] = "True" if row.config_drive else ""
-    document["key_name"] = key_name(row)
-    document["security_groups"] = [{"name": name} for name in row.security_groups]
+def _extended(viewer: Viewer, row: ServerRow, state: ServerState) -> dict[str, Any]:
+    return {
+        "OS-EXT-AZ:availability_zone": viewer.zone(row),
+        "OS-EXT-STS:task_state": state.task_state,
+        "OS-EXT-STS:vm_state": state.vm_state,
+        "OS-EXT-STS:power_state": state.power_state,
+        "OS-SRV-USG:launched_at": f"{row.launched_at[:19]}.000000" if row.launched_at else None,
+        "OS-SRV-USG:terminated_at": None,
+        "os-extended-volumes:volumes_attached": [],
+        "config_drive": "True" if row.config_drive else "",
+        "key_name": key_name(row),
+        "security_groups": [{"name": name} for name in row.security_groups],
+    }
 
 
 def key_name(row: ServerRow) -> str | None:
@@ -185,36 +181,41 @@ def key_name(row: ServerRow) -> str | None:
     return name
 
 
-def _add_attributes(document: dict[str, Any], row: ServerRow, host: str | None, version: int) -> None:
-    document["OS-EXT-SRV-ATTR:host"] = host
-    document["OS-EXT-SRV-ATTR:instance_name"] = f"instance-{row.id:08x}"
-    document["OS-EXT-SRV-ATTR:hypervisor_hostname"] = row.node_uuid
-    if version >= EC2_SINCE:
-        properties = _image_properties(row.image)
-        document["OS-EXT-SRV-ATTR:hostname"] = row.hostname
-        document["OS-EXT-SRV-ATTR:kernel_id"] = properties.get("kernel_id", "")
-        document["OS-EXT-SRV-ATTR:ramdisk_id"] = properties.get("ramdisk_id", "")
-        document["OS-EXT-SRV-ATTR:launch_index"] = row.launch_index
-        document["OS-EXT-SRV-ATTR:reservation_id"] = row.reservation_id
-        document["OS-EXT-SRV-ATTR:root_device_name"] = None
-        document["OS-EXT-SRV-ATTR:user_data"] = row.user_data
+def _attributes(row: ServerRow, host: str | None, version: int) -> dict[str, Any]:
+    document = {
+        "OS-EXT-SRV-ATTR:host": host,
+        "OS-EXT-SRV-ATTR:instance_name": f"instance-{row.id:08x}",
+        "OS-EXT-SRV-ATTR:hypervisor_hostname": row.node_uuid,
+    }
+    if version < EC2_SINCE:
+        return document
+    properties = _image_properties(row.image)
+    return document | {
+        "OS-EXT-SRV-ATTR:hostname": row.hostname,
+        "OS-EXT-SRV-ATTR:kernel_id": properties.get("kernel_id", ""),
+        "OS-EXT-SRV-ATTR:ramdisk_id": properties.get("ramdisk_id", ""),
+        "OS-EXT-SRV-ATTR:launch_index": row.launch_index,
+        "OS-EXT-SRV-ATTR:reservation_id": row.reservation_id,
+        "OS-EXT-SRV-ATTR:root_device_name": None,
+        "OS-EXT-SRV-ATTR:user_data": row.user_data,
+    }
+
+
+#: Members that show a column as it is, with the first microversion that has each.
+_SINCE = {
+    "locked": (9, "locked"),
+    "description": (19, "description"),
+    "tags": (26, "tags"),
+    "locked_reason": (73, "locked_reason"),
+    "pinned_availability_zone": (96, "requested_zone"),
+    "scheduler_hints": (100, "scheduler_hints"),
+}
 
 
 def _add_since_versions(document: dict[str, Any], row: ServerRow, version: int) -> None:
-    if version >= LOCKED_SINCE:
-        document["locked"] = row.locked
-    if version >= DESCRIPTION_SINCE:
-        document["description"] = row.description
-    if version >= TAGS_SINCE:
-        document["tags"] = row.tags
+    document |= {name: getattr(row, column) for name, (since, column) in _SINCE.items() if version >= since}
     if version >= CERTIFICATES_SINCE:
         document["trusted_image_certificates"] = None
-    if version >= LOCKED_REASON_SINCE:
-        document["locked_reason"] = row.locked_reason
-    if version >= PINNED_ZONE_SINCE:
-        document["pinned_availability_zone"] = row.requested_zone
-    if version >= HINTS_SINCE:
-        document["scheduler_hints"] = row.scheduler_hints
 
 
 def _fault(viewer: Viewer, fault: dict[str, Any]) -> dict[str, Any]:
@@ -258,7 +259,7 @@ def _image_properties(text: str | None) -> Mapping[str, str]:
 
 @lru_cache(maxsize=1000)
 def host_id(project_id: str, host: str | None) -> str:
-    """Return what users may know of the host: a text that is the same for all servers of theirs on it."""
+    """Return what users may know of the host: a text that is the same for all servers of their project on it."""
     return sha224((project_id + host).encode()).hexdigest() if host else ""
 
 

@@ -7,16 +7,16 @@ from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import NO_MEMBERS, live_members
-from baremetal_sched.compute import server_operations, server_rows, servers
 from baremetal_sched.compute.api import server_requests, server_view
 from baremetal_sched.compute.api.call import PREFIX, ComputeCall
 from baremetal_sched.compute.api.server_filters import PARAMETERS, filters_of
 from baremetal_sched.compute.api.server_view import Viewer
-from baremetal_sched.compute.booting import BootContext
+from baremetal_sched.compute.hosts.booting import BootContext
 from baremetal_sched.compute.schemas import servers as forms
 from baremetal_sched.compute.schemas.form import to_boolean
-from baremetal_sched.compute.server_rows import Filters, ServerRow
-from baremetal_sched.compute.servers import Locked
+from baremetal_sched.compute.servers import server_operations, server_rows, servers
+from baremetal_sched.compute.servers.server_rows import Filters, ServerRow
+from baremetal_sched.compute.servers.servers import Locked
 from baremetal_sched.db.models import Server
 from baremetal_sched.db.paging import Page, SortKey
 from baremetal_sched.db.transaction import Reader
@@ -56,14 +56,12 @@ def _asked(call: ComputeCall, connection: Connection, operation: str) -> tuple[Q
 def _collection(call: ComputeCall, query: Query, page: Page, rows: Any, items: list[dict[str, Any]]) -> Response:
     document: dict[str, Any] = {"servers": items}
     if items and len(items) == page.limit:
-        url = f"{call.base_url}{call.http.path}"
-        document["servers_links"] = [{"rel": "next", "href": query.next_url(url, rows[-1].uuid)}]
+        document["servers_links"] = query.next_link(rows[-1].uuid)
     return json_response(document)
 
 
 def show_server(call: ComputeCall, connection: Connection, server_id: str) -> Response:
     """GET /servers/{server_id}"""
-    call.refuse_query()
     row = find_row(call, connection, server_id)
     viewer = Viewer.of(call, connection, row.project_id)
     return json_response({"server": server_view.detail(viewer, row)})
@@ -71,7 +69,6 @@ def show_server(call: ComputeCall, connection: Connection, server_id: str) -> Re
 
 def create_servers(call: ComputeCall, session: Session) -> Response:
     """POST /servers"""
-    call.refuse_query()
     body = call.body(forms.create(call.version))
     password = server_requests.new_password(body["server"].get("adminPass"))
     asked = server_requests.new_servers(call, session, body, password)
@@ -94,7 +91,6 @@ def _created(call: ComputeCall, server: Server, password: str) -> Response:
 
 def update_server(call: ComputeCall, session: Session, server_id: str) -> Response:
     """PUT /servers/{server_id}"""
-    call.refuse_query()
     changes = server_requests.changes_of(call.body(forms.update(call.version))["server"])
     locked = find_unlocked(call, session, server_id)
     servers.update(session, locked.server, changes)
@@ -105,7 +101,6 @@ def update_server(call: ComputeCall, session: Session, server_id: str) -> Respon
 
 def delete_server(call: ComputeCall, session: Session, server_id: str) -> Response:
     """DELETE /servers/{server_id}"""
-    call.refuse_query()
     locked = find_unlocked(call, session, server_id)
     with server_operations.asked_of_machine("delete", locked.server):
         servers.delete(context_of(call, session), locked, server_requests.requester_of(call))

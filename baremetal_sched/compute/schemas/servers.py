@@ -3,25 +3,18 @@
 Members that no server on bare metal can have are in the forms: ``api.server_requests`` refuses them by name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
 from baremetal_sched.compute.schemas.form import BOOLEAN, NAME, Form, closed, whole_number
-from baremetal_sched.compute.server_rows import MOST_TAGS
+from baremetal_sched.compute.servers.server_rows import MOST_TAGS
 
-DESCRIPTION_SINCE = 19
 TAGS_SINCE = 26
 NETWORKS_REQUIRED_SINCE = 37
-TAGS_AT_BOOT_SINCE = 52
 KEY_AT_REBUILD_SINCE = 54
 USER_DATA_AT_REBUILD_SINCE = 57
-CERTIFICATES_SINCE = 63
 LOCK_REASON_SINCE = 73
-HOST_SINCE = 74
-HOSTNAME_SINCE = 90
-FQDN_SINCE = 94
-NO_PERSONALITY_SINCE = 57
 
 _MEMBER: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 255}
 _UUID: dict[str, Any] = {"type": "string", "format": "uuid"}
@@ -51,7 +44,7 @@ _HINTS: dict[str, Any] = {"type": "object"}
 _BLOCK_DEVICE = {"type": "array", "items": {"type": "object"}}
 _NETWORKS = {"oneOf": [{"type": "array", "items": {"type": "object"}}, {"type": "string", "enum": ["none", "auto"]}]}
 
-#: What both a creation and a rebuild take, and a change of the server.
+#: Members of creations, rebuilds and changes of servers.
 _ADDRESSES = {"OS-DCF:diskConfig": _DISK_CONFIG, "accessIPv4": _IPV4, "accessIPv6": _IPV6}
 
 _CREATE: dict[str, Any] = {
@@ -61,7 +54,6 @@ _CREATE: dict[str, Any] = {
     "flavorRef": {"type": ["string", "integer"], "minLength": 1, "maxLength": 255},
     "adminPass": {"type": "string"},
     "metadata": METADATA,
-    "networks": _ANY_LIST,
     "availability_zone": NAME,
     "block_device_mapping": _BLOCK_DEVICE,
     "block_device_mapping_v2": _BLOCK_DEVICE,
@@ -85,61 +77,59 @@ _REBUILD: dict[str, Any] = {
 
 _UPDATE: dict[str, Any] = {**_ADDRESSES, "name": NAME}
 
-#: Members that came with a microversion, or went (the second number is the last that has them).
-_SINCE: Mapping[str, tuple[int, int | None, dict[str, Any]]] = {
-    "description": (DESCRIPTION_SINCE, None, _DESCRIPTION),
-    "personality": (1, NO_PERSONALITY_SINCE - 1, _ANY_LIST),
-    "trusted_image_certificates": (CERTIFICATES_SINCE, None, {"type": ["array", "null"]}),
-}
+#: A member by name, the first and the last microversion that has it, and its schema.
+Since = tuple[str, int, int | None, dict[str, Any]]
+
+_IN_CHANGES: tuple[Since, ...] = (
+    ("description", 19, None, _DESCRIPTION),
+    ("hostname", 90, 93, _HOSTNAME),
+    ("hostname", 94, None, _FQDN),
+)
+_IN_DEPLOYMENTS: tuple[Since, ...] = (
+    *_IN_CHANGES,
+    ("personality", 1, 56, _ANY_LIST),
+    ("trusted_image_certificates", 63, None, {"type": ["array", "null"]}),
+)
+_IN_CREATIONS: tuple[Since, ...] = (
+    *_IN_DEPLOYMENTS,
+    ("networks", 1, NETWORKS_REQUIRED_SINCE - 1, _ANY_LIST),
+    ("networks", NETWORKS_REQUIRED_SINCE, None, _NETWORKS),
+    ("tags", 52, None, _TAGS),
+    ("host", 74, None, _FQDN),
+    ("hypervisor_hostname", 74, None, _FQDN),
+)
+_IN_REBUILDS: tuple[Since, ...] = (
+    *_IN_DEPLOYMENTS,
+    ("key_name", KEY_AT_REBUILD_SINCE, None, {"type": ["string", "null"], "minLength": 1, "maxLength": 255}),
+    ("user_data", USER_DATA_AT_REBUILD_SINCE, None, {**_USER_DATA, "type": ["string", "null"]}),
+)
 
 
-def _common(version: int, *, names: tuple[str, ...]) -> dict[str, Any]:
-    found = {}
-    for name in names:
-        since, until, schema = _SINCE[name]
-        if since <= version and (until is None or version <= until):
-            found[name] = schema
-    return found
-
-
-def _hostname(version: int) -> dict[str, Any]:
-    if version < HOSTNAME_SINCE:
-        return {}
-    return {"hostname": _FQDN if version >= FQDN_SINCE else _HOSTNAME}
+def _members(version: int, always: Mapping[str, Any], more: Iterable[Since]) -> dict[str, Any]:
+    found = {name: schema for name, first, last, schema in more if first <= version <= (last or version)}
+    return {**always, **found}
 
 
 @lru_cache
 def create(version: int) -> Form:
     """Return the form of the body that creates servers."""
-    members = {**_CREATE, **_common(version, names=tuple(_SINCE)), **_hostname(version)}
-    required = ["name", "flavorRef"]
-    if version >= NETWORKS_REQUIRED_SINCE:
-        members["networks"] = _NETWORKS
-        required.append("networks")
-    if version >= TAGS_AT_BOOT_SINCE:
-        members["tags"] = _TAGS
-    if version >= HOST_SINCE:
-        members |= {"host": _FQDN, "hypervisor_hostname": _FQDN}
-    body = {"server": closed(members, *required), "os:scheduler_hints": _HINTS, "OS-SCH-HNT:scheduler_hints": _HINTS}
-    return Form(closed(body, "server"))
+    required = ("name", "flavorRef", *(("networks",) if version >= NETWORKS_REQUIRED_SINCE else ()))
+    server = closed(_members(version, _CREATE, _IN_CREATIONS), *required)
+    return Form(
+        closed({"server": server, "os:scheduler_hints": _HINTS, "OS-SCH-HNT:scheduler_hints": _HINTS}, "server")
+    )
 
 
 @lru_cache
 def rebuild(version: int) -> Form:
     """Return the form of the body of the action that rebuilds a server."""
-    members = {**_REBUILD, **_common(version, names=tuple(_SINCE)), **_hostname(version)}
-    if version >= KEY_AT_REBUILD_SINCE:
-        members["key_name"] = {"type": ["string", "null"], "minLength": 1, "maxLength": 255}
-    if version >= USER_DATA_AT_REBUILD_SINCE:
-        members["user_data"] = {**_USER_DATA, "type": ["string", "null"]}
-    return Form(closed({"rebuild": closed(members, "imageRef")}, "rebuild"))
+    return Form(closed({"rebuild": closed(_members(version, _REBUILD, _IN_REBUILDS), "imageRef")}, "rebuild"))
 
 
 @lru_cache
 def update(version: int) -> Form:
     """Return the form of the body that changes a server."""
-    members = {**_UPDATE, **_common(version, names=("description",)), **_hostname(version)}
-    return Form(closed({"server": closed(members)}, "server"))
+    return Form(closed({"server": closed(_members(version, _UPDATE, _IN_CHANGES))}, "server"))
 
 
 @lru_cache

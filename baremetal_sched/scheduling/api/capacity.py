@@ -26,7 +26,9 @@ def show_capacity(call: Call, connection: Connection) -> Response:
     query = Query(call, PARAMETERS)
     keys = list(dict.fromkeys(query.items("group_by") or ()))
     at_least = query.integer("at_least")
-    found = capacity.measure(connection, keys, filters_of(query), visible_to(call))
+    filters, visible = filters_of(query), visible_to(call)
+    found = capacity.measure(connection, keys, filters, visible)
+    capacity.name_holds(connection, found, filters, visible)
     return json_response(
         {"capacity": [_row(each) for each in found if at_least is None or each.free < at_least]},
     )
@@ -49,4 +51,5 @@ def _row(figures: Figures) -> dict[str, Any]:
         "free": figures.free,
         "allocated": figures.allocated,
         "unavailable": dict(sorted(figures.unavailable.items())),
+        "held": [each.document() for each in figures.held],
     }

@@ -1,9 +1,12 @@
 """How the scheduling API does what the edge leaves to each API."""
 
-from flask import Response
+from flask import Request, Response
 
+from baremetal_sched.db.transaction import Database
 from baremetal_sched.scheduling.api import policies
+from baremetal_sched.scheduling.api.claim_body import SchedulingCall
 from baremetal_sched.scheduling.api.routes import ROUTES
+from baremetal_sched.scheduling.decisions import Decisions
 from baremetal_sched.web.api import Api
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.http_errors import message_of
@@ -11,11 +14,19 @@ from baremetal_sched.web.responses import json_response
 
 
 class SchedulingApi(Api):
-    """The scheduling API, which follows no other: it has no microversions."""
+    """The scheduling API, which follows no other: it has no microversions. The application sets ``database`` and
+    ``decisions``."""
 
     name = "scheduling"
     routes = ROUTES
     rules = policies.RULES
+    database: Database
+    decisions: Decisions
+
+    def new_call(self, http: Request, request_id: str) -> Call:
+        call = SchedulingCall(http, request_id, self.settings)
+        call.database, call.decisions = self.database, self.decisions
+        return call
 
     def error_body(self, call: Call, error: Exception, status: int) -> Response:
         return json_response({"error": {"status": status, "message": message_of(error)}}, status)

@@ -1,14 +1,29 @@
-"""/v1/explanations"""
+"""/v1/explanations: a query, a flavor and an image, or an allocation is explained."""
 
 from dataclasses import replace
+from typing import Any
 
 from flask import Response
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.matching.conditions import Condition
+from baremetal_sched.baremetal.matching.explanation import ClosestTree, Explanation
+from baremetal_sched.baremetal.matching.masks import Share
+from baremetal_sched.baremetal.matching.question import Asker
+from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.scheduling.api import explained_requests
-from baremetal_sched.scheduling.api.explanation_view import document
-from baremetal_sched.scheduling.schemas.explanations import MOST_WANTED
+from baremetal_sched.explain import explanations
+from baremetal_sched.explain.context import Context
+from baremetal_sched.scheduling.api.asked import (
+    allocation_request,
+    allocation_values,
+    body_of,
+    pairs_of,
+    parse_query,
+    server_request,
+)
+from baremetal_sched.scheduling.api.policies import EXPLAIN_ALL
+from baremetal_sched.scheduling.schemas.explanations import MOST_WANTED, QUERY, SERVER, WANTED
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.responses import json_response
 
@@ -19,25 +34,161 @@ def show_explanation(call: Call, session: Session) -> Response:
     """GET /v1/explanations"""
     wanted = _number([value for name, value in call.query if name == _WANTED])
     pairs = [(name, value) for name, value in call.query if name != _WANTED]
-    context = replace(explained_requests.context_of(call, session), wanted=wanted)
-    found = explained_requests.of_query(context, pairs)
-    shown = document(found)
-    return json_response(shown)
+    context = replace(context_of(call, session), wanted=wanted)
+    explained = of_query(context, pairs)
+    return json_response(document(explained))
 
 
 def create_explanation(call: Call, session: Session) -> Response:
     """POST /v1/explanations"""
-    asked = explained_requests.body_of(call)
-    context = explained_requests.context_of(call, session)
-    return json_response(document(explained_requests.of_body(context, asked)))
+    asked = body_of(call)
+    context = context_of(call, session)
+    explained = of_body(context, asked)
+    return json_response(document(explained))
 
 
 def _number(given: list[str]) -> int:
     if not given:
         return 1
-    (text, *others) = given
-    if others or not (text.isascii() and text.isdecimal() and len(text) <= len(str(MOST_WANTED))):
-        raise InvalidValue(message=f"Expected one integer from 1 to {MOST_WANTED} for {_WANTED}: {', '.join(given)}")
-    if not 1 <= int(text) <= MOST_WANTED:
+    text = ", ".join(given)
+    is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(MOST_WANTED))
+    if not is_number or not 1 <= int(text) <= MOST_WANTED:
         raise InvalidValue(message=f"Expected one integer from 1 to {MOST_WANTED} for {_WANTED}: {text}")
     return int(text)
+
+
+# -- what is explained ------------------------------------------------------------------------------------------------
+
+
+def context_of(call: Call, session: Session, machine: str | None = None) -> Context:
+    """Return what the caller may hear of; ``machine`` (UUID): of this one only."""
+    if call.allows(EXPLAIN_ALL):
+        return Context(session, call.settings, Asker(), machine=machine, unrestricted=call.caller.unrestricted)
+    # Nothing belongs to the project of a caller that has none.
+    project = call.caller.project_id or ""
+    return Context(session, call.settings, Asker(project, Visibility(project)), machine=machine)
+
+
+def of_query(context: Context, pairs: list[tuple[str, str]]) -> Explanation:
+    """Explain a query as the placement API reads it. Raises BadQuery, InvalidValue, and like ``explain_query``."""
+    return explanations.explain_query(context, parse_query(pairs))
+
+
+def of_body(context: Context, asked: dict[str, Any]) -> Explanation:
+    """Explain what the body asks for. Raises InvalidValue, and what ``dry_run`` and ``explanations`` raise."""
+    if "query" in asked:
+        QUERY.check(asked)
+        return of_query(replace(context, wanted=asked.get(_WANTED, 1)), pairs_of(asked["query"]))
+    if "flavor" in asked:
+        SERVER.check(asked)
+        request = server_request(context.session, asked, context.asker.project)
+        return explanations.explain_server(replace(context, wanted=asked.get(_WANTED, 1)), request)
+    return _of_allocation(context, asked)
+
+
+def _of_allocation(context: Context, asked: dict[str, Any]) -> Explanation:
+    number = {name: value for name, value in asked.items() if name == _WANTED}
+    WANTED.check(number)
+    values = allocation_values({name: value for name, value in asked.items() if name != _WANTED})
+    context = replace(context, wanted=number.get(_WANTED, 1))
+    project = context.asker.project
+    wanted = allocation_request(context.session, values, project, unrestricted=context.unrestricted)
+    return explanations.explain_allocation(context, wanted)
+
+
+# -- the explanation as JSON -------------------------------------------------------------------------------------------
+
+
+def document(explained: Explanation) -> dict[str, Any]:
+    """Return the explanation as clients see it; each of its parts in the same form."""
+    analysis, scanned = explained.analysis, explained.scan
+    shown: dict[str, Any] = {
+        "nodes": scanned.nodes,
+        "fitting": explained.fitting,
+        "wanted": explained.wanted,
+        "verdict": str(explained.verdict),
+        "summary": explained.summary,
+        "conditions": [_condition(share) for share in analysis.shares],
+        "relaxations": [
+            {"drop": list(each.drop), "would_fit": each.would_fit, "example": each.example}
+            for each in analysis.relaxations
+        ],
+        "exact": analysis.exact,
+        "unknown": [
+            {"name": each.name, "did_you_mean": [list(pair) for pair in each.did_you_mean]}
+            for each in explained.unknown
+        ],
+        "busy": scanned.busy,
+        "groups": [
+            {
+                "conductor_group": each.conductor_group,
+                "conductors_alive": each.conductors_alive,
+                "fitting_if_served": each.fitting_if_served,
+            }
+            for each in explained.groups
+        ],
+        "held": [each.document() for each in explained.held],
+        "sampled": scanned.sample is not None,
+    }
+    if scanned.scope is not None:
+        shown["scope"] = scanned.scope.name
+    if scanned.sample is not None:
+        shown["sample"] = scanned.sample
+    return shown | _of_trees(explained)
+
+
+def document_of_node(explained: Explanation) -> dict[str, Any]:
+    """Return the explanation of one machine: of each condition whether it holds; of parts, as ``document`` says it."""
+    return {
+        "verdict": str(explained.verdict),
+        "conditions": [{**_words(share.condition), "holds": not share.fails} for share in explained.analysis.shares],
+        "relaxations": [{"drop": list(each.drop)} for each in explained.analysis.relaxations],
+        "exact": explained.analysis.exact,
+        **_of_trees(explained),
+    }
+
+
+def _of_trees(explained: Explanation) -> dict[str, Any]:
+    """Return what is shown only if several providers of a tree give together."""
+    shown: dict[str, Any] = {}
+    if explained.parts:
+        shown["parts"] = {parameter: document(part) for parameter, part in explained.parts.items()}
+    if explained.closest is not None:
+        shown["closest"] = _closest(explained.closest)
+    return shown
+
+
+def _closest(tree: ClosestTree) -> dict[str, Any]:
+    return {
+        "root": tree.root,
+        "trees": tree.trees,
+        "parts": {
+            part.parameter: {
+                "served": not part.failing,
+                "provider": part.provider,
+                "failing": [{"id": each.id, "text": each.text} for each in part.failing],
+            }
+            for part in tree.parts
+        },
+        "constraints": [{"id": each.id, "text": each.text} for each in tree.constraints],
+    }
+
+
+def _words(condition: Condition) -> dict[str, Any]:
+    return {
+        "id": condition.id,
+        "text": condition.text,
+        "kind": str(condition.kind),
+        "counts": condition.counts,
+    }
+
+
+def _condition(share: Share) -> dict[str, Any]:
+    return {
+        **_words(share.condition),
+        "fails": share.fails,
+        "only_this": share.only_this,
+        "eliminated": share.eliminated,
+        "left": share.left,
+        "example": share.example,
+    }

@@ -7,15 +7,18 @@ from flask import Response
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import live_members
-from baremetal_sched.baremetal.matching.explanation import Finding, explain
+from baremetal_sched.baremetal.matching.explanation import Explanation
+from baremetal_sched.baremetal.matching.node_explanation import Finding
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import NodeNotFound
-from baremetal_sched.explain.explanation import Context, Explained
-from baremetal_sched.scheduling.api import explained_requests
-from baremetal_sched.scheduling.api.explanation_view import document_of_node
+from baremetal_sched.explain.context import Context
+from baremetal_sched.scheduling.api import explanations
+from baremetal_sched.scheduling.api.asked import body_of
+from baremetal_sched.scheduling.api.explanations import document_of_node
 from baremetal_sched.scheduling.api.policies import EXPLAIN_NODE, NODE_AVAILABILITY, SHOW_WORKERS
+from baremetal_sched.scheduling.next_claim import explain_node
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.responses import json_response
 
@@ -37,9 +40,9 @@ def show_availability(call: Call, session: Session, node: str) -> Response:
     """GET /v1/nodes/{node}/availability"""
     call.refuse_query()
     found, target = find(call, session, node, NODE_AVAILABILITY)
-    explained = explain(
-        session, found.uuid, live_members(session, call.settings), names_others=call.allows(SHOW_WORKERS, target)
-    )
+    names_others = call.allows(SHOW_WORKERS, target)
+    members = live_members(session, call.settings)
+    explained = explain_node(session, found, members, call.settings, names_others=names_others)
     return json_response(
         {
             "node": explained.uuid,
@@ -60,18 +63,18 @@ def findings(found: list[Finding]) -> list[dict[str, str]]:
 def show_node_explanation(call: Call, session: Session, node: str) -> Response:
     """GET /v1/explanations/nodes/{node}"""
     found, names_others = _find(call, session, node)
-    context = explained_requests.context_of(call, session, found.uuid)
-    return _answer(context, found, explained_requests.of_query(context, list(call.query)), names_others)
+    context = explanations.context_of(call, session, found.uuid)
+    return _answer(context, found, explanations.of_query(context, list(call.query)), names_others)
 
 
 def create_node_explanation(call: Call, session: Session, node: str) -> Response:
     """POST /v1/explanations/nodes/{node}"""
-    asked = explained_requests.body_of(call)
+    asked = body_of(call)
     if "wanted" in asked:
         raise InvalidValue(message="One machine is asked about: leave wanted out.")
     found, names_others = _find(call, session, node)
-    context = explained_requests.context_of(call, session, found.uuid)
-    return _answer(context, found, explained_requests.of_body(context, asked), names_others)
+    context = explanations.context_of(call, session, found.uuid)
+    return _answer(context, found, explanations.of_body(context, asked), names_others)
 
 
 def _find(call: Call, session: Session, ident: str) -> tuple[Node, bool]:
@@ -80,8 +83,9 @@ def _find(call: Call, session: Session, ident: str) -> tuple[Node, bool]:
     return found, call.allows(SHOW_WORKERS, target)
 
 
-def _answer(context: Context, node: Node, explained: Explained, names_others: bool) -> Response:
-    why = explain(context.session, node.uuid, context.membership(), names_others=names_others)
+def _answer(context: Context, node: Node, explained: Explanation, names_others: bool) -> Response:
+    settings, members = context.settings, context.membership()
+    why = explain_node(context.session, node, members, settings, names_others=names_others)
     return json_response(
         {
             "node": node.uuid,

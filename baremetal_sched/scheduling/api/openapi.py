@@ -8,7 +8,7 @@ from typing import Any
 
 from flask import Response
 
-from baremetal_sched.scheduling.api.operations import IN_PATHS, OPERATIONS, SCHEMAS, parameter
+from baremetal_sched.scheduling.api.operations import IN_PATHS, OPERATIONS, SCHEMAS, Operation, parameter
 from baremetal_sched.scheduling.schemas.answers import component
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.responses import JSON, json_response
@@ -17,8 +17,8 @@ from baremetal_sched.web.route import Route, View
 _INFO = {
     "title": "Scheduling API of baremetal-sched",
     "version": "v1",
-    "description": "Dry runs, explanations, capacity and conductor groups. There are no microversions: fields may be "
-    "added, and none changes its meaning.",
+    "description": "Dry runs, explanations, claims, capacity and conductor groups. There are no microversions: fields "
+    "may be added, and none changes its meaning.",
 }
 
 #: Why the API answers with each status.
@@ -26,7 +26,8 @@ _ERRORS = {
     400: "The body or a parameter is malformed, or names something unknown. The message says what.",
     401: "The request is not authenticated.",
     403: "The policy does not allow it to the caller.",
-    404: "The node does not exist, or the caller may not see it.",
+    404: "The node or the claim does not exist, or the caller may not see it.",
+    409: "Nothing is free, the claim differs from the one with its UUID, or it belongs to something else.",
     415: "The content type is not one that is accepted.",
     429: "There were too many failed log-ins from the client's address.",
     503: "The database is unavailable, the search took too long, or too many explanations are being worked on.",
@@ -103,23 +104,25 @@ def _operation(route: Route) -> dict[str, Any]:
         shown["requestBody"] = {"required": True, "content": content}
     if route.public:
         shown["security"] = []
-    shown["responses"]["200"]["headers"] = _REQUEST_ID
-    for status in _statuses(route, described.refuses):
+    for status in described.done:
+        shown["responses"][str(status)]["headers"] = _REQUEST_ID
+    for status in _statuses(route, described):
         shown["responses"][str(status)] = _reference(_name(status))
     shown["responses"]["default"] = _reference(_OTHER)
     return shown
 
 
-def _statuses(route: Route, refuses: bool) -> Iterable[int]:
+def _statuses(route: Route, described: Operation) -> Iterable[int]:
     """The errors with which the route is answered, without the common errors of all paths."""
     applies = {
-        400: refuses,
+        400: described.refuses,
         401: not route.public,
         403: not route.public,
         404: "<" in route.path,
+        409: described.conflicts,
         415: bool(route.takes),
         429: not route.public,
-        503: route.transaction is not None,
+        503: not route.public,
     }
     return (status for status in _ERRORS if applies[status])
 

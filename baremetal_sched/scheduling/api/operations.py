@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from baremetal_sched.baremetal.api.nodes.node_filters import TRAIT_FILTERS
-from baremetal_sched.explain.explanation import VERSION
+from baremetal_sched.explain.context import VERSION
 from baremetal_sched.placement.schemas.queries import candidates
 from baremetal_sched.scheduling.capacity import COLUMNS, MOST_KEYS
+from baremetal_sched.scheduling.claims import STATES
 from baremetal_sched.scheduling.schemas.answers import (
     CAPACITY,
     DOCUMENT,
@@ -20,6 +21,7 @@ from baremetal_sched.scheduling.schemas.answers import (
     component,
     said,
 )
+from baremetal_sched.scheduling.schemas.claims import ANY_CLAIM, CLAIM, CLAIMS, KINDS
 from baremetal_sched.scheduling.schemas.explanations import (
     ANY_REQUEST,
     AVAILABILITY,
@@ -30,6 +32,7 @@ from baremetal_sched.scheduling.schemas.explanations import (
     NUMBER_WANTED,
     of_one_machine,
 )
+from baremetal_sched.scheduling.schemas.holds import HOLD, HOLDS, MADE_HOLDS, NEW_HOLD, NEW_HOLDS, NODE_HOLDS
 from baremetal_sched.scheduling.schemas.requests import DRY_RUN, REQUEST
 from baremetal_sched.web.responses import JSON
 
@@ -45,40 +48,50 @@ SCHEMAS: Mapping[str, Mapping[str, Any]] = {
     "ClosestTree": CLOSEST_TREE,
     "Availability": AVAILABILITY,
     "Finding": FINDING,
+    "Claim": CLAIM,
+    "Claims": CLAIMS,
+    "Hold": HOLD,
+    "NodeHolds": NODE_HOLDS,
+    "Holds": HOLDS,
+    "MadeHolds": MADE_HOLDS,
     "Error": ERROR,
 }
 
 #: The parameters of paths.
-IN_PATHS: Mapping[str, Mapping[str, Any]] = {"node": said("UUID or name of the node.", {**TEXT, "minLength": 1})}
+IN_PATHS: Mapping[str, Mapping[str, Any]] = {
+    "node": said("UUID or name of the node.", {**TEXT, "minLength": 1}),
+    "claim": said("UUID of the claim.", {**TEXT, "minLength": 1}),
+    "hold": said("UUID of the hold.", {**TEXT, "minLength": 1}),
+}
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One route. ``name``: what generated clients call it. ``answer``: the schema (in SCHEMAS) of what it answers.
+    """One route. ``name``: what generated clients call it. ``answer``: the schema (in SCHEMAS) of what it answers;
+    None: the answer has no body.
 
     ``query``: schemas of the parameters of the query string. ``body``: the schema of the body, if it takes one.
-    ``refuses``: whether it checks what it is sent, and answers 400.
+    ``refuses``: whether it checks what it is sent, and answers 400. ``done``: the statuses of success, and what each
+    means. ``conflicts``: whether it may be in conflict with what is there, and answers 409.
     """
 
     name: str
     summary: str
-    answer: str
+    answer: str | None
     query: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     body: Mapping[str, Any] | None = None
     refuses: bool = True
+    done: Mapping[int, str] = field(default_factory=lambda: {200: "Done."})
+    conflicts: bool = False
 
     def shown(self) -> dict[str, Any]:
         """Return the operation with its parameters and its answer, as OpenAPI has them."""
+        content = {} if self.answer is None else {"content": {JSON: {"schema": component(self.answer)}}}
         return {
             "operationId": self.name,
             "summary": self.summary,
             "parameters": [parameter(name, "query", schema) for name, schema in self.query.items()],
-            "responses": {
-                "200": {
-                    "description": "Done.",
-                    "content": {JSON: {"schema": component(self.answer)}},
-                }
-            },
+            "responses": {str(status): {"description": why, **content} for status, why in self.done.items()},
         }
 
 
@@ -124,6 +137,30 @@ def _candidate_query() -> Iterable[tuple[str, dict[str, Any]]]:
 
 
 _QUERY = dict(_candidate_query())
+_CLAIMS_QUERY = {
+    "limit": said("The size of the page, at most [api] max_limit.", {"type": "integer", "minimum": 1}),
+    "marker": said("Claims after the one with this UUID.", TEXT),
+    "state": said("Claims in this state now.", {**TEXT, "enum": list(STATES)}),
+    "kind": said("Claims that were asked for in this way.", {**TEXT, "enum": list(KINDS)}),
+    "project_id": said("Claims of this project.", TEXT),
+    "resource_class": said("Claims of this class, as placement names it.", TEXT),
+}
+_HOLDS_QUERY = {
+    "limit": said("The size of the page, at most [api] max_limit.", {"type": "integer", "minimum": 1}),
+    "marker": said("Holds after the one with this UUID.", TEXT),
+    "type": said("Holds of this type.", TEXT),
+    "active": said("Only holds that have begun, or only others.", {"type": "boolean"}),
+    "since": said("Holds that end after this time, with a time zone.", {**TEXT, "format": "date-time"}),
+    "until": said("Holds that start before this time, with a time zone.", {**TEXT, "format": "date-time"}),
+    **{name: said(f"Holds of nodes with this {name.replace('_', ' ')}.", TEXT) for name in COLUMNS},
+}
+_POLL = said("For how many seconds to wait until the claim is decided.", {"type": "integer", "minimum": 0})
+_CLAIMED = {
+    200: "The same body has been sent before, and its claim does not wait any more.",
+    201: "A machine is claimed.",
+    202: "The claim waits.",
+}
+
 _WANTED = {"wanted": said("How many machines are wanted.", NUMBER_WANTED)}
 
 OPERATIONS: Mapping[tuple[str, str], Operation] = {
@@ -155,5 +192,45 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ),
     ("GET", "/v1/nodes/<node>/availability"): Operation(
         "show_availability", "Ask why a machine is or is not on offer", "Availability"
+    ),
+    ("GET", "/v1/nodes/<node>/holds"): Operation("list_node_holds", "List the holds of a node", "NodeHolds"),
+    ("POST", "/v1/nodes/<node>/holds"): Operation(
+        "create_node_hold",
+        "Assert a hold of a node",
+        "Hold",
+        body=NEW_HOLD.schema,
+        done={201: "It is asserted."},
+        conflicts=True,
+    ),
+    ("DELETE", "/v1/nodes/<node>/holds"): Operation(
+        "delete_node_holds", "Release all holds of a node", None, done={204: "Done."}
+    ),
+    ("GET", "/v1/nodes/<node>/holds/<hold>"): Operation("show_node_hold", "Show a hold of a node", "Hold"),
+    ("DELETE", "/v1/nodes/<node>/holds/<hold>"): Operation(
+        "delete_node_hold", "Release a hold of a node", None, done={204: "Done."}
+    ),
+    ("GET", "/v1/holds"): Operation("list_holds", "List holds", "Holds", _HOLDS_QUERY),
+    ("POST", "/v1/holds"): Operation(
+        "create_holds",
+        "Assert a hold of each node that a filter selects",
+        "MadeHolds",
+        body=NEW_HOLDS.schema,
+        done={200: "A dry run.", 201: "They are asserted."},
+        conflicts=True,
+    ),
+    ("GET", "/v1/claims"): Operation("list_claims", "List claims", "Claims", _CLAIMS_QUERY),
+    ("POST", "/v1/claims"): Operation(
+        "create_claim",
+        "Claim a machine, now or when one is free",
+        "Claim",
+        body=ANY_CLAIM,
+        done=_CLAIMED,
+        conflicts=True,
+    ),
+    ("GET", "/v1/claims/<claim>"): Operation(
+        "show_claim", "Show a claim, or wait until it is decided", "Claim", {"wait": _POLL}
+    ),
+    ("DELETE", "/v1/claims/<claim>"): Operation(
+        "delete_claim", "Give back a claim, or end its waiting", None, done={204: "Done."}, conflicts=True
     ),
 }

@@ -1,6 +1,9 @@
-"""The rules of the scheduling API. It follows no other, so they are its own."""
+"""The rules of the scheduling API. It follows no other, so they are its own, but for the names of
+those about holds."""
 
 from oslo_policy import policy
+
+from baremetal_sched.baremetal.api.policies.holds import HOLDS
 
 DRY_RUN = "scheduling:requests:create"
 SHOW_NODES = "scheduling:requests:show_nodes"
@@ -13,8 +16,15 @@ NODE_AVAILABILITY = "scheduling:nodes:get_availability"
 SHOW_WORKERS = "scheduling:nodes:show_workers"
 GROUPS = "scheduling:groups:get"
 ALL_GROUPS = "scheduling:groups:get_all"
+CLAIM = "scheduling:claims:create"
+CLAIM_ALL = "scheduling:claims:create_all"
+GET_CLAIM = "scheduling:claims:get"
+ALL_CLAIMS = "scheduling:claims:get_all"
+DELETE_CLAIM = "scheduling:claims:delete"
+DELETE_ALL_CLAIMS = "scheduling:claims:delete_all"
 
 _EVERYTHING = "role:admin or role:service or (role:reader and system_scope:all)"
+_ANY_CLAIM = "role:admin or role:service"
 _SCOPES = ["system", "project"]
 
 RULES = (
@@ -86,4 +96,43 @@ RULES = (
         "or leases, and no conductor by name",
         scope_types=_SCOPES,
     ),
+    policy.RuleDefault(
+        CLAIM,
+        f"rule:{CLAIM_ALL} or (role:member and project_id:%(project_id)s)",
+        description="Claim a machine for a project, now or when one is free, of the nodes that the caller's project "
+        "may use",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
+        CLAIM_ALL,
+        _ANY_CLAIM,
+        description="Claim any machine, for any project, and what is no machine, such as resources of hosts of virtual "
+        "machines",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
+        GET_CLAIM,
+        f"rule:{ALL_CLAIMS} or (role:reader and project_id:%(project_id)s)",
+        description="See a claim of a project, and wait until it is decided",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
+        ALL_CLAIMS,
+        _EVERYTHING,
+        description="List the claims of all projects; others list those of their own",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
+        DELETE_CLAIM,
+        f"rule:{DELETE_ALL_CLAIMS} or (role:member and project_id:%(project_id)s)",
+        description="Give back what a claim of a project has, or end its waiting",
+        scope_types=_SCOPES,
+    ),
+    policy.RuleDefault(
+        DELETE_ALL_CLAIMS,
+        _ANY_CLAIM,
+        description="Give back or end the claims of all projects",
+        scope_types=_SCOPES,
+    ),
+    *HOLDS,
 )

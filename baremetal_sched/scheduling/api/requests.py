@@ -5,12 +5,11 @@ from typing import Any
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.compute.host_choice import Claim
+from baremetal_sched.compute.hosts.host_choice import Claim
 from baremetal_sched.scheduling import dry_run
 from baremetal_sched.scheduling.api.policies import SHOW_NODES
 from baremetal_sched.scheduling.schemas.requests import MOST_CANDIDATES, REQUEST
 from baremetal_sched.web.call import Call
-from baremetal_sched.web.http_errors import BadRequest
 from baremetal_sched.web.responses import json_response
 
 
@@ -31,10 +30,7 @@ def create_request(call: Call, session: Session) -> Response:
 
 
 def _asked(call: Call, project: str | None) -> dry_run.DryRunRequest:
-    try:
-        document = call.json
-    except ValueError as error:
-        raise BadRequest(message=f"The body of the request is not JSON: {error}") from None
+    document = call.json
     REQUEST.check(document)
     return dry_run.DryRunRequest(
         document["flavor"],

@@ -1,11 +1,14 @@
 """The scheduling API on one screen."""
 
+from baremetal_sched.baremetal.api.policies.holds import ADD, GET, REMOVE
 from baremetal_sched.errors.compute import FlavorNotFound
 from baremetal_sched.errors.image import ImageNotFound
 from baremetal_sched.scheduling.api import (
     capacity,
+    claims,
     explanations,
     groups,
+    holds,
     node_explanations,
     openapi,
     policies,
@@ -65,4 +68,53 @@ ROUTES: tuple[Route, ...] = (
         policy=policies.NODE_AVAILABILITY,
         checks_policy=True,
     ),
+    Route("GET", "/v1/nodes/<node>/holds", holds.list_node_holds, policy=GET, checks_policy=True),
+    Route(
+        "POST",
+        "/v1/nodes/<node>/holds",
+        holds.create_node_hold,
+        transaction="write",
+        policy=ADD,
+        checks_policy=True,
+        takes=(JSON,),
+    ),
+    Route(
+        "DELETE",
+        "/v1/nodes/<node>/holds",
+        holds.delete_node_holds,
+        transaction="write",
+        policy=REMOVE,
+        checks_policy=True,
+    ),
+    Route("GET", "/v1/nodes/<node>/holds/<hold>", holds.show_node_hold, policy=GET, checks_policy=True),
+    Route(
+        "DELETE",
+        "/v1/nodes/<node>/holds/<hold>",
+        holds.delete_node_hold,
+        transaction="write",
+        policy=REMOVE,
+        checks_policy=True,
+    ),
+    Route("GET", "/v1/holds", holds.list_holds, policy=GET, checks_policy=True),
+    Route(
+        "POST",
+        "/v1/holds",
+        holds.create_holds,
+        transaction="write",
+        policy=ADD,
+        checks_policy=True,
+        takes=(JSON,),
+    ),
+    Route("GET", "/v1/claims", claims.list_claims, policy=policies.GET_CLAIM),
+    Route(
+        "POST",
+        "/v1/claims",
+        claims.create_claim,
+        transaction=None,
+        policy=policies.CLAIM,
+        takes=(JSON,),
+        statuses=_OF_THE_BODY,
+    ),
+    Route("GET", "/v1/claims/<claim>", claims.show_claim, transaction=None, policy=policies.GET_CLAIM),
+    Route("DELETE", "/v1/claims/<claim>", claims.delete_claim, transaction="write", policy=policies.DELETE_CLAIM),
 )

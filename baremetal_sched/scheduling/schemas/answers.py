@@ -47,6 +47,9 @@ ERROR = fields({"error": fields({"status": said("The HTTP status.", {"type": "in
 #: The names of a key by which machines are told apart by whether they have a trait.
 TRAIT_KEY = f"^{TRAIT}[A-Z0-9_]+$"
 
+#: Which holds machines have.
+HELD = array(fields({"type": TEXT, "nodes": COUNT, "until": TEXT_OR_NULL}))
+
 _ROW = {
     **fields(
         {
@@ -55,6 +58,11 @@ _ROW = {
             "free": said("How many of them placement offers.", COUNT),
             "allocated": said("How many are claimed or have an instance.", COUNT),
             "unavailable": said("How many of the others are out of use for each reason, each counted once.", COUNTS),
+            "held": said(
+                "By type of their holds: how many machines without an instance have one that has started, and when the "
+                "last of these ends; null: one has no end yet.",
+                HELD,
+            ),
         },
         COLUMNS,
     ),

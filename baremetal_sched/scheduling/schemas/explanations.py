@@ -2,14 +2,15 @@
 
 from typing import Any
 
-from baremetal_sched.baremetal.matching.masks import Kind, Verdict
+from baremetal_sched.baremetal.matching.conditions import Kind
+from baremetal_sched.baremetal.matching.masks import Verdict
 from baremetal_sched.baremetal.schemas.allocations import MOST_TRAITS
 from baremetal_sched.compute.schemas.form import Form, closed
-from baremetal_sched.explain.explanation import COMBINATION
 from baremetal_sched.scheduling.schemas.answers import (
     COUNT,
     COUNTS,
     FLAG,
+    HELD,
     TEXT,
     TEXT_OR_NULL,
     UUID,
@@ -76,7 +77,7 @@ def of_one_machine(schema: dict[str, Any]) -> dict[str, Any]:
 
 # -- what is answered --------------------------------------------------------------------------------------------------
 
-VERDICT = said("What came of it.", {"type": "string", "enum": [*map(str, Verdict), COMBINATION]})
+VERDICT = said("What came of it.", {"type": "string", "enum": [*map(str, Verdict)]})
 EXACT = said("Whether the relaxations are all that there are.", FLAG)
 
 #: A condition, whatever is said of it.
@@ -155,6 +156,7 @@ EXPLANATION = fields(
         "unknown": said("Names that there are not.", array(_UNKNOWN)),
         "busy": said("Why machines that would fit otherwise are not free, and how many.", COUNTS),
         "groups": said("Conductor groups whose nodes would fit if a conductor served them.", array(_WAITING_GROUP)),
+        "held": said("Which holds keep machines from being had that meet all else.", HELD),
         "sampled": said("Whether a sample was looked at.", FLAG),
         "sample": said("How large the sample was. Only if one was taken.", COUNT),
         "scope": said("The id of the condition that all machines fail that were not looked at.", TEXT),

@@ -1,0 +1,167 @@
+"""Why a node is offered or not: in sentences for operators, and in numbers for the fleet."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlalchemy import case, exists, func, select, true
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.holds import guards, holds, rules
+from baremetal_sched.baremetal.nodes import shared_machines
+from baremetal_sched.baremetal.provider import advice, availability, reconciliation
+from baremetal_sched.baremetal.provider.projection import resource_class_of
+from baremetal_sched.db.clock import in_words
+from baremetal_sched.db.models import Hold, Node
+from baremetal_sched.machines import states
+from baremetal_sched.placement import indivisible
+
+#: What a machine that is available is counted by. The other conditions say that it is in use, or on its way.
+_COUNTED = ("parent node", "maintenance", "power state")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something about a machine: ``label`` for programs, what it is, and what to do about it."""
+
+    label: str
+    reason: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class NodeExplanation:
+    """Whether a machine is offered. ``reasons`` say why not, ``remarks`` what else is in the way of its use."""
+
+    uuid: str
+    name: str | None
+    resource_class: str | None
+    reasons: list[Finding]
+    remarks: list[Finding]
+
+    @property
+    def is_offered(self) -> bool:
+        """Return whether placement offers the machine."""
+        return not self.reasons
+
+
+def explain(session: Session, node: Node, membership: Membership, *, names_others: bool = True) -> NodeExplanation:
+    """Explain whether the node is offered.
+
+    ``names_others``: whether consumers in placement, and the conductor that works on it, are named.
+    """
+    class_name = resource_class_of(node.resource_class) if node.resource_class else None
+    reasons, planned = _held_by(session, node)
+    reasons += [*_claims(session, node, names_others), *_drift(session, node)]
+    remarks = [*_remarks(session, node, membership, names_others), *planned]
+    return NodeExplanation(node.uuid, node.name, class_name, reasons, remarks)
+
+
+def withheld_by(node: Node) -> list[Finding]:
+    """Return what on the node itself keeps it from being offered; empty if nothing does."""
+    found = [] if node.resource_class else [_NO_CLASS]
+    unmet = availability.unmet(node)
+    if advice.is_in_use(node):  # that its state is not 'available' says no more
+        unmet = [each for each in unmet if each.label != "provision state"]
+    return found + [Finding(each.label, each.explain(node), each.remedy(node)) for each in unmet]
+
+
+def _held_by(session: Session, node: Node) -> tuple[list[Finding], list[Finding]]:
+    """Return the same with the holds of the node by name, those that wait until it rests too; and remarks about those
+    that are planned, and about when all that hold it now have ended."""
+    reasons, remarks = withheld_by(node), []
+    found = guards.of_node(session, node)
+    now = holds.now(session) if found else 0.0
+    started = [hold for hold in found if rules.is_active(hold) or rules.start_of(hold) <= now]
+    if not rules.is_plain(started):
+        reasons = [each for each in reasons if each.label != "maintenance"]
+    if not rules.is_plain(started) or any(not rules.is_active(hold) for hold in started):
+        reasons += [
+            _of_hold(node, hold, "It is held" if rules.is_active(hold) else "It is kept free") for hold in started
+        ]
+        ends = max(rules.end_of(hold) for hold in started)
+        if ends < math.inf:
+            reason = f"The last of these holds ends at {in_words(ends)}."
+            remarks.append(Finding("hold", reason, "Nothing is to be done: the machine comes back by itself."))
+    planned = sorted((hold for hold in found if hold not in started), key=rules.start_of)
+    return reasons, remarks + [_of_hold(node, hold, "A hold is planned") for hold in planned]
+
+
+def _of_hold(node: Node, hold: Hold, what: str) -> Finding:
+    times = f"from {in_words(hold.asserted_at if hold.starts_at is None else hold.starts_at)}"
+    times += "" if hold.ends_at is None else f" until {in_words(hold.ends_at)}"
+    text = f": {hold.reason}" if hold.reason else ""
+    remedy = f"To release it: openstack baremetal node hold remove {node.uuid} {hold.uuid}."
+    return Finding("hold", f"{what} ({hold.type}, by its {hold.scope}, {times}){text}.", remedy)
+
+
+_NO_CLASS = Finding(
+    availability.RESOURCE_CLASS,
+    "It has no resource class, so no request can ask for it.",
+    "Set one: openstack baremetal node set --resource-class CLASS NODE.",
+)
+
+
+def _claims(session: Session, node: Node, names_others: bool) -> Iterator[Finding]:
+    consumers = indivisible.consumers_beside(session, node.uuid)
+    if consumers and consumers != [node.instance_uuid]:
+        who = f"consumer {', '.join(consumers)}" if names_others else "a consumer in placement"
+        yield Finding(
+            "allocation in placement",
+            f"Its resource provider, or one below that, is claimed by {who}.",
+            "Wait until the consumer releases it, or, if it is unused, run "
+            "openstack resource provider allocation delete CONSUMER.",
+        )
+
+
+def _drift(session: Session, node: Node) -> Iterator[Finding]:
+    """SELECT EXISTS (SELECT … FROM nodes WHERE id = :id AND <its provider is not what it should be>)"""
+    if session.scalar(select(exists().where(Node.id == node.id, reconciliation.drifted(session)))):
+        yield Finding(
+            "resource provider",
+            "Its resource provider was changed directly and differs from the node.",
+            "A conductor undoes that unless the provider is claimed. 'baremetal-sched db check' lists the differences.",
+        )
+
+
+def _remarks(session: Session, node: Node, membership: Membership, names_others: bool) -> Iterator[Finding]:
+    if node.reservation is not None:
+        who = f"Conductor {node.reservation}" if names_others else "A conductor"
+        yield Finding(
+            "lock",
+            f"{who} is working on it: allocations of the bare metal API pass it over.",
+            "Wait until the conductor has finished.",
+        )
+    shared = shared_machines.warning(shared_machines.others(session, node), names_others=names_others)
+    if shared is not None:
+        yield Finding("machine", f"Its {shared}", "Delete all of these nodes but one, or correct their driver_info.")
+    if membership.owner(node.uuid, node.conductor_group, node.driver) is None:
+        group = f"conductor group '{node.conductor_group}'" if node.conductor_group else "the default conductor group"
+        yield Finding(
+            "conductor",
+            f"No live conductor serves driver {node.driver} in {group}: nothing can be done with the machine.",
+            "Start a conductor there with the driver in [DEFAULT] enabled_hardware_types, or change the node's "
+            "conductor_group.",
+        )
+    if node.retired:
+        yield Finding(
+            "retired",
+            "It is retired: after it is undeployed and cleaned, it does not become available again.",
+            "Unset retired if the machine is to stay in use.",
+        )
+
+
+def count_withheld(session: Session) -> dict[str, int]:
+    """Return how many available machines are not offered, by the first reason, among those an operator can mend.
+
+    SELECT CASE WHEN <no class> THEN 'resource class' WHEN NOT <condition> THEN '<its label>' … END, count(*)
+    FROM nodes WHERE provision_state = 'available' AND instance_uuid IS NULL GROUP BY 1
+    """
+    whens = [(availability.HAS_NO_CLASS, availability.RESOURCE_CLASS)]
+    whens += [(each.clause.is_not(true()), each.label) for each in availability.CONDITIONS if each.label in _COUNTED]
+    first = case(*whens).label("reason")
+    inner = select(first).where(Node.provision_state == states.AVAILABLE, Node.instance_uuid.is_(None)).subquery()
+    rows = session.execute(select(inner.c.reason, func.count()).group_by(inner.c.reason))
+    found = {label: count for label, count in rows}
+    return {label: found.get(label, 0) for label in (availability.RESOURCE_CLASS, *_COUNTED)}

@@ -1,0 +1,223 @@
+"""The trees that an explanation looks at, busy or not: those that look the same to a request are one shape."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Integer, case, func, literal, select
+from sqlalchemy.orm import Session, aliased
+
+from baremetal_sched.baremetal.matching.question import Asker
+from baremetal_sched.db.models import Node
+from baremetal_sched.placement import trait_ids
+from baremetal_sched.placement.candidates.request.resolved_request import FrozenDict, ResolvedRequest
+from baremetal_sched.placement.candidates.sql import provider_rows
+from baremetal_sched.placement.candidates.sql.conditions import one_of
+from baremetal_sched.placement.candidates.sql.provider_rows import ByText
+from baremetal_sched.placement.candidates.trees.candidate import TimeLimit
+from baremetal_sched.placement.candidates.trees.providers import Anchor, Provider, ProviderRow, TreeInventory
+from baremetal_sched.placement.schemas.common import INT32
+from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDER_TRAITS, PROVIDERS, TRAITS
+from baremetal_sched.placement.traits import SHARING_TRAIT
+
+_STOCK = INVENTORIES.c
+#: Of an inventory: what there is now, and what there would be if nothing of it were used, reserved, withheld or closed.
+_INVENTORY = (
+    *(_STOCK.resource_class_id, _STOCK.capacity, _STOCK.used, _STOCK.min_unit),
+    *(_STOCK.max_unit * provider_rows.OFFERED, _STOCK.step_size),
+    *(_STOCK.total, _STOCK.allocation_ratio, _STOCK.max_unit),
+)
+_ROWS = select(*provider_rows.columns_of(PROVIDERS, traits=True, inventory=_INVENTORY)).order_by(PROVIDERS.c.id)
+_SHARING = PROVIDER_TRAITS.alias("sharing")
+
+#: Inventories as they are, and as they would be if everything were free.
+Both = tuple[Mapping[int, TreeInventory], Mapping[int, TreeInventory]]
+
+
+@dataclass
+class Tree:
+    """A tree, with the id and the UUID of its root: its providers, and those of other trees that share with it."""
+
+    root_id: int
+    uuid: str
+    members: list[ProviderRow]
+    guests: list[ProviderRow]
+
+
+@dataclass
+class Shape:
+    """Trees that look the same to a request, by UUID: ``now`` is the first, ``free`` the same as if all were free.
+
+    ``rows`` are those of its providers, and of the providers that share with it; ``providers`` are the same as they
+    are, and as they would be if they were free.
+    """
+
+    now: Anchor
+    free: Anchor
+    rows: list[ProviderRow]
+    providers: list[tuple[Provider, Provider]]
+    trees: list[Tree]
+
+    @property
+    def uuid(self) -> str:
+        """The UUID of the root of ``now``."""
+        return self.trees[0].uuid
+
+
+class Forest:
+    """The trees that ``asker`` may use, or those that meet ``roots``, a condition on ``PROVIDERS.c.root_id``.
+
+    Of more than ``most`` providers only a sample is loaded: each tree whose root has an id that ``step`` divides.
+    ``trees`` and ``providers`` count all of them. Raises TookTooLong.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        wanted: ResolvedRequest,
+        asker: Asker,
+        roots: ColumnElement[bool] | None,
+        most: int,
+        limit: TimeLimit,
+    ) -> None:
+        self._session = session
+        which = _usable(asker) if roots is None else [roots]
+        number_of_roots = func.sum(case((PROVIDERS.c.parent_id.is_(None), 1), else_=0))
+        counted = select(func.count(), func.coalesce(number_of_roots, 0)).select_from(PROVIDERS).where(*which)
+        self.providers, trees = session.execute(counted).one()
+        self.trees = int(trees)
+        self.step = max(1, -(-self.providers // most))
+        if self.step > 1:
+            which.append(PROVIDERS.c.root_id % literal(self.step, Integer) == 0)
+        groups, classes = wanted.groups, frozenset(wanted.class_names)
+        traits = wanted.root_forbidden.union(
+            *wanted.root_required, *(group.forbidden.union(*group.required) for group in groups)
+        )
+        self._stock = ByText(lambda text: _stock(classes, text))
+        self._traits = ByText(lambda text: traits.intersection(trait_ids.ids_in(text)))
+        self._pinned = {group.tree for group in groups if group.tree is not None}
+        self._aggregates: dict[int, set[int]] = defaultdict(set)
+        self._sharing = {row.id: row for row in self._read(_guests(asker))}
+        self._sharing_in: dict[int, list[ProviderRow]] = defaultdict(list)
+        if self._sharing:
+            self._read_aggregates(one_of(PROVIDERS.c.id, self._sharing))
+        for row in self._sharing.values():
+            for aggregate in self._aggregates[row.id]:
+                self._sharing_in[aggregate].append(row)
+        self._mentioned = {*self._sharing_in}.union(*(group.not_member_of.union(*group.member_of) for group in groups))
+        self._above = self._parents() if wanted.same_subtrees and self._sharing else {}
+        self.shapes = self._shapes(which, limit)
+
+    @property
+    def sample(self) -> int | None:
+        """How many trees were looked at, if not all were."""
+        return sum(len(shape.trees) for shape in self.shapes) if self.step > 1 else None
+
+    def _read(self, which: Sequence[ColumnElement[bool]]) -> list[ProviderRow]:
+        return [ProviderRow._make(row) for row in self._session.execute(_ROWS.where(*which)).all()]
+
+    def _read_aggregates(self, *which: ColumnElement[bool]) -> None:
+        row = PROVIDER_AGGREGATES.c
+        query = select(row.provider_id, row.aggregate_id).where(PROVIDERS.c.id == row.provider_id, *which)
+        for row_id, aggregate in self._session.execute(query):
+            self._aggregates[row_id].add(aggregate)
+
+    def _parents(self) -> dict[int, int | None]:
+        """The parents of all providers in the trees of the providers that share, by id."""
+        roots = {row.root_id for row in self._sharing.values()}
+        query = select(PROVIDERS.c.id, PROVIDERS.c.parent_id).where(one_of(PROVIDERS.c.root_id, roots))
+        return {row_id: parent_id for row_id, parent_id in self._session.execute(query)}
+
+    def _shapes(self, which: Sequence[ColumnElement[bool]], limit: TimeLimit) -> list[Shape]:
+        members: dict[int, list[ProviderRow]] = defaultdict(list)
+        for row in self._read(which):
+            members[row.root_id].append(row)
+        if self._mentioned:
+            self._read_aggregates(one_of(PROVIDER_AGGREGATES.c.aggregate_id, self._mentioned), *which)
+        found: dict[Hashable, list[Tree]] = defaultdict(list)
+        for root_id, local in members.items():
+            limit.check()
+            root = next((row for row in local if row.id == root_id), None)
+            # A root may have been moved meanwhile.
+            if root is not None:
+                tree = Tree(root_id, root.uuid, local, self._guests_of(root_id, local))
+                found[self._look(tree)].append(tree)
+        return [self._shape(sorted(trees, key=lambda tree: tree.uuid)) for trees in found.values()]
+
+    def _guests_of(self, root_id: int, local: Iterable[ProviderRow]) -> list[ProviderRow]:
+        near = {aggregate for row in local for aggregate in self._aggregates.get(row.id, ())}
+        found = {row.id: row for aggregate in near for row in self._sharing_in.get(aggregate, ())}
+        return [row for _, row in sorted(found.items()) if row.root_id != root_id]
+
+    def _look(self, tree: Tree) -> Hashable:
+        """All that a request sees of a tree, but for ids: trees with the same look are the same to it."""
+        places: dict[int | None, int] = {row.id: place for place, row in enumerate(tree.members)}
+        look = tuple(
+            (
+                places.get(row.parent_id),
+                self._stock[row.stock],
+                self._traits[row.traits],
+                frozenset(self._aggregates.get(row.id, ())) if self._mentioned else None,
+                row.id if row.id in self._sharing else None,
+            )
+            for row in tree.members
+        )
+        guests = tuple(row.id for row in tree.guests)
+        return look, guests, tree.root_id if tree.root_id in self._pinned else None
+
+    def _shape(self, trees: list[Tree]) -> Shape:
+        tree = trees[0]
+        now, free = (self._anchor(tree, which) for which in (0, 1))
+        pairs = zip([*now.local, *now.sharing], [*free.local, *free.sharing], strict=True)
+        return Shape(now, free, [*tree.members, *tree.guests], list(pairs), trees)
+
+    def _anchor(self, tree: Tree, which: int) -> Anchor:
+        local, guests = ([self._provider(row, which) for row in rows] for rows in (tree.members, tree.guests))
+        root = next(provider for provider in local if provider.id == tree.root_id)
+        return Anchor(root, local, guests, self._above)
+
+    def _provider(self, row: ProviderRow, which: int) -> Provider:
+        return Provider(
+            row.id,
+            row.root_id,
+            row.parent_id,
+            row.id in self._sharing,
+            self._traits[row.traits],
+            self._aggregates.get(row.id, set()),
+            self._stock[row.stock][which],
+        )
+
+
+def _usable(asker: Asker) -> list[ColumnElement[bool]]:
+    """Trees whose root is a node that may be used: p.root_id IN (SELECT r.id FROM resource_providers r JOIN nodes …)"""
+    if asker.project is None:
+        return []
+    root = aliased(PROVIDERS)
+    mine = select(root.c.id).join(Node, Node.uuid == root.c.uuid).where(*asker.usable())
+    return [PROVIDERS.c.root_id.in_(mine)]
+
+
+def _guests(asker: Asker) -> list[ColumnElement[bool]]:
+    """The sharing providers that are not in trees of nodes that may not be used."""
+    shares = PROVIDERS.c.id.in_(
+        select(_SHARING.c.provider_id).where(_SHARING.c.trait_id == TRAITS.c.id, TRAITS.c.name == SHARING_TRAIT)
+    )
+    if asker.project is None:
+        return [shares]
+    root = aliased(PROVIDERS)
+    node = select(root.c.id).join(Node, Node.uuid == root.c.uuid)
+    return [shares, PROVIDERS.c.root_id.not_in(node) | PROVIDERS.c.root_id.in_(node.where(*asker.usable()))]
+
+
+def _stock(classes: frozenset[int], text: str) -> Both:
+    """The inventories of the classes."""
+    now: dict[int, TreeInventory] = {}
+    free: dict[int, TreeInventory] = {}
+    for name, capacity, used, least, most, step, total, ratio, unit in provider_rows.inventories(text):
+        if name in classes:
+            # More than a column holds is never given.
+            left = min(capacity - used, INT32)
+            now[name] = TreeInventory(left, least, most, step)
+            whole = min(total * ratio, float(INT32))
+            free[name] = TreeInventory(int(whole), least, unit, step)
+    return FrozenDict(sorted(now.items())), FrozenDict(sorted(free.items()))

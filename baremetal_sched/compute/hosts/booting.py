@@ -1,0 +1,254 @@
+"""Booting servers: choosing, claiming and handing to a conductor are one transaction.
+
+When a server becomes visible, it is on a machine, claimed whole and being deployed, or it is in error with a fault. If
+its deployment fails, the claim is released and the next machine is tried, up to ``[compute] max_attempts``.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import structlog
+from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
+
+from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.provisioning import provision
+from baremetal_sched.baremetal.provisioning.provision import Order
+from baremetal_sched.compute import server_history, server_states
+from baremetal_sched.compute.hosts import instance_info, network_addresses
+from baremetal_sched.compute.hosts.host_choice import Host, HostRequest, choose, hosts
+from baremetal_sched.compute.hosts.instance_info import Owner
+from baremetal_sched.compute.hosts.no_valid_host import because, explain
+from baremetal_sched.compute.hosts.node_changes import moving, set_fault
+from baremetal_sched.compute.hosts.own_copies import flavor_spec, host_request, image_spec
+from baremetal_sched.compute.server_history import Reason, ServerRequester
+from baremetal_sched.db.models import Node, Server
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.baremetal import NoConductors, NoValidHost, TooManyAtOnce
+from baremetal_sched.errors.placement import (
+    BadQuery,
+    CapacityExceeded,
+    InvalidInventory,
+    SearchTookTooLong,
+    TooManyCandidates,
+    TraitNotFound,
+    TreeHeld,
+    UnknownClassInQuery,
+)
+from baremetal_sched.placement import allocations as claims
+from baremetal_sched.placement.consumers import ConsumerWrite
+from baremetal_sched.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+#: The type of the consumers that servers are in placement, as Nova has it.
+CONSUMER_TYPE = "INSTANCE"
+
+#: Makes the config drive of a server that gets this node.
+Drive = Callable[[Server, Node], Mapping[str, Any]]
+
+_HOPELESS = (BadQuery, SearchTookTooLong, TooManyCandidates)
+TAKEN_MEANWHILE = (CapacityExceeded, InvalidInventory, TreeHeld)
+
+
+@dataclass(frozen=True)
+class BootContext:
+    """The session, the live conductors and the settings, which every boot needs."""
+
+    session: Session
+    membership: Membership
+    settings: Settings
+
+
+#: Nodes (UUIDs) on which the deployment of a server could not begin, and why.
+_Failures = list[tuple[str, str]]
+
+
+#: Has a server wait that got no machine because of this.
+Wait = Callable[[Server, Reason], None]
+
+
+def boot(context: BootContext, servers: Sequence[Server], drive: Drive, requester: ServerRequester, wait: Wait) -> None:
+    """Place each of the new servers on a machine, all of them or none, and store them.
+
+    Without machines for all, all are stored in error; but a single server that may wait does so if that can help.
+    Raises StaleDataError if all machines that fit are being taken by other transactions, and what ``wait`` raises.
+    """
+    failures: dict[str, _Failures] = {server.uuid: [] for server in servers}
+    reason = _place_all(context, servers, drive, failures)
+    waits = reason is not None and reason.passes and servers[0].wait_until is not None
+    if reason is not None and not waits:
+        for server in servers:
+            set_fault(server, reason)
+    context.session.add_all(servers)
+    context.session.flush()
+    for server in servers:
+        entry = server_history.begin(context.session, server, "create", requester)
+        for node, failure in failures[server.uuid]:
+            server_history.add_attempt(entry, f"The deployment on node {node} could not begin: {failure}")
+        if reason is not None and not waits:
+            server_history.end(entry, error=reason.in_full)
+    if reason is not None and waits:
+        wait(servers[0], reason)
+
+
+def _place_all(
+    context: BootContext, servers: Sequence[Server], drive: Drive, failures: Mapping[str, _Failures]
+) -> Reason | None:
+    if len(servers) == 1:
+        return place(context, servers[0], drive, failures[servers[0].uuid])
+    savepoint = context.session.begin_nested()
+    for server in servers:
+        reason = place(context, server, drive, failures[server.uuid])
+        if reason is not None:
+            savepoint.rollback()
+            return reason.continued(
+                f"None of the {len(servers)} servers was built, since they were requested together."
+            )
+    savepoint.commit()
+    return None
+
+
+def place(context: BootContext, server: Server, drive: Drive, failures: _Failures) -> Reason | None:
+    """Give the server a machine. Returns why it has none, and then nothing is claimed.
+
+    ``failures`` gets the nodes that were tried in vain. Raises like ``boot``.
+    """
+    while len(server.tried_nodes) < context.settings.compute.max_attempts:
+        wanted = host_request(server, context.settings)
+        try:
+            host = choose_host(context, wanted)
+        except _HOPELESS as error:
+            return Reason(because(error))
+        if host is None:
+            why = why_not(context, server, wanted)
+            log.info("no machine fits a server", server=server.uuid, reason=why.message)
+            return _with_last(why, failures)
+        failure = begin(context, server, host, drive)
+        if failure is None:
+            return None
+        failures.append((host.node.uuid, failure))
+        server.tried_nodes = [*server.tried_nodes, host.node.uuid]
+    return _with_last(gave_up(server), failures)
+
+
+def why_not(context: BootContext, server: Server, wanted: HostRequest) -> Reason:
+    """Return why no machine fits the server, whose request is ``wanted``."""
+    waits = server.wait_until is not None
+    why = explain(context.session, wanted, context.membership, context.settings, waits=waits)
+    return why.continued(f"The deployment failed on {_tried(server)}.") if server.tried_nodes else why
+
+
+def choose_host(context: BootContext, wanted: HostRequest) -> Host | None:
+    """Return a machine that fits, locked; None if there is none, or a name in the request does not exist.
+
+    Raises like ``host_choice.choose``.
+    """
+    try:
+        return choose(context.session, wanted, context.membership, context.settings)
+    except (UnknownClassInQuery, TraitNotFound):
+        return None
+
+
+def gave_up(server: Server) -> Reason:
+    """Return why the server has no machine after its deployment failed on as many as are tried."""
+    return Reason(f"No valid host was found. The deployment failed on {_tried(server)}; no more are tried.")
+
+
+def _tried(server: Server) -> str:
+    count = len(server.tried_nodes)
+    return "1 node" if count == 1 else f"{count} nodes"
+
+
+def _with_last(reason: Reason, failures: _Failures) -> Reason:
+    """Return the reason, of which administrators also see the last failure."""
+    if not failures:
+        return reason
+    node, failure = failures[-1]
+    return replace(reason, details=f"{reason.message} The last failure, on node {node}: {failure}")
+
+
+def begin(context: BootContext, server: Server, host: Host, drive: Drive) -> str | None:
+    """Claim the machine and have its conductor deploy it. Returns why that cannot be, and then nothing is claimed."""
+    session, node = context.session, host.node
+    _claim(session, server, host)
+    moving(session, server.uuid)
+    node.instance_uuid, node.instance_name = server.uuid, server.name
+    node.instance_info = instance_info_of(context, server, node) | {"configdrive": drive(server, node)}
+    server.task = server_states.SPAWNING
+    try:
+        _deploy(context, server, node)
+    except InvalidValue as error:
+        claims.release(session, server.uuid)
+        session.refresh(node)
+        if not _fits(context, server, node):
+            raise StaleDataError("the machine was changed after it was found") from error
+        return str(error)
+    return None
+
+
+def _fits(context: BootContext, server: Server, node: Node) -> bool:
+    """Return whether the server may still have the node, whose row is locked."""
+    wanted = host_request(server, context.settings, on=node.uuid)
+    try:
+        return bool(hosts(context.session, wanted, context.membership, context.settings, limit=1))
+    except (UnknownClassInQuery, TraitNotFound):
+        return False
+    except _HOPELESS:
+        return True
+
+
+def _deploy(context: BootContext, server: Server, node: Node) -> None:
+    """Ask the node's conductor. If it cannot take more now, it begins by itself as soon as it can (``follow_up``)."""
+    order = Order("active", project=server.project_id, checked=False)
+    try:
+        provision.request(context.session, node, order, context.membership, context.settings)
+    except (TooManyAtOnce, NoConductors, NoValidHost) as error:
+        log.info("a deployment has to wait", server=server.uuid, node=node.uuid, reason=str(error))
+        node.touch()
+        context.session.flush()
+
+
+def _claim(session: Session, server: Server, host: Host) -> None:
+    request = ConsumerWrite(
+        uuid=server.uuid,
+        allocations=host.claim,
+        project_id=server.project_id,
+        user_id=server.user_id,
+        generation=None,
+        consumer_type=CONSUMER_TYPE,
+    )
+    try:
+        claims.write(session, [request], "Unable to allocate:")
+    except TAKEN_MEANWHILE as error:
+        # The row of the machine is locked; the missing resources are below it or beside it.
+        raise StaleDataError("a part of the claim was taken meanwhile") from error
+
+
+def instance_info_of(
+    context: BootContext, server: Server, node: Node, *, preserve_ephemeral: bool | None = None
+) -> dict[str, Any]:
+    """Return the ``instance_info`` of the server on the node, without its config drive.
+
+    ``preserve_ephemeral`` is given by a rebuild only.
+    """
+    owner = context.membership.owner(node.uuid, node.conductor_group, node.driver)
+    fixed = network_addresses.of(node.network_data)
+    info = instance_info.build(
+        flavor_spec(server.flavor),
+        image_spec(server.image or {}),
+        owner_of(server),
+        display_name=server.name,
+        flavor_name=server.flavor["name"],
+        host=owner or "",
+        node_properties=node.properties or {},
+        fixed_ips=[address.text for address in fixed],
+        preserve_ephemeral=preserve_ephemeral,
+    )
+    return dict(info)
+
+
+def owner_of(server: Server) -> Owner:
+    """Return the owner of the server. Names are ids: there is no directory of projects and users."""
+    return Owner(server.project_id, server.project_id, server.user_id, server.user_id)

@@ -1,0 +1,248 @@
+"""Servers: creating, finding, changing and deleting them."""
+
+import secrets
+import uuid as uuid_module
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
+
+from baremetal_sched.baremetal import records
+from baremetal_sched.baremetal.nodes.nodes import find as find_node
+from baremetal_sched.compute import server_history, server_states
+from baremetal_sched.compute.flavors import extra_specs
+from baremetal_sched.compute.hosts import booting, instance_info, own_copies
+from baremetal_sched.compute.hosts.booting import BootContext
+from baremetal_sched.compute.hosts.node_changes import release_claim
+from baremetal_sched.compute.server_history import Reason, ServerRequester
+from baremetal_sched.compute.server_states import NodeState, ServerState
+from baremetal_sched.compute.servers import follow_up, waiting_servers
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models import Node, Server, ServerTag
+from baremetal_sched.documents.schema import canonical_uuid
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.baremetal import NodeNotFound
+from baremetal_sched.errors.compute import ServerNotFound
+from baremetal_sched.placement import pending_claims
+
+#: Most servers that one request may ask for.
+MOST_AT_ONCE = 100
+
+
+@dataclass(frozen=True)
+class NewServers:
+    """What a request asks for. ``flavor`` and ``image`` are the copies that the servers keep (``own_copies``).
+
+    ``node`` is the UUID or the name of the node that the server has to be on, ``zone`` an availability zone. ``wait``:
+    for how many seconds the server may wait for a machine; None: as the settings say.
+    """
+
+    name: str
+    flavor: Mapping[str, Any]
+    image: Mapping[str, Any]
+    admin_password: str
+    count: int = 1
+    hostname: str | None = None
+    description: str | None = None
+    keypair: Mapping[str, Any] | None = None
+    user_data: str | None = None
+    config_drive: bool = False
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    tags: Sequence[str] = ()
+    security_groups: Sequence[str] = ("default",)
+    scheduler_hints: Mapping[str, Any] = field(default_factory=dict)
+    zone: str | None = None
+    node: str | None = None
+    wait: int | None = None
+    disk_config: str = "MANUAL"
+    access_ip_v4: str | None = None
+    access_ip_v6: str | None = None
+
+
+def create(context: BootContext, asked: NewServers, requester: ServerRequester) -> list[Server]:
+    """Create servers: each is on a machine and being deployed, or in error with a fault; all or none. A single one may
+    wait for a machine instead.
+
+    Raises InvalidValue and the errors of ``checked_request.build`` for invalid values, CannotWait, TooManyServersWait
+    and WaitingNotServed if a server cannot wait that is to, and StaleDataError if all machines that fit are being taken
+    by other transactions.
+    """
+    _check(asked)
+    node = _node(context.session, asked.node)
+    reservation = f"r-{secrets.token_hex(4)}"
+    servers = [
+        _new_server(asked, number, node=node, reservation=reservation, requester=requester)
+        for number in range(asked.count)
+    ]
+    waiting_servers.set_deadline(servers, asked.wait, context.settings)
+
+    def wait(server: Server, why: Reason) -> None:
+        waiting_servers.wait(context, server, why, asked.admin_password)
+
+    booting.boot(context, servers, waiting_servers.drive_of(context, asked.admin_password), requester, wait)
+    tags = [ServerTag(server_id=server.id, tag=tag) for server in servers for tag in dict.fromkeys(asked.tags)]
+    context.session.add_all(tags)
+    return servers
+
+
+def _check(asked: NewServers) -> None:
+    flavor, image = asked.flavor, asked.image
+    extra_specs.build_checked(own_copies.flavor_spec(flavor), own_copies.properties_of(image))
+    require_room(flavor, image)
+    if asked.user_data is not None:
+        instance_info.decoded_config_drive(asked.user_data)
+
+
+def require_room(flavor: Mapping[str, Any], image: Mapping[str, Any]) -> None:
+    """Raise InvalidValue if the flavor has less memory or disk than the image needs. A disk of 0 has any size."""
+    if flavor["ram"] < (image.get("min_ram") or 0):
+        raise InvalidValue(message="Flavor's memory is too small for requested image.")
+    if 0 < flavor["disk"] < (image.get("min_disk") or 0):
+        raise InvalidValue(
+            message=f"Flavor's disk is smaller than the minimum size specified in image metadata. Flavor disk is "
+            f"{flavor['disk']} GiB, minimum size is {image['min_disk']} GiB."
+        )
+
+
+def _node(session: Session, ident: str | None) -> str | None:
+    """Return the UUID of a node that a request names."""
+    if ident is None:
+        return None
+    try:
+        return find_node(session, ident).uuid
+    except NodeNotFound:
+        raise InvalidValue(message=f"Compute host {ident} could not be found.") from None
+
+
+def _new_server(
+    asked: NewServers, number: int, *, node: str | None, reservation: str, requester: ServerRequester
+) -> Server:
+    name = asked.name if asked.count == 1 else f"{asked.name}-{number + 1}"
+    uuid = str(uuid_module.uuid4())
+    hostname = asked.hostname or instance_info.host_name_of(name, uuid)
+    if asked.hostname and asked.count > 1:
+        hostname = f"{asked.hostname}-{number + 1}"
+    return Server(
+        uuid=uuid,
+        name=name,
+        hostname=hostname,
+        description=asked.description,
+        project_id=requester.project_id,
+        user_id=requester.user_id,
+        flavor=dict(asked.flavor),
+        flavor_id=asked.flavor["id"],
+        image=dict(asked.image),
+        image_id=asked.image["id"],
+        keypair=dict(asked.keypair) if asked.keypair else None,
+        user_data=asked.user_data,
+        config_drive=asked.config_drive,
+        user_metadata=dict(asked.metadata),
+        security_groups=list(asked.security_groups),
+        scheduler_hints=dict(asked.scheduler_hints),
+        requested_zone=asked.zone,
+        requested_node=node,
+        reservation_id=reservation,
+        launch_index=number,
+        disk_config=asked.disk_config,
+        access_ip_v4=asked.access_ip_v4,
+        access_ip_v6=asked.access_ip_v6,
+        locked=False,
+        tried_nodes=[],
+        created_at=utcnow(),
+        updated_at=utcnow(),
+    )
+
+
+# -- finding -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Locked:
+    """A server and its node, both rows locked; the node may be None."""
+
+    server: Server
+    node: Node | None
+
+    @property
+    def state(self) -> ServerState:
+        """The state that the server is in."""
+        return state_of(self.server, self.node)
+
+    def require_accepted(self, action: str) -> Node:
+        """Return the node. Raises ServerStateRefused unless ``action`` may be asked of the server now."""
+        state = self.state
+        server_states.require_accepted(action, self.server.uuid, state)
+        if self.node is None:
+            server_states.refuse(action, self.server.uuid, state)
+        return self.node
+
+
+def state_of(server: Server, node: Node | None) -> ServerState:
+    """Return the state of a server that is on ``node``."""
+    if node is None:
+        return server_states.state_of(server.task, None, None)
+    seen = NodeState(node.provision_state, node.power_state, node.target_power_state)
+    return server_states.state_of(server.task, server.power_after_task, seen)
+
+
+def find(session: Session, uuid: str, project: str | None) -> Server:
+    """Return the server with this UUID, of the project if one is given. Raises ServerNotFound."""
+    canonical = canonical_uuid(uuid)
+    query = select(Server).where(Server.uuid == canonical)
+    if project is not None:
+        query = query.where(Server.project_id == project)
+    server: Server | None = session.scalars(query).first() if canonical else None
+    if server is None:
+        raise ServerNotFound(server=uuid)
+    return server
+
+
+def find_for_change(session: Session, uuid: str, project: str | None) -> Locked:
+    """Return the server and its node, locked until the transaction ends. Raises ServerNotFound.
+
+    The node comes first, as everywhere; a server without one may have a claim that waits, which comes before it. Raises
+    StaleDataError if the server is given a node meanwhile.
+    """
+    canonical = canonical_uuid(uuid) or ""
+    if project is not None:
+        find(session, canonical, project)  # without a lock, so that others are not blocked
+    on = select(Node).where(Node.instance_uuid == canonical)
+    node = session.scalars(on.with_for_update()).first()
+    if node is None:
+        pending_claims.find(session, canonical, lock=True)
+    query = select(Server).where(Server.uuid == canonical).with_for_update()
+    server = session.scalars(query).first()
+    if server is None:
+        raise ServerNotFound(server=uuid)
+    if node is None and session.scalars(on.with_only_columns(Node.id)).first() is not None:
+        raise StaleDataError("the server was given a node")
+    return Locked(server, node)
+
+
+# -- changing and deleting ---------------------------------------------------------------------------------------------
+
+
+def update(session: Session, server: Server, values: Mapping[str, Any]) -> None:
+    """Set name, hostname, description, access addresses or the disk configuration."""
+    records.change(server, values)
+
+
+def delete(context: BootContext, locked: Locked, requester: ServerRequester) -> None:
+    """Delete a server: at once if it has no machine, otherwise as soon as that is undeployed.
+
+    Raises NodeProtected, and InvalidValue if the machine cannot be undeployed.
+    """
+    server, node = locked.server, locked.node
+    if node is None:
+        if server.task == server_states.SCHEDULING:
+            pending_claims.leave(context.session, server.uuid)
+        release_claim(context.session, server)
+        context.session.delete(server)
+        return
+    if locked.state.task_state == server_states.DELETING:
+        return
+    server_history.begin(context.session, server, "delete", requester)
+    follow_up.begin_deletion(context, server, node)
