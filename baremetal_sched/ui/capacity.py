@@ -12,8 +12,8 @@ from baremetal_sched.scheduling.api.capacity import filters_of, visible_to
 from baremetal_sched.scheduling.capacity import Figures
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.forms import DEFAULT_GROUP, submitted
-from baremetal_sched.ui.pictures.heat_map import LEVELS, Cell, Grid, grid, heat_map
-from baremetal_sched.ui.rendering import page
+from baremetal_sched.ui.pictures.heat_map import LEVELS, Addresses, Cell, Grid, grid, heat_map
+from baremetal_sched.ui.rendering import page, url_of
 from baremetal_sched.web.http_errors import message_of
 
 #: The number of rows of the table; the others are counted.
@@ -32,6 +32,7 @@ def show_capacity(call: UiCall, connection: Connection) -> Response:
     try:
         filters = filters_of(query)
         found = capacity.measure(connection, _KEYS, filters, visible)
+        capacity.name_holds(connection, found, filters, visible)
     except InvalidValue as error:
         return _page(call, [], 400, everything=visible.everything, complaint=message_of(error))
     return _page(call, found, everything=visible.everything)
@@ -51,13 +52,25 @@ def _page(call: UiCall, found: list[Figures], status: int = 200, **values: Any) 
         more=max(0, len(rows) - MOST_ROWS),
         free=sum(each.free for each in found),
         total=sum(each.total for each in found),
-        picture=heat_map("capacity", title, shown) if found else None,
+        picture=heat_map("capacity", title, shown, _addresses(call)) if found else None,
         left_out=shown.left_out,
         levels=LEVELS,
         default_group=DEFAULT_GROUP,
         no_class=NO_CLASS,
         **{"complaint": None, **values},
     )
+
+
+def _addresses(call: UiCall) -> Addresses:
+    """Where the cells of the picture lead: to the nodes of the class and group, with the filters of the page."""
+    url, filters = url_of(call.mount), dict(call.query)
+
+    def address(resource_class: str, group: str) -> str | None:
+        if resource_class == NO_CLASS:
+            return None
+        return url("nodes", query={**filters, "resource_class": resource_class, "conductor_group": group})
+
+    return address
 
 
 def _grid(found: list[Figures]) -> Grid:

@@ -7,9 +7,11 @@ from baremetal_sched.baremetal import fleet
 from baremetal_sched.baremetal.conductors.ownership import live_members
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters
 from baremetal_sched.baremetal.visibility import Visibility
+from baremetal_sched.db.clock import utcnow
 from baremetal_sched.scheduling import capacity
 from baremetal_sched.scheduling.api.policies import CAPACITY
 from baremetal_sched.scheduling.capacity import Figures
+from baremetal_sched.ui import attention
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.rendering import page
 
@@ -29,10 +31,17 @@ def show_fleet(call: UiCall, connection: Connection) -> Response:
     timeout = call.settings.conductor.heartbeat_timeout
     conductors = fleet.count_conductors(connection, timeout) if call.allows(SEE_CONDUCTORS) else None
     unserved = [group for group in groups if group.unserved]
+    wrong = attention.of_nodes(connection, states, classes, visible)
+    if conductors is not None:
+        wrong += attention.of_conductors(connection, timeout)
     return page(
         call,
         "fleet.html",
         everything=visible.everything,
+        wrong=wrong,
+        failures=attention.newest_failures(connection, visible),
+        shows_errors=visible.everything and call.redaction.of("last_error") is None,
+        now=utcnow(),
         total=fleet.total(states),
         states=states,
         sums=None if classes is None else _sum(classes),

@@ -5,13 +5,13 @@ from typing import Any
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes.node_filters import TRAIT_FILTERS
-from baremetal_sched.baremetal.api.resources.query import Query
+from baremetal_sched.baremetal.api.resources.query import BaremetalQuery
 
 #: In a form, an empty conductor group means any; this is the one without a name. No group can have it for a name.
 DEFAULT_GROUP = "(default)"
 
 
-class FormQuery(Query):
+class FormQuery(BaremetalQuery):
     """The parameters of a form, in which the conductor group without a name is written as DEFAULT_GROUP."""
 
     def text(self, name: str) -> str | None:

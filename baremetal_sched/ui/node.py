@@ -11,13 +11,16 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.authorization import access
 from baremetal_sched.baremetal.api.nodes.nodes import whole_text
-from baremetal_sched.baremetal.matching.explanation import Explanation, explain
+from baremetal_sched.baremetal.matching.node_explanation import NodeExplanation
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.nodes.redaction import REPLACEMENTS
-from baremetal_sched.db.models import Node, NodeHistory, Port
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models import Node, NodeHistory
 from baremetal_sched.errors import NotAllowed, WrongScope
 from baremetal_sched.masking import mask
 from baremetal_sched.scheduling.api.policies import NODE_AVAILABILITY, SHOW_WORKERS
+from baremetal_sched.scheduling.next_claim import explain_node
+from baremetal_sched.ui import node_actions
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.rendering import page
 from baremetal_sched.web.policy import Target
@@ -40,18 +43,19 @@ _FACTS = (
     ("Shard", "shard"),
     ("Parent node", "parent_node"),
     ("Health", "health"),
-    ("Fault", "fault"),
     ("Last error", "last_error"),
-    ("Maintenance reason", "maintenance_reason"),
-    ("Protected", "protected_reason"),
-    ("Retired", "retired_reason"),
     ("Instance", "instance_uuid"),
     ("Instance name", "instance_name"),
     ("Allocation", "allocation_uuid"),
 )
 
+#: Facts by which the list of nodes can be filtered.
+_LINKED = ("resource_class", "driver", "owner", "lessee", "shard")
+
 #: Facts that are shown even if they are empty.
 _ALWAYS = frozenset({"resource_class", "conductor_group", "owner", "instance_uuid"})
+
+_HIDDEN = "not shown to you"
 
 #: Objects with arbitrary contents of operators.
 _DOCUMENTS = (("Properties", "properties"), ("Extra", "extra"))
@@ -69,20 +73,22 @@ class _Seen:
 def show_node(call: UiCall, session: Session, ident: str) -> Response:
     """GET /nodes/{node}. Raises NodeNotFound, also for a node that the caller may not see."""
     call.refuse_query()
-    target = access.seen_node(call, session, ident)
+    ident = call.node_ident(ident)
     entity = nodes.find(session, ident)
+    target = access.seen(call, entity, ident)
     membership = call.membership(session)
     seen = _Seen(entity, json.loads(whole_text(call, session, entity.uuid, membership)), target)
     names_conductors = call.allows(SHOW_WORKERS, target)
-    explanation: Explanation | None = None
+    explanation: NodeExplanation | None = None
     if call.allows(NODE_AVAILABILITY, target):
-        explanation = explain(session, entity.uuid, membership, names_others=names_conductors)
+        explanation = explain_node(session, entity, membership, call.settings, names_others=names_conductors)
     sees_history = call.allows(SEE_HISTORY, target)
     return page(
         call,
         "node.html",
         node=seen.document,
         facts=list(_facts(seen.document)),
+        linked=_LINKED,
         conductor=seen.document["conductor"] if names_conductors else None,
         names_conductors=names_conductors,
         times=[
@@ -90,7 +96,13 @@ def show_node(call: UiCall, session: Session, ident: str) -> Response:
             ("Changed", entity.updated_at),
             ("In its state since", entity.provision_updated_at),
         ],
-        ports=_port_count(call, session, entity),
+        parts=node_actions.parts(session, entity, with_ports=_sees_ports(call, entity)),
+        controller=_controller(seen.document),
+        actions=list(node_actions.possible(entity)),
+        pills=list(_pills(seen.document)),
+        now=utcnow(),
+        since_when=entity.provision_updated_at or entity.created_at,
+        last_error=_last_error(seen.document),
         explanation=explanation,
         history=_events(session, entity) if sees_history else None,
         most_events=MOST_EVENTS,
@@ -98,34 +110,63 @@ def show_node(call: UiCall, session: Session, ident: str) -> Response:
     )
 
 
-def _facts(document: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
-    """Labels and texts. A flag whose reason is not given is said to be set."""
+def _facts(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None]]:
+    """Names of fields, labels and texts."""
     for label, name in _FACTS:
         value = document[name]
         if name in REPLACEMENTS and value == REPLACEMENTS[name]:
-            value = "not shown to you"
-        flag = name.removesuffix("_reason")
-        if flag != name and document[flag]:
-            value = value or "no reason given"
+            value = _HIDDEN
         if value or name in _ALWAYS:
-            yield label, value
+            yield name, label, value
 
 
-def _port_count(call: UiCall, session: Session, node: Node) -> int | None:
-    """How many ports the node has; None if the caller may not list them."""
+def _last_error(document: Mapping[str, Any]) -> str | None:
+    """The last error, which the page begins with; None if there is none, or the caller may not see it."""
+    error: str | None = document["last_error"]
+    return None if error == REPLACEMENTS["last_error"] else error
+
+
+def _pills(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """What is said of the node in a line: label, words, and the kind of the chip."""
+    power = document["power_state"]
+    yield "Power", power or "unknown", "plain" if power else "warn"
+    for label, name, kind in (
+        ("Maintenance", "maintenance", "warn"),
+        ("Retired", "retired", "warn"),
+        ("Protected", "protected", "plain"),
+    ):
+        if document[name]:
+            yield label, document[f"{name}_reason"] or "no reason given", kind
+    if document["fault"]:
+        yield "Fault", document["fault"], "bad"
+
+
+def _controller(document: Mapping[str, Any]) -> list[str]:
+    """The addresses of the node's management controller, if the caller may see them."""
+    info = document["driver_info"]
+    if not isinstance(info, dict):
+        return []
+    return [value for name, value in sorted(info.items()) if name.endswith("_address") and isinstance(value, str)]
+
+
+def _sees_ports(call: UiCall, node: Node) -> bool:
     try:
         visible = call.listed("port")
     except (NotAllowed, WrongScope):
-        return None
-    if not visible.covers(node.owner, node.lessee):
-        return None
-    return session.scalar(select(func.count()).where(Port.node_id == node.id))
+        return False
+    return visible.covers(node.owner, node.lessee)
 
 
 def _events(session: Session, node: Node) -> list[Row[Any]]:
     """The newest events of the node's history, the newest first."""
     event = func.substr(NodeHistory.event, 1, LONGEST_EVENT + 1).label("event")
-    columns = (NodeHistory.created_at, NodeHistory.severity, NodeHistory.event_type, NodeHistory.state)
+    columns = (
+        NodeHistory.created_at,
+        NodeHistory.duration_seconds,
+        NodeHistory.severity,
+        NodeHistory.event_type,
+        NodeHistory.state,
+    )
     query = select(*columns, NodeHistory.conductor, NodeHistory.user, event).where(NodeHistory.node_id == node.id)
     return list(session.execute(query.order_by(NodeHistory.id.desc()).limit(MOST_EVENTS)))
 

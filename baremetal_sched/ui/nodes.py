@@ -1,129 +1,41 @@
-"""/nodes: a list of nodes, with the filters of the bare metal API's."""
+"""/nodes: a list of nodes, with the filters of the bare metal API's, and those of the pages."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from flask import Response
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.nodes.node_filters import FILTERS, TRAIT_FILTERS, parse_filters
-from baremetal_sched.baremetal.api.resources.view import split_traits
-from baremetal_sched.baremetal.conductors.ownership import NO_MEMBERS
-from baremetal_sched.baremetal.matching.reasons import reason, with_provider
-from baremetal_sched.baremetal.nodes.node_list import NodeFilters, select_nodes
+from baremetal_sched.baremetal.nodes.node_list import NodeFilters
 from baremetal_sched.baremetal.visibility import Visibility
-from baremetal_sched.db.models import Node, NodeTrait, table_of
-from baremetal_sched.db.paging import Page, SortKey
-from baremetal_sched.db.sql_functions import string_agg
+from baremetal_sched.db.clock import utcnow
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.machines import states
 from baremetal_sched.scheduling.api.policies import CAPACITY
+from baremetal_sched.ui import node_rows, proposals
 from baremetal_sched.ui.call import UiCall
-from baremetal_sched.ui.forms import submitted, without
+from baremetal_sched.ui.forms import FormQuery, submitted, without
+from baremetal_sched.ui.node_rows import PAGE_FILTERS, SORT_KEYS, NodePage, Place
+from baremetal_sched.ui.proposals import Proposals
 from baremetal_sched.ui.rendering import page
 from baremetal_sched.web.http_errors import HttpError, message_of
-
-_COLUMNS = (
-    Node.uuid,
-    Node.name,
-    Node.resource_class,
-    Node.provision_state,
-    Node.power_state,
-    Node.maintenance,
-    Node.conductor_group,
-    Node.driver,
-    Node.owner,
-    Node.lessee,
-)
-
-
-@dataclass(frozen=True)
-class Place:
-    """Which page: at most ``limit`` nodes after the one with UUID ``after``, or before the one with UUID ``before``;
-    without either the first ones."""
-
-    limit: int
-    after: str | None = None
-    before: str | None = None
-
-
-@dataclass(frozen=True)
-class NodePage:
-    """Some nodes, and the UUIDs by which the next and the previous page are requested, or None."""
-
-    rows: Sequence["NodeRow"]
-    next: str | None = None
-    previous: str | None = None
-
-
-@dataclass(frozen=True)
-class NodeRow:
-    """A node as the list shows it. ``why``: why it is not free, None if it is."""
-
-    uuid: str
-    name: str | None
-    resource_class: str | None
-    provision_state: str
-    power_state: str | None
-    maintenance: bool
-    conductor_group: str
-    driver: str
-    owner: str | None
-    lessee: str | None
-    why: str | None
-    traits: Sequence[str]
-
-
-def read(session: Session, filters: NodeFilters, place: Place, visible: Visibility) -> NodePage:
-    """Return a page of the visible nodes that the filters let through, the oldest first, children included.
-
-    Two statements, one of which finds the node that the page begins behind. Raises NodeNotFound if it does not exist.
-    """
-    filters.include_children = True
-    backwards = place.before is not None
-    # One more than is shown: it tells whether there is another page.
-    page = Page(
-        limit=place.limit + 1,
-        marker=place.before if backwards else place.after,
-        sort=(SortKey("id", descending=backwards),),
-    )
-    found = [_row(values) for values in select_nodes(session, filters, page, _query(), NO_MEMBERS, visible)]
-    goes_on = len(found) > place.limit
-    rows = found[: place.limit]
-    if backwards:
-        rows.reverse()
-        return NodePage(rows, rows[-1].uuid if rows else None, rows[0].uuid if goes_on else None)
-    return NodePage(rows, rows[-1].uuid if goes_on else None, rows[0].uuid if rows and place.after else None)
-
-
-def _query() -> Any:
-    """SELECT n.uuid, …, <why it is not free>, (SELECT group_concat(trait) …) FROM nodes n LEFT JOIN <its provider> …"""
-    traits = select(string_agg(NodeTrait.trait)).where(NodeTrait.node_id == Node.id).scalar_subquery()
-    return select(*_COLUMNS, reason(), traits).select_from(with_provider(table_of(Node)))
-
-
-def _row(values: Any) -> NodeRow:
-    fields: list[Any] = [*values[:-1], split_traits(values[-1])]
-    return NodeRow(*fields)
-
 
 #: The number of nodes on a page: the default and the maximum.
 USUAL, MOST = 50, 200
 
-_PAGING = ("limit", "marker", "before")
+_MARKERS = ("marker", "before")
+_PAGING = ("limit", "sort_key", "sort_dir", *_MARKERS)
 
 #: The API's filters, except for the one whose answer takes more statements for a larger fleet.
-_FILTERS = tuple(name for name in FILTERS if name != "conductor")
+_FILTERS = (*(name for name in FILTERS if name != "conductor"), *PAGE_FILTERS)
 
 #: What the form has controls for; the other filters come by links, and are kept.
 CONTROLS = (
     *TRAIT_FILTERS,
-    *("resource_class", "conductor_group", "provision_state", "maintenance", "associated"),
+    *("resource_class", "conductor_group", "provision_state", "maintenance", "associated", "owner"),
 )
-
 
 _STATES = [("", "any"), *((state, state) for state in sorted(states.PROVISION_STATES))]
 
@@ -139,36 +51,70 @@ def show_nodes(call: UiCall, session: Session) -> Response:
     """GET /nodes"""
     visible = call.listed("node", "project")
     query = submitted(call, (*_FILTERS, *_PAGING))
+    known = proposals.read(session, visible)
     try:
         filters = parse_filters(call, query)
-        place = Place(min(query.integer("limit", least=1) or USUAL, MOST), query.uuid("marker"), query.uuid("before"))
-        if place.after is not None and place.before is not None:
-            raise InvalidValue(message="A page is either after a marker or before one: leave out marker or before.")
+        if query.has("offer"):
+            call.require(CAPACITY)
+        filters.conditions = [*filters.conditions, *node_rows.own_conditions(session, query, call.settings)]
+        found = _find(session, query, filters, visible)
     except InvalidValue as error:
-        return _page(call, NodePage(()), 400, complaint=message_of(error))
+        return _page(call, NodePage(()), known, 400, visible=visible, complaint=message_of(error))
+    meant = ""
+    if not found.total:
+        traits = [trait for name in TRAIT_FILTERS for trait in query.items(name) or [] if not name.startswith("not")]
+        meant = known.meant(query.text("resource_class"), dict(call.query).get("conductor_group"), traits)
+    return _page(call, found, known, 200, visible=visible, complaint=None, meant=meant)
+
+
+def _find(session: Session, query: FormQuery, filters: NodeFilters, visible: Visibility) -> NodePage:
+    key, descending = node_rows.sort_of(query)
+    limit = min(query.integer("limit", least=1) or USUAL, MOST)
+    place = Place(limit, query.uuid("marker"), query.uuid("before"), key, descending)
+    if place.after is not None and place.before is not None:
+        raise InvalidValue(message="A page is either after a marker or before one: leave out marker or before.")
     try:
-        found = read(session, filters, place, visible)
+        return node_rows.read(session, filters, place, visible, by_offer=query.has("offer"))
     except NodeNotFound as error:
         raise MarkerGone(node=place.after or place.before) from error
-    return _page(call, found, 200, complaint=None)
 
 
-def _page(call: UiCall, found: NodePage, status: int, **values: Any) -> Response:
+def _page(
+    call: UiCall, found: NodePage, known: Proposals, status: int, *, visible: Visibility, meant: str = "", **values: Any
+) -> Response:
     given = dict(call.query)
-    kept = without(call.query, *_PAGING[1:])
     return page(
         call,
         "nodes.html",
         status,
         found=found,
+        known=known,
         given=given,
-        kept=kept,
-        hidden=[(name, value) for name, value in call.query if name not in (*CONTROLS, *_PAGING[1:])],
-        active=[(name, value, without(call.query, name, *_PAGING[1:])) for name, value in _active(call)],
+        kept=without(call.query, *_MARKERS),
+        headings=_headings(call, given),
+        hidden=[(name, value) for name, value in call.query if name not in (*CONTROLS, *_MARKERS)],
+        active=[(name, value, without(call.query, name, *_MARKERS)) for name, value in _active(call)],
         states=_STATES,
         shows_offer=call.allows(CAPACITY),
+        shows_error="failed" in given and visible.everything and call.redaction.of("last_error") is None,
+        shows_reason=given.get("maintenance", "").lower() == "true",
+        meant=meant,
+        now=utcnow(),
         **values,
     )
+
+
+def _headings(call: UiCall, given: dict[str, str]) -> dict[str, tuple[str, str, dict[str, Any]]]:
+    """The columns that sort the list: label, how it is sorted by them ("ascending", …, "none"), and the parameters that
+    sort it by them, the other way round if it is already."""
+    others = without(call.query, "sort_key", "sort_dir", *_MARKERS)
+    found = {}
+    for key, label in SORT_KEYS.items():
+        is_used, descends = given.get("sort_key") == key, given.get("sort_dir") == "desc"
+        order = ("descending" if descends else "ascending") if is_used else "none"
+        turned = {"sort_key": key, "sort_dir": "desc" if is_used and not descends else None}
+        found[key] = (label, order, dict(others, **turned))
+    return found
 
 
 def _active(call: UiCall) -> Sequence[tuple[str, str]]:

@@ -7,31 +7,32 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from flask import Response
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 from baremetal_sched import __version__
 from baremetal_sched.ui.call import UiCall
-from baremetal_sched.ui.pictures.markup import percent
+from baremetal_sched.ui.pictures.drawing import make_environment, percent
 from baremetal_sched.web.call import Call
 
 _HTML = "text/html; charset=utf-8"
 
 #: The pages of the navigation in their order: path and label.
-NAVIGATION = (("/", "Fleet"), ("/nodes", "Nodes"), ("/capacity", "Capacity"), ("/find", "Find"), ("/groups", "Groups"))
+NAVIGATION = (
+    ("/", "Fleet"),
+    ("/nodes", "Nodes"),
+    ("/capacity", "Capacity"),
+    ("/find", "Find"),
+    ("/waiting", "Waiting"),
+    ("/holds", "Holds"),
+    ("/groups", "Groups"),
+)
 
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("baremetal_sched.ui"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        auto_reload=False,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = make_environment()
     environment.filters.update(
-        number=number, percent=percent, moment=moment, machine_time=machine_time, shortened=shortened
+        number=number, percent=percent, moment=moment, machine_time=machine_time, shortened=shortened, ago=ago
     )
     return environment
 
@@ -50,6 +51,7 @@ def page(call: Call, template: str, status: int = 200, **values: Any) -> Respons
         pages=[(label, call.mount + path) for path, label in NAVIGATION],
         path=call.mount + call.http.path,
         user=call.known_caller if isinstance(call, UiCall) else None,
+        asked=values.get("asked", ""),
         release=__version__,
     )
     return Response(text, status, content_type=_HTML)
@@ -75,6 +77,16 @@ def number(value: int) -> str:
 def moment(value: datetime | None) -> str:
     """Return a time stamp, which is in UTC, to the second; "never" for None."""
     return "never" if value is None else f"{value:%Y-%m-%d %H:%M:%S} UTC"
+
+
+#: Units of time with their seconds, the longest first.
+_UNITS = (("d", 86_400), ("h", 3_600), ("min", 60))
+
+
+def ago(value: datetime, now: datetime) -> str:
+    """Return how long before ``now`` a time stamp is, in the largest unit: 3 d, 5 h, 7 min; below a minute "now"."""
+    seconds = (now - value).total_seconds()
+    return next((f"{int(seconds // each)} {unit}" for unit, each in _UNITS if seconds >= each), "now")
 
 
 def shortened(text: str, longest: int = 2000) -> str:

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from baremetal_sched.baremetal.api.policies.holds import GET as GET_HOLD
 from baremetal_sched.scheduling.api import policies
-from baremetal_sched.ui import assets, capacity, fleet, groups, node, nodes
+from baremetal_sched.ui import assets, capacity, fleet, groups, holds, node, nodes, search, waiting
 from baremetal_sched.ui.find import view as find
 from baremetal_sched.web.route import Route, View
 
@@ -42,8 +43,11 @@ PAGES = (
     PageRoute("/", fleet.show_fleet, "baremetal:node:list", checks_policy=True, transaction="select"),
     PageRoute("/nodes", nodes.show_nodes, "baremetal:node:list", checks_policy=True),
     PageRoute("/nodes/<ident>", node.show_node, "baremetal:node:get", checks_policy=True),
+    PageRoute("/search", search.show_search, "baremetal:node:list", checks_policy=True),
     PageRoute("/capacity", capacity.show_capacity, policies.CAPACITY, transaction="select"),
     PageRoute("/find", find.show_find, policies.EXPLAIN),
+    PageRoute("/waiting", waiting.show_waiting, policies.GET_CLAIM),
+    PageRoute("/holds", holds.show_holds, GET_HOLD, checks_policy=True),
     PageRoute("/groups", groups.list_groups, policies.GROUPS, transaction="select"),
     PageRoute("/groups/<path:name>", groups.show_group, policies.GROUPS, transaction="select"),
 )

@@ -9,10 +9,9 @@ from os_resource_classes import STANDARDS
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.identifiers import is_trait
-from baremetal_sched.baremetal.nodes.traits import complaint
 from baremetal_sched.baremetal.provider.projection import resource_class_of
-from baremetal_sched.compute import flavors
+from baremetal_sched.baremetal.schemas.traits import complaint, is_trait
+from baremetal_sched.compute.flavors import flavors
 from baremetal_sched.db.models import Flavor, Image
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.image import access

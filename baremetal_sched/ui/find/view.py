@@ -8,15 +8,14 @@ from flask import Response
 from sqlalchemy.orm import Session
 
 from baremetal_sched.errors import InvalidError, NotFoundError
-from baremetal_sched.explain import fitting
-from baremetal_sched.explain.changed_requests import without
-from baremetal_sched.explain.explanation import VERSION, Context
-from baremetal_sched.explain.fitting import FittingMachine
+from baremetal_sched.explain import explanations
+from baremetal_sched.explain.context import VERSION, Context
+from baremetal_sched.explain.explanations import FittingMachine
+from baremetal_sched.explain.request_conditions import without
 from baremetal_sched.placement.candidates.request import query as queries
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
 from baremetal_sched.scheduling import dry_run
-from baremetal_sched.scheduling.api.explained_requests import context_of, of_body
-from baremetal_sched.scheduling.api.explanation_view import document
+from baremetal_sched.scheduling.api.explanations import context_of, document, of_body
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.find import form
 from baremetal_sched.ui.find.form import FindForm, renamed
@@ -107,10 +106,10 @@ def _answer(context: Context, asked: FindForm) -> FindAnswer:
             dry_run.DryRunRequest(asked.flavor, asked.image or None, False, limit=1, project=context.asker.project),
         )
         request = wanted.parsed(None)
-        found = fitting.hosts(context, wanted, MOST_MACHINES) if explanation["fitting"] else []
+        found = explanations.fitting_hosts(context, wanted, MOST_MACHINES) if explanation["fitting"] else []
     else:
         request = queries.parse(parse_qsl(body["query"], keep_blank_values=True), VERSION)
-        found = fitting.machines(context, request, MOST_MACHINES) if explanation["fitting"] else []
+        found = explanations.fitting_machines(context, request, MOST_MACHINES) if explanation["fitting"] else []
     changes = [_change(asked, request, explanation, each) for each in explanation["relaxations"][:MOST_CHANGES]]
     return FindAnswer(explanation, found, changes, _meant(asked, request, explanation), loses_flavor=bool(asked.flavor))
 

@@ -1,12 +1,12 @@
 """The ring of a conductor group: which conductor owns which part of the nodes."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from baremetal_sched.ui.pictures.markup import compact, element, image, percent, shortened
+from baremetal_sched.ui.pictures.drawing import draw, percent, shortened
 
 #: Conductors that have an arc of their own; the rest share one.
 MOST_ARCS = 40
@@ -42,9 +42,11 @@ class RingMember:
 
 @dataclass(frozen=True)
 class _Arc:
+    """A part of the ring: its label, what a pointer over it says, and the class of the style sheet."""
+
     label: str
     said: str
-    class_: str
+    kind: str
     share: float
 
 
@@ -55,14 +57,20 @@ def ring(ident: str, title: str, members: Sequence[RingMember], nodes: int) -> M
     shows the parts that all would have, with the dead ones hatched. Arcs have the numbers of the conductors, from 1.
     """
     alive = [_arc(number, each, each.share) for number, each in enumerate(members, 1) if each.alive]
-    dead = [each for each in members if not each.alive]
-    drawn: list[Markup] = [_hatching(ident)]
-    drawn += _band(ident, _bounded(alive), _NOW) if alive else [_circle()]
-    if dead:
-        every = [_arc(number, each, each.share_of_all) for number, each in enumerate(members, 1)]
-        drawn += _band(ident, _bounded(every), _ALL)
-    drawn += _middle(nodes, len(alive), len(members))
-    return image(ident, title, _description(members, nodes), _SIZE, _SIZE, *drawn)
+    every = [_arc(number, each, each.share_of_all) for number, each in enumerate(members, 1)]
+    outer = every if len(alive) < len(members) else []
+    return draw(
+        "ring",
+        ident=ident,
+        title=title,
+        description=_description(members, nodes),
+        width=_SIZE,
+        height=_SIZE,
+        arcs=[*_placed(_bounded(alive), *_NOW), *_placed(_bounded(outer), *_ALL)],
+        alive=len(alive),
+        registered=len(members),
+        nodes=nodes,
+    )
 
 
 def _arc(number: int, member: RingMember, share: float) -> _Arc:
@@ -79,25 +87,15 @@ def _bounded(arcs: list[_Arc]) -> list[_Arc]:
     return [*shown, _Arc("…", f"{len(rest)} more conductors, {percent(share)}", "rest", share)]
 
 
-def _band(ident: str, arcs: Sequence[_Arc], radii: tuple[float, float]) -> list[Markup]:
-    drawn, start = [], 0.0
+def _placed(arcs: Iterable[_Arc], inner: float, outer: float) -> Iterator[tuple[_Arc, str, tuple[float, float] | None]]:
+    """Yield the arcs one after the other, between these radii: each with its outline, and where its label is if there
+    is room for it."""
+    start = 0.0
     for arc in arcs:
         end = start + arc.share
-        fill = f"url(#{ident}-dead)" if arc.class_ == "dead" else None
-        shape = element(
-            "path",
-            element("title", arc.said),
-            class_=f"arc {arc.class_}",
-            d=_sector(*radii, start, end),
-            fill=fill,
-            fill_rule="evenodd",
-        )
-        drawn.append(shape)
-        if arc.share >= _LABELLED:
-            x, y = _point(sum(radii) / 2, (start + end) / 2)
-            drawn.append(element("text", arc.label, class_=f"arc-label on-{arc.class_}", x=x, y=y, dy="0.35em"))
+        middle = _point((inner + outer) / 2, (start + end) / 2)
+        yield arc, _sector(inner, outer, start, end), middle if arc.share >= _LABELLED else None
         start = end
-    return drawn
 
 
 def _sector(inner: float, outer: float, start: float, end: float) -> str:
@@ -121,34 +119,6 @@ def _outline(radius: float) -> str:
 def _point(radius: float, turn: float) -> tuple[float, float]:
     """A point of the circle, clockwise from the top; a ``turn`` of 1 is once around."""
     return _CENTRE + radius * math.sin(turn * _FULL), _CENTRE - radius * math.cos(turn * _FULL)
-
-
-def _hatching(ident: str) -> Markup:
-    pattern = element(
-        "pattern",
-        element("rect", class_="dead-ground", width=6, height=6),
-        element("line", class_="dead-line", x1=0, y1=0, x2=0, y2=6),
-        id=f"{ident}-dead",
-        width=6,
-        height=6,
-        patternUnits="userSpaceOnUse",
-        patternTransform="rotate(45)",
-    )
-    return element("defs", pattern)
-
-
-def _circle() -> Markup:
-    return element("circle", class_="no-conductor", cx=_CENTRE, cy=_CENTRE, r=sum(_NOW) / 2, fill="none")
-
-
-def _middle(nodes: int, alive: int, registered: int) -> list[Markup]:
-    of = f"{alive} of {registered} alive" if registered else "no conductor"
-    lines = (
-        (compact(nodes), "middle-number", -4),
-        ("node" if nodes == 1 else "nodes", "middle", 14),
-        (of, "middle", 31),
-    )
-    return [element("text", text, class_=class_, x=_CENTRE, y=_CENTRE + dy) for text, class_, dy in lines]
 
 
 def _description(members: Sequence[RingMember], nodes: int) -> str:

@@ -147,7 +147,7 @@
     for (const each of all("svg")) {
       const names = (each.getAttribute("aria-labelledby") ?? "").split(" ");
       const isNamed = names.every((id) => id && document.getElementById(id)?.textContent.trim());
-      need(each.ariaHidden === "true" || (each.role === "img" && isNamed), `a picture without a name: ${html(each)}`);
+      need(each.ariaHidden === "true" || (["img", "group"].includes(each.role) && isNamed), `a picture without a name: ${html(each)}`);
     }
     for (const name of ["aria-labelledby", "aria-describedby", "for"])
       for (const each of all(`[${name}]`))
@@ -158,7 +158,7 @@
       need(false, `not allowed: ${html(each)}`);
     for (const each of all("*"))
       for (const attribute of each.attributes)
-        need(!/^on/.test(attribute.name) && !/^\s*(javascript|data|vbscript):/i.test(attribute.value),
+        need(!/^on/.test(attribute.name) && (each.localName === "option" || attribute.name === "title" || !/^\s*(javascript|data|vbscript):/i.test(attribute.value)),
           `${attribute.name}: ${html(each)}`);
     return wrong;
   }

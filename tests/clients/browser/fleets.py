@@ -123,6 +123,10 @@ _VARIETY = (
     "UPDATE nodes SET maintenance = 1, maintenance_reason = 'no fan' WHERE id % 25 = 4 AND instance_uuid IS NULL",
     "UPDATE nodes SET power_state = NULL WHERE id % 25 = 6 AND instance_uuid IS NULL",
     f"UPDATE inventories SET reserved = 1, capacity = 0 WHERE provider_id IN ({_HELD_BACK})",
+    "UPDATE inventories SET (node_class, node_group, node_state) = (SELECT resource_class, conductor_group, CASE"
+    " WHEN maintenance THEN 'maintenance' WHEN provision_state = 'clean wait' THEN provision_state"
+    " WHEN power_state IS NULL THEN 'power unknown' WHEN instance_uuid IS NOT NULL THEN 'allocated' END"
+    " FROM nodes WHERE nodes.id = provider_id)",
     f"UPDATE resource_providers SET withheld = 1 WHERE id IN ({_HELD_BACK})",
 )
 

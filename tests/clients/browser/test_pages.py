@@ -16,10 +16,16 @@ QUERIES: dict[str, list[str]] = {
         "class=metal-7&required=CUSTOM_QUALITY_01,CUSTOM_QUALITY_02",
     ],
     "/capacity": ["traits=CUSTOM_NVME"],
-    "/nodes": ["traits=CUSTOM_NVME,HW_CPU_X86_VMX", "resource_class=nothing"],
+    "/nodes": [
+        "traits=CUSTOM_NVME,HW_CPU_X86_VMX",
+        "resource_class=nothing",
+        "failed=true&sort_key=name",
+        "maintenance=true",
+    ],
+    "/search": ["q=o", "q=nothing"],
 }
 #: No page needs more statements, whatever the size of the fleet.
-_STATEMENTS = 20
+_STATEMENTS = 16
 #: So many pages of single things are looked at.
 _FOLLOWED = 5
 

@@ -19,12 +19,8 @@ EXPECTED = {
                 - link "Nodes"
         - main:
           - heading "Fleet" [level=1]
-          - term: Nodes
-          - definition: "20"
-          - term: Conductors alive
-          - definition: 1 of 2
-          - region "Health":
-            - heading "Health" [level=2]
+          - region "Needs attention":
+            - heading "Needs attention" [level=2]
             - region "Conductor groups with nodes that no live conductor serves":
               - table "Conductor groups with nodes that no live conductor serves":
                 - rowgroup:
@@ -33,6 +29,23 @@ EXPECTED = {
                 - rowgroup:
                   - row:
                     - rowheader "rack1"
+            - region "What needs attention, the worst first":
+              - table "What needs attention, the worst first":
+                - rowgroup:
+                  - row:
+                    - rowheader "deploy failed"
+            - region "Nodes that failed last":
+              - table "Nodes that failed last":
+                - rowgroup:
+                  - row:
+                    - rowheader "failed":
+                      - link "failed"
+          - term: Nodes
+          - definition:
+            - link "20"
+          - term: Conductors alive
+          - definition:
+            - link "1 of 2"
           - region "By provision state":
             - region "Nodes by provision state":
               - table "Nodes by provision state":
@@ -48,18 +61,17 @@ EXPECTED = {
         - banner
         - main:
           - heading "Nodes" [level=1]
-          - form "Filter nodes":
-            - textbox "Has all traits": CUSTOM_GPU
-            - textbox "Has any trait of"
-            - textbox "Resource class"
-            - combobox "Provision state"
-            - button "Filter"
-          - heading "Filters" [level=2]
-          - list:
+          - paragraph: 1 node with these filters
+          - list "Filters":
             - listitem:
               - link "Remove the filter traits"
-          - region "Nodes, the oldest first":
+          - group: Filter
+          - region "Nodes":
             - table:
+              - rowgroup:
+                - row:
+                  - columnheader "Name":
+                    - link "Name"
               - rowgroup:
                 - row:
                   - rowheader "claimed":
@@ -69,14 +81,14 @@ EXPECTED = {
         - main:
           - heading "Node claimed" [level=1]
           - list "State":
-            - listitem: available
-            - listitem: power on
+            - listitem: "Power: power on"
           - region "On offer":
             - heading "On offer" [level=2]
           - region "Facts":
             - heading "Facts" [level=2]
             - term: Conductor group
-            - definition: (default)
+            - definition:
+              - link "(default)"
           - region "Traits":
             - list:
               - listitem:
@@ -137,16 +149,15 @@ EXPECTED = {
     "/ui/capacity": """
         - main:
           - heading "Capacity" [level=1]
-          - form "Filter machines":
-            - textbox "Has all traits"
-            - button "Filter"
+          - group: Filter
           - term: Machines
-          - definition: "20"
+          - definition:
+            - link "20"
           - term: Free
           - region "By class and group":
             - figure /Free . all machines/:
               - region "By class and group":
-                - img "Free machines of all, by resource class (rows) and conductor group (columns)"
+                - group "Free machines of all, by resource class (rows) and conductor group (columns)"
           - region "Machines by resource class and conductor group, the most first":
             - table:
               - rowgroup:

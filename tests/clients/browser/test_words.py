@@ -26,6 +26,7 @@ def test_words_of_a_request(browser: Browser, twenty: Served) -> None:
     """What the address says is shown, and stays in the form."""
     with Visit(browser, twenty.url) as visit:
         page = visit.open("/ui/nodes")
+        page.get_by_text("Filter", exact=True).first.click()
         page.get_by_label("Resource class").fill(SCRIPT)
         page.get_by_label("Resource class").press("Enter")
         page.wait_for_url("**/nodes?*")

@@ -19,9 +19,13 @@ class Document(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.open: list[str] = []
+        #: Controls of the search box, which every page has.
+        self.of_search: list[int] = []
         self.texts: list[tuple[str, str]] = []
+        #: What is said of each term of lists of terms.
+        self.terms: dict[str, str] = {}
         self.tables: dict[str, list[list[str]]] = {}
-        self._caption = ""
+        self._caption = self._term = ""
         self.feed(text)
         self.close()
         assert not self.open, f"not closed: {self.open}"
@@ -31,6 +35,8 @@ class Document(HTMLParser):
         assert tag not in _FORBIDDEN, tag
         assert "style" not in attributes, f"inline style at {tag}"
         assert not [name for name in attributes if name.startswith("on")], f"script at {tag}"
+        if attributes.get("role") == "search" or ("form" in self.open and "header" in self.open):
+            self.of_search.append(len(self.elements))
         self.elements.append((tag, attributes))
         if tag not in _VOID:
             self.open.append(tag)
@@ -52,6 +58,10 @@ class Document(HTMLParser):
             return
         where = self.open[-1] if self.open else ""
         self.texts.append((where, text))
+        if where == "dt":
+            self._term = text
+        elif "dd" in self.open:
+            self.terms[self._term] = f"{self.terms.get(self._term, '')} {text}".strip()
         if where == "caption":
             self._caption = text
             self.tables[text] = []
@@ -65,8 +75,12 @@ class Document(HTMLParser):
         return " ".join(text for _, text in self.texts)
 
     def all(self, tag: str) -> list[dict[str, str | None]]:
-        """The attributes of each element of this kind."""
-        return [attributes for name, attributes in self.elements if name == tag]
+        """The attributes of each element of this kind, without those of the search box."""
+        return [
+            attributes
+            for place, (name, attributes) in enumerate(self.elements)
+            if name == tag and place not in self.of_search
+        ]
 
     def rows(self, caption: str) -> list[list[str]]:
         """The cells of the rows of a table, without its head."""

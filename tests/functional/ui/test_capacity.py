@@ -26,17 +26,18 @@ def test_classes_by_groups(service: Service) -> None:
     document = look(service, "/capacity")
     assert figures(document) == {"Machines": "5", "Free": "2"}
     assert document.rows(TABLE) == [
-        ["gold", "(default)", "3 nodes of this class and group", "2", "0", "1", "power unknown: 1"],
+        ["gold", "(default)", "3", "2", "0", "1", "power unknown: 1"],
         ["(none)", "(default)", "1", "0", "0", "1", "resource class: 1"],
-        ["silver", "rack1", "1 nodes of this class and group", "0", "0", "1", "power unknown: 1"],
+        ["silver", "rack1", "1", "0", "0", "1", "power unknown: 1"],
     ]
     (picture,) = document.all("svg")
-    assert picture["role"] == "img"
+    assert picture["role"] == "group"
+    assert "/ui/nodes?resource_class=gold&conductor_group=%28default%29" in document.links()
     assert {"2 / 3", "0 / 1"} < {text for where, text in document.texts if where == "text"}
     # Links lead to lists that have the filters of the page too.
     document = look(service, "/capacity?traits=CUSTOM_NVME&not-traits-any=CUSTOM_OLD,%20CUSTOM_X&resource_class=")
-    assert document.rows(TABLE) == [["gold", "(default)", "1 nodes of this class and group", "1", "0", "0", ""]]
-    (link,) = [each for each in document.links() if each.startswith("/ui/nodes?")]
+    assert document.rows(TABLE) == [["gold", "(default)", "1", "1", "0", "0", ""]]
+    link = next(each for each in document.links() if each.startswith("/ui/nodes?") and "resource_class" in each)
     assert "n1" in look(service, link.removeprefix("/ui")).text
     assert "n2" not in look(service, link.removeprefix("/ui")).text
     assert look(service, "/capacity?conductor_group=rack1").rows(TABLE)[0][:2] == ["silver", "rack1"]
@@ -62,8 +63,8 @@ def test_hostile_names_are_texts(service: Service) -> None:
     service.set_columns(service.add_node("n1", power=False), resource_class=HOSTILE, conductor_group=HOSTILE)
     document = look(service, "/capacity")
     assert document.rows(TABLE)[0][:2] == [HOSTILE, HOSTILE]
-    (link,) = [each for each in document.links() if each.startswith("/ui/nodes?")]
-    assert "n1" in look(service, link.removeprefix("/ui")).text
+    for link in [each for each in document.links() if each.startswith("/ui/nodes")][1:]:
+        assert "n1" in look(service, link.removeprefix("/ui")).text
 
 
 @pytest.mark.parametrize("nodes", [0, 6])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from baremetal_sched.baremetal.matching import limits
+from baremetal_sched.baremetal.matching import explanation
 from tests.functional.compute.test_booting import add_child
 from tests.functional.compute.world import ZEROS
 from tests.functional.ui.pages import Document, look
@@ -211,7 +211,7 @@ def test_more_than_is_shown(service: Service, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.sqlite_only
 def test_two_at_once(service: Service) -> None:
-    with limits.one_of_few(), limits.one_of_few():
+    with explanation.one_of_few(), explanation.one_of_few():
         answer = service.http.get("/ui/find?class=gold", status=503)
         assert "Retry-After" in answer.headers
         assert "503 Service Unavailable" in answer.text

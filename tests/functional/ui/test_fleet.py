@@ -1,8 +1,14 @@
 """The page of the fleet."""
 
+import html
+import re
+from datetime import datetime
+from typing import Any
+
 import pytest
 from sqlalchemy import update
 
+from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Conductor
 from tests.functional.ui.pages import Document, look
 from tests.service import Service
@@ -16,8 +22,7 @@ HOSTILE = "<script>alert(1)</script>\u202e&amp;"
 
 def figures(document: Document) -> dict[str, str]:
     """The numbers at the top."""
-    names = [text for where, text in document.texts if where == "dt"]
-    return dict(zip(names, [text for where, text in document.texts if where == "dd"], strict=True))
+    return document.terms
 
 
 def test_an_empty_fleet(database_url: str) -> None:
@@ -44,7 +49,7 @@ def test_a_fleet(service: Service) -> None:
         "Free": "1",
         "Allocated": "1",
         "Unavailable": "3",
-        "Without a conductor": "0",
+        "Not served": "0",
         "Conductors alive": "2 of 2",
     }
     assert document.rows(STATES) == [["available", "4", "1"], ["clean failed", "1", "0"]]
@@ -59,8 +64,57 @@ def test_a_fleet(service: Service) -> None:
     )
     document = look(service)
     assert document.rows(UNSERVED) == [["rack1", "fake-hardware", "1", "1"]]
-    assert figures(document)["Without a conductor"] == "1"
+    assert figures(document)["Not served"] == "1"
     assert figures(document)["Conductors alive"] == "1 of 2"
+
+
+ATTENTION = "What needs attention, the worst first"
+FAILURES = "Nodes that failed last"
+
+
+def test_what_needs_attention_comes_first_and_leads_to_the_nodes(service: Service) -> None:
+    for name in ("n1", "n2", "n3", "n4", "fine"):
+        service.add_node(name)
+    assert ATTENTION not in look(service).tables
+    long_ago, today = datetime(2020, 1, 1), utcnow()
+    changes: dict[str, dict[str, Any]] = {
+        "n1": {"provision_state": "deploy failed", "last_error": "The disk is full.", "provision_updated_at": today},
+        "n2": {"fault": "power failure", "maintenance": True, "provision_updated_at": long_ago},
+        "n3": {"provision_state": "clean wait", "provision_updated_at": long_ago},
+        "n4": {"provision_state": "clean wait", "provision_updated_at": today},
+    }
+    for name, columns in changes.items():
+        service.set_columns(service.node(name)["uuid"], **columns)
+    service.add_conductor("c2", "rack1")
+    service.database.write(
+        lambda session: session.execute(update(Conductor).where(Conductor.hostname == "c2").values(heartbeat_at=0))
+    )
+    document = look(service)
+    rows = document.rows(ATTENTION)
+    assert [row[:2] for row in rows[:3]] == [
+        ["power failure", "1"],
+        ["deploy failed", "1"],
+        ["clean wait for more than an hour", "1"],
+    ]
+    assert "Possible now" in rows[1][2]
+    assert rows[3][0].startswith("Conductor c2 is gone")
+    assert all(row[2] for row in rows)
+    assert [(row[0], row[3]) for row in document.rows(FAILURES)] == [("n1", "The disk is full."), ("n2", "none")]
+    for query, name in (("fault=", "n2"), ("failed=true&sort", "n1"), ("stuck=true", "n3")):
+        (link,) = {each for each in document.links() if query in each.replace("provision_state=clean+wait&", "")}
+        assert name in look(service, link.removeprefix("/ui")).text
+
+
+def test_every_number_leads_to_as_many_nodes(service: Service) -> None:
+    for name in ("n1", "n2", "n3"):
+        service.add_node(name)
+    service.add_node("n4", resource_class="silver", power=False)
+    service.baremetal("PUT", "/nodes/n2/maintenance", {"reason": "disk"})
+    service.set_columns(service.node("n3")["uuid"], instance_uuid="11111111-0000-4000-8000-000000000001")
+    answer = service.http.get("/ui/")
+    for link, number in re.findall(r'<a href="/ui(/nodes[^"]*)">([0-9,]+)</a>', answer.text):
+        counted = look(service, html.unescape(link)).text
+        assert f"{number} node " in counted or f"{number} nodes " in counted, link
 
 
 def test_hostile_names_are_texts(service: Service) -> None:
@@ -80,7 +134,7 @@ def test_neither_the_statements_nor_the_rows_depend_on_the_fleet(
         if nodes in (0, 1, 5):
             with service.statements() as statements:
                 document = look(service)
-            assert len(statements) == 5
+            assert len(statements) == 9
         service.add_node(f"n{nodes}", resource_class=f"class{nodes}", power=False)
     assert len(document.rows(CLASSES)) == 2
     assert "And 3 more classes." in document.text
@@ -106,7 +160,7 @@ def test_tenants_see_their_own_machines(database_url: str) -> None:
             "Free": "1",
             "Allocated": "0",
             "Unavailable": "0",
-            "Without a conductor": "0",
+            "Not served": "0",
         }
         assert own.rows(CLASSES) == [["gold", "1", "1", "0", "0", ""]]
         assert "secret" not in own.text

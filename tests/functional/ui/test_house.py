@@ -13,7 +13,9 @@ from tests.functional.ui.pages import look, read
 from tests.functional.ui.test_fleet import ADMIN
 from tests.service import Service
 
-ADDRESSES = [page.path for page in PAGES if "<" not in page.path]
+#: Where the search box in the header leads, which every page has.
+SEARCH = "/search"
+ADDRESSES = [page.path for page in PAGES if "<" not in page.path and page.path != SEARCH]
 
 
 def test_all_addresses_of_the_navigation_are_pages_and_no_other_is_left_out() -> None:
@@ -43,6 +45,7 @@ def test_every_page_is_in_the_navigation_and_links_to_this_service_only(service:
     current = [each["href"] for each in document.all("a") if each.get("aria-current") == "page"]
     assert current == [f"/ui{path}"]
     assert document.links()[0] == "#content"
+    assert [each.get("action") for _, each in document.elements if each.get("role") == "search"] == ["/ui/search"]
     assert document.all("main")[0]["id"] == "content"
 
 

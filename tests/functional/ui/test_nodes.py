@@ -8,7 +8,7 @@ from tests.functional.ui.pages import Document, look
 from tests.functional.ui.test_fleet import ADMIN, HOSTILE
 from tests.service import Service
 
-NODES = "Nodes, the oldest first"
+NODES = "Nodes"
 UNKNOWN = "00000000-0000-4000-8000-000000000009"
 
 
@@ -56,6 +56,16 @@ FILTERS = {
     "maintenance=true": "n2",
     "associated=false&maintenance=false": "n1 n4",
     "owner=anna": "n4",
+    "offer=free": "n1",
+    "offer=maintenance": "n2",
+    "offer=allocated": "n3",
+    "failed=true": "",
+    "failed=false": "n1 n2 n3 n4",
+    "served=true&maintenance=false": "n1 n3 n4",
+    "served=false": "",
+    "sort_key=name&sort_dir=desc": "n4 n3 n2 n1",
+    "sort_key=resource_class&sort_dir=desc": "n2 n4 n3 n1",
+    "sort_key=owner": "n1 n2 n3 n4",
     "traits=&resource_class=&maintenance=&conductor_group=+&owner=": "n1 n2 n3 n4",
 }
 
@@ -69,11 +79,47 @@ def test_filters(fleet: Service) -> None:
 
 def test_what_a_row_says(fleet: Service) -> None:
     rows = {row[0]: row[1:] for row in look(fleet, "/nodes").rows(NODES)}
-    hardware = "fake-hardware"
-    assert rows["n1"] == ["gold", "available", "power on", "free", "(default)", hardware, "none", "CUSTOM_A , CUSTOM_B"]
-    assert rows["n2"][1:4] == ["available maintenance", "unknown", "maintenance"]
-    assert rows["n3"][1:5] == ["active", "unknown", "allocated", "rack1"]
-    assert rows["n4"][3:] == ["power unknown", "(default)", hardware, "anna", "CUSTOM_C"]
+    assert rows["n1"] == ["available", "free", "gold", "(default)", "power on", "none", "now"]
+    assert rows["n2"][:3] == ["available maintenance", "maintenance", "silver"]
+    assert rows["n3"][:5] == ["active", f"allocated {UNKNOWN[:8]}", "gold", "rack1", "unknown"]
+    assert rows["n4"][1:6] == ["power unknown", "gold", "(default)", "unknown", "anna"]
+    (row,) = look(fleet, "/nodes?maintenance=true").rows(NODES)
+    assert row[-1] == "disk"
+
+
+def test_what_has_failed_and_why(fleet: Service) -> None:
+    fleet.set_columns(fleet.node("n1")["uuid"], provision_state="deploy failed", last_error="The disk is full.")
+    fleet.set_columns(fleet.node("n4")["uuid"], fault="power failure")
+    rows = look(fleet, "/nodes?failed=true&sort_key=name").rows(NODES)
+    assert [(row[0], row[1], row[-1]) for row in rows] == [
+        ("n1", "deploy failed", "The disk is full."),
+        ("n4", "available power failure", "none"),
+    ]
+
+
+def test_nodes_that_no_conductor_serves(fleet: Service) -> None:
+    fleet.set_columns(fleet.node("n2")["uuid"], conductor_group="gone")
+    assert names(look(fleet, "/nodes?served=false")) == ["n2"]
+
+
+def test_the_filters_propose_what_there_is(fleet: Service) -> None:
+    proposed = [each["value"] for each in look(fleet, "/nodes").all("option")]
+    assert {"gold", "silver", "(default)", "rack1", "CUSTOM_A", "CUSTOM_C"} <= set(proposed)
+    assert (
+        "No node has the resource class 'golt'. Did you mean 'gold'?" in look(fleet, "/nodes?resource_class=golt").text
+    )
+    said = look(fleet, "/nodes?traits=CUSTOM_AA&conductor_group=rack2").text
+    assert "Did you mean 'rack1'?" in said
+    assert "No node has the trait 'CUSTOM_AA'. Did you mean 'CUSTOM_A'?" in said
+
+
+def test_every_column_but_the_computed_one_sorts(fleet: Service) -> None:
+    document = look(fleet, "/nodes?sort_key=name&owner=anna")
+    columns = [each for each in document.all("th") if each.get("scope") == "col"]
+    assert [each.get("aria-sort") for each in columns] == ["ascending", "none", None, *["none"] * 5]
+    links = [parse_qs(urlsplit(each).query) for each in document.links() if "sort_key" in each and "owner" in each]
+    assert {"owner": ["anna"], "sort_key": ["name"], "sort_dir": ["desc"]} in links
+    assert {"owner": ["anna"], "sort_key": ["power_state"]} in links
 
 
 def test_the_form_shows_what_was_asked_for_and_each_filter_can_be_removed(fleet: Service) -> None:
@@ -84,7 +130,7 @@ def test_the_form_shows_what_was_asked_for_and_each_filter_can_be_removed(fleet:
     assert values["limit"] == "7"
     selected = [each["value"] for each in document.all("option") if "selected" in each]
     assert selected == ["", "true", ""]
-    left = [parse_qs(urlsplit(each).query) for each in document.links() if "?" in each]
+    left = [parse_qs(urlsplit(each).query) for each in document.links() if "?" in each and "sort_key" not in each]
     assert left == [
         {"owner": ["x"], "maintenance": ["true"], "limit": ["7"]},
         {"traits": ["CUSTOM_A"], "maintenance": ["true"], "limit": ["7"]},
@@ -96,7 +142,13 @@ def test_pages_forth_and_back(service: Service) -> None:
     expected = [f"n{place}" for place in range(7)]
     for name in expected:
         service.add_node(name, power=False)
-    path: str | None = "/nodes?limit=3&resource_class=gold"
+    there_and_back(service, "/nodes?limit=3&resource_class=gold", expected)
+    there_and_back(service, "/nodes?limit=3&resource_class=gold&sort_key=owner", expected)
+    there_and_back(service, "/nodes?limit=3&resource_class=gold&sort_key=name&sort_dir=desc", expected[::-1])
+
+
+def there_and_back(service: Service, first: str, expected: list[str]) -> None:
+    path: str | None = first
     forth: list[list[str]] = []
     while path is not None:
         document = look(service, path)
@@ -110,7 +162,7 @@ def test_pages_forth_and_back(service: Service) -> None:
         back.append(names(document))
         assert link(document, "next") is not None
     assert back == [expected[6:], expected[3:6], expected[:3]]
-    assert parse_qs(urlsplit(link(document, "next") or "").query).keys() == {"limit", "resource_class", "marker"}
+    assert parse_qs(urlsplit(link(document, "next") or "").query).keys() >= {"limit", "resource_class", "marker"}
 
 
 def test_a_page_behind_the_last_node(service: Service) -> None:
@@ -125,12 +177,15 @@ def test_the_number_of_statements_does_not_depend_on_the_fleet(service: Service)
         if place in (0, 5):
             with service.statements() as statements:
                 document = look(service, "/nodes?limit=4&traits=CUSTOM_A")
-            assert len(statements) == 1
+            assert len(statements) == 6
             assert len(names(document)) == min(place + 1, 4)
     marker = service.node("n0")["uuid"]
     with service.statements() as statements:
         look(service, f"/nodes?limit=4&marker={marker}")
-    assert len(statements) == 2
+    assert len(statements) == 7
+    with service.statements() as statements:
+        look(service, f"/nodes?limit=4&marker={marker}&served=true&offer=power+unknown&sort_key=owner")
+    assert len(statements) == 8
 
 
 #: Queries, with the status and what the page says.
@@ -138,7 +193,12 @@ REFUSED = [
     ("colour=red", 400, "Unexpected arguments: colour"),
     ("colour=", 400, "Unexpected arguments: colour"),
     ("conductor=c1", 400, "Unexpected arguments: conductor"),
-    ("sort_key=name", 400, "Unexpected arguments: sort_key"),
+    ("sort_key=nam", 400, "Did you mean 'name'?"),
+    ("sort_key=uuid", 400, "cannot be sorted by 'uuid'"),
+    ("sort_dir=up", 400, "asc or desc"),
+    ("failed=perhaps", 400, "Invalid failed"),
+    ("offer=nothing", 200, "No node matches"),
+    (f"offer={quote(HOSTILE)}", 200, HOSTILE),
     ("traits=nvme", 400, "Invalid traits"),
     ("provision_state=availabel", 400, "Did you mean 'available'?"),
     ("maintenance=perhaps", 400, "Invalid maintenance"),
@@ -181,7 +241,7 @@ def test_hostile_names_are_texts(service: Service) -> None:
     service.set_columns(uuid, resource_class=HOSTILE, owner=HOSTILE, conductor_group=HOSTILE, driver=HOSTILE)
     (row,) = look(service, "/nodes").rows(NODES)
     assert row[0] == uuid
-    assert row[1] == row[5] == row[6] == row[7] == HOSTILE
+    assert row[3] == row[4] == row[6] == HOSTILE
 
 
 def test_tenants_see_their_own(database_url: str) -> None:

@@ -1,0 +1,127 @@
+"""What of the fleet needs somebody's attention, the worst first, each with what to do about it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy import ColumnElement, Connection, func, not_, or_, select
+from sqlalchemy.orm import InstrumentedAttribute
+
+from baremetal_sched.baremetal.conductors.ownership import alive
+from baremetal_sched.baremetal.fleet import StateCount
+from baremetal_sched.baremetal.provider import advice
+from baremetal_sched.baremetal.provider.availability import DRIFTED
+from baremetal_sched.baremetal.visibility import Visibility
+from baremetal_sched.db.clock import epoch
+from baremetal_sched.db.models import Conductor, Node
+from baremetal_sched.db.types import Query, Rows
+from baremetal_sched.machines import states as machine
+from baremetal_sched.scheduling.capacity import Figures
+from baremetal_sched.ui.node_rows import FAILED_STATES, HAS_FAILED, is_stuck
+
+#: The number of nodes that are named with their errors, the newest failures, and of conductors.
+MOST_NODES = 10
+MOST_CONDUCTORS = 20
+
+_ANSWER = (
+    "The management controller does not answer. Check it, its cables and driver_info: maintenance ends by itself when "
+    "it answers again."
+)
+_MEND = "Mend what has failed, then unset maintenance: that clears the fault, too."
+_STUCK = "Look at the log of the conductor and at the console of the machine; 'abort' ends what waits for it."
+_DRIFTED = (
+    "Somebody changed their resource providers directly. A conductor undoes that at its next reconciliation; "
+    "baremetal-sched db check says what differs."
+)
+_UNDONE = "Find out which client writes to resource providers of nodes: only the service may."
+_GONE = "Look at its log and start it again, or remove it for good: others serve its nodes if its group has any."
+_PINNED = "Finish the upgrade: when every process runs the new release, remove [DEFAULT] pin_release_version."
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Something that is wrong: how bad it is (a kind of chip), what it is, and what to do.
+
+    ``count`` nodes are concerned, which the list of nodes has with the parameters of ``query``.
+    """
+
+    kind: str
+    what: str
+    remedy: str
+    count: int = 0
+    query: Mapping[str, str] = field(default_factory=dict)
+
+
+def of_nodes(
+    connection: Connection, states: Sequence[StateCount], classes: Sequence[Figures] | None, visible: Visibility
+) -> list[Attention]:
+    """Return what is wrong with nodes: faults, failures, operations that take long, providers that differ. Two
+    statements.
+
+    SELECT fault, count(*) FROM nodes WHERE fault IS NOT NULL GROUP BY fault
+    SELECT provision_state, count(*) FROM nodes WHERE provision_state IN (…) AND provision_updated_at < … GROUP BY …
+    """
+    faults = _counts(connection, Node.fault, Node.fault.is_not(None), visible)
+    stuck = _counts(connection, Node.provision_state, is_stuck(), visible)
+    failed = {each.provision_state: each.nodes for each in states if each.provision_state in FAILED_STATES}
+    found = [
+        Attention("bad", fault, _ANSWER if fault == machine.POWER_FAILURE else _MEND, count, {"fault": fault})
+        for fault, count in faults.items()
+    ]
+    found += [
+        Attention("bad", state, _to_mend(state), count, {"provision_state": state, "failed": "true"})
+        for state, count in sorted(failed.items(), key=lambda each: -each[1])
+    ]
+    found += [
+        Attention("warn", f"{state} for more than an hour", _STUCK, count, {"provision_state": state, "stuck": "true"})
+        for state, count in stuck.items()
+    ]
+    drifted = sum(each.unavailable.get(DRIFTED, 0) for each in classes or ())
+    if drifted:
+        found.append(Attention("warn", "not on offer, though nothing is wrong", _DRIFTED, drifted, {"offer": DRIFTED}))
+    return found
+
+
+def newest_failures(connection: Connection, visible: Visibility) -> Rows:
+    """Return the nodes that failed last, with their errors, MOST_NODES at most."""
+    since = func.coalesce(Node.provision_updated_at, Node.created_at).label("since")
+    query: Query = select(Node.uuid, Node.name, Node.provision_state, Node.fault, Node.last_error, since)
+    query = query.where(HAS_FAILED, *visible.conditions())
+    return connection.execute(query.order_by(since.desc(), Node.id).limit(MOST_NODES)).all()
+
+
+def of_conductors(connection: Connection, timeout: float) -> Iterator[Attention]:
+    """Yield what is wrong with conductors: they are gone, pinned to an old release, or had to undo changes.
+
+    SELECT hostname, conductor_group, <seconds since its heartbeat>, … FROM conductors WHERE NOT <alive> OR …
+    """
+    lives = alive(timeout)
+    silence = (epoch() - Conductor.heartbeat_at).label("silence")
+    columns = (Conductor.hostname, Conductor.pin_release_version, Conductor.undone_changes)
+    wrong = or_(not_(lives), Conductor.pin_release_version.is_not(None), Conductor.undone_changes > 0)
+    query = select(*columns, silence, lives.label("lives")).where(wrong).order_by(lives, Conductor.hostname)
+    for host, pin, undone, seconds, is_alive in connection.execute(query.limit(MOST_CONDUCTORS)):
+        if not is_alive:
+            yield Attention("warn", f"Conductor {host} is gone: its last heartbeat was {_long(seconds)} ago", _GONE)
+        if pin:
+            yield Attention("warn", f"Conductor {host} is pinned to release {pin}", _PINNED)
+        if undone:
+            yield Attention("plain", f"Conductor {host} has undone {undone} changes of resource providers", _UNDONE)
+
+
+def _counts(
+    connection: Connection,
+    column: InstrumentedAttribute[str] | InstrumentedAttribute[str | None],
+    condition: ColumnElement[bool],
+    visible: Visibility,
+) -> dict[str, int]:
+    query = select(column, func.count()).where(condition, *visible.conditions()).group_by(column)
+    return {value or "": count for value, count in connection.execute(query.order_by(func.count().desc(), column))}
+
+
+def _to_mend(state: str) -> str:
+    return f"Read the last error. {advice.to_make_available(Node(provision_state=state))}"
+
+
+def _long(seconds: float) -> str:
+    units = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
+    return next((f"{int(seconds // size)} {unit}" for unit, size in units if seconds >= size), "0 s")

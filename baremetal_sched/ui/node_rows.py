@@ -1,0 +1,189 @@
+"""The rows of the list of nodes: filters of the pages' own, order, and pages both ways."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import ColumnElement, and_, func, not_, or_, select, true
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal import state_machine
+from baremetal_sched.baremetal.conductors.ownership import NO_MEMBERS, live_members
+from baremetal_sched.baremetal.nodes.node_list import NodeFilters, count_nodes, select_nodes
+from baremetal_sched.baremetal.provider.availability import ALLOCATED, IS_AVAILABLE, reason, with_provider
+from baremetal_sched.baremetal.visibility import Visibility
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models import Node, table_of
+from baremetal_sched.db.paging import Page, SortKey
+from baremetal_sched.db.types import Query as SqlQuery
+from baremetal_sched.db.types import Rows
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines import states
+from baremetal_sched.settings import Settings
+from baremetal_sched.suggestions import did_you_mean
+from baremetal_sched.web.query import Query
+
+_COLUMNS = (
+    Node.uuid,
+    Node.name,
+    Node.resource_class,
+    Node.provision_state,
+    Node.target_provision_state,
+    Node.power_state,
+    Node.maintenance,
+    Node.maintenance_reason,
+    Node.fault,
+    Node.last_error,
+    Node.conductor_group,
+    Node.owner,
+    Node.instance_uuid,
+    Node.instance_name,
+    func.coalesce(Node.provision_updated_at, Node.created_at).label("since"),
+)
+
+#: What the list can be sorted by, with the heading of the column.
+SORT_KEYS = {
+    "name": "Name",
+    "provision_state": "State",
+    "resource_class": "Class",
+    "conductor_group": "Group",
+    "power_state": "Power",
+    "owner": "Owner",
+    "provision_updated_at": "In state for",
+}
+
+#: The states in which an operator has to do something.
+FAILED_STATES = tuple(
+    sorted(state for state in states.PROVISION_STATES if state.endswith("failed") or state == states.ERROR)
+)
+
+#: The word for a machine that is on offer; all others are those of ``availability.reason``.
+FREE = "free"
+#: The word for all that are neither free nor allocated.
+UNAVAILABLE = "unavailable"
+MAINTENANCE = "maintenance"
+
+#: The filters of the pages, besides those of the API.
+PAGE_FILTERS = ("offer", "failed", "served", "stuck")
+
+#: In these states somebody works on the node, or it waits for the machine. None of them lasts.
+_PASSING = tuple(sorted({*state_machine.TRANSIENT, *state_machine.WAITING}))
+#: How long one of them may take before the node counts as stuck.
+LONG = timedelta(hours=1)
+
+#: SQL condition: something went wrong with the machine.
+HAS_FAILED = or_(Node.provision_state.in_(FAILED_STATES), Node.fault.is_not(None))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which page: at most ``limit`` nodes after the one with UUID ``after``, or before the one with UUID ``before``;
+    without either the first ones. ``sort``: one of SORT_KEYS; None: the oldest node first."""
+
+    limit: int
+    after: str | None = None
+    before: str | None = None
+    sort: str | None = None
+    descending: bool = False
+
+
+@dataclass(frozen=True)
+class NodePage:
+    """Some nodes, how many there are in all, and the UUIDs by which the next and the previous page are requested.
+
+    A node has ``_COLUMNS`` and ``why`` it is not free (None if it is).
+    """
+
+    rows: Rows
+    total: int = 0
+    next: str | None = None
+    previous: str | None = None
+
+
+def own_conditions(session: Session, query: Query, settings: Settings) -> list[ColumnElement[bool]]:
+    """Return the conditions of PAGE_FILTERS. Raises InvalidValue for an invalid value."""
+    found: list[ColumnElement[bool]] = []
+    offer = query.text("offer")
+    if offer is not None:
+        found += _of_offer(offer)
+    failed = query.flag("failed")
+    if failed is not None:
+        found.append(HAS_FAILED if failed else not_(HAS_FAILED))
+    stuck = query.flag("stuck")
+    if stuck is not None:
+        found.append(is_stuck() if stuck else not_(is_stuck()))
+    served = query.flag("served")
+    if served is not None:
+        is_served = live_members(session, settings).served()
+        found.append(is_served if served else not_(is_served))
+    return found
+
+
+def _of_offer(word: str) -> list[ColumnElement[bool]]:
+    """The condition that ``word`` says why a node is not free, with what follows from it: that spares most joins."""
+    if word == FREE:
+        return [IS_AVAILABLE, reason().is_(None)]
+    if word == UNAVAILABLE:
+        return [reason().is_not(None), reason() != ALLOCATED]
+    follows = [Node.provision_state == word] if word in states.PROVISION_STATES else []
+    follows += [Node.maintenance == true()] if word == MAINTENANCE else []
+    return [*follows, reason() == word]
+
+
+def is_stuck() -> ColumnElement[bool]:
+    """SQL condition: the node has been in a passing state for LONG."""
+    since = func.coalesce(Node.provision_updated_at, Node.created_at)
+    return and_(Node.provision_state.in_(_PASSING), since < utcnow() - LONG)
+
+
+def sort_of(query: Query) -> tuple[str | None, bool]:
+    """Return by what the list is sorted, and whether in descending order. Raises InvalidValue."""
+    key, direction = query.text("sort_key"), query.text("sort_dir")
+    if key is not None and key not in SORT_KEYS:
+        known = ", ".join(SORT_KEYS)
+        raise InvalidValue(
+            message=f"The list cannot be sorted by '{key}', only by {known}.{did_you_mean(key, SORT_KEYS)}"
+        )
+    if direction not in (None, "asc", "desc"):
+        raise InvalidValue(message=f"The order is asc or desc, not '{direction}'.")
+    return key, direction == "desc"
+
+
+def read(session: Session, filters: NodeFilters, place: Place, visible: Visibility, *, by_offer: bool) -> NodePage:
+    """Return a page of the visible nodes that the filters let through, children included. ``by_offer``: one of the
+    filters asks why a node is not free.
+
+    At most four statements: the node that the page begins behind, the ids of the page, its rows, and the number of all.
+    Raises NodeNotFound if the first does not exist.
+
+    SELECT n.id FROM nodes n … ORDER BY … LIMIT …; SELECT n.uuid, …, <why> FROM nodes n LEFT JOIN … WHERE n.id IN (…)
+    """
+    filters.include_children = True
+    nodes = table_of(Node)
+    source = with_provider(nodes) if by_offer else nodes
+    backwards = place.before is not None
+    # One more than is shown: it tells whether there is another page.
+    page = Page(
+        limit=place.limit + 1,
+        marker=place.before if backwards else place.after,
+        sort=(SortKey(place.sort or "id", descending=place.descending != backwards),),
+    )
+    chosen = select_nodes(session, filters, page, select(Node.id).select_from(source), NO_MEMBERS, visible)
+    goes_on = len(chosen) > place.limit
+    ids = [node_id for (node_id,) in chosen[: place.limit]]
+    rows = _rows(session, ids[::-1] if backwards else ids)
+    total = count_nodes(session, filters, select(func.count()).select_from(source), visible)
+    if not rows:
+        return NodePage(rows, total)
+    first, last = rows[0].uuid, rows[-1].uuid
+    if backwards:
+        return NodePage(rows, total, last, first if goes_on else None)
+    return NodePage(rows, total, last if goes_on else None, first if place.after else None)
+
+
+def _rows(session: Session, ids: Sequence[int]) -> Rows:
+    if not ids:
+        return ()
+    query: SqlQuery = select(Node.id, *_COLUMNS, reason().label("why")).select_from(with_provider(table_of(Node)))
+    found = {row.id: row for row in session.execute(query.where(Node.id.in_(ids)))}
+    return [found[each] for each in ids if each in found]
