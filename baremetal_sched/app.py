@@ -10,7 +10,7 @@ from flask import Flask
 from oslo_middleware import cors
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
-import baremetal_sched.compute.node_changes  # noqa: F401 - it follows nodes
+import baremetal_sched.compute.hosts.node_changes  # noqa: F401 - it follows nodes
 from baremetal_sched import auth_settings, start_warnings
 from baremetal_sched import settings as settings_module
 from baremetal_sched.baremetal.api.edge import BaremetalApi
@@ -22,7 +22,9 @@ from baremetal_sched.db import limits
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.image.api.edge import ImageApi
 from baremetal_sched.placement.api.edge import PlacementApi
+from baremetal_sched.scheduling import handover
 from baremetal_sched.scheduling.api.edge import SchedulingApi
+from baremetal_sched.scheduling.decisions import Decisions
 from baremetal_sched.scheduling.metrics import CapacityMetrics
 from baremetal_sched.settings import Settings
 from baremetal_sched.ui.api import UiApi
@@ -57,12 +59,16 @@ def create_app(settings: Settings | Mapping[str, Mapping[str, Any]] | None = Non
         log.warning("NO AUTHENTICATION: everyone who can reach the service can do everything ([api] insecure)")
     start_warnings.warn(settings)
     database = Database(settings, limits.for_requests(settings))
+    handover.install(database, settings)
     strategy = authentication.make(settings)
     apis = [api(settings, strategy) for api in APIS]
     drivers = DriverClient(database, settings, slots)
+    decisions = Decisions(database, settings.scheduling.most_polls, slots)
     for api in apis:
         if isinstance(api, WaitingApi):
             api.drivers, api.database = drivers, database
+        if isinstance(api, SchedulingApi):
+            api.decisions, api.database = decisions, database
     pages = UiApi(settings, strategy)
     served = [api.name for api in (*apis, pages) if api is not pages or pages.is_served]
     measured = metrics.together(partial(figures, settings=settings), CapacityMetrics(settings).figures)
@@ -75,6 +81,7 @@ def create_app(settings: Settings | Mapping[str, Mapping[str, Any]] | None = Non
     app.extensions["database"] = database
     app.extensions["settings"] = settings
     app.extensions["drivers"] = drivers
+    app.extensions["decisions"] = decisions
     app.extensions["largest_body"] = max(settings.api.max_json_body_size, *(largest_body(api.routes) for api in apis))
     return app
 

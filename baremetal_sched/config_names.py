@@ -92,6 +92,17 @@ class Names:
             if alias in given and (group, option) not in given:
                 yield group, option, given[alias]
 
+    def lacking(self, entry: Entry) -> str | None:
+        """Return what is near to an option that does not exist, perhaps empty; None if it exists."""
+        group = self._group(entry.group)
+        if group is not None and entry.option.replace("-", "_") in self._names[group]:
+            return None
+        lowered = entry.option.lower()
+        elsewhere = sorted(other for other, names in self._names.items() if lowered in names)
+        close = difflib.get_close_matches(lowered, sorted(self._names.get(group or "", ())), 1, _PROPOSAL)
+        near = [(elsewhere[0], lowered)] if elsewhere else [(group, name) for name in close]
+        return "".join(f"[{place}] {name}" for place, name in near)
+
     def others(self, entries: Iterable[Entry]) -> list[str]:
         """Return the groups that belong to other services."""
         return sorted({entry.group for entry in entries if self._group(entry.group) is None})

@@ -37,6 +37,13 @@ DEFAULT_FILE = Path("/etc/baremetal-sched/baremetal-sched.conf")
 NAMES = config_names.Names(ALL_OPTIONS)
 
 
+class InvalidOverride(cfg.ConfigFileValueError):
+    """One of the ``overrides`` has an invalid value."""
+
+    def __str__(self) -> str:
+        return str(self.msg)
+
+
 def load(config_files: Iterable[str] = (), overrides: Mapping[str, Mapping[str, Any]] | None = None) -> Settings:
     """Return the settings from files, the environment and ``overrides`` (``{group: {option: value}}``), which take
     precedence.
@@ -67,7 +74,10 @@ def load(config_files: Iterable[str] = (), overrides: Mapping[str, Mapping[str, 
     _check_values(settings, entries, options)
     for group, values in overrides.items():
         for option, value in values.items():
-            _override(settings, group, option, value)
+            try:
+                _override(settings, group, option, value)
+            except cfg.ConfigFileValueError as error:
+                raise InvalidOverride(str(error)) from None
     _check(settings)
     return settings
 
@@ -91,6 +101,12 @@ def default_files() -> list[str]:
     return named or [str(path) for path in (DEFAULT_FILE,) if path.exists()]
 
 
+def is_default(settings: Settings, option: str) -> bool:
+    """Return whether no file, variable or override sets this option of the group DEFAULT."""
+    place = settings.get_location(option)
+    return place is None or place.location is cfg.Locations.opt_default
+
+
 def _check_values(
     settings: Settings, entries: Iterable[config_names.Entry], options: Mapping[str, Iterable[cfg.Opt]]
 ) -> None:
@@ -108,14 +124,22 @@ def _check_values(
                 if place is None:
                     raise
                 value = "" if option.secret else f" = {place.value}"
-                reason = _reason(error) if not option.secret or "$" not in place.value else "a $ has to be written $$"
+                reason = (
+                    _reason(error, place.value)
+                    if not option.secret or "$" not in place.value
+                    else "a $ has to be written $$"
+                )
                 raise cfg.ConfigFileValueError(f"{place.where}: [{group}] {option.dest}{value}: {reason}") from None
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: Exception, value: str) -> str:
     if isinstance(error, cfg.NoSuchOptError | cfg.NoSuchGroupError | cfg.TemplateSubstitutionError):
         return f"{error} ($ stands before the name of an option; write $$ for a literal $)"
-    return str(error.__context__ or error)
+    said = str(error.__context__ or error)
+    # What Python says of a text that is not a number is for programmers.
+    if said.startswith("could not convert string to float"):
+        return f"'{value}' is not a number"
+    return f"'{value}' is not an integer" if said.startswith("invalid literal for int()") else said
 
 
 def _check(settings: Settings) -> None:

@@ -7,7 +7,10 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection
 
 from baremetal_sched import settings
-from baremetal_sched.db import schema_state
+from baremetal_sched.db import (
+    repeatable_ddl,  # noqa: F401 - Alembic finds it by itself
+    schema_state,
+)
 from baremetal_sched.db.engine import make_engine
 from baremetal_sched.db.models import Base
 from baremetal_sched.db.revisions import head

@@ -9,7 +9,7 @@ branch_labels = None
 depends_on = None
 
 #: The oldest release, called by its newest revision, that can go on serving the database while this runs and after it.
-#: With the revision itself, an upgrade needs a stop: CONTRIBUTING.md says when it does not.
+#: With the revision itself, an upgrade needs a stop: api-ref/contributing/migration.rst says when it does not.
 served_since = ${repr(up_revision)}
 
 

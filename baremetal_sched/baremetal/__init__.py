@@ -1,7 +1,7 @@
 """Nodes, and everything that belongs to them.
 
-Directly here are the modules that every room uses and that import no room: states, names, machines as drivers see them,
-and whose nodes a request may see. The rooms, each of which may import those below it:
+Directly here are the modules that every room uses and that import no room: the state machine, names, rows, secrets, and
+whose nodes a request may see. The rooms, each of which may import those below it:
 
 - ``fleet``: all nodes in numbers.
 - ``inspection``: what agents report, with rules and hooks.
@@ -12,6 +12,8 @@ and whose nodes a request may see. The rooms, each of which may import those bel
 - ``nodes``: the resource itself.
 - ``provider``: a node as a resource provider in placement.
 - ``conductors``: who is alive, who owns which node, work and calls of drivers.
+- ``holds``: why a node is not to be used, by whom, from when to when.
+- ``schemas``: what clients may send.
 
-``api`` and ``schemas`` have the same rooms.
+``api`` has the same rooms.
 """

@@ -9,11 +9,15 @@ from sqlalchemy import Integer, cast, func, not_, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import Membership, alive, live_members
-from baremetal_sched.baremetal.matching.explanation import count_withheld
+from baremetal_sched.baremetal.matching.node_explanation import count_withheld
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.models import Conductor, Node, NodeWork
 from baremetal_sched.db.transaction import Reader
+from baremetal_sched.placement import pending_claims
 from baremetal_sched.settings import Settings
+
+#: The number of resource classes with a series of their own of claims that wait.
+MOST_CLASSES = 500
 
 
 class StateCount(NamedTuple):
@@ -37,7 +41,7 @@ def count_states(reader: Reader, visible: Visibility) -> list[StateCount]:
 
 @dataclass
 class GroupCount:
-    """A conductor group: its nodes, those of them that no live conductor serves, and the drivers of these."""
+    """A conductor group: its nodes, its nodes that no live conductor serves, and the drivers of the latter."""
 
     name: str
     nodes: int = 0
@@ -46,7 +50,7 @@ class GroupCount:
 
 
 def count_groups(reader: Reader, membership: Membership, visible: Visibility) -> list[GroupCount]:
-    """Return the conductor groups of visible nodes, those with most nodes that nothing serves first.
+    """Return the conductor groups of visible nodes; groups with most nodes that no conductor serves come first.
 
     SELECT conductor_group, driver, count(*) FROM nodes GROUP BY conductor_group, driver
     """
@@ -114,12 +118,19 @@ def figures(session: Session, settings: Settings) -> list[Metric]:
         "Calls of drivers that a conductor gave up, since the machine did not answer.",
         labels=["conductor"],
     )
+    swept = CounterMetricFamily(
+        "baremetal_sched_swept_machines",
+        "Machines that a conductor's sweep gave to claims which waited beside them.",
+        labels=["conductor"],
+    )
     alive_by_group: dict[str, int] = {}
     is_alive = alive(settings.conductor.heartbeat_timeout)
-    columns = (Conductor.hostname, Conductor.conductor_group, Conductor.undone_changes, Conductor.given_up_calls)
-    for hostname, group, changes, calls, lives in session.execute(select(*columns, is_alive)):
+    columns = (Conductor.hostname, Conductor.conductor_group)
+    counters = (Conductor.undone_changes, Conductor.given_up_calls, Conductor.swept_machines)
+    for hostname, group, changes, calls, machines, lives in session.execute(select(*columns, *counters, is_alive)):
         undone.add_metric([hostname], changes)
         given_up.add_metric([hostname], calls)
+        swept.add_metric([hostname], machines)
         alive_by_group[group] = alive_by_group.get(group, 0) + bool(lives)
     for group, count in alive_by_group.items():
         living.add_metric([group], count)
@@ -129,4 +140,9 @@ def figures(session: Session, settings: Settings) -> list[Metric]:
     )
     for kind, count in session.execute(select(NodeWork.kind, func.count()).group_by(NodeWork.kind)):
         pending.add_metric([kind], count)
-    return [nodes, not_offered, without, living, undone, given_up, pending]
+    waiting = GaugeMetricFamily(
+        "baremetal_sched_waiting_claims", "Claims that wait until a machine is free.", labels=["resource_class"]
+    )
+    for resource_class, count in session.execute(pending_claims.count_by_class(MOST_CLASSES)):
+        waiting.add_metric([resource_class], count)
+    return [nodes, not_offered, without, living, undone, given_up, swept, pending, waiting]

@@ -55,7 +55,7 @@ def record(
 
     ``event_type`` is a word for programs, as in Ironic: "provision", "power", "takeover", "deploying" …; ``conductor``
     the host name of the conductor; ``duration`` the seconds that it took, by default the time for which the node has
-    been in its provision state. User and project are those of the transaction's request.
+    been in its provision state. User and project are taken from the request of the transaction.
     """
     asked = requester.of(session).known()
     now = utcnow()

@@ -1,9 +1,8 @@
-"""Names, addresses and traits: the rules of their syntax."""
+"""Names and addresses: the rules of their syntax."""
 
 import re
 
 from baremetal_sched.documents.schema import canonical_mac, canonical_uuid
-from baremetal_sched.placement import names
 
 _LOGICAL_NAME = re.compile(r"[A-Za-z0-9\-._~]{1,255}")
 _HOST_NAME = re.compile(
@@ -35,9 +34,3 @@ def is_conductor_group(text: str) -> bool:
     """Return whether ``text`` can be the name of a conductor group: at most 255 letters (any case), digits, ``_ - .``;
     empty is the default group."""
     return _CONDUCTOR_GROUP.fullmatch(text) is not None
-
-
-def is_trait(name: str) -> bool:
-    """Return whether ``name`` is a trait: one of os-traits, or ``CUSTOM_`` and then ``A-Z 0-9 _``; at most 255
-    characters."""
-    return name in names.STANDARD_TRAITS or names.is_custom(name)

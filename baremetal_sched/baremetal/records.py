@@ -11,6 +11,7 @@ from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.paging import Missing
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import SchedulerError
+from baremetal_sched.errors.baremetal import AlreadyExists
 
 Entity = TypeVar("Entity")
 
@@ -50,6 +51,19 @@ def require_free(session: Session, column: Any, value: Any, taken: SchedulerErro
     """Raise ``taken`` if a row has ``value`` in ``column``. The unique key decides; this is for the message."""
     if value is not None and session.scalar(select(exists().where(column == value))):
         raise taken
+
+
+#: The words of messages for columns that are called otherwise.
+_WORDS = {"address": "MAC address", "uuid": "UUID"}
+
+
+def require_keys_free(session: Session, values: Mapping[str, Any], thing: str, *columns: Any) -> None:
+    """Raise AlreadyExists, about a ``thing`` such as "A port", if a row has one of ``values`` in one of these
+    columns."""
+    for column in columns:
+        value = values.get(column.key)
+        taken = AlreadyExists(thing=thing, key=_WORDS.get(column.key, column.key), value=value)
+        require_free(session, column, value, taken)
 
 
 def new(session: Session, model: type[Entity], values: Mapping[str, Any]) -> Entity:

@@ -1,7 +1,7 @@
 """Whose nodes a request may know of: owner and lessee as one condition, in SQL and in plain Python.
 
 A node has an owner and may have a lessee, both of them projects. What belongs to a node (ports, port groups, volumes,
-events, its inventory) is seen by those who see the node. To everyone else there is no such node.
+events, its inventory) is visible to callers who may see the node. For all other callers the node does not exist.
 """
 
 from collections.abc import Callable

@@ -3,6 +3,7 @@
 import gc
 import importlib
 import sys
+from keyword import iskeyword
 from types import ModuleType
 
 import click
@@ -10,29 +11,19 @@ import click
 from baremetal_sched import __version__
 from baremetal_sched.cli.options import refusal_of
 
-#: Modules of the commands, by name; imported on use, so that every command starts fast.
-_COMMANDS = {
-    "serve": "baremetal_sched.cli.serve:serve",
-    "conductor": "baremetal_sched.cli.conductor:conductor",
-    "db": "baremetal_sched.cli.db:db",
-    "node": "baremetal_sched.cli.node:node",
-    "user": "baremetal_sched.cli.user:user",
-    "secrets": "baremetal_sched.cli.secrets:secrets",
-    "compute": "baremetal_sched.cli.compute:compute",
-    "policy": "baremetal_sched.cli.policy:policy",
-    "demo": "baremetal_sched.cli.demo:demo",
-}
+#: The commands. Each is in the module of its name, which is imported on use, so that every command starts fast.
+_COMMANDS = ("serve", "conductor", "db", "node", "user", "secrets", "compute", "policy", "import", "demo")
 
 
 class _Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
+        return [*_COMMANDS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        module, _, name = _COMMANDS[cmd_name].partition(":")
-        command: click.Command = getattr(_imported(module), name)
+        name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        command: click.Command = getattr(_imported(f"{__name__}.{name}"), name)
         return command
 
 

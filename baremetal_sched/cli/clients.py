@@ -1,14 +1,15 @@
 """What ``serve`` prints for clients: where the service is, and how to log in."""
 
-import json
 import shlex
 import socket
 import sys
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
+from textwrap import indent
 
 import click
+import yaml
 
 #: Addresses of the documentation networks. Nothing is sent to them; a connected datagram socket shows which of this
 #: host's addresses other hosts can reach.
@@ -61,22 +62,21 @@ def clouds_yaml(url: str, login: ClientLogin | None = None) -> str:
     """Return the same settings as a ``clouds.yaml``."""
     login = login or ClientLogin()
     auth = {
-        "username": login.username and f"'{login.username}'",
-        "password": login.password and f"'{login.password}'",
+        "username": login.username,
+        "password": login.password,
         "endpoint": f"{url}/placement" if login.auth_type else None,
     }
-    shown = {name: value for name, value in auth.items() if value is not None}
-    lines = [f"        auth_type: {login.auth_type}"] if login.auth_type else []
-    lines += ["        auth:"] if shown else []
-    lines += [f"          {name}: {value}" for name, value in shown.items()]
-    lines += [f"        {name}_endpoint_override: {endpoint}" for name, endpoint in _endpoints(url, login).items()]
-    lines += [f"        cacert: {json.dumps(str(login.cacert))}"] if login.cacert else []
-    lines += ["        placement_api_version: '1.39'", "        identity_api_version: '3'"]
-    return (
-        "or save this as clouds.yaml and use --os-cloud baremetal-sched:\n\n"
-        "    clouds:\n"
-        "      baremetal-sched:\n" + "\n".join(lines) + "\n"
-    )
+    cloud = {
+        "auth_type": login.auth_type,
+        "auth": {name: value for name, value in auth.items() if value is not None} or None,
+        **{f"{name}_endpoint_override": endpoint for name, endpoint in _endpoints(url, login).items()},
+        "cacert": login.cacert and str(login.cacert),
+        "placement_api_version": "1.39",
+        "identity_api_version": "3",
+    }
+    document = {"clouds": {"baremetal-sched": {name: value for name, value in cloud.items() if value is not None}}}
+    text = yaml.safe_dump(document, allow_unicode=True, sort_keys=False, width=10_000)
+    return f"or save this as clouds.yaml and use --os-cloud baremetal-sched:\n\n{indent(text, '    ')}"
 
 
 def _endpoints(url: str, login: ClientLogin) -> dict[str, str]:

@@ -4,13 +4,15 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from baremetal_sched.cli.options import common_options, make_settings, opened, refusal_of
-from baremetal_sched.compute import flavor_migration, importing, upgrade_checks
-from baremetal_sched.compute.flavor_migration import MigrationFinding, MigrationVerdict, ServerSelection
+from baremetal_sched.cli.options import configured, opened, refusal_of
+
+if TYPE_CHECKING:
+    from baremetal_sched.compute.migration.flavor_migration import MigrationFinding, MigrationVerdict
+    from baremetal_sched.settings import Settings
 
 # Exit codes of ``compute migrate-flavors``, the same as nova-manage's.
 NOTHING_FOUND, SEVERAL_SERVERS, BAD_ARGUMENTS = 1, 2, 3
@@ -50,8 +52,8 @@ def compute() -> None:
 
 @compute.command("import")
 @click.argument("file", type=click.File("rb"))
-@common_options
-def import_(file: IO[bytes], config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
+@configured
+def import_(file: IO[bytes], settings: "Settings") -> None:
     """Import servers, flavors and key pairs of a Nova from FILE ("-": standard input).
 
     FILE is a JSON object with "servers", "flavors" and "keypairs": the lists that Nova answers to GET
@@ -59,7 +61,8 @@ def import_(file: IO[bytes], config_files: tuple[str, ...], database: str | None
     machines have to be enrolled here. Items that cannot be imported are skipped and listed. The command can be
     repeated.
     """
-    settings = make_settings(config_files, database, debug)
+    from baremetal_sched.compute.migration import importing
+
     with opened(settings) as found:
         report = importing.import_document(found, settings, importing.parse(file.read()))
     for line in report.skipped:
@@ -78,16 +81,14 @@ def import_(file: IO[bytes], config_files: tuple[str, ...], database: str | None
 @click.option("--node", help="The server on this node (UUID or name).")
 @click.option("--resource-class", metavar="RC", help="Only servers on nodes of this resource class.")
 @click.option("--dry-run", is_flag=True, help="Report what would be done, without changing anything.")
-@common_options
+@configured
 def migrate_flavors(
     everything: bool,
     host: str | None,
     node: str | None,
     resource_class: str | None,
     dry_run: bool,
-    config_files: tuple[str, ...],
-    database: str | None,
-    debug: bool,
+    settings: "Settings",
 ) -> None:
     """Add the resource class of its node to the flavor of each server, and claim the node for it.
 
@@ -97,31 +98,40 @@ def migrate_flavors(
     Exit codes: 0 done; 1 no such live conductor or node; 2 several servers on one node; 3 invalid arguments; 255
     failure.
     """
+    from baremetal_sched.compute.migration import flavor_migration
+
     if everything and (host or node):
         raise _BadArguments("--all cannot be combined with --host or --node.")
     if "" in (host, node, resource_class):
         raise _BadArguments("--host, --node and --resource-class need a value.")
-    selection = ServerSelection(host, node, resource_class)
-    settings = make_settings(config_files, database, debug)
+    selection = flavor_migration.ServerSelection(host, node, resource_class)
     with opened(settings) as found:
         if not flavor_migration.is_there(found, settings, selection):
             click.echo("No such live conductor or node, or no nodes at all.")
             raise click.exceptions.Exit(NOTHING_FOUND)
         run = flavor_migration.survey if dry_run else flavor_migration.migrate
         counts = _report(run(found, settings, selection))
-    if counts[MigrationVerdict.SEVERAL]:
+    verdicts = flavor_migration.MigrationVerdict
+    if counts[verdicts.SEVERAL]:
         raise click.exceptions.Exit(SEVERAL_SERVERS)
-    if counts[MigrationVerdict.FAILED]:
+    if counts[verdicts.FAILED]:
         raise click.exceptions.Exit(FAILED)
 
 
-def _report(findings: Iterator[MigrationFinding]) -> Counter[MigrationVerdict]:
+def _report(findings: "Iterator[MigrationFinding]") -> "Counter[MigrationVerdict]":
     """Print a line for each finding that has a message; return the number of findings by verdict."""
+    from baremetal_sched.compute.migration.flavor_migration import MigrationVerdict
+
+    prefixes = {
+        MigrationVerdict.OLD: "would migrate",
+        MigrationVerdict.MIGRATED: "migrated",
+        MigrationVerdict.FAILED: "failed",
+    }
     counts: Counter[MigrationVerdict] = Counter()
     for finding in findings:
         counts[finding.verdict] += 1
         if finding.verdict is not MigrationVerdict.DONE:
-            prefix = _PREFIXES.get(finding.verdict, "skipped")
+            prefix = prefixes.get(finding.verdict, "skipped")
             click.echo(f"{prefix}: {finding}")
     done, migrated, old = (
         counts[verdict] for verdict in (MigrationVerdict.DONE, MigrationVerdict.MIGRATED, MigrationVerdict.OLD)
@@ -131,22 +141,16 @@ def _report(findings: Iterator[MigrationFinding]) -> Counter[MigrationVerdict]:
     return counts
 
 
-_PREFIXES = {
-    MigrationVerdict.OLD: "would migrate",
-    MigrationVerdict.MIGRATED: "migrated",
-    MigrationVerdict.FAILED: "failed",
-}
-
-
 @compute.command(cls=_Command)
-@common_options
-def status(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
+@configured
+def status(settings: "Settings") -> None:
     """Report whether flavors can be switched to custom resource classes now.
 
     Exit codes: 0 yes; 1 yes, with a warning; 2 no, servers have to be migrated first; 3 invalid arguments; 255
     failure.
     """
-    settings = make_settings(config_files, database, debug)
+    from baremetal_sched.compute.migration import upgrade_checks
+
     with opened(settings) as found:
         checks = upgrade_checks.run(found, settings)
     for check in checks:

@@ -1,36 +1,8 @@
 """``baremetal-sched conductor``: run a conductor."""
 
-import os
-import signal
-import sys
-import threading
-from collections.abc import Callable
-
 import click
-import structlog
 
-from baremetal_sched import logs
-from baremetal_sched.baremetal.conductors import conductors
-from baremetal_sched.baremetal.inspection.addresses import allowed_hosts
-from baremetal_sched.baremetal.inspection.hooks import registry as hooks
-from baremetal_sched.baremetal.inspection.rules import engine
-from baremetal_sched.cli.options import common_options, make_settings
-from baremetal_sched.conductor.daemon import ConductorDaemon
-from baremetal_sched.conductor.outage import Outage
-from baremetal_sched.db import limits, schema
-from baremetal_sched.db.transaction import Database
-from baremetal_sched.drivers.enabled import EnabledDrivers
-from baremetal_sched.errors import (
-    DatabaseAway,
-    DatabaseCorrupt,
-    DatabaseDenied,
-    DatabaseLoginRefused,
-    DatabaseMissing,
-)
-from baremetal_sched.memory import limit_memory
-from baremetal_sched.settings import Settings
-
-log = structlog.get_logger(__name__)
+from baremetal_sched.cli.options import check_conductor, common_options, make_settings
 
 
 @click.command()
@@ -41,67 +13,11 @@ def conductor(
     host: str | None, group: str | None, config_files: tuple[str, ...], database: str | None, debug: bool
 ) -> None:
     """Run a conductor, which manages the nodes of one conductor group, until it is stopped."""
+    from baremetal_sched import logs
+    from baremetal_sched.conductor import process
+
+    check_conductor(host, group)
     overrides = {"DEFAULT": {"host": host}, "conductor": {"conductor_group": group}}
     settings = make_settings(config_files, database, debug, overrides)
     logs.log_settings(settings)
-    run(settings)
-
-
-def check_registration(settings: Settings) -> None:
-    """Raise InvalidValue if a conductor with these settings could not register or work."""
-    conductors.check_registration(settings.host, settings.conductor.conductor_group)
-    EnabledDrivers.of(settings)
-    engine.load_file(settings.inspection_rules.built_in_rules)
-    allowed_hosts(settings)
-    hooks.check(settings)
-
-
-def run(settings: Settings, parent: int | None = None, started: Callable[[], None] = lambda: None) -> None:
-    """Run a conductor until SIGTERM, SIGINT or SIGHUP; or, with ``parent``, until that process has ended.
-
-    ``started`` is called once the conductor is registered.
-    """
-    check_registration(settings)
-    limit_memory()
-    database = Database(settings, limits.CONDUCTOR)
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda *_: stop.set())
-    if parent is not None:
-        threading.Thread(target=_watch, args=(parent, stop), daemon=True).start()
-    _await_schema(settings.host, database, stop, settings.conductor.work_interval)
-    conductor = ConductorDaemon(database, settings)
-    conductor.run(stop, started)
-    database.dispose()
-    if not conductor.is_idle:
-        # Driver calls that are still running are abandoned, and must not keep the process alive.
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(0)
-
-
-def _await_schema(name: str, database: Database, stop: threading.Event, interval: float) -> None:
-    """Wait until the database is available and at a schema that this release can serve.
-
-    Raises SchemaNotServed if this release cannot serve it, and errors that waiting does not resolve: DatabaseMissing,
-    DatabaseLoginRefused, DatabaseDenied, DatabaseCorrupt.
-    """
-    outage = Outage(name, interval)
-    while not stop.is_set():
-        try:
-            schema.require_served(database.engine)
-        except (DatabaseMissing, DatabaseLoginRefused, DatabaseDenied, DatabaseCorrupt):
-            raise
-        except DatabaseAway as error:
-            outage.failed("start", error)
-            stop.wait(outage.pause)
-        else:
-            outage.works("start")
-            return
-
-
-def _watch(parent: int, stop: threading.Event) -> None:
-    while os.getppid() == parent:
-        if stop.wait(0.5):
-            return
-    stop.set()
+    process.run(settings)

@@ -1,12 +1,16 @@
 """``baremetal-sched db``: manage the schema of the database."""
 
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
 import click
 
-from baremetal_sched.cli.options import common_options, make_settings, opened
-from baremetal_sched.db import contents, revisions, schema
-from baremetal_sched.db.transaction import Database
-from baremetal_sched.placement.names import sync_standard_names
-from baremetal_sched.settings import Settings
+from baremetal_sched.cli.options import configured, mistakes, opened
+
+if TYPE_CHECKING:
+    from baremetal_sched.db.transaction import Database
+    from baremetal_sched.settings import Settings
 
 
 @click.group()
@@ -16,19 +20,43 @@ def db() -> None:
 
 @db.command()
 @click.option("--check", "only_check", is_flag=True, help="Say what would be done, and do nothing.")
-@common_options
-def upgrade(only_check: bool, config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
+@click.option(
+    "--finish",
+    is_flag=True,
+    help="Say that all processes of earlier releases have ended: they cannot serve the database any more, and what "
+    "they would not support is switched on.",
+)
+@configured
+def upgrade(only_check: bool, finish: bool, settings: "Settings") -> None:
     """Upgrade the schema to this release, and add its standard traits and resource classes."""
-    with opened(make_settings(config_files, database, debug), served=False) as found:
+    from baremetal_sched.db import schema
+
+    with opened(settings, served=False) as found:
         if only_check:
             click.echo(_plan(found))
             return
         prepare(found)
+        if finish:
+            schema.finish_upgrade(found.engine)
+            _follow_flags(found)
         click.echo(f"schema {schema.current(found.engine)}")
 
 
-def _plan(database: Database) -> str:
+def _follow_flags(database: "Database") -> None:
+    """Have the holds of nodes follow what a release that knew none did to their flags."""
+    from baremetal_sched.baremetal.holds.hold_audit import follow_flags
+    from baremetal_sched.errors import IsMirror
+
+    after: int | None = 0
+    with suppress(IsMirror):  # where an import writes them
+        while after is not None:
+            after = database.write(partial(follow_flags, after=after))
+
+
+def _plan(database: "Database") -> str:
     """Return what ``prepare`` would do. Raises SchemaTooNew, DatabaseAway."""
+    from baremetal_sched.db import revisions, schema
+
     state = schema.read_state(database.engine)
     done = revisions.age(state.revision) + 1
     ahead = revisions.chain()[done:]
@@ -48,15 +76,18 @@ def _plan(database: Database) -> str:
 @db.command()
 @click.argument("revision")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@common_options
-def downgrade(revision: str, yes: bool, config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
+@configured
+def downgrade(revision: str, yes: bool, settings: "Settings") -> None:
     """Downgrade the schema to REVISION ("base": remove everything). Data that only newer schemas hold is lost.
 
     Stop all conductors before: it is refused while one is alive.
     """
-    settings = make_settings(config_files, database, debug)
+    from baremetal_sched.db import revisions, schema
+
+    with mistakes():
+        target = revisions.find(revision)
     with opened(settings, served=False) as found:
-        target, current = revisions.find(revision), schema.current(found.engine)
+        current = schema.current(found.engine)
         if revisions.age(target) < revisions.age(current):
             _require_no_conductor(found, settings)
             _confirm(found, revision, yes)
@@ -65,7 +96,9 @@ def downgrade(revision: str, yes: bool, config_files: tuple[str, ...], database:
         click.echo(f"schema {schema.current(found.engine) or 'none'}")
 
 
-def _require_no_conductor(database: Database, settings: Settings) -> None:
+def _require_no_conductor(database: "Database", settings: "Settings") -> None:
+    from baremetal_sched.db import contents
+
     alive = contents.live_conductors(database.engine, settings.conductor.heartbeat_timeout)
     if alive:
         raise click.ClickException(
@@ -74,7 +107,9 @@ def _require_no_conductor(database: Database, settings: Settings) -> None:
         )
 
 
-def _confirm(database: Database, revision: str, yes: bool) -> None:
+def _confirm(database: "Database", revision: str, yes: bool) -> None:
+    from baremetal_sched.db import contents
+
     rows = contents.count(database.engine)
     held = ", ".join(f"{table} {number}" for table, number in rows.items() if number) or "none"
     lost = "All of them will be lost." if revision == "base" else f"What schema {revision} cannot hold will be lost."
@@ -84,21 +119,28 @@ def _confirm(database: Database, revision: str, yes: bool) -> None:
 
 
 @db.command()
-@common_options
-def revision(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
+@configured
+def revision(settings: "Settings") -> None:
     """Show the schema revisions of the database and of this release."""
-    with opened(make_settings(config_files, database, debug), served=False) as found:
+    from baremetal_sched.db import schema
+
+    with opened(settings, served=False) as found:
         click.echo(f"database: {schema.current(found.engine) or 'none'}\nrelease: {schema.head()}")
 
 
 @db.command()
-@common_options
-def check(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
-    """Verify derived data, and compare nodes with their resource providers. Exits 1 if anything is inconsistent."""
+@configured
+def check(settings: "Settings") -> None:
+    """Verify derived data, compare nodes with their resource providers and holds, and look for claims that wait in
+    vain. Exits 1 if anything is inconsistent."""
+    from baremetal_sched.baremetal.holds.hold_audit import audit as audit_holds
     from baremetal_sched.baremetal.provider.audit import audit
+    from baremetal_sched.scheduling.audit import audit as audit_claims
 
-    with opened(make_settings(config_files, database, debug)) as found:
-        findings = found.snapshot(audit)
+    with opened(settings) as found:
+        findings = found.snapshot(
+            lambda session: [*audit(session), *audit_holds(session), *audit_claims(session, settings)]
+        )
     for finding in findings:
         click.echo(finding)
     if findings:
@@ -106,7 +148,12 @@ def check(config_files: tuple[str, ...], database: str | None, debug: bool) -> N
     click.echo("ok")
 
 
-def prepare(database: Database) -> None:
+def prepare(database: "Database") -> None:
     """Create or upgrade the schema, and add the standard names. Raises what ``schema.upgrade`` raises."""
+    from baremetal_sched.db import schema
+    from baremetal_sched.errors import IsMirror
+    from baremetal_sched.placement.names import sync_standard_names
+
     schema.upgrade(database.engine)
-    database.write(sync_standard_names)
+    with suppress(IsMirror):  # where an import adds them
+        database.write(sync_standard_names)

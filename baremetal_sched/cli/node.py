@@ -1,11 +1,16 @@
 """``baremetal-sched node``: questions about single nodes."""
 
-import click
-import orjson
+from typing import TYPE_CHECKING
 
-from baremetal_sched.baremetal.conductors.ownership import live_members
-from baremetal_sched.baremetal.matching.explanation import Explanation, Finding, explain
-from baremetal_sched.cli.options import common_options, make_settings, opened
+import click
+
+from baremetal_sched.cli.options import configured, opened
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from baremetal_sched.baremetal.matching.node_explanation import Finding, NodeExplanation
+    from baremetal_sched.settings import Settings
 
 
 @click.group()
@@ -16,19 +21,27 @@ def node() -> None:
 @node.command()
 @click.argument("name")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Output format.")
-@common_options
-def why(name: str, form: str, config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
+@configured
+def why(name: str, form: str, settings: "Settings") -> None:
     """Explain whether the node NAME (or UUID) is offered and, if not, each reason and its remedy.
 
     The exit status is 0 whether the node is offered or not, and 1 if it does not exist.
     """
-    settings = make_settings(config_files, database, debug)
-    with opened(settings) as found_database:
-        found = found_database.read(lambda session: explain(session, name, live_members(session, settings)))
+    from baremetal_sched.baremetal.conductors.ownership import live_members
+    from baremetal_sched.baremetal.nodes.nodes import find
+    from baremetal_sched.scheduling.next_claim import explain_node
+
+    def explain(session: "Session") -> "NodeExplanation":
+        return explain_node(session, find(session, name), live_members(session, settings), settings)
+
+    with opened(settings) as database:
+        found = database.read(explain)
     click.echo(_as_json(found) if form == "json" else _as_text(found))
 
 
-def _as_json(found: Explanation) -> str:
+def _as_json(found: "NodeExplanation") -> str:
+    import orjson
+
     document = {
         "uuid": found.uuid,
         "name": found.name,
@@ -40,7 +53,7 @@ def _as_json(found: Explanation) -> str:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
 
 
-def _as_text(found: Explanation) -> str:
+def _as_text(found: "NodeExplanation") -> str:
     who = f"Node {found.name} ({found.uuid})" if found.name else f"Node {found.uuid}"
     if found.is_offered:
         lines = [f"{who} is offered, as one {found.resource_class}."]
@@ -51,5 +64,5 @@ def _as_text(found: Explanation) -> str:
     return "\n".join(lines)
 
 
-def _line(finding: Finding) -> str:
+def _line(finding: "Finding") -> str:
     return f"- {finding.reason}\n  To do: {finding.remedy}"

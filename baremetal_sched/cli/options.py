@@ -1,19 +1,20 @@
-"""Options shared by several commands, the settings and database they name, and one-line messages for failures."""
+"""Options shared by several commands, the settings and database they name, and one-line messages for failures.
+
+What is imported here and by the modules of the commands is needed for ``--help``, too. Everything else is imported by
+the functions that need it, so that help is there at once.
+"""
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
-from oslo_config import cfg
-from oslo_config.cfg import Locations
 
-from baremetal_sched import logs
-from baremetal_sched.db import schema
-from baremetal_sched.db.transaction import Database
-from baremetal_sched.errors import SchedulerError
-from baremetal_sched.settings import Settings, default_files, load
+if TYPE_CHECKING:
+    from baremetal_sched.db.transaction import Database
+    from baremetal_sched.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -27,7 +28,7 @@ def common_options(command: F) -> F:
             "--config-file",
             "config_files",
             multiple=True,
-            type=click.Path(dir_okay=False),
+            type=click.Path(exists=True, dir_okay=False),
             help="Configuration file (INI); can be repeated. Default: the files that BAREMETAL_SCHED_CONFIG names, or "
             "else /etc/baremetal-sched/baremetal-sched.conf.",
         ),
@@ -36,32 +37,85 @@ def common_options(command: F) -> F:
     return command
 
 
+def configured(command: F) -> F:
+    """Add the common options to a command, which gets the settings that they lead to as ``settings``."""
+
+    @wraps(command)
+    def run(config_files: tuple[str, ...], database: str | None, debug: bool, **given: Any) -> Any:
+        return command(settings=make_settings(config_files, database, debug), **given)
+
+    return common_options(cast(F, run))
+
+
 def make_settings(
     config_files: tuple[str, ...], database: str | None, debug: bool, overrides: dict[str, dict[str, Any]] | None = None
-) -> Settings:
-    """Return settings from files, environment and command line, and configure logging accordingly."""
+) -> "Settings":
+    """Return settings from files, environment and command line, and configure logging accordingly.
+
+    On a terminal, log lines are for people, unless the settings name a format. Raises UsageError for invalid values of
+    the command line.
+    """
+    from baremetal_sched import logs, settings
+
     merged = {
         group: {name: value for name, value in values.items() if value is not None}
         for group, values in (overrides or {}).items()
     }
     if database is not None:
+        _check_url(database)
         merged.setdefault("database", {})["connection"] = database
     if debug:
         merged.setdefault("DEFAULT", {}).update(log_level="DEBUG", log_format="console")
-    settings = load(config_files or default_files(), merged)
-    logs.configure(settings)
-    return settings
+    files = config_files or settings.default_files()
+    try:
+        found = settings.load(files, merged)
+    except settings.InvalidOverride as error:
+        raise click.UsageError(str(error)) from None
+    if sys.stderr.isatty() and settings.is_default(found, "log_format"):
+        found.set_override("log_format", "console")
+    logs.configure(found)
+    return found
+
+
+def _check_url(database: str) -> None:
+    from baremetal_sched.db.engine import database_url
+
+    with mistakes():
+        database_url(database)
 
 
 @contextmanager
-def opened(settings: Settings, *, served: bool = True) -> Iterator[Database]:
+def mistakes() -> Iterator[None]:
+    """Report what is invalid as a mistake in the command line, with its exit status (2): for checks of arguments."""
+    from baremetal_sched.errors import SchedulerError
+
+    try:
+        yield
+    except (SchedulerError, ValueError) as error:
+        raise click.UsageError(str(error)) from None
+
+
+def check_conductor(host: str | None, group: str | None) -> None:
+    """Raise UsageError for a host name or a group of the command line that cannot be a conductor's."""
+    from baremetal_sched.baremetal.conductors import conductors
+
+    with mistakes():
+        conductors.check_registration("any" if host is None else host, group or "")
+
+
+@contextmanager
+def opened(settings: "Settings", *, served: bool = True, imports: bool = False) -> Iterator["Database"]:
     """Print which database the settings name, and yield it. It is closed afterwards.
 
-    ``served``: raise SchemaNotServed unless this release can serve it; a missing SQLite file is not created. Raises
-    DatabaseAway.
+    ``served``: raise SchemaNotServed unless this release can serve it; a missing SQLite file is not created.
+    ``imports``: it may be written while it is a mirror. Raises DatabaseAway.
     """
+    from baremetal_sched import logs
+    from baremetal_sched.db import schema
+    from baremetal_sched.db.transaction import Database
+
     click.echo(f"Database: {logs.shown_url(settings.database.connection)} ({_origin(settings)})", err=True)
-    database = Database(settings)
+    database = Database(settings, imports=imports)
     try:
         if served:
             schema.require_served(database.engine)
@@ -70,8 +124,10 @@ def opened(settings: Settings, *, served: bool = True) -> Iterator[Database]:
         database.dispose()
 
 
-def _origin(settings: Settings) -> str:
+def _origin(settings: "Settings") -> str:
     """Return where ``[database] connection`` is set."""
+    from oslo_config.cfg import Locations
+
     place = settings.get_location("connection", "database")
     match place and place.location:
         case Locations.user | Locations.environment:
@@ -84,11 +140,14 @@ def _origin(settings: Settings) -> str:
 
 def refusal_of(error: Exception) -> str | None:
     """Return the message for ``error``; None if it is a defect, which needs its traceback."""
+    from oslo_config import cfg
+
+    from baremetal_sched.errors import SchedulerError
+
     if isinstance(error, SchedulerError | cfg.Error | ValueError):
         return _with_cause(error)
     if "sqlalchemy" not in sys.modules:
         return None
-    # Imported here because commands without a database start faster without it.
     from baremetal_sched.db.faults import Fault, classify, unavailable
 
     fault = classify(error)

@@ -1,14 +1,15 @@
 """``baremetal-sched secrets``: the secrets in the database, and their encryption keys."""
 
-import click
-from oslo_config import cfg
+from typing import TYPE_CHECKING
 
-from baremetal_sched.cli.options import common_options, make_settings, opened
-from baremetal_sched.db import resealing
-from baremetal_sched.db.keyring import generate_key as new_key
-from baremetal_sched.db.resealing import ResealOutcome
-from baremetal_sched.db.sealing import keyring_for, seals
-from baremetal_sched.db.transaction import Database
+import click
+
+from baremetal_sched.cli.options import configured, opened
+
+if TYPE_CHECKING:
+    from baremetal_sched.db.resealing import ResealOutcome
+    from baremetal_sched.db.transaction import Database
+    from baremetal_sched.settings import Settings
 
 
 @click.group()
@@ -19,14 +20,19 @@ def secrets() -> None:
 @secrets.command("generate-key")
 def generate_key() -> None:
     """Print a new key: a line for the file that [database] secrets_key_file names."""
-    click.echo(new_key())
+    from baremetal_sched.db import keyring
+
+    click.echo(keyring.generate_key())
 
 
 @secrets.command()
-@common_options
-def check(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
+@configured
+def check(settings: "Settings") -> None:
     """Count encrypted secrets. Exits 1 if a secret is not encrypted or a key is missing."""
-    with opened(make_settings(config_files, database, debug)) as found:
+    from baremetal_sched.db import resealing
+    from baremetal_sched.db.sealing import keyring_for
+
+    with opened(settings) as found:
         ids, counted = keyring_for(found.engine.dialect).ids, resealing.count(found)
     total = dict.fromkeys((resealing.FIRST, resealing.OTHER, resealing.PLAIN, resealing.UNKNOWN), 0)
     for column, states in counted.items():
@@ -41,43 +47,56 @@ def check(config_files: tuple[str, ...], database: str | None, debug: bool) -> N
 
 
 @secrets.command()
-@common_options
-def encrypt(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
+@configured
+def encrypt(settings: "Settings") -> None:
     """Encrypt secrets that were stored without a key. The command can be interrupted and repeated."""
-    with opened(make_settings(config_files, database, debug)) as found:
+    from oslo_config import cfg
+
+    from baremetal_sched.db import resealing
+    from baremetal_sched.db.sealing import seals
+
+    with opened(settings) as found:
         _require_keys(found, "encrypted")
         if not seals(found.engine.dialect):
             raise cfg.Error(
                 "Cannot encrypt while [DEFAULT] pin_release_version is set: that release could not read the secrets. "
                 "Finish the upgrade, remove the setting, and run this again."
             )
-        _report(resealing.encrypt(found), "encrypted")
+        _report(resealing.reseal(found, resealing.encrypted), "encrypted")
 
 
 @secrets.command()
-@common_options
-def rotate(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
+@configured
+def rotate(settings: "Settings") -> None:
     """Re-encrypt with the first key what was encrypted with others. The other keys can be removed then."""
-    with opened(make_settings(config_files, database, debug)) as found:
+    from baremetal_sched.db import resealing
+
+    with opened(settings) as found:
         _require_keys(found, "rotated")
-        _report(resealing.rotate(found), "encrypted with the first key")
+        _report(resealing.reseal(found, resealing.rotated), "encrypted with the first key")
 
 
 @secrets.command()
-@common_options
-def decrypt(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
+@configured
+def decrypt(settings: "Settings") -> None:
     """Decrypt all secrets, for a release without encryption. Stop the service first."""
-    with opened(make_settings(config_files, database, debug)) as found:
+    from baremetal_sched.db import resealing
+
+    with opened(settings) as found:
         _require_keys(found, "decrypted")
-        _report(resealing.decrypt(found), "decrypted")
+        _report(resealing.reseal(found, resealing.decrypted), "decrypted")
 
 
-def _require_keys(database: Database, what: str) -> None:
+def _require_keys(database: "Database", what: str) -> None:
+    from oslo_config import cfg
+
+    from baremetal_sched.db.sealing import keyring_for
+
     if not keyring_for(database.engine.dialect).ids:
         raise cfg.Error(f"Nothing can be {what}: [database] secrets_key_file is not set.")
 
 
-def _report(outcome: ResealOutcome, what: str) -> None:
+def _report(outcome: "ResealOutcome", what: str) -> None:
     click.echo(f"{outcome.changed} values {what}")
     if outcome.missed:
         click.echo(f"{outcome.missed} values were changed by the service meanwhile: run this again", err=True)

@@ -1,42 +1,12 @@
 """``baremetal-sched serve``: the API and a conductor in one process tree, ready within one command."""
 
-import os
-import select
-import signal
-import socket
-import sys
-import time
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any
 
 import click
-import structlog
-from gunicorn.app.base import BaseApplication
-from gunicorn.arbiter import Arbiter
-from gunicorn.errors import HaltServer
 
-from baremetal_sched import gunicorn_config, logs
-from baremetal_sched.app import create_app, settle
-from baremetal_sched.cli import access
-from baremetal_sched.cli import conductor as conductor_command
-from baremetal_sched.cli.clients import announce, url_for_clients
-from baremetal_sched.cli.conductor import check_registration
-from baremetal_sched.cli.db import prepare
-from baremetal_sched.cli.options import common_options, make_settings
-from baremetal_sched.db import schema
-from baremetal_sched.db.transaction import Database
-from baremetal_sched.errors import SchemaTooNew
-from baremetal_sched.settings import Settings
-from baremetal_sched.web.listener import is_loopback
+from baremetal_sched.cli.options import check_conductor, common_options, make_settings
 
-log = structlog.get_logger(__name__)
-
-#: Seconds to wait for the embedded conductor before "ready"; longer only if another one of the same name seems to run.
-_START_SECONDS = 10
-
-#: Seconds that the embedded conductor may take to stop, in addition to ``graceful_shutdown_timeout``.
-CONDUCTOR_STOP_SECONDS = 10
+_FILE = click.Path(exists=True, dir_okay=False)
 
 
 @click.command()
@@ -57,15 +27,25 @@ CONDUCTOR_STOP_SECONDS = 10
 )
 @click.option(
     "--threads",
-    default=gunicorn_config.threads,
+    default=64,
     show_default=True,
     type=click.IntRange(min=1),
     help="Number of threads in each process.",
 )
 @click.option("--auth-strategy", help="Authentication strategy.")
 @click.option("--insecure", is_flag=True, help="Allow serving without authentication on any address.")
-@click.option("--tls-cert", metavar="FILE", help="Serve HTTPS with this certificate (PEM file).")
-@click.option("--tls-key", metavar="FILE", help="Private key of the certificate (PEM file).")
+@click.option(
+    "--tls-cert",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Serve HTTPS with this certificate (PEM file).",
+)
+@click.option(
+    "--tls-key",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Private key of the certificate (PEM file).",
+)
 @click.option("--group", help="Conductor group of the embedded conductor. Default: the default group.")
 @click.option("--without-conductor", is_flag=True, help="Serve only the API; conductors run elsewhere.")
 @common_options
@@ -89,163 +69,13 @@ def serve(
     On an address that is not loopback, callers have to log in. By default, a file of users with one administrator is
     created, and the password is printed.
     """
+    from baremetal_sched.cli import embedded
+
+    check_conductor(None, group)
     overrides: dict[str, dict[str, Any]] = {
         "api": {"auth_strategy": auth_strategy, "insecure": insecure or None},
         "conductor": {"conductor_group": group},
     }
     settings = make_settings(config_files, database, debug, overrides)
-    if settings.inspection_rules.allow_loopback is None:
-        settings.set_override("allow_loopback", is_loopback(host), group="inspection_rules")
-    secured = access.check_tls(tls_cert, tls_key)
-    access.choose_strategy(settings, host)
-    logs.log_settings(settings)
-    gunicorn_config.warn_of_few_threads(threads, settings)
-    if not without_conductor:
-        check_registration(settings)
-    opened = Database(settings)
-    try:
-        prepare(opened)
-    except SchemaTooNew:
-        schema.require_served(opened.engine)  # newer, but this release can serve it
-    opened.dispose()
-    listener = _listen(host, port)
-    login = replace(access.prepare_login(settings), cacert=secured.cacert if secured else None)
-    if secured is None and not is_loopback(host):
-        access.warn_of_clear_text(settings)
-    url = url_for_clients("https" if secured else "http", host, listener.getsockname()[1])
-    child = None if without_conductor else _Child(settings)
-    options = {"workers": workers, "threads": threads, **(secured.options() if secured else {})}
-    _Server(settings, listener, options, child, lambda: announce(url, login)).run()
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    """Open the listening socket. This happens before anything is started, so that a port in use is reported at once."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-    except OSError as error:
-        raise click.ClickException(f"Cannot listen on {host}:{port}: {error.strerror}.") from None
-    listener.listen(512)
-    listener.set_inheritable(True)
-    return listener
-
-
-class _Child:
-    """The embedded conductor: a forked process that stops when its parent does."""
-
-    def __init__(self, settings: Settings) -> None:
-        parent = os.getpid()
-        self._stop_seconds = settings.graceful_shutdown_timeout + CONDUCTOR_STOP_SECONDS
-        # The conductor closes its end once it is registered; if it fails, the system does.
-        self._start, start = os.pipe()
-        self._pid = os.fork()
-        if self._pid == 0:
-            _be_the_conductor(settings, parent, lambda: os.close(start))
-        os.close(start)
-
-    def await_start(self) -> None:
-        """Wait until nodes can be enrolled, or for ``_START_SECONDS``."""
-        select.select([self._start], [], [], _START_SECONDS)
-        os.close(self._start)
-
-    def is_gone(self) -> bool:
-        """Return whether the process has ended."""
-        if self._pid:
-            try:
-                gone = os.waitpid(self._pid, os.WNOHANG)[0] != 0
-            except ChildProcessError:
-                # gunicorn reaps every child that ends, and may have done so first.
-                gone = True
-            if gone:
-                self._pid = 0
-        return self._pid == 0
-
-    def stop(self) -> None:
-        """Let the conductor finish its work and sign off, within a time limit."""
-        deadline = time.monotonic() + self._stop_seconds
-        if not self.is_gone():
-            os.kill(self._pid, signal.SIGTERM)
-        while not self.is_gone():
-            if time.monotonic() > deadline:
-                os.kill(self._pid, signal.SIGKILL)
-            time.sleep(0.05)
-
-
-def _be_the_conductor(settings: Settings, parent: int, started: Callable[[], None]) -> NoReturn:
-    status = 1
-    try:
-        conductor_command.run(settings, parent, started)
-        status = 0
-    except Exception as error:
-        log.critical("the conductor failed", reason=str(error))
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
-
-
-class _Master(Arbiter):  # type: ignore[misc]
-    """gunicorn's master process, which also supervises the embedded conductor."""
-
-    conductor: _Child | None = None
-
-    def manage_workers(self) -> None:
-        """Called about once a second. Stop the service if the conductor has ended: without it no node can be
-        enrolled."""
-        if self.conductor is not None and self.conductor.is_gone():
-            raise HaltServer("the embedded conductor has ended", 1)
-        super().manage_workers()
-
-    def handle_hup(self) -> None:
-        """Stop, as the terminal was closed."""
-        self.handle_term()
-
-
-class _Server(BaseApplication):  # type: ignore[misc]
-    """gunicorn as in production, on an open socket."""
-
-    def __init__(
-        self,
-        settings: Settings,
-        listener: socket.socket,
-        options: dict[str, Any],
-        conductor: _Child | None,
-        when_ready: Callable[[], None],
-    ) -> None:
-        self._settings = settings
-        self._conductor = conductor
-        self._options: dict[str, Any] = {
-            "bind": [f"fd://{listener.fileno()}"],
-            **options,
-            "preload_app": True,
-            "loglevel": "warning",
-            # The command's settings, which have been checked.
-            "on_starting": lambda arbiter: None,
-            "on_reload": lambda arbiter: None,
-            "graceful_timeout": gunicorn_config.patience(settings),
-            "when_ready": lambda arbiter: self._be_ready(when_ready),
-            "on_exit": lambda arbiter: conductor.stop() if conductor else None,
-        }
-        super().__init__()
-
-    def _be_ready(self, when_ready: Callable[[], None]) -> None:
-        if self._conductor is not None:
-            self._conductor.await_start()
-        when_ready()
-
-    def load_config(self) -> None:
-        for name, value in (vars(gunicorn_config) | self._options).items():
-            if name in self.cfg.settings:
-                self.cfg.set(name, value)
-
-    def load(self) -> Any:
-        app = create_app(self._settings)
-        settle()
-        return app
-
-    def run(self) -> None:
-        master = _Master(self)
-        master.conductor = self._conductor
-        master.run()
+    where = embedded.Listening(host, port, workers, threads, tls_cert, tls_key)
+    embedded.run(settings, where, with_conductor=not without_conductor)

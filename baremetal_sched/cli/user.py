@@ -1,17 +1,17 @@
 """``baremetal-sched user``: the users of ``[api] auth_strategy = http_basic``."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from baremetal_sched.cli import user_files
-from baremetal_sched.cli.options import common_options, make_settings
-from baremetal_sched.cli.policy import named_roles
-from baremetal_sched.settings import Settings
-from baremetal_sched.suggestions import did_you_mean
-from baremetal_sched.web.authentication import password_file
-from baremetal_sched.web.authentication.password_file import Assignment, roles_path, users_path
+from baremetal_sched.cli.options import configured, mistakes
+
+if TYPE_CHECKING:
+    from baremetal_sched.settings import Settings
+    from baremetal_sched.web.authentication.password_file import Assignment
 
 
 @click.group()
@@ -26,7 +26,7 @@ def user() -> None:
 @click.option("--role", "roles", multiple=True, help="Role to add to the file of roles; can be repeated.")
 @click.option("--project", metavar="ID", help="Project in which the user has these roles.")
 @click.option("--system", is_flag=True, help="Assign these roles in system scope.")
-@common_options
+@configured
 def add(
     name: str,
     generate: bool,
@@ -34,12 +34,14 @@ def add(
     roles: tuple[str, ...],
     project: str | None,
     system: bool,
-    config_files: tuple[str, ...],
-    database: str | None,
-    debug: bool,
+    settings: "Settings",
 ) -> None:
     """Add the user NAME, or change the password of an existing one. Prompts for the password by default."""
-    settings = make_settings(config_files, database, debug)
+    from baremetal_sched.cli import user_files
+    from baremetal_sched.web.authentication.password_file import Assignment, roles_path, users_path
+
+    with mistakes():
+        user_files.check_name(name)
     file = roles_path(settings)
     _check_options(generate and password_stdin, roles, project, system, file)
     password = _password(generate, password_stdin)
@@ -59,10 +61,12 @@ def add(
 
 @user.command()
 @click.argument("name")
-@common_options
-def remove(name: str, config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
+@configured
+def remove(name: str, settings: "Settings") -> None:
     """Remove the user NAME and its roles."""
-    settings = make_settings(config_files, database, debug)
+    from baremetal_sched.cli import user_files
+    from baremetal_sched.web.authentication.password_file import roles_path, users_path
+
     path, file = users_path(settings), roles_path(settings)
     user_files.remove_user(path, name)
     if file is not None:
@@ -71,15 +75,16 @@ def remove(name: str, config_files: tuple[str, ...], database: str | None, debug
 
 
 @user.command("list")
-@common_options
-def list_users(config_files: tuple[str, ...], database: str | None, debug: bool) -> None:
+@configured
+def list_users(settings: "Settings") -> None:
     """List the users and their roles."""
-    settings = make_settings(config_files, database, debug)
-    path = users_path(settings)
+    from baremetal_sched.web.authentication import password_file
+
+    path = password_file.users_path(settings)
     users = password_file.parse_users(path.read_text(encoding="utf-8")) if path.exists() else None
     if users is None:
         raise click.ClickException(f"There is no file {path}. Create it with: baremetal-sched user add NAME")
-    roles = None if roles_path(settings) is None else _roles(settings)
+    roles = None if password_file.roles_path(settings) is None else _roles(settings)
     for name in sorted(users.hashes):
         click.echo(name if roles is None else f"{name}: {_described(roles.get(name))}")
 
@@ -100,8 +105,11 @@ def _check_options(
         )
 
 
-def _warn(name: str, roles: tuple[str, ...], project: str | None, settings: Settings) -> None:
-    """Say what may not be meant: an administrator of a project that is one of everything, and roles of no use."""
+def _warn(name: str, roles: tuple[str, ...], project: str | None, settings: "Settings") -> None:
+    """Warn of an administrator of a project who is one of all projects, and of roles that allow nothing."""
+    from baremetal_sched.cli.policy import named_roles
+    from baremetal_sched.suggestions import did_you_mean
+
     given = {role.lower() for role in roles}
     if "admin" in given and project is not None:
         click.echo(
@@ -117,6 +125,8 @@ def _warn(name: str, roles: tuple[str, ...], project: str | None, settings: Sett
 
 
 def _password(generate: bool, from_stdin: bool) -> str:
+    from baremetal_sched.cli import user_files
+
     if generate:
         return user_files.new_password()
     if from_stdin:
@@ -125,14 +135,16 @@ def _password(generate: bool, from_stdin: bool) -> str:
     return entered
 
 
-def _roles(settings: Settings) -> dict[str, Assignment]:
-    path = roles_path(settings)
+def _roles(settings: "Settings") -> "Mapping[str, Assignment]":
+    from baremetal_sched.web.authentication import password_file
+
+    path = password_file.roles_path(settings)
     if path is None or not path.exists():
         return {}
     return password_file.parse_roles(path.read_text(encoding="utf-8"))
 
 
-def _described(assignment: Assignment | None) -> str:
+def _described(assignment: "Assignment | None") -> str:
     if assignment is None or not assignment.roles:
         return "no role"
     scope = "the system" if assignment.system_scope else f"project {assignment.project_id or 'none'}"

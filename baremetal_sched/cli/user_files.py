@@ -6,6 +6,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
@@ -23,13 +24,18 @@ def new_password() -> str:
     return re.sub(r"[^A-Za-z0-9]", "", secrets.token_urlsafe(48))[:32]
 
 
-def line_of(name: str, password: str) -> str:
-    """Return the line of a user. Raises ValueError for an invalid name or password."""
+def check_name(name: str) -> None:
+    """Raise ValueError for an invalid name of a user."""
     if not password_file.is_name(name):
         raise ValueError(
             f"{name!r} is not a valid user name: a name has no colon and no control character, does not begin with "
             "# or a blank, and does not end with a blank."
         )
+
+
+def line_of(name: str, password: str) -> str:
+    """Return the line of a user. Raises ValueError for an invalid name or password."""
+    check_name(name)
     return f"{name}:{password_file.hash_password(password)}"
 
 
@@ -41,14 +47,10 @@ def put_user(path: Path, line: str, roles: Path | None = None) -> bool:
     Raises ValueError for a file that is not valid.
     """
     name = line.partition(":")[0]
-    is_new = True
-
-    def put(text: str) -> str:
-        nonlocal is_new
-        is_new = name not in password_file.parse_users(text).hashes
-        return _lines(text, lambda old: line if _is_of(old, name) else old, *([line] if is_new else []))
-
-    change(path, put, roles)
+    with _changed(path, roles) as file:
+        is_new = name not in password_file.parse_users(file.text).hashes
+        more = [line] if is_new else []
+        file.text = _lines(file.text, lambda old: line if _is_of(old, name) else old, *more)
     return is_new
 
 
@@ -57,27 +59,19 @@ def put_first_user(path: Path, name: str) -> str | None:
     if path.exists():
         return None
     password = new_password()
-    line = f"{line_of(name, password)}\n"
-    made = False
-
-    def put(text: str) -> str:
-        nonlocal made
-        made = not path.exists()
-        return line if made else text
-
-    change(path, put)
-    return password if made else None
+    line = line_of(name, password)
+    with _changed(path) as file:
+        if file.is_new:
+            file.text = f"{line}\n"
+    return password if file.is_new else None
 
 
 def remove_user(path: Path, name: str) -> None:
     """Remove a user. Raises ValueError if the user does not exist."""
-
-    def remove(text: str) -> str:
-        if name not in password_file.parse_users(text).hashes:
+    with _changed(path) as file:
+        if name not in password_file.parse_users(file.text).hashes:
             raise ValueError(f"There is no user {name} in {path}.")
-        return _lines(text, lambda old: None if _is_of(old, name) else old)
-
-    change(path, remove)
+        file.text = _lines(file.text, lambda old: None if _is_of(old, name) else old)
 
 
 def put_roles(path: Path, name: str, assignment: Assignment, users: Path | None = None) -> None:
@@ -91,50 +85,64 @@ def put_roles(path: Path, name: str, assignment: Assignment, users: Path | None 
         **({"system_scope": assignment.system_scope} if assignment.system_scope else {}),
     }
     line = yaml.safe_dump({name: given}, default_flow_style=None, allow_unicode=True, width=10_000, sort_keys=False)
-    change(path, lambda text: _checked_roles(_lines(_without(text, name), str, line.rstrip("\n"))), users)
+    with _changed(path, users) as file:
+        file.text = _lines(_without(file.text, name), str, line.rstrip("\n"))
+        password_file.parse_roles(file.text)
 
 
 def remove_roles(path: Path, name: str) -> None:
     """Remove the roles of a user, if any. Raises ValueError for a file that is not valid."""
     if path.exists() and name in password_file.parse_roles(path.read_text(encoding="utf-8")):
-        change(path, lambda text: _checked_roles(_without(text, name)))
+        with _changed(path) as file:
+            file.text = _without(file.text, name)
+            password_file.parse_roles(file.text)
 
 
-def change(path: Path, edit: Callable[[str], str], like: Path | None = None) -> None:
-    """Replace the text of a file by the result of ``edit``, atomically: readers see the old or the new text.
+@dataclass
+class _File:
+    """A file that is being changed."""
+
+    text: str
+    is_new: bool
+
+
+@contextmanager
+def _changed(path: Path, like: Path | None = None) -> Iterator[_File]:
+    """Replace the text of a file by what it is at the end, atomically: readers see the old or the new text.
 
     The file keeps its owner. A new file takes the owner and mode of the file ``like``, if there is one; otherwise it is
     readable only by its owner. Raises ValueError if it cannot be written.
     """
     try:
-        _change(path.resolve(), edit, like)
+        resolved = path.resolve()
+        with _locked(resolved.parent):
+            before = _status(resolved)
+            text = "" if before is None else resolved.read_text(encoding="utf-8")
+            file = _File(text, before is None)
+            yield file
+            if file.is_new or file.text != text:
+                _replace(resolved, file.text, _status(like) if file.is_new and like is not None else before)
     except OSError as error:
         raise ValueError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
-def _change(path: Path, edit: Callable[[str], str], like: Path | None) -> None:
-    with _locked(path.parent):
-        before = _status(path)
-        text = "" if before is None else path.read_text(encoding="utf-8")
-        new = edit(text)
-        if before is not None and new == text:
-            return
-        model = _status(like) if before is None and like is not None else before
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                if model is not None:
-                    own = os.fstat(file.fileno())
-                    if (model.st_uid, model.st_gid) != (own.st_uid, own.st_gid):
-                        os.fchown(file.fileno(), model.st_uid, model.st_gid)
-                    os.fchmod(file.fileno(), model.st_mode & _KEPT)
-                file.write(new)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
+def _replace(path: Path, text: str, model: os.stat_result | None) -> None:
+    """Replace the text of a file, which gets the owner and mode of ``model``."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            if model is not None:
+                own = os.fstat(file.fileno())
+                if (model.st_uid, model.st_gid) != (own.st_uid, own.st_gid):
+                    os.fchown(file.fileno(), model.st_uid, model.st_gid)
+                os.fchmod(file.fileno(), model.st_mode & _KEPT)
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _status(path: Path) -> os.stat_result | None:
@@ -190,8 +198,3 @@ def _last_line(node: yaml.Node) -> int:
         return _last_line(last[1] if isinstance(last, tuple) else last)
     line: int = node.end_mark.line
     return line
-
-
-def _checked_roles(text: str) -> str:
-    password_file.parse_roles(text)
-    return text

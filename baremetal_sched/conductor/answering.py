@@ -4,7 +4,6 @@ Work on nodes has other threads, so no call waits for a deployment. A call is cl
 once: its result is written under that claim and, if the node is reserved, under the reservation.
 """
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -16,11 +15,11 @@ import structlog
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, or_, select, true, update
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.conductors import conductors, driver_calls, driver_replies, work
+from baremetal_sched.baremetal.conductors import conductors, driver_calls, driver_replies, work_queue
 from baremetal_sched.baremetal.conductors.ownership import alive
 from baremetal_sched.conductor.driver_methods import Outcome, call_node, call_type
 from baremetal_sched.conductor.host import ConductorHost
-from baremetal_sched.conductor.outage import SHOWS_OUTAGE, pause_after
+from baremetal_sched.conductor.outage import Retry
 from baremetal_sched.db import compiled, requester
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Conductor, DriverCall, Node, NodeWork
@@ -39,6 +38,16 @@ _SLOW = 1.0
 _LATE = 10
 #: Seconds for which calls whose requests have given up are kept.
 _KEPT = 600
+
+
+#: Created once: it is asked again and again, and mostly finds nothing.
+_WAITING = (
+    select(DriverCall.id)
+    .where(
+        DriverCall.conductor == bindparam("conductor"), DriverCall.claimed_by.is_(None), DriverCall.deadline > epoch()
+    )
+    .order_by(DriverCall.id)
+)
 
 
 @dataclass(frozen=True)
@@ -97,11 +106,6 @@ class Answering:
                 self._making[call_id] = _Making(thread)
                 thread.start()
 
-    def answer_all(self) -> None:
-        """Make the waiting calls, one after the other."""
-        for call_id in self._host.database.select(lambda connection: _waiting(connection, self._host.name)):
-            self._make(call_id)
-
     def give_up_all(self) -> None:
         """Answer all waiting requests, as the conductor stops."""
         self._give_up(0)
@@ -149,7 +153,7 @@ class Answering:
 
         Raises UnavailableError if the call certainly was not claimed.
         """
-        may_be_claimed, failures = False, 0
+        may_be_claimed, retry = False, self._retry("a claim has to be repeated", call_id)
         while True:
             try:
                 return self._host.database.write(lambda session: self._claim(session, call_id))
@@ -157,8 +161,7 @@ class Answering:
                 may_be_claimed = may_be_claimed or isinstance(error, CommitUnknown)
                 if not may_be_claimed:
                     raise
-                failures += 1
-                self._wait("a claim has to be repeated", call_id, error, failures)
+                retry.wait(error)
 
     def _look_up(self, session: Session, call_id: int) -> _Call | None:
         """Return the call if it is a query: it may be made twice, so it is not claimed, which would take time."""
@@ -188,14 +191,14 @@ class Answering:
         row = session.get_one(DriverCall, call_id)
         if row.work_id is not None:
             session.execute(update(NodeWork).where(NodeWork.id == row.work_id).values(claimed_by=self._process))
-            node = work.hold(session, row.work_id, self._host.name)
+            node = work_queue.hold(session, row.work_id, self._host.name)
         else:
             node = None if row.node_id is None else session.get(Node, row.node_id)
         if node is None and row.node_id is not None:  # deleted, and answered by the process that deleted it
             return None
         if (session.scalar(select(epoch())) or 0.0) > row.deadline:  # it took long to find out that it was claimed
             if row.work_id is not None:
-                work.finish(session, row.work_id, self._host.name)
+                work_queue.finish(session, row.work_id, self._host.name)
             driver_calls.forget(session, [call_id])
             return None
         return self._call(row, node)
@@ -232,7 +235,7 @@ class Answering:
         def write(session: Session) -> None:
             requester.attach(session, call.requester)
             if call.work_id is not None:
-                node = work.finish(session, call.work_id, self._host.name)
+                node = work_queue.finish(session, call.work_id, self._host.name)
                 if node is None:
                     log.warning("a call was taken away; nothing written", call=call.id, method=call.method)
                     unknown = driver_replies.failed(AnswerTimeout(), None)
@@ -251,31 +254,16 @@ class Answering:
 
     def _persist(self, action: Callable[[], None], call: _Call) -> None:
         """Retry until the database is available: what was done to a machine must be recorded."""
-        failures = 0
+        retry = self._retry("a reply has to wait", call.id)
         while True:
             try:
-                action()
+                return action()
             except UnavailableError as error:
-                failures += 1
-                self._wait("a reply has to wait", call.id, error, failures)
-            else:
-                return
+                retry.wait(error)
 
-    def _wait(self, event: str, call_id: int, error: Exception, failures: int) -> None:
-        # The conductor logs an outage, in one line for everything that waits.
-        level = logging.DEBUG if isinstance(error, SHOWS_OUTAGE) else logging.WARNING
-        log.log(level, event, conductor=self._host.name, call=call_id, reason=str(error))
-        time.sleep(pause_after(failures, self._host.settings.conductor.work_interval))
-
-
-#: Created once: it is asked again and again, and mostly finds nothing.
-_WAITING = (
-    select(DriverCall.id)
-    .where(
-        DriverCall.conductor == bindparam("conductor"), DriverCall.claimed_by.is_(None), DriverCall.deadline > epoch()
-    )
-    .order_by(DriverCall.id)
-)
+    def _retry(self, event: str, call_id: int) -> Retry:
+        bound = log.bind(conductor=self._host.name, call=call_id)
+        return Retry(bound, event, self._host.settings.conductor.work_interval)
 
 
 def _waiting(connection: Connection, conductor: str) -> Sequence[int]:

@@ -13,8 +13,8 @@ import structlog
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from baremetal_sched.baremetal.conductors import work
-from baremetal_sched.baremetal.conductors.work import CHANNEL
+from baremetal_sched.baremetal.conductors import work_queue
+from baremetal_sched.baremetal.conductors.work_queue import CHANNEL
 from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.conductor.outage import Outage
 
@@ -28,18 +28,21 @@ _LONGEST = 0.5
 _QUIET_AFTER = 5.0
 _QUIET_FACTORS = {"sqlite": 5, "mysql": 8, "mariadb": 8}
 
+#: Seconds between two checks whether the listener is to stop.
+_TICK = 0.5
+
 #: Work that becomes due later is not new: the conductor looks for that anyway.
 _WAITING = (
     "SELECT EXISTS (SELECT 1 FROM driver_calls WHERE conductor = %s AND claimed_by IS NULL), "
     "EXISTS (SELECT 1 FROM node_work WHERE conductor = %s AND claimed_by IS NULL AND not_before IS NULL "
-    f"AND kind NOT IN ('{work.LED}', '{work.CALL}'))"
+    f"AND kind NOT IN ('{work_queue.SUBORDINATE}', '{work_queue.CALL}'))"
 )
 
 
 class CallWatch:
     """Watches the database with its own connection, in one thread.
 
-    PostgreSQL sends notifications (see ``listening``). SQLite knows without reading whether another connection has
+    PostgreSQL sends notifications (see ``listen``). SQLite knows without reading whether another connection has
     written. MariaDB is polled with a small statement.
     """
 
@@ -80,7 +83,7 @@ class CallWatch:
         """Return whether calls may be waiting, and whether work may be."""
         try:
             if self._connection is None:
-                self._connection = self._connect()
+                self._connection = _connect(self._host)
             if self._dialect == "sqlite":
                 written = self._has_been_written()
                 return written, written
@@ -89,15 +92,6 @@ class CallWatch:
             log.debug("cannot watch for calls of drivers", conductor=self._host.name, reason=str(error).split("\n")[0])
             self.close()
             return True, False  # the regular check reports what is wrong
-
-    def _connect(self) -> Any:
-        """Return a connection that is detached from the pool, with no open transaction."""
-        pooled = self._host.database.engine.raw_connection()
-        connection: Any = pooled.driver_connection
-        pooled.detach()
-        if self._dialect != "sqlite":
-            connection.autocommit(True)
-        return connection
 
     def _has_been_written(self) -> bool:
         seen = self._connection.execute("PRAGMA data_version").fetchone()
@@ -109,10 +103,6 @@ class CallWatch:
             cursor.execute(_WAITING, (self._host.name, self._host.name))
             calls, works = cursor.fetchone()
             return bool(calls), bool(works)
-
-
-#: Seconds between two checks whether the listener is to stop.
-_TICK = 0.5
 
 
 def listen(host: ConductorHost, wake: Callable[[], None], outage: Outage, stop: threading.Event) -> None:
@@ -141,9 +131,13 @@ def listen(host: ConductorHost, wake: Callable[[], None], outage: Outage, stop: 
 
 
 def _connect(host: ConductorHost) -> Any:
-    """Return a connection that is detached from the pool."""
+    """Return a connection that is detached from the pool, with no open transaction."""
     pooled = host.database.engine.raw_connection()
     connection: Any = pooled.driver_connection
     pooled.detach()
-    connection.autocommit = True
+    dialect = host.database.engine.dialect.name
+    if dialect == "postgresql":
+        connection.autocommit = True
+    elif dialect != "sqlite":
+        connection.autocommit(True)
     return connection

@@ -5,20 +5,17 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import state_machine
-from baremetal_sched.baremetal.provisioning import outcomes
+from baremetal_sched.baremetal.provisioning import completion
 from baremetal_sched.baremetal.state_machine import DONE, KEEP, WAIT
 from baremetal_sched.conductor import caching, step_plans, stepping
 from baremetal_sched.conductor.step_plans import WAIT_STEP, Planned
-from baremetal_sched.conductor.task import Task
+from baremetal_sched.conductor.task import Task, saying
 from baremetal_sched.db.models import Node
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.interface_types import StepKind
 from baremetal_sched.machines.machine import NOTHING, Effect, Machine, set_internal
 from baremetal_sched.machines.states import DELETING, MANAGEABLE
-
-_CLEAN_KIND: StepKind = "clean"
-_SERVICE_KIND: StepKind = "service"
 
 
 def is_agent_needed(driver: Driver, kind: StepKind, steps: Sequence[Planned], *, disabled: bool) -> bool:
@@ -59,102 +56,78 @@ def require_automated(driver: Driver, machine: Machine, steps: Sequence[Planned]
 
 def clean(task: Task) -> None:
     """Clean the machine with the steps that a client named, or else with its own."""
-    arguments, driver = task.job.arguments, task.driver
-    wanted = arguments.get("steps") or []
-    if wanted:
-        try:
-            steps = step_plans.requested(driver, _CLEAN_KIND, wanted)
-            boots = is_agent_needed(driver, _CLEAN_KIND, steps, disabled=bool(arguments.get("disable_ramdisk")))
-        except InvalidValue as error:
-            raise InvalidValue(message=f"Cannot clean node {task.machine.uuid}: {error}") from error
-        _start(task, steps, "manual", boots=boots)
+    if task.job.arguments.get("steps"):
+        _start_requested(task, "clean")
     elif task.machine.wants_cleaning:
-        steps = step_plans.automated(driver, _CLEAN_KIND)
-        require_automated(driver, task.machine, steps)
-        _start(task, steps, "automated", boots=True)
+        steps = step_plans.automated(task.driver, "clean")
+        require_automated(task.driver, task.machine, steps)
+        _start(task, "clean", steps, boots=True)
     else:
-        _finish(task, NOTHING)
-
-
-def _start(task: Task, steps: Sequence[Planned], how: str, *, boots: bool) -> None:
-    keep = caching.look(task)
-    ready = task.driver.deploy.prepare_cleaning(task.machine) if boots else NOTHING
-
-    def note(session: Session, node: Node) -> None:
-        keep(session, node)
-        ready.write(node)
-        task.note(
-            session, node, f"Starting {how} cleaning with steps: {stepping.names_of(steps)}", f"{how}_cleaning_start"
-        )
-
-    def pause(session: Session, node: Node) -> None:
-        note(session, node)
-        set_internal(node, clean_steps=list(steps))
-
-    if ready.waits:
-        task.end(WAIT, pause)
-        return
-    task.write(note)
-    continue_cleaning(task, steps)
-
-
-def continue_cleaning(task: Task, steps: Sequence[Planned]) -> None:
-    """Run the remaining steps; then the node is available, or manageable after a requested cleaning."""
-    if stepping.run(task, _CLEAN_KIND, steps):
-        _finish(task, stepping.tear_down(task, _CLEAN_KIND, task.driver.deploy.tear_down_cleaning))
-
-
-def _finish(task: Task, torn_down: Effect) -> None:
-    requested = task.machine.target_provision_state == MANAGEABLE
-    how = "manual" if requested else "automated"
-
-    def note(session: Session, node: Node) -> None:
-        torn_down.write(node)
-        node.last_error = None
-        task.note(session, node, "Cleaning completed", f"{how}_cleaning_end")
-
-    task.end(KEEP if requested or task.machine.retired else DONE, note)
+        _finish(task, "clean", NOTHING)
 
 
 def service(task: Task) -> None:
     """Run the steps that the client named."""
+    _start_requested(task, "service")
+
+
+def _start_requested(task: Task, kind: StepKind) -> None:
     arguments, driver = task.job.arguments, task.driver
-    try:
-        steps = step_plans.requested(driver, _SERVICE_KIND, arguments["steps"])
-        boots = is_agent_needed(driver, _SERVICE_KIND, steps, disabled=arguments["disable_ramdisk"])
-    except InvalidValue as error:
-        raise InvalidValue(message=f"Cannot service node {task.machine.uuid}: {error}") from error
-    keep = caching.look(task)
-    ready = driver.deploy.prepare_service(task.machine) if boots else NOTHING
+    with saying(f"Cannot {kind} node {task.machine.uuid}"):
+        steps = step_plans.requested(driver, kind, arguments["steps"])
+        boots = is_agent_needed(driver, kind, steps, disabled=bool(arguments.get("disable_ramdisk")))
+    _start(task, kind, steps, boots=boots)
+
+
+def _start(task: Task, kind: StepKind, steps: Sequence[Planned], *, boots: bool) -> None:
+    """Boot an agent if one is needed, and run the steps: at once, or when the agent has reported."""
+    keep, deploy = caching.look(task), task.driver.deploy
+    prepare = deploy.prepare_cleaning if kind == "clean" else deploy.prepare_service
+    ready = prepare(task.machine) if boots else NOTHING
+    operation = _operation(task, kind)
+    event = f"Starting {operation.replace('_', ' ')} with steps: {stepping.names_of(steps)}"
 
     def note(session: Session, node: Node) -> None:
         keep(session, node)
         ready.write(node)
-        task.note(session, node, f"Starting servicing with steps: {stepping.names_of(steps)}", "servicing_start")
-
-    def pause(session: Session, node: Node) -> None:
-        note(session, node)
-        set_internal(node, service_steps=list(steps))
+        task.note(session, node, event, f"{operation}_start")
+        if ready.waits:
+            set_internal(node, **{f"{kind}_steps": list(steps)})
 
     if ready.waits:
-        task.end(WAIT, pause)
-        return
-    task.write(note)
-    continue_service(task, steps)
+        task.end(WAIT, note)
+    else:
+        task.write(note)
+        go_on(task, kind, steps)
 
 
-def continue_service(task: Task, steps: Sequence[Planned]) -> None:
-    """Run the remaining steps; then the node is active again."""
-    if not stepping.run(task, _SERVICE_KIND, steps):
-        return
-    torn_down = stepping.tear_down(task, _SERVICE_KIND, task.driver.deploy.tear_down_service)
+def go_on(task: Task, kind: StepKind, steps: Sequence[Planned]) -> None:
+    """Run the remaining steps. Then a cleaned node is available, or manageable if a client had it cleaned; a serviced
+    node is active again."""
+    if stepping.run(task, kind, steps):
+        deploy = task.driver.deploy
+        action = deploy.tear_down_cleaning if kind == "clean" else deploy.tear_down_service
+        _finish(task, kind, stepping.tear_down(task, kind, action))
+
+
+def _finish(task: Task, kind: StepKind, torn_down: Effect) -> None:
+    operation, machine = _operation(task, kind), task.machine
+    stays = kind == "clean" and (machine.target_provision_state == MANAGEABLE or machine.retired)
 
     def note(session: Session, node: Node) -> None:
         torn_down.write(node)
         node.last_error = None
-        task.note(session, node, "Servicing completed", "servicing_end")
+        event = "Cleaning completed" if kind == "clean" else "Servicing completed"
+        task.note(session, node, event, f"{operation}_end")
 
-    task.end(DONE, note)
+    task.end(KEEP if stays else DONE, note)
+
+
+def _operation(task: Task, kind: StepKind) -> str:
+    """Return what types of events begin with."""
+    if kind == "service":
+        return "servicing"
+    return "manual_cleaning" if task.machine.target_provision_state == MANAGEABLE else "automated_cleaning"
 
 
 def delete(task: Task) -> None:
@@ -165,7 +138,7 @@ def delete(task: Task) -> None:
 
         def empty(session: Session, node: Node) -> None:
             effect.write(node)
-            outcomes.remove(session, node)
+            completion.remove(session, node)
             state_machine.move(node, state_machine.CLEAN)
 
         task.write(empty)

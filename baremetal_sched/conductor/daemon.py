@@ -6,16 +6,16 @@ import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from functools import cached_property
+from functools import cached_property, partial
 
 import structlog
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import conductors
-from baremetal_sched.conductor import answering, call_watch, host, job, orphaned_reservations
+from baremetal_sched.conductor import answering, host, job, orphaned_reservations
 from baremetal_sched.conductor.answering import Answering
-from baremetal_sched.conductor.call_watch import CallWatch
+from baremetal_sched.conductor.call_watch import CallWatch, listen
 from baremetal_sched.conductor.host import ConductorHeartbeat, ConductorHost
 from baremetal_sched.conductor.orphaned_reservations import hand_over
 from baremetal_sched.conductor.outage import SHOWS_OUTAGE, Outage
@@ -29,12 +29,21 @@ from baremetal_sched.drivers.enabled import EnabledDrivers, served_types
 from baremetal_sched.errors import UnavailableError
 from baremetal_sched.errors.baremetal import HostNameTaken
 from baremetal_sched.machines.interface_types import ServedType
+from baremetal_sched.scheduling import handover
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
 
 #: Hardware types whose nodes have a password in ``driver_info``.
 _WITH_PASSWORDS = ("ipmi", "redfish")
+
+#: Seconds that a stopping conductor waits for its thread that polls for calls.
+_END_SECONDS = 2.0
+#: Seconds without work after which it is looked for less often, and how often. New work wakes the conductor.
+_QUIET_AFTER = 5.0
+_QUIET_INTERVAL = 0.5
+#: Seconds that the drivers of one kind of controllers may take to log out.
+_LOGOUT_SECONDS = 5.0
 
 
 def warn(database: Database, settings: Settings) -> None:
@@ -55,15 +64,6 @@ def warn(database: Database, settings: Settings) -> None:
         )
 
 
-#: Seconds that a stopping conductor waits for its thread that polls for calls.
-_END_SECONDS = 2.0
-#: Seconds without work after which it is looked for less often, and how often. New work wakes the conductor.
-_QUIET_AFTER = 5.0
-_QUIET_INTERVAL = 0.5
-#: Seconds that the drivers of one kind of controllers may take to log out.
-_LOGOUT_SECONDS = 5.0
-
-
 class ConductorDaemon:
     """One conductor, with the host name and the group of the settings.
 
@@ -72,12 +72,18 @@ class ConductorDaemon:
     """
 
     def __init__(self, database: Database, settings: Settings) -> None:
+        handover.install(database, settings)
         self._database = database
         self._settings = settings
         self._hostname: str = settings.host
         self._host = ConductorHost(settings.host, database, settings)
         self._online = True
         self._is_registered = False
+        #: Held while the conductor's entry is changed: the time of its last heartbeat shows whose it is.
+        self._entry = threading.RLock()
+        self._last_heartbeat: float | None = None
+        #: Set when another process has taken the host name.
+        self._replaced = threading.Event()
         #: Identifies this process: no other process with the same host name takes its claims for its own.
         self._process = str(uuid.uuid4())
         self._workers = Workers(settings.conductor.workers_pool_size)
@@ -110,7 +116,8 @@ class ConductorDaemon:
 
         Raises HostNameTaken if another conductor of this name is running, and what ``register`` raises.
         """
-        if not host.take_host_name(self._host, stop or threading.Event()):
+        self._last_heartbeat = host.take_host_name(self._host, stop or threading.Event())
+        if self._last_heartbeat is None:
             return
         orphaned_reservations.release_before_start(self._host)
         answering.give_up_before_start(self._host)
@@ -119,30 +126,38 @@ class ConductorDaemon:
         warn(self._database, self._settings)
 
     def register(self) -> None:
-        """Register. Raises InvalidValue for an invalid group, or invalid hardware types and interfaces."""
+        """Register. Raises InvalidValue for an invalid group, or invalid hardware types and interfaces, and
+        HostNameTaken if another process has taken the host name meanwhile."""
         options, served = self._settings, self._served
-        self._database.write(
-            lambda session: conductors.register(
-                session,
-                self._hostname,
-                options.conductor.conductor_group,
-                served,
-                options.pin_release_version,
+
+        def enter(session: Session) -> None:
+            group, pinned = options.conductor.conductor_group, options.pin_release_version
+            self._last_heartbeat = conductors.register(
+                session, self._hostname, group, served, pinned, self._last_heartbeat
             )
-        )
+
+        self._database.write(enter)
         self._is_registered = True
         log.info("conductor registered", conductor=self._hostname, group=options.conductor.conductor_group.lower())
 
     def beat(self) -> None:
-        """Send one heartbeat; register again if the registration is gone."""
+        """Send one heartbeat; register again if the registration is gone.
+
+        Raises HostNameTaken if another process has taken the host name.
+        """
         # Within this time-out, an unresponsive database leaves time for a second connection before the conductor counts
         # as dead.
         deadline = time.monotonic() + self._settings.conductor.heartbeat_timeout / 3
-        known = self._database.write(
-            lambda session: conductors.heartbeat(session, self._hostname, online=self._online), deadline=deadline
-        )
-        if not known and self._online:
-            self.register()
+        with self._entry:
+            if not self._database.write(self._send_heartbeat, deadline=deadline) and self._online:
+                self.register()
+
+    def _send_heartbeat(self, session: Session) -> bool:
+        sent = conductors.heartbeat(session, self._hostname, online=self._online, last=self._last_heartbeat)
+        if sent is not None:
+            # Kept even if the commit fails or remains unknown: a later heartbeat is certainly not this process's.
+            self._last_heartbeat = sent
+        return sent is not None
 
     def work_once(self) -> list[Future[None]]:
         """Begin pending work while workers are free; return the futures of the work in progress."""
@@ -160,9 +175,13 @@ class ConductorDaemon:
             task.do(self._host)
 
     def sign_off(self) -> None:
-        """Mark the conductor as offline, so that no new work is requested from it."""
+        """Mark the conductor as offline, so that no new work is requested from it.
+
+        Raises HostNameTaken if another process has taken the host name.
+        """
         self._online = False
-        self._database.write(lambda session: conductors.sign_off(session, self._hostname))
+        with self._entry:
+            self._database.write(lambda session: conductors.sign_off(session, self._hostname, self._last_heartbeat))
 
     def finish(self) -> None:
         """Hand over work that was not begun, and finish the rest within ``graceful_shutdown_timeout``.
@@ -171,7 +190,7 @@ class ConductorDaemon:
         """
         until = time.monotonic() + self._settings.graceful_shutdown_timeout
         self._tolerate(lambda: hand_over(self._host))
-        while (remaining := until - time.monotonic()) > 0:
+        while not self._replaced.is_set() and (remaining := until - time.monotonic()) > 0:
             if self._tolerate(self.work_once, "work") and not self._workers.doing() and not self.answering.is_busy:
                 break
             if self._database.schema.is_refused:  # another release takes over; this one cannot write any more
@@ -180,8 +199,10 @@ class ConductorDaemon:
             if self.is_idle:  # the database is unavailable, or has more work: wait a little
                 time.sleep(min(remaining, self._settings.conductor.work_interval))
         self._tolerate(self.answering.give_up_all)
-        self._tolerate(lambda: hand_over(self._host, with_polls=True))  # steps that have begun to be polled meanwhile
-        self._tolerate(lambda: orphaned_reservations.release_after_stop(self._host, self._process))
+        if not self._replaced.is_set():  # otherwise the work is the successor's
+            # Steps may have begun to be polled meanwhile.
+            self._tolerate(lambda: hand_over(self._host, with_polls=True))
+            self._tolerate(lambda: orphaned_reservations.release_after_stop(self._host, self._process))
         self._tolerate(_log_out)
         log.info("conductor stopped", conductor=self._hostname)
 
@@ -190,19 +211,23 @@ class ConductorDaemon:
 
         ``started`` is called once the conductor is registered: from then on nodes can be enrolled.
 
-        Raises HostNameTaken if another conductor of this name is running.
+        Raises HostNameTaken if another conductor of this name is running, or has taken the name later, since heartbeats
+        of this one were late; ``stop`` is set then.
         """
         self._persist(lambda: self.start(stop), "start", stop)
         if not self._is_registered:  # the registration and reservations of the name may belong to another conductor
             return
         started()
         over = threading.Event()
+        migration = partial(migrate_own, self._host, stop)  # of old servers, until it succeeds once
         answering = threading.Thread(target=self._answer, args=(over,), name="conductor-calls", daemon=True)
         threads = [
             answering,
-            threading.Thread(target=self._heartbeat.run, args=(over,), name="conductor-heartbeat", daemon=True),
-            threading.Thread(target=self._migrate, args=(stop,), name="conductor-migration", daemon=True),
-            threading.Thread(target=self._listen, args=(over,), daemon=True),
+            threading.Thread(target=self._live, args=(over, stop), name="conductor-heartbeat", daemon=True),
+            threading.Thread(
+                target=self._persist, args=(migration, "migration", stop), name="conductor-migration", daemon=True
+            ),
+            threading.Thread(target=listen, args=(self._host, self._hear, self._outage, over), daemon=True),
             *(threading.Thread(target=self._do_again, args=(task, stop), daemon=True) for task in PERIODIC_TASKS),
         ]
         for thread in threads:
@@ -212,14 +237,25 @@ class ConductorDaemon:
             self._wake.clear()
             if not self._tolerate(self.work_once, "work"):
                 stop.wait(self._outage.pause)
-        self._tolerate(self.sign_off)
-        self.finish()
-        over.set()
-        self._called.set()
-        answering.join(_END_SECONDS)
+        try:
+            if self._replaced.is_set():
+                raise HostNameTaken(host=self._hostname)
+            self._tolerate(self.sign_off)
+            self.finish()
+        finally:
+            over.set()
+            self._called.set()
+            answering.join(_END_SECONDS)
 
-    def _listen(self, over: threading.Event) -> None:
-        call_watch.listen(self._host, self._hear, self._outage, over)
+    def _live(self, over: threading.Event, stop: threading.Event) -> None:
+        """Send heartbeats until ``over`` is set; stop the conductor if another process has taken the host name."""
+        try:
+            self._heartbeat.run(over)
+        except HostNameTaken as error:
+            log.error("another process has taken the host name", conductor=self._hostname, reason=str(error))
+            self._replaced.set()
+            stop.set()
+            self._wake.set()
 
     def _pause(self) -> float:
         """Return the seconds until the next look for work, unless the conductor is woken up earlier."""
@@ -243,13 +279,9 @@ class ConductorDaemon:
                 stop.wait(self._outage.pause)
         watch.close()
 
-    def _migrate(self, stop: threading.Event) -> None:
-        """Migrate old servers, with retries until it succeeds once."""
-        self._persist(lambda: migrate_own(self._host, stop), "migration", stop)
-
     def _do_again(self, task: PeriodicTask, stop: threading.Event) -> None:
         """Run a periodic task repeatedly, with a random delay so that conductors do not run it simultaneously."""
-        interval: float = getattr(self._settings.conductor, task.interval)
+        interval: float = self._settings[task.group][task.interval]
         pause = interval * random.uniform(0.1, 1)  # noqa: S311 - not a secret
         while interval and not stop.wait(pause):
             self._tolerate(lambda: self.run_periodic_task(task))

@@ -89,14 +89,14 @@ def _call_vendor(driver: Driver, machine: Machine, arguments: Mapping[str, Any])
     return Outcome(driver.vendor.call(machine, arguments["method"], arguments["arguments"]))
 
 
-def _start_console(driver: Driver, machine: Machine, arguments: Mapping[str, Any]) -> Outcome:
-    driver.console.start_console(machine)
-    return Outcome(effect=Effect(fields={"console_enabled": True}))
+def _console(action: str, *, enabled: bool) -> Method:
+    """Return the method that starts or stops the console, and records that."""
 
+    def switch(driver: Driver, machine: Machine, arguments: Mapping[str, Any]) -> Outcome:
+        getattr(driver.console, action)(machine)
+        return Outcome(effect=Effect(fields={"console_enabled": enabled}))
 
-def _stop_console(driver: Driver, machine: Machine, arguments: Mapping[str, Any]) -> Outcome:
-    driver.console.stop_console(machine)
-    return Outcome(effect=Effect(fields={"console_enabled": False}))
+    return switch
 
 
 def _plain(interface: str, name: str) -> Method:
@@ -117,8 +117,8 @@ METHODS: Mapping[str, Method] = {
     "vendor.methods": _vendor_methods,
     "vendor.validate_call": _validate_vendor,
     "vendor.call": _call_vendor,
-    "console.start": _start_console,
-    "console.stop": _stop_console,
+    "console.start": _console("start_console", enabled=True),
+    "console.stop": _console("stop_console", enabled=False),
     **{
         f"{interface}.{name}": _plain(interface, name)
         for interface, names in {

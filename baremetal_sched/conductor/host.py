@@ -22,6 +22,11 @@ from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
 
+#: Number of intervals by which a heartbeat may be late before the successor takes the conductor for dead.
+_INTERVALS = 2
+#: The minimum number of attempts to send a heartbeat within a time-out.
+_PAUSES = 20
+
 
 @dataclass(frozen=True)
 class ConductorHost:
@@ -53,15 +58,13 @@ class ConductorHost:
         return [node_id for node_id, uuid, group, driver in rows if membership.owner(uuid, group, driver) == self.name]
 
 
-#: Number of intervals by which a heartbeat may be late before the successor takes the conductor for dead.
-_INTERVALS = 2
+def take_host_name(host: ConductorHost, stop: threading.Event) -> float | None:
+    """Take over the host name unless its conductor is alive; return the time of the first heartbeat under it.
 
-
-def take_host_name(host: ConductorHost, stop: threading.Event) -> bool:
-    """Take over the host name unless its conductor is alive; False if ``stop`` is set before that is known.
-
-    If the last heartbeat of the name is recent, wait for the next one: two heartbeat intervals. If several conductors
-    take the name at the same time, one succeeds; the others wait for its heartbeats. Raises HostNameTaken.
+    None if ``stop`` is set before that is known. If the last heartbeat of the name is recent, wait for the next one:
+    two heartbeat intervals. If several conductors take the name at the same time, one succeeds; the others wait for its
+    heartbeats. A conductor whose heartbeats come later than that ends when it finds the name taken. Raises
+    HostNameTaken.
     """
     while not stop.is_set():
         seen = _look(host)
@@ -72,15 +75,15 @@ def take_host_name(host: ConductorHost, stop: threading.Event) -> bool:
                 waiting_seconds=_INTERVALS * host.settings.conductor.heartbeat_interval,
             )
             _await(host, stop, partial(_is_over, host.name, seen.at))
-        elif _claim(host, None if seen is None else seen.at):
-            return True
+        elif (claimed := _claim(host, None if seen is None else seen.at)) is not None:
+            return claimed
         else:
             # Another process has just taken the name, and will register.
             _await(host, stop, lambda now: now is not None and now.is_alive)
             continue
-        if not stop.is_set() and _claim(host, seen.at):
-            return True
-    return False
+        if not stop.is_set() and (claimed := _claim(host, seen.at)) is not None:
+            return claimed
+    return None
 
 
 def _look(host: ConductorHost) -> LastHeartbeat | None:
@@ -88,7 +91,7 @@ def _look(host: ConductorHost) -> LastHeartbeat | None:
     return host.database.read(lambda session: conductors.last_heartbeat(session, host.name, timeout))
 
 
-def _claim(host: ConductorHost, at: float | None) -> bool:
+def _claim(host: ConductorHost, at: float | None) -> float | None:
     return host.database.write(lambda session: conductors.claim(session, host.name, at))
 
 
@@ -110,10 +113,6 @@ def _await(host: ConductorHost, stop: threading.Event, condition: Callable[[Last
             return
 
 
-#: The minimum number of attempts within a time-out.
-_PAUSES = 20
-
-
 class ConductorHeartbeat:
     """Sends a heartbeat every ``interval`` seconds, and notices interruptions.
 
@@ -130,12 +129,11 @@ class ConductorHeartbeat:
         self._longest_gap = max(timeout / 2, interval * 1.5)
         self._last = time.monotonic()
         self._steady_since: float | None = None
-        self._failures = 0
 
     def run(self, stop: threading.Event) -> None:
         """Send heartbeats until ``stop`` is set."""
         self._last = self._steady_since = time.monotonic()
-        due = self._last + self._interval
+        due, failures = self._last + self._interval, 0
         while not stop.wait(max(0.0, due - time.monotonic())):
             worked = self._beat()
             now = time.monotonic()
@@ -143,11 +141,9 @@ class ConductorHeartbeat:
                 self._steady_since = now
             if worked:
                 self._last = now
-            self._failures = 0 if worked else self._failures + 1
-            due = max(due + self._interval, now) if worked else now + self._pause()
-
-    def _pause(self) -> float:
-        return pause_after(self._failures, self._retry, min(self._interval, self._timeout / _PAUSES))
+            failures = 0 if worked else failures + 1
+            pause = pause_after(failures, self._retry, min(self._interval, self._timeout / _PAUSES))
+            due = max(due + self._interval, now) if worked else now + pause
 
     def is_uninterrupted(self) -> bool:
         """Return whether heartbeats have gone on without interruption for a time-out.

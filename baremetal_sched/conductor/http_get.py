@@ -1,4 +1,4 @@
-"""An HTTP GET with a total deadline, restricted to allowed hosts.
+"""HTTP with a total deadline, restricted to allowed hosts.
 
 A socket's time-out applies to each packet, so a server that sends a byte now and then would never exceed it. Here the
 connection is shut down at the deadline. A name is resolved once, and the connection is made to the checked address.
@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -23,7 +24,19 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class CallFailed(Exception):
-    """There was no answer, or no valid one."""
+    """There was no answer, or no valid one. ``sent``: the request, or a part of it, may have reached the server."""
+
+    sent = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Status and reason of an answer, where it redirects to, and its body if that was asked for."""
+
+    status: int
+    reason: str
+    location: str | None
+    body: bytes
 
 
 def get(
@@ -32,21 +45,86 @@ def get(
     """Return status and reason of the answer to a GET. Redirects to allowed hosts are followed.
 
     ``proxies`` has proxy addresses by the scheme that they are used for. ``deadline`` is by ``time.monotonic()``.
-    Headers are sent only to the host of ``url``. Raises RequestFailed, AddressRefused.
+    Headers are sent only to the host of ``url``. Raises CallFailed, AddressRefused.
     """
+    _, answer = follow("GET", url, headers=headers, proxies=proxies, hosts=hosts, deadline=deadline)
+    return answer.status, answer.reason
+
+
+def follow(
+    method: str,
+    url: str,
+    *,
+    headers: Mapping[str, str],
+    proxies: Mapping[str, str],
+    hosts: AllowedHosts,
+    deadline: float,
+) -> tuple[str, Answer]:
+    """Follow redirects as ``get`` does; return the last URL, and its answer without a body."""
     origin = _origin(_split(url))
     for _ in range(MOST_REDIRECTS + 1):
         parts = _split(url)
         sent = headers if _origin(parts) == origin else {}
-        try:
-            status, reason, location = _exchange(parts, sent, proxies.get(parts.scheme), hosts, deadline)
-        except (OSError, ValueError, http.client.HTTPException) as error:
-            late = time.monotonic() >= deadline
-            raise CallFailed("timed out" if late else str(error) or repr(error)) from None
-        if status not in _REDIRECTS or not location:
-            return status, reason
-        url = urljoin(url, location)
+        proxy = proxies.get(parts.scheme)
+        answer = exchange(method, url, headers=sent, proxy=proxy, hosts=hosts, deadline=deadline)
+        if answer.status not in _REDIRECTS or not answer.location:
+            return url, answer
+        url = urljoin(url, answer.location)
     raise CallFailed(f"there were more than {MOST_REDIRECTS} redirects")
+
+
+def exchange(
+    method: str,
+    url: str,
+    *,
+    hosts: AllowedHosts,
+    deadline: float,
+    headers: Mapping[str, str] | None = None,
+    body: bytes | None = None,
+    proxy: str | None = None,
+    context: ssl.SSLContext | None = None,
+    most: int | None = None,
+) -> Answer:
+    """Return the answer to one request, without following a redirect.
+
+    ``context`` says which certificates are trusted; the usual ones by default. ``most`` is the largest body that is
+    read, in bytes; by default none is. Raises CallFailed, AddressRefused.
+    """
+    parts = _split(url)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    sent = False
+    try:
+        addresses = _resolve(parts, hosts, deadline)
+        through = _split(proxy if "//" in proxy else f"http://{proxy}") if proxy else parts
+        connection = _connection(through, parts, context)
+        if proxy:
+            addresses = _resolve(through, hosts, deadline)
+            if parts.scheme == "http":
+                target = f"http://{parts.netloc.rpartition('@')[2]}{target}"
+        with _connected(connection, addresses, deadline):
+            connection.connect()
+            sent = True
+            connection.request(method, target, body=body, headers={"Connection": "close", **(headers or {})})
+            with connection.getresponse() as response:
+                content = b"" if most is None else _read(response, most)
+                if time.monotonic() >= deadline:
+                    # A truncated answer may look complete.
+                    raise TimeoutError("timed out")
+                return Answer(response.status, response.reason, response.getheader("Location"), content)
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        late = time.monotonic() >= deadline
+        failure = CallFailed("timed out" if late else str(error) or repr(error))
+        failure.sent = sent
+        raise failure from None
+
+
+def _read(response: http.client.HTTPResponse, most: int) -> bytes:
+    content = response.read(most + 1)
+    if len(content) > most:
+        raise ValueError(f"the answer is larger than {most} bytes")
+    if response.length:
+        raise ValueError("the answer was cut off")
+    return content
 
 
 def _split(url: str) -> SplitResult:
@@ -68,31 +146,13 @@ def _port(parts: SplitResult) -> int:
     return parts.port or _PORTS[parts.scheme]
 
 
-def _exchange(
-    parts: SplitResult, headers: Mapping[str, str], proxy: str | None, hosts: AllowedHosts, deadline: float
-) -> tuple[int, str, str | None]:
-    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    addresses = _resolve(parts, hosts, deadline)
-    through = _split(proxy if "//" in proxy else f"http://{proxy}") if proxy else parts
-    connection = _connection(through, parts)
-    if proxy:
-        addresses = _resolve(through, hosts, deadline)
-        if parts.scheme == "http":
-            target = f"http://{parts.netloc.rpartition('@')[2]}{target}"
-    with _connected(connection, addresses, deadline):
-        connection.request("GET", target, headers={"Connection": "close", **headers})
-        with connection.getresponse() as answer:
-            if time.monotonic() >= deadline:
-                # A truncated answer may look complete.
-                raise TimeoutError("timed out")
-            return answer.status, answer.reason, answer.getheader("Location")
-
-
-def _connection(through: SplitResult, parts: SplitResult) -> http.client.HTTPConnection:
+def _connection(through: SplitResult, parts: SplitResult, context: ssl.SSLContext | None) -> http.client.HTTPConnection:
     assert through.hostname and parts.hostname  # noqa: S101, PT018 - see _split
     if parts.scheme == "http":
         return http.client.HTTPConnection(through.hostname, _port(through))
-    connection = http.client.HTTPSConnection(through.hostname, _port(through), context=ssl.create_default_context())
+    connection = http.client.HTTPSConnection(
+        through.hostname, _port(through), context=context or ssl.create_default_context()
+    )
     if through is not parts:
         connection.set_tunnel(parts.hostname, _port(parts))
     return connection

@@ -17,9 +17,9 @@ from baremetal_sched.baremetal.inspection.rules.subject import ApiCall
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.state_machine import DONE, WAIT
 from baremetal_sched.conductor import caching, http_get
-from baremetal_sched.conductor.task import Task
+from baremetal_sched.conductor.task import Task, saying
 from baremetal_sched.db.models import Node
-from baremetal_sched.errors import InvalidValue, SchedulerError, UnavailableError
+from baremetal_sched.errors import SchedulerError
 from baremetal_sched.errors.baremetal import UnsupportedByDriver
 from baremetal_sched.machines import agent_info
 from baremetal_sched.machines.machine import MachineFinding, together
@@ -29,6 +29,8 @@ from baremetal_sched.machines.states import POWER_OFF, REBOOT
 TIME_LIMIT = 60.0
 #: Statuses of transient errors, after which a call is retried.
 _MAY_PASS = (429, 500, 502, 503, 504)
+#: Properties that the management interface may report.
+_BOOT_SETTINGS = ("boot_mode", "secure_boot")
 
 
 def make_all(calls: Sequence[ApiCall], hosts: AllowedHosts) -> None:
@@ -156,24 +158,16 @@ def _conclude(
     task.end(event, finish)
 
 
-#: Properties that the management interface may report.
-_BOOT_SETTINGS = ("boot_mode", "secure_boot")
-
-
 def verify(task: Task) -> None:
     """Verify that the node's power can be managed, and record the power state that the driver reports.
 
     Boot mode, secure boot, BIOS settings and firmware are recorded, too, if the driver knows them.
     """
-    power, doing = task.driver.power, "validate power driver interface"
-    try:
+    power = task.driver.power
+    with saying(f"Failed to validate power driver interface for node {task.machine.uuid}. Error"):
         power.validate(task.machine)
-        doing = "get power state"
+    with saying(f"Failed to get power state for node {task.machine.uuid}. Error"):
         state = power.get_power_state(task.machine)
-    except UnavailableError:
-        raise
-    except SchedulerError as error:
-        raise InvalidValue(message=f"Failed to {doing} for node {task.machine.uuid}. Error: {error}") from error
     found = {"power_state": state, **_boot_settings(task)}
     keep = caching.look(task)
 

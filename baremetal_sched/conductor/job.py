@@ -1,8 +1,8 @@
 """A work item as seen by the conductor that does it."""
 
-import logging
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeVar
 
@@ -11,9 +11,9 @@ from sqlalchemy import bindparam, literal_column, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.conductors import work
+from baremetal_sched.baremetal.conductors import work_queue
 from baremetal_sched.conductor.noted_calls import NotedCalls, NotedDriver
-from baremetal_sched.conductor.outage import SHOWS_OUTAGE, pause_after
+from baremetal_sched.conductor.outage import SHOWS_OUTAGE, Retry
 from baremetal_sched.db import compiled, requester
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Node, NodeWork
@@ -23,7 +23,7 @@ from baremetal_sched.db.transaction import Database
 from baremetal_sched.db.types import Query
 from baremetal_sched.drivers import driver
 from baremetal_sched.drivers.driver import Driver
-from baremetal_sched.errors import CommitUnknown, DatabaseAway, LastingConflict, SchemaNotServed, TooManyConflicts
+from baremetal_sched.errors import CommitUnknown, LastingConflict, TooManyConflicts
 from baremetal_sched.machines.machine import Effect, Machine
 from baremetal_sched.settings import Settings
 
@@ -34,10 +34,21 @@ T = TypeVar("T")
 MOST_CLASHES = 1000
 
 
+#: conductor = … AND (claimed_by IS NULL OR claimed_by = …) AND (not_before IS NULL OR not_before <= now) AND kind != …
+_DUE = (
+    NodeWork.conductor == bindparam("conductor"),
+    or_(NodeWork.claimed_by.is_(None), NodeWork.claimed_by == bindparam("process")),
+    or_(NodeWork.not_before.is_(None), NodeWork.not_before <= epoch()),
+    *(NodeWork.kind != constant(kind) for kind in (work_queue.SUBORDINATE, work_queue.CALL)),
+)
+#: Whether there is anything to take; most of the time there is not. Created once: that is half of what it costs.
+_IS_ANY_DUE: Query = select(literal_column("1")).where(*_DUE).limit(1)
+
+
 @dataclass(frozen=True)
 class Job:
     """What to do on which node, for which requester, and the means to do it. ``id`` is the fence: see
-    ``baremetal.conductors.work``."""
+    ``baremetal.conductors.work_queue``."""
 
     id: int
     node_id: int
@@ -59,9 +70,15 @@ class Job:
         """Return whether another conductor has the work, or may have it; it was this one's ``seconds`` ago. None if
         this cannot be determined, but it is too early for a take-over."""
         try:
-            return not self.database.read(lambda session: work.is_held(session, self.id, self.conductor))
-        except (DatabaseAway, SchemaNotServed):
+            return not self.database.read(lambda session: work_queue.is_held(session, self.id, self.conductor))
+        except SHOWS_OUTAGE:
             return True if seconds > self.settings.conductor.heartbeat_timeout / 2 else None
+
+    @contextmanager
+    def calling(self, name: str) -> Iterator[None]:
+        """Record that the work waits for a call of this name: see ``NotedCalls.calling``."""
+        with self.calls.calling(name, self._is_lost):
+            yield
 
     def switch(self, machine: Machine, target: str, timeout: int | None = None) -> Effect:
         """Call ``drivers.power.switch``; the call is recorded in ``calls``."""
@@ -69,13 +86,12 @@ class Job:
 
     def read(self, query: Callable[[Session], T]) -> T:
         """Run ``Database.read``, repeated until the database is available with a schema that this release can serve."""
-        failures = 0
+        retry = self._retry()
         while True:
             try:
                 return self.database.read(query)
-            except (DatabaseAway, SchemaNotServed) as error:
-                failures += 1
-                self._wait(error, failures)
+            except SHOWS_OUTAGE as error:
+                retry.wait(error)
 
     def hold(self, change: Callable[[Session, Node], T], *, gives_up: bool = False) -> T | None:
         """Run ``change`` in a transaction if the work is still this conductor's; otherwise return None.
@@ -85,16 +101,16 @@ class Job:
         ``write``.
         """
         asked = time.monotonic()
-        outcome = self._fenced(work.hold, change, gives_up=gives_up)
+        outcome = self._fenced(work_queue.hold, change, gives_up=gives_up)
         while outcome is not None and time.monotonic() - asked > self.settings.conductor.heartbeat_timeout / 2:
             asked = time.monotonic()
-            if not self._fenced(work.hold, lambda session, node: True):
+            if not self._fenced(work_queue.hold, lambda session, node: True):
                 return None
         return outcome
 
     def finish(self, change: Callable[[Session, Node], T], *, gives_up: bool = False) -> T | None:
         """Like ``hold``, and the work ends with it."""
-        return self._fenced(work.finish, change, gives_up=gives_up)
+        return self._fenced(work_queue.finish, change, gives_up=gives_up)
 
     def postpone(
         self,
@@ -104,14 +120,14 @@ class Job:
         *,
         gives_up: bool = False,
     ) -> T | None:
-        """Like ``hold``, and the work is taken up again in ``seconds``: see ``baremetal.conductors.work.postpone``."""
+        """Like ``hold``, and the work is taken up again in ``seconds``: see ``work_queue.postpone``."""
 
         def give_back(session: Session, work_id: int, conductor: str) -> Node | None:
-            return work.postpone(session, work_id, conductor, seconds, arguments)
+            return work_queue.postpone(session, work_id, conductor, seconds, arguments)
 
         return self._fenced(give_back, change, gives_up=gives_up)
 
-    def lead(self, node_id: int, check: Callable[[Node], None]) -> Self | None:
+    def reserve_related(self, node_id: int, check: Callable[[Node], None]) -> Self | None:
         """Reserve another node for this conductor until the returned work on it is finished.
 
         None if this conductor has lost its own work. Raises NodeNotFound, NodeLocked, LastingConflict, and what
@@ -119,20 +135,22 @@ class Job:
         """
 
         def reserve(session: Session) -> tuple[int, str] | None:
-            led = work.lead(session, self.id, self.conductor, node_id)
-            if led is None:
+            subordinate = work_queue.reserve_related(session, self.id, self.conductor, node_id)
+            if subordinate is None:
                 return None
             node = session.get_one(Node, node_id)
             check(node)
-            return led.id, node.uuid
+            return subordinate.id, node.uuid
 
         reserved = self.write(reserve, gives_up=True)
         if reserved is None:
             return None
-        led_id, uuid = reserved
-        self.calls.reserved[led_id] = node_id
-        log = self.log.bind(node=uuid, work=led_id, led_by=self.id)
-        return replace(self, id=led_id, node_id=node_id, node_uuid=uuid, kind=work.LED, arguments={}, log=log)
+        work_id, uuid = reserved
+        self.calls.reserved[work_id] = node_id
+        log = self.log.bind(node=uuid, work=work_id, led_by=self.id)
+        return replace(
+            self, id=work_id, node_id=node_id, node_uuid=uuid, kind=work_queue.SUBORDINATE, arguments={}, log=log
+        )
 
     def _fenced(
         self,
@@ -150,53 +168,39 @@ class Job:
     def write(self, transaction: Callable[[Session], T], *, gives_up: bool = False) -> T:
         """Run ``Database.write``, repeated until it succeeds: what was done to a machine must be recorded.
 
-        ``transaction`` begins with ``work.hold``, ``finish``, ``postpone`` or ``lead``. It is not repeated if it was
-        committed and only the reply was lost. With ``gives_up``, for work that can still be reported as failed,
-        LastingConflict is raised after ``MOST_CLASHES`` consecutive rounds that failed only by violated keys.
+        ``transaction`` begins with ``work_queue.hold``, ``finish``, ``postpone`` or ``reserve_related``. It is not
+        repeated if it was committed and only the reply was lost. With ``gives_up``, for work that can still be reported
+        as failed, LastingConflict is raised after ``MOST_CLASHES`` consecutive rounds that failed only by violated
+        keys.
         """
         writes: int | None = None
         outcome: Any = None
-        clashes = failures = 0
+        clashes, retry = 0, self._retry()
 
         def attempt(session: Session) -> T:
             nonlocal writes, outcome
             requester.attach(session, self.requester)
             outcome = transaction(session)
-            writes = session.info.get(work.WRITES)
+            writes = session.info.get(work_queue.WRITES)
             return outcome  # type: ignore[no-any-return]
 
         while True:
             try:
                 return self.database.write(attempt)
             except CommitUnknown as error:
-                clashes, failures = 0, failures + 1
-                self._wait(error, failures)
-                if writes is not None and self.read(lambda session: work.has_written(session, self.id, writes)):
+                clashes = 0
+                retry.wait(error)
+                if writes is not None and self.read(lambda session: work_queue.has_written(session, self.id, writes)):
                     return outcome  # type: ignore[no-any-return]
-            except (DatabaseAway, SchemaNotServed, TooManyConflicts) as error:
+            except (*SHOWS_OUTAGE, TooManyConflicts) as error:
                 cause = error.__cause__
                 clashes = clashes + 1 if isinstance(cause, IntegrityError) else 0
                 if gives_up and isinstance(cause, IntegrityError) and clashes >= MOST_CLASHES:
                     raise LastingConflict(rounds=clashes, reason=cause.orig) from error
-                failures += 1
-                self._wait(error, failures)
+                retry.wait(error)
 
-    def _wait(self, error: Exception, failures: int) -> None:
-        # The conductor logs an outage, in one line for everything that waits.
-        level = logging.DEBUG if isinstance(error, SHOWS_OUTAGE) else logging.WARNING
-        self.log.log(level, "work has to wait", reason=str(error))
-        time.sleep(pause_after(failures, self.settings.conductor.work_interval))
-
-
-#: conductor = … AND (claimed_by IS NULL OR claimed_by = …) AND (not_before IS NULL OR not_before <= now) AND kind != …
-_DUE = (
-    NodeWork.conductor == bindparam("conductor"),
-    or_(NodeWork.claimed_by.is_(None), NodeWork.claimed_by == bindparam("process")),
-    or_(NodeWork.not_before.is_(None), NodeWork.not_before <= epoch()),
-    *(NodeWork.kind != constant(kind) for kind in (work.LED, work.CALL)),
-)
-#: Whether there is anything to take; most of the time there is not. Created once: that is half of what it costs.
-_IS_ANY_DUE: Query = select(literal_column("1")).where(*_DUE).limit(1)
+    def _retry(self) -> Retry:
+        return Retry(self.log, "work has to wait", self.settings.conductor.work_interval)
 
 
 def take(

@@ -1,22 +1,30 @@
 """Times without the database or without a management controller: pauses that grow, and a line in the log for each."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Collection
+from typing import Any
 
 import structlog
 
 from baremetal_sched.db.sealing import readable
-from baremetal_sched.errors import DatabaseAway, SchemaNotServed
+from baremetal_sched.errors import DatabaseAway, IsMirror, SchemaNotServed
 from baremetal_sched.machines.machine import Machine
 
 log = structlog.get_logger(__name__)
 
-#: What shows an outage. Other errors, such as lost races, concern one transaction.
-SHOWS_OUTAGE = (DatabaseAway, SchemaNotServed)
+#: What shows an outage, or is treated like one. Other errors, such as lost races, concern one transaction.
+SHOWS_OUTAGE = (DatabaseAway, SchemaNotServed, IsMirror)
 
-#: Seconds between two attempts, at most: so much later the conductor may go on.
+#: The longest pause between two attempts, in seconds.
 _LONGEST = 2.0
+
+#: The longest time, in seconds, for which an address is not contacted.
+_LONGEST_PAUSE = 3600.0
+
+#: Suffix of the addresses in ``driver_info``, for any driver: ``ipmi_address``, ``redfish_address``.
+_SUFFIX = "_address"
 
 
 class Outage:
@@ -72,11 +80,25 @@ def pause_after(failures: int, shortest: float, longest: float = _LONGEST) -> fl
     return max(shortest, min(longest, doubled))
 
 
-#: In seconds.
-_LONGEST_PAUSE = 3600.0
+class Retry:
+    """Pauses between the attempts of an action that has to succeed, such as recording what was done to a machine.
 
-#: Suffix of the addresses in ``driver_info``, for any driver: ``ipmi_address``, ``redfish_address``.
-_SUFFIX = "_address"
+    Each failure is logged as ``event``; quietly in an outage, which the conductor logs in one line for all that waits.
+    ``shortest``: seconds of the first pause.
+    """
+
+    def __init__(self, log: Any, event: str, shortest: float) -> None:
+        self._log = log
+        self._event = event
+        self._shortest = shortest
+        self._failures = 0
+
+    def wait(self, error: Exception) -> None:
+        """Log the error of an attempt, and wait until the next one is due."""
+        self._failures += 1
+        level = logging.DEBUG if isinstance(error, SHOWS_OUTAGE) else logging.WARNING
+        self._log.log(level, self._event, reason=str(error))
+        time.sleep(pause_after(self._failures, self._shortest))
 
 
 def addresses_of(machine: Machine) -> frozenset[str]:

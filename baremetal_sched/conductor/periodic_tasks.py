@@ -1,6 +1,6 @@
 """The periodic tasks of a conductor: their intervals, and those without a module of their own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -10,16 +10,25 @@ from sqlalchemy import and_, delete, false, func, select, update
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import conductors
+from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.holds import due
+from baremetal_sched.baremetal.holds.due import DueNode
 from baremetal_sched.baremetal.provider import reconciliation
-from baremetal_sched.baremetal.provisioning import outcomes
+from baremetal_sched.baremetal.provisioning import completion, provision
 from baremetal_sched.conductor import answering, orphaned_reservations, power_sync, servers
 from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Node, NodeHistory
+from baremetal_sched.db.sealing import readable
+from baremetal_sched.errors import SchedulerError
 from baremetal_sched.errors.baremetal import NodeAllocated
-from baremetal_sched.machines import states
+from baremetal_sched.machines import agent_info, states
+from baremetal_sched.scheduling import sweep
 
 log = structlog.get_logger(__name__)
+
+#: Number of entries deleted, or nodes taken over, in one transaction.
+_CHUNK = 1000
 
 #: State, the option with its time limit, and the operation in progress.
 _WAITS = (
@@ -45,14 +54,40 @@ def fail_late(host: ConductorHost) -> None:
         )
         for node_id in host.own(late):
             failed = host.database.write(
-                partial(outcomes.fail_abandoned, node_id=node_id, condition=late, conductor=host.name, reason=reason)
+                partial(completion.fail_abandoned, node_id=node_id, condition=late, conductor=host.name, reason=reason)
             )
             if failed:
                 log.warning("a node waited too long", conductor=host.name, node_id=node_id, state=state)
 
 
-#: Number of entries deleted in one transaction.
-_CHUNK = 1000
+def ask_silent_agents(host: ConductorHost) -> None:
+    """Have the agents asked that execute a command and have sent no heartbeat for as long as two may be apart."""
+    now = host.database.read(lambda session: session.scalar(select(epoch())) or 0)
+    since = datetime.fromtimestamp(now - host.settings.api.ramdisk_heartbeat_timeout, UTC).replace(tzinfo=None)
+    silent = and_(
+        Node.provision_state.in_((states.DEPLOYWAIT, states.CLEANWAIT, states.SERVICEWAIT)),
+        Node.reservation.is_(None),
+        Node.maintenance == false(),
+        Node.provision_updated_at <= since,
+    )
+    membership = host.membership()
+
+    def executes(session: Session, node_id: int) -> bool:
+        known = session.scalar(select(Node.driver_internal_info).where(Node.id == node_id))
+        return bool(readable(known).get(agent_info.COMMAND))
+
+    def resume(session: Session, node_id: int) -> bool:
+        node = session.scalars(select(Node).where(Node.id == node_id, silent).with_for_update()).first()
+        if node is None or not executes(session, node_id):
+            return False
+        provision.resume(session, node, membership)
+        return True
+
+    for node_id in host.own(silent):
+        # Most machines that wait are still booting: nothing is locked for them.
+        is_asked = host.database.read(partial(executes, node_id=node_id))
+        if is_asked and host.database.write(partial(resume, node_id=node_id)):
+            log.info("an agent has sent no heartbeat: it is asked", conductor=host.name, node_id=node_id)
 
 
 def forget_conductors(host: ConductorHost) -> None:
@@ -96,10 +131,6 @@ def reconcile(host: ConductorHost) -> None:
             log.warning("undid changes of a provider", conductor=host.name, node=uuid, changes=changes)
 
 
-#: Number of nodes taken over in one transaction.
-_CHUNK = 1000
-
-
 def take_over(host: ConductorHost) -> None:
     """Take over the active nodes that the ring now assigns to this conductor.
 
@@ -122,9 +153,42 @@ def take_over(host: ConductorHost) -> None:
         log.info("took over active nodes", conductor=host.name, nodes=len(node_ids))
 
 
+def sweep_claims(host: ConductorHost) -> None:
+    """Give this conductor's free machines to claims that wait for them, and end claims whose time is over."""
+    membership = host.membership()
+
+    def is_own(uuid: str, group: str, driver: str) -> bool:
+        # Machines without a conductor are everybody's: what is claimed through placement needs none.
+        return membership.owner(uuid, group, driver) in (host.name, None)
+
+    sweep.sweep(host.database, host.settings, host.name, is_own)
+
+
+def sweep_holds(host: ConductorHost) -> None:
+    """Begin and end the holds that are due of this conductor's nodes, and of those that no conductor serves."""
+    for node in _own(host, host.database.read(due.due_nodes)):
+        settled = partial(due.settle_due, node_id=node.id, settings=host.settings, conductor=host.name)
+        try:
+            if host.database.write(settled):
+                log.info("holds have begun or ended", conductor=host.name, node=node.uuid)
+        except SchedulerError as error:
+            log.warning("left to the next sweep", node=node.uuid, reason=str(error))
+
+    for node in _own(host, host.database.read(due.new_lockouts)):
+        # What began before the lockout is known to this process; nothing begins after it.
+        if not host.questions.is_under_way(node.id):
+            host.database.write(partial(due.acknowledge, node_id=node.id))
+
+
+def _own(host: ConductorHost, found: Sequence[DueNode]) -> list[DueNode]:
+    membership = host.membership() if found else Membership({}, 0)
+    owners = ((node, membership.owner(node.uuid, node.conductor_group, node.driver)) for node in found)
+    return [node for node, owner in owners if owner in (host.name, None)]
+
+
 @dataclass(frozen=True)
 class PeriodicTask:
-    """A periodic task; ``interval`` is the name of the option in [conductor].
+    """A periodic task; ``interval`` is the name of the option in the ``group`` of the settings.
 
     A task that ``trusts_heartbeats`` is skipped after an interruption of this conductor's own heartbeats: those of
     other conductors may have been interrupted, too.
@@ -134,17 +198,21 @@ class PeriodicTask:
     interval: str
     do: Callable[[ConductorHost], None]
     trusts_heartbeats: bool = False
+    group: str = "conductor"
 
 
 PERIODIC_TASKS = (
     PeriodicTask("orphans", "check_provision_state_interval", orphaned_reservations.release, trusts_heartbeats=True),
     PeriodicTask("calls", "check_provision_state_interval", answering.settle_abandoned, trusts_heartbeats=True),
     PeriodicTask("waiting", "check_provision_state_interval", fail_late),
+    PeriodicTask("agents", "check_provision_state_interval", ask_silent_agents),
     PeriodicTask("local state", "sync_local_state_interval", take_over),
     PeriodicTask("power", "sync_power_state_interval", power_sync.synchronize),
     PeriodicTask("power failures", "power_failure_recovery_interval", power_sync.recover),
     PeriodicTask("providers", "sync_providers_interval", reconcile),
     PeriodicTask("servers", "check_provision_state_interval", servers.follow_up_all),
+    PeriodicTask("holds", "sweep_holds_interval", sweep_holds, group="scheduling"),
+    PeriodicTask("claims", "sweep_interval", sweep_claims, group="scheduling"),
     PeriodicTask("conductors", "conductor_cleanup_interval", forget_conductors, trusts_heartbeats=True),
     PeriodicTask("history", "node_history_cleanup_interval", trim_history),
 )

@@ -9,6 +9,7 @@ import time
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.hardware import power
+from baremetal_sched.baremetal.holds import guards
 from baremetal_sched.conductor.job import Job
 from baremetal_sched.conductor.task import WorkLost
 from baremetal_sched.db.models import Node
@@ -28,12 +29,12 @@ from baremetal_sched.machines.states import POWER_OFF, POWER_ON, POWER_TARGETS
 def do(job: Job) -> None:
     """Bring the node to the power state ``target``, and record the result."""
     try:
-        bring(job, job.arguments["target"], job.arguments["timeout"])
+        ensure_power(job, job.arguments["target"], job.arguments["timeout"])
     except WorkLost:
         job.log.warning("work was taken away; nothing written")
 
 
-def bring(job: Job, target: str, timeout: int | None) -> Exception | None:
+def ensure_power(job: Job, target: str, timeout: int | None) -> Exception | None:
     """Bring the node to the power state ``target``, record the result, and free the node, which finishes the work.
 
     Returns the error, if any. Raises WorkLost.
@@ -60,18 +61,18 @@ def bring(job: Job, target: str, timeout: int | None) -> Exception | None:
 def _act(job: Job, target: str, timeout: int | None) -> Effect:
     machine = _hold(job, target)
     job.log.info("work begins", kind=job.kind)
-    if _switch_relatives(job, machine, target, timeout):
+    if _ensure_related_power(job, machine, target, timeout):
         machine = _hold(job, target)  # which may have taken long
     job.calls.extra_seconds = timeout or 0
     return job.switch(machine, target, timeout)
 
 
-def reach(job: Job, machine: Machine, target: str) -> Effect:
+def ensure_power_during(job: Job, machine: Machine, target: str) -> Effect:
     """Bring a machine to the power state ``target`` (on or off) during other work on its node.
 
     Raises WorkLost, and what parents, children and drivers raise.
     """
-    _switch_relatives(job, machine, target, None)
+    _ensure_related_power(job, machine, target, None)
     return job.switch(machine, target)
 
 
@@ -86,7 +87,7 @@ def _hold(job: Job, target: str) -> Machine:
     return machine
 
 
-def _switch_relatives(job: Job, machine: Machine, target: str, timeout: int | None) -> bool:
+def _ensure_related_power(job: Job, machine: Machine, target: str, timeout: int | None) -> bool:
     """Bring the parents or children of a node, whose machine is ``machine``, to ``target`` where they have to be there
     first.
 
@@ -95,18 +96,18 @@ def _switch_relatives(job: Job, machine: Machine, target: str, timeout: int | No
     switch. Raises WorkLost, ParentLocked, ChildLocked, DriverNotFound, PowerRefused, NodeNotFound, and what drivers
     raise.
     """
-    relatives = job.read(lambda session: power.find_relatives(session, job.node_id, target))
-    if not relatives or _power_state(job, machine) == target:
+    dependencies = job.read(lambda session: power.power_dependencies(session, job.node_id, target))
+    if not dependencies or _power_state(job, machine) == target:
         return False
     plan: list[Job] = []
     try:
-        for node_id in relatives:
+        for node_id in dependencies:
             reserved = _reserve(job, node_id, target)
             if reserved is not None:
                 plan.append(reserved)
         for each in plan:
             try:
-                failure = bring(each, target, timeout)
+                failure = ensure_power(each, target, timeout)
             except WorkLost:  # another conductor has taken over that node; the work itself may continue and report this
                 failure = _locked(job, each.node_uuid, target)
             if failure is not None:
@@ -119,22 +120,27 @@ def _switch_relatives(job: Job, machine: Machine, target: str, timeout: int | No
 
 def _reserve(job: Job, node_id: int, target: str) -> Job | None:
     """Reserve a parent or child; None if it is at ``target`` already, or another conductor is bringing it there."""
+
+    def require_allowed(node: Node) -> None:
+        if target == POWER_OFF and node.disable_power_off:
+            raise PowerRefused(target=target)
+
     options = job.settings.conductor
     for attempt in range(options.node_locked_retry_attempts):
         if attempt:
             time.sleep(options.node_locked_retry_interval)
-        relative = job.read(lambda session: Machine.of(_find(session, node_id), job.settings))
+        relative = job.read(lambda session: Machine.of(_find(session, node_id), job.settings))  # raises NodeLockedOut
         if relative.driver not in job.settings.enabled_hardware_types:
             raise DriverNotFound(driver=relative.driver)
         if _power_state(job, relative) == target:
             return None
         try:
-            led = job.lead(node_id, lambda node: _require_allowed(node, target))
+            subordinate = job.reserve_related(node_id, require_allowed)
         except NodeLocked:
             continue
-        if led is None:
+        if subordinate is None:
             raise WorkLost
-        return led
+        return subordinate
     raise _locked(job, relative.uuid, target)
 
 
@@ -142,12 +148,8 @@ def _find(session: Session, node_id: int) -> Node:
     node = session.get(Node, node_id)
     if node is None:
         raise NodeNotFound(node=node_id)
+    guards.require_no_lockout(session, node)
     return node
-
-
-def _require_allowed(node: Node, target: str) -> None:
-    if target == POWER_OFF and node.disable_power_off:
-        raise PowerRefused(target=target)
 
 
 def _locked(job: Job, relative: str, target: str) -> SchedulerError:

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.baremetal.hardware import power
+from baremetal_sched.baremetal.holds import guards
 from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.conductor.outage import addresses_of
 from baremetal_sched.conductor.questions import MachineQuestion
@@ -54,8 +55,8 @@ def synchronize(host: ConductorHost) -> None:
 
 
 def recover(host: ConductorHost) -> None:
-    """Retry nodes that are in maintenance because their power could not be read or set."""
-    failed = and_(Node.maintenance == true(), Node.fault == states.POWER_FAILURE)
+    """Retry nodes that are in maintenance because their power could not be read or set, and that are not locked out."""
+    failed = and_(Node.maintenance == true(), Node.fault == states.POWER_FAILURE, ~guards.IS_LOCKED_OUT)
     _ask_all(host, failed, lambda session, node, found, why: power.recover(session, node, found, host.name))
 
 
@@ -111,10 +112,8 @@ class _Inquiry:
 
     def _note_silence(self, machine: Machine) -> None:
         options = self._host.settings.conductor
-        pause, longest = (
-            _PAUSE_IN_INTERVALS * options.sync_power_state_interval,
-            options.power_failure_recovery_interval,
-        )
+        pause = _PAUSE_IN_INTERVALS * options.sync_power_state_interval
+        longest = options.power_failure_recovery_interval
         self._host.back_off.note_silence(addresses_of(machine), pause, max(pause, longest) if longest else None)
 
     def _find(self, session: Session) -> Machine | None:

@@ -9,6 +9,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+#: Seconds after which a query no longer delays others: the next machine is queried meanwhile.
+_PATIENCE = 1.0
+
 
 def spawn(action: Callable[[], T], name: str) -> Future[T]:
     """Run ``action`` in a daemon thread of its own; the future gets its result or exception."""
@@ -24,10 +27,6 @@ def spawn(action: Callable[[], T], name: str) -> Future[T]:
 
     threading.Thread(target=run, name=name, daemon=True).start()
     return future
-
-
-#: Seconds after which a query no longer delays others: the next machine is queried meanwhile.
-_PATIENCE = 1.0
 
 
 class MachineQuestion:
@@ -69,12 +68,22 @@ class Questions:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open: dict[int, MachineQuestion] = {}
+        #: Of each machine, the last one that was given up: its driver may still be at work.
+        self._given_up: dict[int, MachineQuestion] = {}
+
+    def is_under_way(self, key: int) -> bool:
+        """Return whether a driver may be querying the machine ``key``."""
+        with self._lock:
+            known = (self._open.get(key), self._given_up.get(key))
+        return any(question is not None and not question.is_over for question in known)
 
     def give_up(self, timeout: float) -> None:
         """Give up the queries that have been unanswered for ``timeout`` seconds."""
         latest = time.monotonic() - timeout
         for key, question in self._snapshot().items():
             if not question.is_over and question.begun is not None and question.begun <= latest:
+                with self._lock:
+                    self._given_up[key] = question
                 self._forget(key)
                 question.give_up()
 

@@ -7,8 +7,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import live_members
-from baremetal_sched.compute import follow_up
-from baremetal_sched.compute.flavor_migration import MigrationVerdict, ServerSelection, migrate
+from baremetal_sched.compute.migration.flavor_migration import MigrationVerdict, ServerSelection, migrate
+from baremetal_sched.compute.servers import follow_up
 from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.conductor.job import Job
 from baremetal_sched.db.models import Node

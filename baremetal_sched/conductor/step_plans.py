@@ -1,7 +1,9 @@
 """Plans: which steps cleaning, deploying or servicing a machine consists of, and in which order.
 
 A planned step is a JSON object, for it is stored with the node and shown: ``interface``, ``step``, ``args``,
-``priority`` and ``abortable``.
+``priority`` and ``abortable``; ``in_band`` if the agent executes it, and ``reboot_requested`` if the machine has to
+boot the agent again after it. Which steps an agent has is known only when it runs: until then the plan has the steps
+that a client named, and no others of the agent.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,8 +42,8 @@ def requested(driver: Driver, kind: StepKind, wanted: Sequence[Mapping[str, Any]
 def deployment(driver: Driver, *layers: Iterable[Mapping[str, Any]]) -> list[Planned]:
     """Return the machine's own deployment steps, overridden and extended by ``layers``; later layers take precedence.
 
-    Steps with a priority of 0, and steps that the machine lacks, are left out, as in Ironic. Raises InvalidValue if a
-    step does not accept its arguments.
+    Steps with a priority of 0, and steps that the machine lacks, are left out, as in Ironic; whether its agent has them
+    is decided later. Raises InvalidValue if a step does not accept its arguments.
     """
     known = {(step.interface, step.step): step for step in driver.steps("deploy")}
     plan = {key: _planned(step, {}, step.priority) for key, step in known.items()}
@@ -51,8 +53,10 @@ def deployment(driver: Driver, *layers: Iterable[Mapping[str, Any]]) -> list[Pla
             step = known.get(key)
             if step is None and each["step"] in RESERVED:
                 step = Step(*key)
-            if step is not None:
-                arguments = each.get("args") or {}
+            arguments = each.get("args") or {}
+            if step is None and driver.deploy.commands_agent:
+                plan[key] = in_band(each, int(each["priority"]))
+            elif step is not None:
                 _check_arguments("deploy", step, arguments)
                 plan[key] = _planned(step, arguments, int(each["priority"]))
     return sorted((each for each in plan.values() if each["priority"] > 0), key=lambda each: -each["priority"])
@@ -68,6 +72,13 @@ def _requires_agent(step: Planned, known: Mapping[tuple[str, str], bool]) -> boo
     if step["step"] in RESERVED:
         return step["step"] == WAIT_STEP and "seconds" not in step["args"]
     return known.get((step["interface"], step["step"]), True)
+
+
+def in_band(wanted: Mapping[str, Any], priority: int) -> Planned:
+    """Return the planned step of an agent, which a client or the agent has named."""
+    arguments = dict(wanted.get("args") or {})
+    step = {"interface": wanted["interface"], "step": wanted["step"], "args": arguments}
+    return {**step, "priority": priority, "abortable": False, "in_band": True}
 
 
 def name_of(step: Planned) -> str:
@@ -91,6 +102,8 @@ def _find(driver: Driver, kind: StepKind, wanted: Mapping[str, Any]) -> Planned:
     step = known.get((wanted["interface"], wanted["step"]))
     if wanted["step"] in RESERVED:
         step = Step(wanted["interface"], wanted["step"], abortable=True)
+    if step is None and driver.deploy.commands_agent:
+        return in_band(wanted, 0)
     if step is None:
         raise InvalidValue(message=f"node does not support this {kind} step: {dict(wanted)}")
     _check_arguments(kind, step, arguments)

@@ -6,24 +6,29 @@ conductor can poll.
 """
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import state_machine
-from baremetal_sched.baremetal.conductors import work
+from baremetal_sched.baremetal.conductors import work_queue
 from baremetal_sched.baremetal.hardware import bios
-from baremetal_sched.baremetal.provisioning.outcomes import clear_steps
-from baremetal_sched.conductor import step_plans
+from baremetal_sched.baremetal.provisioning.completion import clear_steps
+from baremetal_sched.conductor import agent_commands, agent_steps, step_plans
+from baremetal_sched.conductor.agent_client import SUCCEEDED, AgentAnswer
+from baremetal_sched.conductor.agent_steps import AgentChanged
 from baremetal_sched.conductor.step_plans import POWER_STEPS, Planned, name_of
-from baremetal_sched.conductor.task import Change, Task
+from baremetal_sched.conductor.task import Change, Task, saying
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Node
-from baremetal_sched.errors import InvalidValue, SchedulerError, UnavailableError
+from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines import agent_info
 from baremetal_sched.machines.interface_types import StepKind
-from baremetal_sched.machines.machine import NOTHING, Effect, Machine, set_internal
+from baremetal_sched.machines.machine import NOTHING, AgentCommand, Effect, Machine, set_internal
 
 
 @dataclass(frozen=True)
@@ -56,18 +61,15 @@ def ask(task: Task) -> Done:
     """Ask for the progress of the polled step. Raises InvalidValue if the step has failed."""
     step, since = task.job.arguments["step"], task.job.arguments["since"]
     now, begun = task.job.read(_now), time.monotonic()
-    effect = NOTHING if step["step"] == step_plans.WAIT_STEP else _poll(task, step)
+    remembered = task.job.arguments["remembered"]
+    effect = NOTHING if step["step"] == step_plans.WAIT_STEP else _poll(task, step, remembered)
     return Done(step, effect, now - since + time.monotonic() - begun, since)
 
 
-def _poll(task: Task, step: Planned) -> Effect:
+def _poll(task: Task, step: Planned, remembered: Mapping[str, Any]) -> Effect:
     interface = getattr(task.driver, step["interface"])
-    try:
-        effect: Effect = interface.poll(task.machine, step["step"], task.job.arguments["remembered"])
-    except UnavailableError:
-        raise
-    except SchedulerError as error:
-        raise InvalidValue(message=f"Step {name_of(step)} failed: {error}") from error
+    with saying(f"Step {name_of(step)} failed"):
+        effect: Effect = interface.poll(task.machine, step["step"], remembered)
     return effect
 
 
@@ -81,20 +83,79 @@ def run(task: Task, kind: StepKind, steps: Sequence[Planned]) -> bool:
     Returns False if the machine now waits, runs a step by itself, or is held, so that the work pauses.
     """
     left = list(steps)
-    done = ask(task) if task.job.kind == work.POLL else None
-    while done is None or not _pauses(task, kind, done, left):
+    try:
+        done = _continued(task, kind)
+    except AgentChanged as change:
+        done, left = None, agent_steps.plan_again(task, kind, change.step, left)
+    while True:
+        while done is not None and done.effect.command is not None:
+            done = _command(task, kind, done, left)
+            if done is None:
+                return False
+        if done is not None and _pauses(task, kind, done, left):
+            return False
+        left = agent_steps.join(task, kind, left)
         if not left:
-            task.write(_ending(task, kind, done))
+            task.write(partial(_end, task, kind, done))
             return True
         step = left.pop(0)
-        task.write(_beginning(task, kind, step, done))
-        done = _do_logged(task, step)
-    return False
+        task.write(partial(_begin, task, kind, step, done))
+        done = _do_logged(task, kind, step)
+
+
+def _continued(task: Task, kind: StepKind) -> Done | None:
+    """Return the step that the work continues after, if it continues a step."""
+    if task.job.kind == work_queue.POLL:
+        return ask(task)
+    record = agent_commands.pending(task)
+    if record is None or task.answer is None:
+        return None
+    since = record["since"]
+    return _answered(task, kind, record["step"], record["remembered"], task.answer, since)
+
+
+def _command(task: Task, kind: StepKind, done: Done, left: Sequence[Planned]) -> Done | None:
+    """Have the agent execute the command of a step; None if the machine now waits for its end."""
+    command, remembered = done.effect.command, done.effect.remember
+    assert command is not None  # noqa: S101 - see the caller
+    since = task.job.read(_now) - done.seconds if done.since is None else done.since
+    pausing = partial(_pause, task, kind, done, left)
+    answer = agent_commands.send(task, command, done.step, remembered, pausing)
+    if answer is None or not command.awaited:
+        answer = AgentAnswer("", command.name, SUCCEEDED, None, "")
+    if not (answer.is_running or answer.is_mismatch):
+        return _answered(task, kind, done.step, remembered, answer, since)
+    record = {**task.machine.driver_internal_info[agent_info.COMMAND], "id": answer.id}
+    task.end(state_machine.WAIT, lambda session, node: set_internal(node, **{agent_info.COMMAND: record}))
+    return None
+
+
+def _answered(
+    task: Task, kind: StepKind, step: Planned, remembered: Mapping[str, Any], answer: AgentAnswer, since: float
+) -> Done:
+    """Return the step after the agent has executed a command of it. Raises InvalidValue if it has failed."""
+    if answer.is_mismatch:
+        if kind != "deploy":
+            raise AgentChanged(step)
+        if task.machine.driver_internal_info.get(agent_info.IMAGE) == agent_info.PARTLY_WRITTEN:
+            task.write(lambda session, node: set_internal(node, **{agent_info.IMAGE: agent_info.NOT_BEGUN}))
+        raise InvalidValue(
+            message=f"Step {name_of(step)} failed: the agent has not begun it, for its hardware managers have changed."
+        )
+    if answer.status != SUCCEEDED:
+        raise InvalidValue(message=f"Step {name_of(step)} failed: the agent on the machine says: {answer.error}")
+    begun = time.monotonic()
+    if step.get("in_band"):
+        effect = task.driver.deploy.boot_agent(task.machine) if step.get("reboot_requested") else NOTHING
+    else:
+        effect = _poll(task, step, {**remembered, "result": answer.result})
+    effect = replace(effect, internal={agent_info.COMMAND: None, **effect.internal})
+    return Done(step, effect, task.job.read(_now) - since + time.monotonic() - begun, since)
 
 
 def _pauses(task: Task, kind: StepKind, done: Done, left: Sequence[Planned]) -> bool:
     """Pause after a step, if its effect requires that; return whether it does."""
-    pausing = _pausing(task, kind, done, left)
+    pausing = partial(_pause, task, kind, done, left)
     if done.effect.poll_after is not None:
         postpone(task, done, done.effect.poll_after, pausing)
     elif done.step["step"] == step_plans.HOLD:
@@ -108,14 +169,8 @@ def _pauses(task: Task, kind: StepKind, done: Done, left: Sequence[Planned]) -> 
 
 def tear_down(task: Task, kind: StepKind, action: Callable[[Machine], Effect]) -> Effect:
     """Tear down after all steps are done. Raises InvalidValue on failure."""
-    try:
+    with saying(f"Failed to tear down after the {kind} steps of node {task.machine.uuid}"):
         return action(task.machine)
-    except UnavailableError:
-        raise
-    except SchedulerError as error:
-        raise InvalidValue(
-            message=f"Failed to tear down after the {kind} steps of node {task.machine.uuid}: {error}"
-        ) from error
 
 
 def left_over(task: Task, kind: StepKind) -> list[Planned]:
@@ -129,33 +184,24 @@ def names_of(steps: Sequence[Planned]) -> str:
     return ", ".join(name_of(step) for step in steps) or "none"
 
 
-def _beginning(task: Task, kind: StepKind, step: Planned, done: Done | None) -> Change:
-    def change(session: Session, node: Node) -> None:
-        _write_down(task, kind, session, node, done)
-        setattr(node, f"{kind}_step", step)
-        task.note(session, node, f"Step {name_of(step)} begins", f"{kind}_step_start")
-
-    return change
+def _begin(task: Task, kind: StepKind, step: Planned, done: Done | None, session: Session, node: Node) -> None:
+    _write_down(task, kind, done, session, node)
+    setattr(node, f"{kind}_step", step)
+    task.note(session, node, f"Step {name_of(step)} begins", f"{kind}_step_start")
 
 
-def _pausing(task: Task, kind: StepKind, done: Done, left: Sequence[Planned]) -> Change:
-    def change(session: Session, node: Node) -> None:
-        _write_down(task, kind, session, node, done)
-        set_internal(node, **{f"{kind}_steps": left})
-
-    return change
+def _pause(task: Task, kind: StepKind, done: Done, left: Sequence[Planned], session: Session, node: Node) -> None:
+    _write_down(task, kind, done, session, node)
+    set_internal(node, **{f"{kind}_steps": left})
 
 
-def _ending(task: Task, kind: StepKind, done: Done | None) -> Change:
-    def change(session: Session, node: Node) -> None:
-        _write_down(task, kind, session, node, done)
-        set_internal(node, **{f"{kind}_steps": None})
-        clear_steps(node)
-
-    return change
+def _end(task: Task, kind: StepKind, done: Done | None, session: Session, node: Node) -> None:
+    _write_down(task, kind, done, session, node)
+    set_internal(node, **{f"{kind}_steps": None})
+    clear_steps(node)
 
 
-def _write_down(task: Task, kind: StepKind, session: Session, node: Node, done: Done | None) -> None:
+def _write_down(task: Task, kind: StepKind, done: Done | None, session: Session, node: Node) -> None:
     if done is None:
         return
     effect = done.effect
@@ -163,38 +209,36 @@ def _write_down(task: Task, kind: StepKind, session: Session, node: Node, done: 
     if effect.bios is not None:
         bios.keep_settings(session, node, effect.bios)
     bios.keep_components(session, node, effect.firmware)
-    if effect.poll_after is None:
-        if done.since is not None:
-            work.stop_polling(session, task.job.id)
+    if effect.poll_after is None and done.since is not None:
+        work_queue.stop_polling(session, task.job.id)
+    if effect.poll_after is None and effect.command is None:
         said = f"Step {name_of(done.step)} " + ("waits" if effect.waits else "is done")
         task.note(session, node, said, f"{kind}_step_end", duration=done.seconds)
 
 
-def _do_logged(task: Task, step: Planned) -> Done:
+def _do_logged(task: Task, kind: StepKind, step: Planned) -> Done:
     """Run a step. It is logged while the work is held, so that overlapping steps of two conductors would show in the
     logs."""
     log = task.job.log.bind(step=name_of(step))
     log.info("step begins")
     begun = time.monotonic()
     try:
-        return Done(step, _do(task, step), time.monotonic() - begun)
+        return Done(step, _do(task, kind, step), time.monotonic() - begun)
     finally:
         log.info("step ends")
 
 
-def _do(task: Task, step: Planned) -> Effect:
+def _do(task: Task, kind: StepKind, step: Planned) -> Effect:
     name, arguments = step["step"], step["args"]
     if name == step_plans.HOLD:
         return NOTHING
     if name == step_plans.WAIT_STEP:
         seconds = arguments.get("seconds")
         return Effect(waits=seconds is None, poll_after=seconds or None)
-    try:
+    if step.get("in_band"):
+        return Effect(command=AgentCommand(f"{kind}.execute_{kind}_step", {"step": step}))
+    with saying(f"Step {name_of(step)} failed"):
         if name in POWER_STEPS:
             return task.job.switch(task.machine, POWER_STEPS[name])
         effect: Effect = getattr(getattr(task.driver, step["interface"]), name)(task.machine, **arguments)
-    except UnavailableError:
-        raise
-    except SchedulerError as error:
-        raise InvalidValue(message=f"Step {name_of(step)} failed: {error}") from error
     return effect

@@ -1,18 +1,20 @@
 """A work item of provisioning in progress: the machine, and fenced writes to its node."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import history, state_machine
-from baremetal_sched.baremetal.matching import explanation
-from baremetal_sched.baremetal.matching.explanation import Finding
-from baremetal_sched.baremetal.provisioning import outcomes
+from baremetal_sched.baremetal.matching.node_explanation import Finding, withheld_by
+from baremetal_sched.baremetal.provisioning import completion
+from baremetal_sched.conductor.agent_client import AgentAnswer
 from baremetal_sched.conductor.job import Job
 from baremetal_sched.db.models import Node
 from baremetal_sched.drivers.driver import Driver
-from baremetal_sched.errors import SchedulerError, UnavailableError
+from baremetal_sched.errors import InvalidValue, SchedulerError, UnavailableError
 from baremetal_sched.machines import agent_info
 from baremetal_sched.machines.machine import Machine
 from baremetal_sched.machines.states import AVAILABLE
@@ -29,6 +31,8 @@ class Task:
     """The work, and ``machine`` as of the last write."""
 
     machine: Machine
+    #: The agent's answer to the command that the work continues after.
+    answer: AgentAnswer | None = None
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -57,6 +61,15 @@ class Task:
         self._keep(self.job.postpone(seconds, arguments, self._write(change), gives_up=True))
         self.job.log.info("work is to be polled", seconds=seconds)
 
+    def pause(self, change: Change) -> None:
+        """Change the node, and free it while its machine goes on by itself, which finishes the work; its provision
+        state stays.
+
+        Raises WorkLost; LastingConflict if that cannot be written.
+        """
+        self._keep(self.job.finish(self._write(change), gives_up=True))
+        self.job.log.info("work pauses", provision_state=self.state)
+
     def end(self, event: str | None, change: Change | None = None) -> None:
         """Change the node, apply ``event``, if any, to its state, and free it, which finishes the work.
 
@@ -71,7 +84,7 @@ class Task:
                 change(session, node)
             if event is not None:
                 state_machine.move(node, event)
-            withheld[:] = explanation.withheld_by(node) if node.provision_state == AVAILABLE else ()
+            withheld[:] = withheld_by(node) if node.provision_state == AVAILABLE else ()
 
         self._keep(self.job.finish(self._write(finish), gives_up=True))
         self.job.log.info("work done", provision_state=self.state)
@@ -81,11 +94,8 @@ class Task:
 
     def fail(self, reason: str) -> None:
         """Record that the work has failed, with retries until it is written. Raises WorkLost."""
-
-        def note(session: Session, node: Node) -> None:
-            outcomes.fail(session, node, reason, conductor=self.job.conductor)
-
-        self._keep(self.job.finish(self._write(note)))
+        failed = partial(completion.fail, reason=reason, conductor=self.job.conductor)
+        self._keep(self.job.finish(self._write(failed)))
         self.job.log.warning("work failed", provision_state=self.state, error=reason)
 
     def note(self, session: Session, node: Node, event: str, event_type: str, *, duration: float | None = None) -> None:
@@ -104,6 +114,18 @@ class Task:
         if machine is None:
             raise WorkLost
         self.machine = machine
+
+
+@contextmanager
+def saying(what: str) -> Iterator[None]:
+    """Let errors of what is done within begin with ``what``: they become InvalidValue. An unavailable database stays
+    one."""
+    try:
+        yield
+    except UnavailableError:
+        raise
+    except SchedulerError as error:
+        raise InvalidValue(message=f"{what}: {error}") from error
 
 
 def handler(action: Callable[[Task], None]) -> Callable[[Job], None]:

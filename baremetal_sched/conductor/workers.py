@@ -9,9 +9,9 @@ from sqlalchemy import exists
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import conductors
-from baremetal_sched.baremetal.provisioning import outcomes
-from baremetal_sched.baremetal.provisioning.outcomes import Why
-from baremetal_sched.conductor import work
+from baremetal_sched.baremetal.provisioning import completion
+from baremetal_sched.baremetal.provisioning.completion import FailureReason
+from baremetal_sched.conductor import handlers
 from baremetal_sched.conductor.job import Job
 from baremetal_sched.conductor.questions import spawn
 from baremetal_sched.db.models import Node, NodeWork
@@ -68,7 +68,7 @@ class Workers:
 
     def begin(self, job: Job, done: Callable[[], None]) -> None:
         """Begin a work item, and call ``done`` afterwards."""
-        future = spawn(partial(work.do, job), "conductor-work")
+        future = spawn(partial(handlers.do, job), "conductor-work")
         self._running[job.id] = _Running(job, future)
         future.add_done_callback(lambda _: done())
 
@@ -100,6 +100,6 @@ def _give_up(job: Job) -> None:
 
 def _fail(session: Session, work_id: int, node_id: int, job: Job, reason: str) -> None:
     mine = exists().where(NodeWork.node_id == Node.id, NodeWork.id == work_id, NodeWork.conductor == job.conductor)
-    why = Why(power=reason, provisioning=reason, event_type=job.kind)
-    if outcomes.release_abandoned(session, node_id, mine, job.conductor, why):
+    why = FailureReason(power=reason, provisioning=reason, event_type=job.kind)
+    if completion.release_abandoned(session, node_id, mine, job.conductor, why):
         session.get_one(Node, node_id).last_error = reason

@@ -32,6 +32,35 @@ def _mysql(element: epoch, compiler: SQLCompiler, **kw: Any) -> str:
     return "(UNIX_TIMESTAMP(NOW(6)) + 0e0)"
 
 
+class statement_epoch(epoch):  # noqa: N801
+    """The same at the start of the statement. PostgreSQL makes no join of an EXISTS whose condition may change
+    meanwhile."""
+
+    inherit_cache = True
+
+
+@compiles(statement_epoch, "postgresql")
+def _statement_postgresql(element: statement_epoch, compiler: SQLCompiler, **kw: Any) -> str:
+    return "CAST(extract(epoch FROM statement_timestamp()) AS double precision)"
+
+
+class row_epoch(epoch):  # noqa: N801
+    """The same when a row is looked at, which may be long after the statement started: it waits for the row's lock."""
+
+    inherit_cache = True
+
+
+@compiles(row_epoch, "mysql")
+@compiles(row_epoch, "mariadb")
+def _row_mysql(element: row_epoch, compiler: SQLCompiler, **kw: Any) -> str:
+    return "(UNIX_TIMESTAMP(SYSDATE(6)) + 0e0)"
+
+
 def utcnow() -> datetime:
     """Return the current time in UTC, in whole seconds and without a zone, as columns of time stamps hold it."""
     return datetime.now(UTC).replace(microsecond=0, tzinfo=None)
+
+
+def in_words(seconds: float) -> str:
+    """Return a time in seconds since 1970 as ``2026-11-27T10:00:00Z``."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -12,9 +12,14 @@ import sqlite3
 import threading
 import time
 import weakref
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, Token
 from typing import Any
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError, PendingRollbackError
+from sqlalchemy.orm import Session
 
 #: Name of the attribute with a connection's socket descriptor, for drivers that do not expose it.
 _DESCRIPTOR = "baremetal_sched_descriptor"
@@ -119,7 +124,7 @@ def cut(connection: Any) -> None:
 
 
 def bound_silence(connection: Any, seconds: float) -> None:
-    """Let TCP give a driver connection up if what was sent to a server is not acknowledged for so long."""
+    """Let TCP give a driver connection up if the server acknowledges nothing that was sent for ``seconds``."""
     with suppress(OSError), socket.socket(fileno=os.dup(descriptor(connection))) as shared:
         if shared.family != socket.AF_UNIX and hasattr(socket, "TCP_USER_TIMEOUT"):
             shared.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(seconds * 1000))
@@ -150,3 +155,79 @@ def remember_descriptor(connection: Any) -> None:
 
 _cutter = _Cutter()
 os.register_at_fork(after_in_child=_cutter.reset)
+
+
+# -- less time than the request has ------------------------------------------------------------------------------------
+
+#: How statements are limited on the server, in what unit (of a second), by dialect; MySQL's counts SELECT only.
+_VARIABLES = {
+    "postgresql": ("statement_timeout", 1000),
+    "mariadb": ("max_statement_time", 1),
+    "mysql": ("max_execution_time", 1000),
+}
+
+#: Seconds that the server has to stop a statement, before the connection is cut.
+_GRACE = 0.5
+
+
+@contextmanager
+def limited(session: Session, seconds: float, *, cuts: bool = True) -> Iterator[None]:
+    """Limit the total time of the session's statements in this context to ``seconds``. 0: the time of the request.
+
+    The server stops a statement by itself, and otherwise the connection is cut; unless it ``cuts`` is false, as a
+    transaction that has written must not be lost for this. Raises TimeoutError.
+    """
+    if not seconds:
+        yield
+        return
+    left = remaining()
+    ends = time.monotonic() + (seconds if left is None else min(seconds, left))
+    connection = session.connection()
+    driver = connection.connection.dbapi_connection
+    before = _set(connection, seconds)
+    try:
+        with until(ends + _GRACE):
+            # SQLite's statements are just interrupted.
+            if cuts or connection.dialect.name == "sqlite":
+                watch(driver)
+            try:
+                yield
+            finally:
+                unwatch(driver)
+    except BaseException as error:
+        is_late = time.monotonic() >= ends
+        # A connection that was cut is not used again.
+        with suppress(DBAPIError, PendingRollbackError):
+            _reset(connection, before)
+        if not is_late or not isinstance(error, DBAPIError):
+            raise
+        if error.connection_invalidated and not cuts:
+            raise  # not for its time: the transaction is lost
+        raise TimeoutError(f"The database took more than {seconds:.3g} seconds.") from error
+    # If the connection was lost meanwhile, this says so, like any other statement.
+    _reset(connection, before)
+
+
+def _variable(connection: Connection) -> tuple[str | None, int]:
+    # A MariaDB is also reached by a URL that says mysql.
+    is_mariadb = getattr(connection.dialect, "is_mariadb", False)
+    return _VARIABLES.get("mariadb" if is_mariadb else connection.dialect.name, (None, 0))
+
+
+def _set(connection: Connection, seconds: float) -> Any:
+    """Limit statements, and return what the limit was."""
+    variable, unit = _variable(connection)
+    if variable is None:
+        return None
+    show = f"SHOW {variable}" if variable == "statement_timeout" else f"SELECT @@SESSION.{variable}"
+    before = connection.exec_driver_sql(show).scalar()
+    amount = seconds if unit == 1 else max(1, int(seconds * unit))
+    connection.exec_driver_sql(f"SET SESSION {variable} = {amount}")
+    return before
+
+
+def _reset(connection: Connection, before: Any) -> None:
+    variable, _ = _variable(connection)
+    if variable is not None and before is not None:
+        value = f"'{before}'" if variable == "statement_timeout" else before
+        connection.exec_driver_sql(f"SET SESSION {variable} = {value}")

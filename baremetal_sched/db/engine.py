@@ -158,7 +158,7 @@ def _sqlite_engine(url: URL, options: Any, limits: Limits) -> Engine:
         raise ValueError("SQLite in memory is not supported: every connection would see a database of its own")
     wait = _SQLITE_LOCK_TIMEOUT if limits.lock is None else limits.lock
     engine = _create(url, connect_args={"timeout": wait, "check_same_thread": False}, **_pool(options))
-    event.listen(engine, "do_connect", partial(sqlite_file.before_connect, url))
+    event.listen(engine, "do_connect", partial(sqlite_file.make_private, url))
     event.listen(engine, "connect", partial(_sqlite_connect, options.sqlite_synchronous))
     event.listen(engine, "begin", _sqlite_begin)
     return engine

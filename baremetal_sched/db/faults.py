@@ -37,6 +37,10 @@ class Fault(enum.Enum):
     OVERLOADED = "overloaded"
     #: No such database.
     MISSING = "missing"
+    #: The name of the server's host cannot be resolved.
+    HOST = "host unknown"
+    #: The file, or its directory, is missing or may not be used.
+    FILE = "file unusable"
     #: No such user, a wrong password, a host that may not connect.
     LOGIN = "login refused"
     #: The user lacks privileges.
@@ -51,10 +55,12 @@ class Fault(enum.Enum):
 
 #: After these, the same transaction may succeed on another connection: it is retried once. A server that refuses writes
 #: may have become a standby, and a new connection may reach its successor.
-TRANSIENT = frozenset({Fault.AWAY, Fault.IDLE, Fault.INTERRUPTED, Fault.OVERLOADED, Fault.READ_ONLY})
+TRANSIENT = frozenset(
+    {Fault.AWAY, Fault.HOST, Fault.FILE, Fault.IDLE, Fault.INTERRUPTED, Fault.OVERLOADED, Fault.READ_ONLY}
+)
 
 #: If one of these ends a commit, its outcome is unknown.
-COMMIT_UNKNOWN = frozenset({Fault.AWAY, Fault.INTERRUPTED, Fault.COMMIT, Fault.IDLE})
+COMMIT_UNKNOWN = frozenset({Fault.AWAY, Fault.FILE, Fault.INTERRUPTED, Fault.COMMIT, Fault.IDLE})
 
 #: The exceptions raised for each kind; see ``unavailable``.
 _ERRORS: dict[Fault, type[errors.SchedulerError]] = {
@@ -67,6 +73,8 @@ _ERRORS: dict[Fault, type[errors.SchedulerError]] = {
     Fault.READ_ONLY: errors.DatabaseReadOnly,
     Fault.OVERLOADED: errors.DatabaseOverloaded,
     Fault.MISSING: errors.DatabaseMissing,
+    Fault.HOST: errors.DatabaseHostUnknown,
+    Fault.FILE: errors.DatabaseFileUnusable,
     Fault.LOGIN: errors.DatabaseLoginRefused,
     Fault.DENIED: errors.DatabaseDenied,
     Fault.EMPTY: errors.DatabaseEmpty,
@@ -114,6 +122,9 @@ _POSTGRESQL_LOGIN: tuple[tuple[str, Fault], ...] = (
     ("connection slots are reserved", Fault.OVERLOADED),
 )
 
+#: How drivers report a host name that has no address. A resolver that fails for a while is reported in other words.
+_NO_ADDRESS = ("[Errno -2]", "[Errno -5]", "' (-2)", "' (-5)", "Name or service not known", "No address associated")
+
 _MYSQL: dict[int, Fault] = {
     1213: Fault.RACE,  # deadlock; on Galera: certification failed
     1020: Fault.RACE,  # record changed since it was read
@@ -134,6 +145,7 @@ _MYSQL: dict[int, Fault] = {
     1927: Fault.AWAY,  # killed
     2002: Fault.AWAY,  # cannot connect
     2003: Fault.AWAY,
+    2005: Fault.AWAY,  # unknown host: see _NO_ADDRESS
     2006: Fault.AWAY,  # gone
     2013: Fault.AWAY,  # lost
     2055: Fault.AWAY,
@@ -173,7 +185,7 @@ _SQLITE: dict[int, Fault] = {
     sqlite3.SQLITE_LOCKED: Fault.LOCKED,
     sqlite3.SQLITE_INTERRUPT: Fault.TIMEOUT,
     sqlite3.SQLITE_IOERR: Fault.AWAY,
-    sqlite3.SQLITE_CANTOPEN: Fault.AWAY,
+    sqlite3.SQLITE_CANTOPEN: Fault.FILE,
     sqlite3.SQLITE_PROTOCOL: Fault.LOCKED,
     sqlite3.SQLITE_FULL: Fault.FULL,
     sqlite3.SQLITE_READONLY: Fault.READ_ONLY,
@@ -197,6 +209,8 @@ def classify(error: BaseException) -> Fault:
     if not isinstance(error, DBAPIError):
         return Fault.BUG
     fault = _classify_driver_error(error.orig)
+    if fault is Fault.AWAY and any(words in str(error.orig) for words in _NO_ADDRESS):
+        return Fault.HOST
     # A connection that SQLAlchemy invalidated is lost, whatever the driver reports.
     return Fault.AWAY if fault is Fault.BUG and error.connection_invalidated else fault
 

@@ -14,7 +14,6 @@ from sqlalchemy import (
     ColumnElement,
     DateTime,
     Integer,
-    SQLColumnExpression,
     String,
     cast,
     func,
@@ -100,13 +99,10 @@ def _value(column: ColumnElement[Any]) -> ColumnElement[str]:
 
 
 class quoted(FunctionElement[str]):  # noqa: N801 - used like a function of SQL
-    """A text as a JSON string; NULL stays NULL."""
+    """A text (its one argument) as a JSON string; NULL stays NULL."""
 
     type = String()
     inherit_cache = True
-
-    def __init__(self, column: SQLColumnExpression[Any]) -> None:
-        super().__init__(column)
 
 
 @compiles(quoted, "postgresql")

@@ -9,15 +9,14 @@ import os
 import re
 import stat
 import threading
-import time
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 import structlog
 from cryptography.fernet import Fernet, InvalidToken
-from oslo_config import cfg
+
+from baremetal_sched.watched_file import WatchedFile
 
 log = structlog.get_logger(__name__)
 
@@ -26,11 +25,6 @@ _TOO_OPEN = stat.S_IWGRP | stat.S_IXGRP | stat.S_IRWXO
 _LARGEST = 64 * 2**10
 #: Python's decoder skips characters that are not base64, so that a garbled key could be taken for another one.
 _KEY = re.compile(r"[A-Za-z0-9_-]{43}=")
-
-#: Seconds between two checks of the file. If a needed key is missing, it is checked at once.
-_LOOK_EVERY = 1.0
-#: A file changed more recently than this may change again without a new time stamp.
-_SETTLED_AFTER_NANOSECONDS = 1_000_000_000
 
 
 class CannotDecrypt(Exception):
@@ -42,12 +36,6 @@ class _Key(NamedTuple):
     fernet: Fernet
 
 
-@dataclass(frozen=True)
-class _Contents:
-    keys: tuple[_Key, ...] = ()
-    stamp: tuple[int, ...] | None = None
-
-
 class Keyring:
     """The keys of one file; empty if ``path`` is empty. Thread-safe."""
 
@@ -55,34 +43,34 @@ class Keyring:
         """Read the file. Raises oslo.config's ``cfg.Error``, whose message never contains a key."""
         self.path = path
         self._lock = threading.Lock()
-        self._looked_at = time.monotonic()
-        self._refused: str | None = None
         self._unknown: set[str] = set()
-        try:
-            self._contents = _read(path) if path else _Contents()
-        except ValueError as error:
-            raise cfg.Error(f"[database] secrets_key_file {path} cannot be used: {error}") from None
+        self._file = (
+            WatchedFile(Path(path), _parse, "[database] secrets_key_file", check=_require_private) if path else None
+        )
+
+    @property
+    def _keys(self) -> tuple[_Key, ...]:
+        return self._file.contents() if self._file else ()
 
     @property
     def first(self) -> str | None:
         """Return the ID of the encrypting key; None without keys."""
-        keys = self._current().keys
+        keys = self._keys
         return keys[0].id if keys else None
 
     @property
     def ids(self) -> tuple[str, ...]:
         """Return the IDs of all keys, which reveal nothing about the keys."""
-        return tuple(key.id for key in self._current().keys)
+        return tuple(key.id for key in self._keys)
 
     def encrypt(self, text: str) -> tuple[str, str]:
         """Return the ID of the first key, and ``text`` (ASCII) encrypted with it. There must be a key."""
-        key = self._current().keys[0]
+        key = self._keys[0]
         return key.id, key.fernet.encrypt(text.encode()).decode()
 
     def decrypt(self, key_id: str, ciphertext: str) -> str:
         """Return the text. Raises CannotDecrypt."""
-        keys = self._current().keys
-        fernet = _find(keys, key_id) or _find(self._current(at_once=True).keys, key_id)
+        fernet = next((key.fernet for key in self._keys if key.id == key_id), None)
         try:
             if fernet is None:
                 raise CannotDecrypt(self._without(key_id))
@@ -106,27 +94,6 @@ class Keyring:
         if is_new:
             log.error("secrets in the database cannot be decrypted", reason=str(error), file=self.path or None)
 
-    def _current(self, *, at_once: bool = False) -> _Contents:
-        now = time.monotonic()
-        if self.path and (at_once or now - self._looked_at > _LOOK_EVERY):
-            with self._lock:
-                self._looked_at = now
-                self._look()
-        return self._contents
-
-    def _look(self) -> None:
-        try:
-            if self._contents.stamp is None or self._contents.stamp != _stamp(Path(self.path).stat()):
-                self._contents = _read(self.path)
-            self._refused = None
-        except (OSError, ValueError) as error:
-            reason = _reason(error)
-            if reason != self._refused:
-                log.error(
-                    "secrets_key_file cannot be used; the previous keys stay in use", file=self.path, reason=reason
-                )
-            self._refused = reason
-
 
 @lru_cache(maxsize=100)
 def keyring_of(path: str | None) -> Keyring:
@@ -139,31 +106,19 @@ def generate_key() -> str:
     return Fernet.generate_key().decode()
 
 
-def _find(keys: tuple[_Key, ...], key_id: str) -> Fernet | None:
-    return next((key.fernet for key in keys if key.id == key_id), None)
-
-
-def _read(path: str) -> _Contents:
-    """Read the file. Raises ValueError, whose message contains no key."""
-    try:
-        with Path(path).open("rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise ValueError("it is not a file")
-            if status.st_mode & _TOO_OPEN:
-                raise ValueError("others may read or write it; chmod 600 forbids that, or 640 if its group reads it")
-            content = file.read(_LARGEST + 1)
-    except OSError as error:
-        raise ValueError(_reason(error)) from None
-    if len(content) > _LARGEST:
+def _require_private(status: os.stat_result) -> None:
+    """Raise ValueError unless this is a small file that only its owner changes, and only its group reads."""
+    if not stat.S_ISREG(status.st_mode):
+        raise ValueError("it is not a file")
+    if status.st_mode & _TOO_OPEN:
+        raise ValueError("others may read or write it; chmod 600 forbids that, or 640 if its group reads it")
+    if status.st_size > _LARGEST:
         raise ValueError(f"it is larger than {_LARGEST} bytes")
-    age = time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns)
-    return _Contents(_parse(content), _stamp(status) if age > _SETTLED_AFTER_NANOSECONDS else None)
 
 
-def _parse(content: bytes) -> tuple[_Key, ...]:
+def _parse(content: str) -> tuple[_Key, ...]:
     found: dict[str, tuple[int, _Key]] = {}
-    for number, line in enumerate(content.decode(errors="replace").splitlines(), start=1):
+    for number, line in enumerate(content.splitlines(), start=1):
         text = line.strip()
         if not text or text.startswith("#"):
             continue
@@ -181,11 +136,3 @@ def _parse(content: bytes) -> tuple[_Key, ...]:
 def _id_of(key: bytes) -> str:
     """Return the ID of a key in ciphertexts: 32 bits of a digest, which reveal nothing about the 256 of the key."""
     return hashlib.sha256(b"baremetal-sched secrets key\0" + key).hexdigest()[:8]
-
-
-def _stamp(status: os.stat_result) -> tuple[int, ...]:
-    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode
-
-
-def _reason(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -60,7 +60,7 @@ def order(model: Any, page: Page) -> Sequence[ColumnElement[Any]]:
     for name, descending in page.sort:
         column = _sort_column(model, page, name)
         if column.nullable:
-            terms.append(_directed(_not_null(column), descending))
+            terms.append(_directed(case((column.is_(None), 0), else_=1), descending))
         if not _is_row_id(column):
             terms.append(_directed(column.expression, descending))
     terms.append(_directed(model.id.expression, _ends_descending(page)))
@@ -117,10 +117,6 @@ def _sort_column(model: Any, page: Page, name: str) -> InstrumentedAttribute[Any
 def _is_sortable(model: Any, name: str) -> bool:
     column = model.__mapper__.column_attrs.get(name)
     return column is not None and name not in _NOT_SORTABLE and not isinstance(column.columns[0].type, Json)
-
-
-def _not_null(column: InstrumentedAttribute[Any]) -> ColumnElement[int]:
-    return case((column.is_(None), 0), else_=1)
 
 
 def _later(column: InstrumentedAttribute[Any], value: Any, descending: bool) -> ColumnElement[bool]:

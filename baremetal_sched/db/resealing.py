@@ -24,6 +24,7 @@ from baremetal_sched.db.sealing import (
     opened,
     plain_text,
     sealed_again,
+    sealed_text,
     text_of,
 )
 from baremetal_sched.db.transaction import Database
@@ -65,7 +66,7 @@ class Value(NamedTuple):
         """Return the encrypted form of a value with plain secrets. Raises DocumentTooLarge."""
         if isinstance(self.column.type, SealedJson):
             return self.column.type.sealed(json.loads(self.text), self.text, keyring)
-        return SealedText().sealed(text_of(self.text), keyring)
+        return sealed_text(text_of(self.text), keyring)
 
     def opened(self, keyring: Keyring) -> str:
         """Return the plain form of an encrypted value. Raises CannotDecrypt."""
@@ -98,35 +99,24 @@ def count(database: Database) -> dict[str, Counter[str]]:
     return found
 
 
-def encrypt(database: Database) -> ResealOutcome:
-    """Encrypt the plain secrets. Raises DatabaseAway."""
-
-    def change(value: Value, keyring: Keyring) -> str | None:
-        return value.sealed(keyring) if not value.is_encrypted and value.has_secrets else None
-
-    return _change_all(database, change)
+def encrypted(value: Value, keyring: Keyring) -> str | None:
+    """Encrypt plain secrets."""
+    return value.sealed(keyring) if not value.is_encrypted and value.has_secrets else None
 
 
-def rotate(database: Database) -> ResealOutcome:
-    """Re-encrypt with the first key what is encrypted with another one of the file. Raises DatabaseAway."""
-
-    def change(value: Value, keyring: Keyring) -> str | None:
-        is_other = value.is_encrypted and key_of(value.text) != keyring.first
-        return sealed_again(value.text, keyring) if is_other else None
-
-    return _change_all(database, change)
+def rotated(value: Value, keyring: Keyring) -> str | None:
+    """Re-encrypt with the first key what is encrypted with another one of the file."""
+    is_other = value.is_encrypted and key_of(value.text) != keyring.first
+    return sealed_again(value.text, keyring) if is_other else None
 
 
-def decrypt(database: Database) -> ResealOutcome:
-    """Decrypt all encrypted values. Raises DatabaseAway."""
-
-    def change(value: Value, keyring: Keyring) -> str | None:
-        return value.opened(keyring) if value.is_encrypted else None
-
-    return _change_all(database, change)
+def decrypted(value: Value, keyring: Keyring) -> str | None:
+    """Decrypt what is encrypted."""
+    return value.opened(keyring) if value.is_encrypted else None
 
 
-def _change_all(database: Database, change: _Change) -> ResealOutcome:
+def reseal(database: Database, change: _Change) -> ResealOutcome:
+    """Apply ``encrypted``, ``rotated`` or ``decrypted`` to all values. Raises DatabaseAway."""
     keyring = keyring_for(database.engine.dialect)
     changed = missed = failed = 0
     for column in columns():

@@ -23,9 +23,18 @@ from baremetal_sched.db.faults import Fault, classify, unavailable
 from baremetal_sched.db.revisions import alembic_config, head
 from baremetal_sched.db.schema_lock import LOCK_TIMEOUT_SECONDS, exclusive, set_timeouts, wait_for_writers
 from baremetal_sched.db.schema_state import SchemaStatus
-from baremetal_sched.errors import SchemaBusy
+from baremetal_sched.errors import SchemaBusy, SchemaTooOld
 
-__all__ = ["alembic_config", "current", "downgrade", "head", "read_state", "require_served", "upgrade"]
+__all__ = [
+    "alembic_config",
+    "current",
+    "downgrade",
+    "finish_upgrade",
+    "head",
+    "read_state",
+    "require_served",
+    "upgrade",
+]
 
 log = structlog.get_logger(__name__)
 
@@ -80,6 +89,23 @@ def downgrade(engine: Engine, revision: str) -> None:
     _change(engine, revisions.find(revision), -1)
 
 
+def finish_upgrade(engine: Engine) -> None:
+    """Record that a rolling upgrade is finished: no earlier release can serve the database any more.
+
+    Raises SchemaTooOld unless the database has the newest schema, SchemaBusy, DatabaseAway.
+    """
+    try:
+        with exclusive(engine) as connection:
+            found = _revision(connection)
+            if found != head():
+                raise SchemaTooOld(found=found or "none", known=head())
+            schema_state.finish(connection, head())
+            if engine.dialect.name != "sqlite":
+                connection.commit()
+    except DBAPIError as error:
+        raise unavailable(error) from error
+
+
 def require_served(engine: Engine) -> None:
     """Raise SchemaNotServed unless this release can serve the database; or DatabaseAway."""
     error = schema_state.refusal(read_state(engine))
@@ -113,6 +139,8 @@ def _change(engine: Engine, target: str | None, direction: int) -> None:
             if (revisions.age(target) - revisions.age(found)) * direction > 0:
                 _stop_others(connection, found, target)
                 _migrate(connection, found, target)
+                if found is None and target is not None:  # no earlier release can have served an empty database
+                    schema_state.finish(connection, target)
             else:  # another process has done it, or failed before it began
                 schema_state.settle(connection, found)
             if engine.dialect.name != "sqlite":

@@ -14,7 +14,7 @@ from baremetal_sched.db.deadline import remaining, until
 from baremetal_sched.db.engine import make_engine
 from baremetal_sched.db.limits import NONE, Limits
 from baremetal_sched.db.schema_state import SchemaStatus
-from baremetal_sched.errors import DatabaseAway, DatabaseTimeout, SchemaNotServed
+from baremetal_sched.errors import DatabaseAway, DatabaseTimeout, IsMirror, SchemaNotServed
 from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -31,10 +31,13 @@ def _now() -> float:
 
 
 class SchemaGuard:
-    """Checks, at most once a second, whether this release can serve the database, on a separate connection."""
+    """Checks, at most once a second, whether this release can serve the database, on a separate connection; and
+    whether it is a mirror, which only a process that ``imports`` may write."""
 
-    def __init__(self, settings: Settings, limits: Limits = NONE) -> None:
+    def __init__(self, settings: Settings, limits: Limits = NONE, *, imports: bool = False) -> None:
         self._limits = limits
+        self._imports = imports
+        self.is_mirror = False
         self._engine: Engine = make_engine(settings, reads_only=True, limits=limits)
         if self._engine.dialect.name in {"mysql", "mariadb"}:
             event.listen(self._engine, "connect", _wait_for_the_cluster)
@@ -49,10 +52,10 @@ class SchemaGuard:
         """Return whether the last check failed."""
         return self._refusal is not None
 
-    def require(self) -> None:
+    def require(self, *, writes: bool = False) -> None:
         """Raise SchemaNotServed unless this release can serve the database, DatabaseAway if that cannot be checked.
 
-        Waits at most until this thread's deadline.
+        ``writes``: raise IsMirror, too. Waits at most until this thread's deadline.
         """
         now = _now()
         age = now - self._asked
@@ -64,7 +67,7 @@ class SchemaGuard:
                     self._ask()
             finally:
                 self._asking.release()
-        self._raise_refusal()
+        self._raise_refusal(writes=writes)
 
     def check(self, *, deadline: float | None = None) -> None:
         """Like ``require``, but always check; until ``deadline`` (``time.monotonic()``), if given."""
@@ -79,7 +82,7 @@ class SchemaGuard:
         self._raise_refusal()
 
     def confirm(self, connection: Connection) -> None:
-        """Raise SchemaNotServed if what was written on ``connection`` must not be committed.
+        """Raise SchemaNotServed or IsMirror if what was written on ``connection`` must not be committed.
 
         On SQLite no other session can have changed the schema since this transaction began, so this is certain.
         Elsewhere the last check has to be recent: a change of the schema waits longer than that.
@@ -89,7 +92,7 @@ class SchemaGuard:
         elif _now() - self._asked >= schema.LEASE_SECONDS:
             row = connection.exec_driver_sql(schema_state.QUERY).first()
             self._judge(SchemaStatus(*row) if row else SchemaStatus(None))
-        self._raise_refusal()
+        self._raise_refusal(writes=True)
 
     def dispose(self) -> None:
         """Close the connection."""
@@ -125,15 +128,18 @@ class SchemaGuard:
 
     def _judge(self, state: SchemaStatus) -> None:
         refused, self._refusal = self._refusal, schema_state.refusal(state)
+        self.is_mirror = bool(state.is_mirror)
         if self._refusal is not None and refused is None:
             log.error("this release cannot serve the database's schema", reason=str(self._refusal))
         elif self._refusal is None and refused is not None:
             log.info("this release can serve the database's schema again", revision=state.revision)
 
-    def _raise_refusal(self) -> None:
+    def _raise_refusal(self, *, writes: bool = False) -> None:
         refusal = self._refusal
         if refusal is not None:
             raise type(refusal)(**refusal.details)
+        if writes and self.is_mirror and not self._imports:
+            raise IsMirror
 
 
 def _wait_for_the_cluster(connection: object, record: object) -> None:

@@ -8,16 +8,16 @@ that running releases cannot serve: they stop first (see ``baremetal_sched.db.sc
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, insert, inspect, update
+from sqlalchemy import Connection, insert, inspect, select, update
 
 from baremetal_sched.db import revisions
 from baremetal_sched.db.models.base import SchemaState as Row
 from baremetal_sched.db.models.base import table_of
 from baremetal_sched.errors import SchemaChanging, SchemaNotServed, SchemaTooNew, SchemaTooOld
 
-#: Selects the columns of ``SchemaState``. Fails on a database older than that table.
+#: Selects the columns of ``SchemaState``. Fails on a database older than these.
 QUERY = (
-    "SELECT version_num, revision, served_since, changing_to"
+    "SELECT version_num, revision, served_since, changing_to, mirror_phase <> 'finished'"
     " FROM alembic_version LEFT JOIN schema_state ON schema_state.id = 1"
 )
 
@@ -27,12 +27,16 @@ _NO_RELEASE = "none"
 
 @dataclass(frozen=True)
 class SchemaStatus:
-    """The revision of a database, and its row of ``schema_state`` (None: there is no such row)."""
+    """The revision of a database, and its row of ``schema_state`` (None: there is no such row).
+
+    ``is_mirror``: only an import may write.
+    """
 
     revision: str | None
     recorded: str | None = None
     served_since: str | None = None
     changing_to: str | None = None
+    is_mirror: bool = False
 
     @property
     def is_settled(self) -> bool:
@@ -65,6 +69,18 @@ def settle(connection: Connection, revision: str | None) -> None:
     """Record that the schema is at ``revision`` and stays there."""
     if revision is not None:
         _write(connection, revision=revision, served_since=revisions.served_since(revision), changing_to=None)
+
+
+def finish(connection: Connection, revision: str) -> None:
+    """Record that only releases of ``revision`` and later ones serve the schema from now on: a rolling upgrade is
+    finished."""
+    _write(connection, served_since=revision)
+
+
+def has_finished(connection: Connection, revision: str) -> bool:
+    """Return whether no release before ``revision`` can serve the database."""
+    since = connection.execute(select(table_of(Row).c.served_since)).scalar()
+    return since not in revisions.chain() or revisions.age(since) >= revisions.age(revision)
 
 
 def pass_through(connection: Connection, revision: str | None) -> None:

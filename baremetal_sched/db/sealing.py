@@ -136,7 +136,7 @@ class SealedJson(Json):
         if value is None or value[:1] != _MARK:
             return super().process_result_value(value, dialect)
         try:
-            return json.loads(_decrypted(value, keyring_for(dialect)))
+            return json.loads(opened(value, keyring_for(dialect)))
         except CannotDecrypt as error:
             return Unreadable(value, str(error))
 
@@ -150,7 +150,7 @@ class SealedJson(Json):
         shown = self.shown(document, text)
         if shown == text:
             return text
-        stored = _sealed(text, keyring) + shown
+        stored = sealed_text(text, keyring) + shown
         require_size(stored)
         return stored
 
@@ -183,7 +183,7 @@ class SealedText(TypeDecorator[str]):
         if isinstance(value, UnreadableText):
             return value.stored
         if isinstance(value, SecretText) and seals(dialect):
-            return self.sealed(value, keyring_for(dialect))
+            return sealed_text(value, keyring_for(dialect))
         return plain_text(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
@@ -192,13 +192,9 @@ class SealedText(TypeDecorator[str]):
         if not is_sealed_text(value):
             return text_of(value)
         try:
-            return SecretText(_decrypted(value, keyring_for(dialect)))
+            return SecretText(opened(value, keyring_for(dialect)))
         except CannotDecrypt:
             return UnreadableText(value)
-
-    def sealed(self, value: str, keyring: Keyring) -> str:
-        """Return the stored form of a secret."""
-        return _sealed(value, keyring)
 
 
 def is_sealed(text: str) -> bool:
@@ -237,19 +233,20 @@ def whole_text(stored: str, keyring: Keyring) -> str:
     if not is_sealed(stored):
         return stored
     try:
-        return _decrypted(stored, keyring)
+        return opened(stored, keyring)
     except CannotDecrypt:
         return masked_text(stored)
 
 
 def sealed_again(stored: str, keyring: Keyring) -> str:
     """Return an encrypted text re-encrypted with the first key. Raises CannotDecrypt."""
-    return _sealed(_decrypted(stored, keyring), keyring) + stored.split(_MARK, 3)[3]
+    return sealed_text(opened(stored, keyring), keyring) + stored.split(_MARK, 3)[3]
 
 
 def opened(stored: str, keyring: Keyring) -> str:
     """Return the text that was encrypted. Raises CannotDecrypt."""
-    return _decrypted(stored, keyring)
+    _, key_id, ciphertext, _ = stored.split(_MARK, 3)
+    return keyring.decrypt(key_id, ciphertext)
 
 
 def readable(document: Any) -> Any:
@@ -265,11 +262,7 @@ def sealed_size(size: int) -> int:
     return size * 4 // 3 + _MORE
 
 
-def _sealed(text: str, keyring: Keyring) -> str:
+def sealed_text(text: str, keyring: Keyring) -> str:
+    """Return the stored form of a text that is a secret."""
     key_id, ciphertext = keyring.encrypt(text)
     return f"{_MARK}{key_id}{_MARK}{ciphertext}{_MARK}"
-
-
-def _decrypted(stored: str, keyring: Keyring) -> str:
-    _, key_id, ciphertext, _ = stored.split(_MARK, 3)
-    return keyring.decrypt(key_id, ciphertext)

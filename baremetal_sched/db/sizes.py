@@ -4,6 +4,7 @@ MariaDB sends and accepts at most ``max_allowed_packet`` bytes at a time, 16 MiB
 and a longer text is returned as NULL, as if the row did not exist. Lists select one text per row.
 """
 
+from functools import cache
 from typing import Any
 
 from sqlalchemy import inspect
@@ -27,30 +28,16 @@ def check_flush(session: Session, *_: Any) -> None:
         if any(_size(state.dict.get(name)) > SMALL_TEXT for name in columns if name in changed):
             grow = seals(session.get_bind().dialect)
             sizes = ((_size(state.dict.get(name)), sealed) for name, sealed in columns.items())
-            _require(sum(sealed_size(size) if sealed and grow else size for size, sealed in sizes))
+            total = sum(sealed_size(size) if sealed and grow else size for size, sealed in sizes)
+            if total > _LARGEST_ROW:
+                raise DocumentTooLarge(size=total, limit=_LARGEST_ROW)
 
 
-def check_row(*documents: Any) -> None:
-    """Raise DocumentTooLarge if a row with these documents is too large to be read."""
-    _require(sum(map(_size, documents)))
-
-
-def _require(total: int) -> None:
-    if total > _LARGEST_ROW:
-        raise DocumentTooLarge(size=total, limit=_LARGEST_ROW)
-
-
+@cache
 def _json_columns(mapper: Any) -> dict[str, bool]:
     """Return the names of the JSON columns, and whether each may be encrypted."""
-    names: dict[str, bool] | None = _columns.get(mapper)
-    if names is None:
-        typed = ((attribute.key, attribute.columns[0].type) for attribute in mapper.column_attrs)
-        names = {name: isinstance(type_, SealedJson) for name, type_ in typed if isinstance(type_, Json)}
-        _columns[mapper] = names
-    return names
-
-
-_columns: dict[Any, dict[str, bool]] = {}
+    typed = ((attribute.key, attribute.columns[0].type) for attribute in mapper.column_attrs)
+    return {name: isinstance(type_, SealedJson) for name, type_ in typed if isinstance(type_, Json)}
 
 
 def _size(value: Any) -> int:

@@ -75,13 +75,10 @@ def _default_string_agg(element: string_agg, compiler: SQLCompiler, **kw: Any) -
 
 
 class as_digits(FunctionElement[str]):  # noqa: N801
-    """A number as part of a text."""
+    """A number (its one argument) as part of a text."""
 
     type = String()
     inherit_cache = True
-
-    def __init__(self, column: SQLColumnExpression[Any]) -> None:
-        super().__init__(column)
 
 
 @compiles(as_digits, "mysql")

@@ -18,8 +18,9 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _warned: set[str] = set()
 
 
-def make_private(url: URL) -> None:
+def make_private(url: URL, *_: Any) -> None:
     """Create a missing database file, readable only by its owner; SQLite gives its other files the same mode.
+    (A listener of SQLAlchemy's event ``do_connect``.)
 
     An existing file that others can read is left unchanged; a warning is logged once.
     """
@@ -39,8 +40,3 @@ def make_private(url: URL) -> None:
                 file=str(path),
                 mode=f"{mode:04o}",
             )
-
-
-def before_connect(url: URL, *connection: Any) -> None:
-    """``make_private`` as a listener of SQLAlchemy's event ``do_connect``."""
-    make_private(url)

@@ -3,7 +3,7 @@
 import logging
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from baremetal_sched.db.deadline import until
 from baremetal_sched.db.engine import WRITES, make_engine
 from baremetal_sched.db.faults import COMMIT_UNKNOWN, TRANSIENT, Fault, classify, unavailable
+from baremetal_sched.db.handover import MOST_ATTEMPTS, Handover, HandoverNotes, notes_of
 from baremetal_sched.db.limits import NONE, Limits
 from baremetal_sched.db.schema_guard import SchemaGuard
 from baremetal_sched.db.sizes import check_flush
@@ -41,7 +42,8 @@ _Reader = TypeVar("_Reader", Session, Connection)
 #: For writes without entities.
 Writer = Session | Connection
 
-_REMEMBERED = "remembered"
+#: Name of the cache among the notes of a session or a connection.
+_CACHE = "process_cache"
 
 _FIRST_PAUSE = 0.005
 _LONGEST_PAUSE = 0.5
@@ -56,25 +58,17 @@ def connection_of(reader: Reader | Writer) -> Connection:
 
 
 def selecting(session: Session) -> Connection:
-    """Return the session's connection, which shares its notes: for selecting columns in its transaction."""
-    memory = session.info.get(_REMEMBERED)
+    """Return the session's connection, which shares its cache: for selecting columns in its transaction."""
+    cache = process_cache(session)
     connection = session.connection()
-    return connection if memory is None else connection.execution_options(**{_REMEMBERED: memory})
+    return connection if cache is None else connection.execution_options(**{_CACHE: cache})
 
 
-def remembered(reader: Reader) -> dict[Any, Any]:
-    """Return this process's cache of rows that never change while they exist."""
-    memory: dict[Any, Any] = _notes(reader).get(_REMEMBERED, {})
-    return memory
-
-
-def remembers(reader: Reader) -> bool:
-    """Return whether this process caches rows."""
-    return _REMEMBERED in _notes(reader)
-
-
-def _notes(reader: Reader) -> Mapping[Any, Any]:
-    return reader.info if isinstance(reader, Session) else reader.get_execution_options()
+def process_cache(reader: Reader) -> dict[Any, Any] | None:
+    """Return this process's cache of rows that never change while they exist; None with SQLite, where it has none."""
+    notes = reader.info if isinstance(reader, Session) else reader.get_execution_options()
+    cache: dict[Any, Any] | None = notes.get(_CACHE)
+    return cache
 
 
 class Database:
@@ -88,20 +82,24 @@ class Database:
     ``deadline``, by ``time.monotonic()``, is when each of them gives up; without it, ``limits`` apply. Raises
     subclasses of DatabaseAway if the database cannot serve (CommitUnknown: the commit failed, and may have taken
     effect; DatabaseTimeout: the deadline passed; LockTimeout); TooManyConflicts if every attempt lost a race;
-    DocumentTooLarge; SchemaNotServed if this release cannot serve the database's schema.
+    DocumentTooLarge; SchemaNotServed if this release cannot serve the database's schema; IsMirror if the database is a
+    mirror, for writes of a process that does not import (``imports``).
     """
 
-    def __init__(self, settings: Settings, limits: Limits = NONE) -> None:
+    #: Serves claims that wait, at the end of transactions that write; None: no machine is handed over.
+    handover: Handover | None = None
+
+    def __init__(self, settings: Settings, limits: Limits = NONE, *, imports: bool = False) -> None:
         self.limits = limits
         self.engine = make_engine(settings, limits=limits)
-        self.schema = SchemaGuard(settings, limits)
+        self.schema = SchemaGuard(settings, limits, imports=imports)
         in_process = self.engine.dialect.name == "sqlite"
         self.reading_engine = self.engine if in_process else make_engine(settings, reads_only=True, limits=limits)
         self.idle_limit: float | None = None if in_process else settings.database.idle_transaction_timeout
         # Nothing is cached with SQLite, which reuses ids.
         self._memory: dict[Any, Any] = {}
         self.writes = WriteHealth()
-        info = {} if in_process else {_REMEMBERED: self._memory}
+        info = {} if in_process else {_CACHE: self._memory}
         self.attempts: int = settings.database.transaction_retries
         self._readers = sessionmaker(self.reading_engine, autoflush=False, expire_on_commit=False, info=info)
         self._writers = sessionmaker(
@@ -154,21 +152,51 @@ class Database:
         work: Callable[[_Reader], T],
         deadline: float | None,
     ) -> T:
+        attempts, notes = 0, HandoverNotes()
+
+        def served(writer: _Reader) -> T:
+            nonlocal attempts, notes
+            attempts += 1
+            result = work(writer)
+            notes = notes_of(connection_of(writer))
+            if attempts <= MOST_ATTEMPTS:
+                self._hand_over(writer, notes)
+            return result
+
         try:
-            result = self._run(opened, work, deadline, commit=True)
+            result = self._run(opened, served, deadline, commit=True)
         except (DatabaseFull, DatabaseReadOnly, DatabaseDenied) as error:
             self.writes.failed(error)
             raise
         self.writes.succeeded()
+        if notes.waiting and self.handover is not None:
+            self.handover.look_again(notes.waiting, deadline)
         return result
+
+    def _hand_over(self, writer: Writer, notes: HandoverNotes) -> None:
+        """Give what the transaction has freed to claims that wait for it, before it commits."""
+        if self.handover is None or not (notes.providers or notes.nodes):
+            return
+        connection = connection_of(writer)
+        machines = self.handover.wanted(connection, notes)
+        if not machines:
+            return
+        if isinstance(writer, Session):
+            self.handover.serve(writer, machines)
+            writer.flush()
+            return
+        # It takes part in the transaction of the connection, which is committed by its owner.
+        with self._writers(bind=connection) as session:
+            self.handover.serve(session, machines)
+            session.flush()
 
     def check_writable(self, *, deadline: float | None = None) -> None:
         """Raise the error that a writing transaction would raise if nothing can be written now.
 
         If this process has not written for a while, a row is written and deleted to find out. A lock held by another
-        session is not an error here.
+        session is not an error here, nor is a mirror.
         """
-        if self.writes.is_known():
+        if self.writes.is_known() or self.schema.is_mirror:
             return
         with suppress(LockTimeout, TooManyConflicts):
             self.write(write_and_delete, deadline=deadline)
@@ -204,7 +232,7 @@ class Database:
         while True:
             patience.begin()
             committing = False
-            self.schema.require()
+            self.schema.require(writes=commit)
             try:
                 with opened() as reader:
                     result = work(reader)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from marshmallow import RAISE, Schema, ValidationError, fields
+from oslo_utils import strutils
 
 from baremetal_sched.errors import InvalidValue
 
@@ -27,11 +28,9 @@ def canonical_mac(text: str) -> str | None:
     return text.lower() if _MAC.fullmatch(text) else None
 
 
-_TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
-_FALSE = frozenset({"0", "f", "false", "off", "n", "no"})
 #: Maximum number of characters of a value in messages.
 _MOST_SHOWN = 200
-_ACCEPTABLE = ", ".join(repr(word) for word in sorted(_TRUE | _FALSE))
+_ACCEPTABLE = ", ".join(repr(word) for word in sorted(strutils.TRUE_STRINGS + strutils.FALSE_STRINGS))
 
 
 class StrictSchema(Schema):
@@ -75,14 +74,13 @@ def describe(messages: Any, path: str = "") -> str:
 
 def parse_flag(name: str, value: Any) -> bool:
     """Return a boolean from a boolean or a word for one. Raises InvalidValue with the accepted words."""
-    if isinstance(value, bool):
-        return value
-    word = str(value).strip().lower()
-    if word in _TRUE:
-        return True
-    if word in _FALSE:
-        return False
-    raise InvalidValue(message=f"Invalid {name}: Unrecognized value '{value}', acceptable values are: {_ACCEPTABLE}")
+    flag: bool | None = strutils.bool_from_string(value, default=None)
+    if flag is None:
+        given = str(value)[:_MOST_SHOWN]
+        raise InvalidValue(
+            message=f"Invalid {name}: Unrecognized value '{given}', acceptable values are: {_ACCEPTABLE}"
+        )
+    return flag
 
 
 class Text(fields.Field[str]):
@@ -165,13 +163,3 @@ class Whole(fields.Field[int]):
         if not -(2**31) <= value < 2**31:
             raise ValidationError(f"{value} is out of range")
         return value
-
-
-def one_of(*words: str) -> Any:
-    """Return a validator that accepts only ``words``."""
-
-    def check(value: str) -> None:
-        if value not in words:
-            raise ValidationError(f"'{value}' is not one of {list(words)}")
-
-    return check

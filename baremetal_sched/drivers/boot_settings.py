@@ -1,4 +1,4 @@
-"""How a machine is to boot its instance: what node and instance ask for, and URLs of images."""
+"""How a machine boots its instance, as the node and the instance request it, and the URLs of images."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -13,16 +13,20 @@ from baremetal_sched.machines.states import BOOT_MODES
 
 _MODE, _SECURE = "boot_mode", "secure_boot"
 
+#: The longest URL, in characters. Controllers accept shorter ones at most.
+_LONGEST = 2048
+_WEB = ("http", "https")
+
 
 def wanted_mode(machine: Machine) -> str | None:
     """Return the boot mode that the instance asks for, or else the node, or None.
 
     Secure boot needs "uefi". Raises InvalidValue for an invalid boot mode.
     """
-    instance = _capabilities(machine.instance_info)
+    instance = capabilities(machine.instance_info)
     mode = "uefi" if wants_secure_boot(machine) else None
     mode = mode or instance.get(_MODE) or machine.instance_info.get("deploy_boot_mode")
-    mode = mode or _capabilities(machine.properties).get(_MODE)
+    mode = mode or capabilities(machine.properties).get(_MODE)
     if mode and mode not in BOOT_MODES:
         raise InvalidValue(message=f"The capability {_MODE} has to be one of {', '.join(BOOT_MODES)}.")
     return mode or None
@@ -30,17 +34,20 @@ def wanted_mode(machine: Machine) -> str | None:
 
 def wants_secure_boot(machine: Machine) -> bool:
     """Return whether the instance asks for secure boot."""
-    return str(_capabilities(machine.instance_info).get(_SECURE, "")).lower() == "true"
+    return str(capabilities(machine.instance_info).get(_SECURE, "")).lower() == "true"
 
 
-def apply(machine: Machine, device: str, *, persistent: bool) -> Effect:
-    """Have the machine boot from ``device``, in the mode that is asked for. Raises a SchedulerError."""
+def apply(machine: Machine, device: str, *, persistent: bool, secure: bool = True) -> Effect:
+    """Have the machine boot from ``device``, in the requested boot mode, and with secure boot if that is requested.
+
+    ``secure``: whether secure boot is switched on now. Raises a SchedulerError.
+    """
     management = Driver(machine).management
     mode = wanted_mode(machine)
     done: list[Effect] = []
     if mode is not None and mode != machine.boot_mode:
         done.append(management.set_boot_mode(machine, mode))
-    if wants_secure_boot(machine) and machine.secure_boot is not True:
+    if secure and wants_secure_boot(machine) and machine.secure_boot is not True:
         done.append(management.set_secure_boot(machine, True))
     return together(*done, management.set_boot_device(machine, device, persistent=persistent))
 
@@ -52,8 +59,9 @@ def take_back(machine: Machine) -> Effect | None:
     return Driver(machine).management.set_secure_boot(machine, False)
 
 
-def _capabilities(info: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``capabilities``: an object, the same as a text of JSON, or ``name:value,name:value``."""
+def capabilities(info: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return ``capabilities`` of a node's properties or instance_info: an object, the same as a text of JSON, or
+    ``name:value,name:value``. What is malformed is empty."""
     found = info.get("capabilities")
     if isinstance(found, str):
         try:
@@ -64,14 +72,9 @@ def _capabilities(info: Mapping[str, Any]) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-#: In characters. Controllers take less than that, if anything.
-_LONGEST = 2048
-_WEB = ("http", "https")
-
-
 @dataclass(frozen=True)
 class ImageUrl:
-    """Where an image is. ``url`` has neither user nor password, which stand beside it."""
+    """The location of an image. ``url`` has neither user nor password; these are fields of their own."""
 
     url: str
     scheme: str
@@ -79,10 +82,19 @@ class ImageUrl:
     password: str | None = field(default=None, repr=False)
 
     @classmethod
-    def parse(cls, name: str, value: Any, schemes: Collection[str] = _WEB) -> Self:
-        """The URL ``value``, of the field ``name``. Raises InvalidValue, which does not repeat it."""
-        if not isinstance(value, str) or not value.isprintable() or " " in value or len(value) > _LONGEST:
-            raise InvalidValue(message=f"{name} has to be a URL of up to {_LONGEST} characters, without blanks.")
+    def parse(
+        cls,
+        name: str,
+        value: Any,
+        schemes: Collection[str] = _WEB,
+        *,
+        reader: str = "machine's management controller",
+        longest: int = _LONGEST,
+    ) -> Self:
+        """The URL ``value``, of the field ``name``, which ``reader`` fetches. Raises InvalidValue, which does not
+        repeat it."""
+        if not isinstance(value, str) or not value.isprintable() or " " in value or len(value) > longest:
+            raise InvalidValue(message=f"{name} has to be a URL of up to {longest} characters, without blanks.")
         try:
             parts = urlsplit(value)
             host = parts.hostname
@@ -91,8 +103,8 @@ class ImageUrl:
             raise InvalidValue(message=f"{name} is not a URL.") from error
         if parts.scheme not in schemes or not host:
             raise InvalidValue(
-                message=f"{name} has to be a URL that the machine's management controller can fetch by itself, with "
-                f"one of these schemes: {', '.join(schemes)}."
+                message=f"{name} has to be a URL that the {reader} can fetch by itself, with one of these schemes: "
+                f"{', '.join(schemes)}."
             )
         place = parts.netloc.rpartition("@")[2]
         return cls(
@@ -104,5 +116,5 @@ class ImageUrl:
 
     @property
     def shown(self) -> str:
-        """What may be said of it: queries may be signatures."""
+        """Return the URL for messages, without its query, which may be a signature."""
         return self.url.partition("?")[0].partition("#")[0]

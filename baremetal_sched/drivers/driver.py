@@ -1,4 +1,4 @@
-"""The driver of a node: its interfaces, and its power whatever its power interface."""
+"""The driver of a node: its interfaces, and the switching of its power by any power interface."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -50,7 +50,7 @@ class Driver:
         self._machine = machine
 
     def __getattr__(self, interface_type: str) -> Any:
-        """The interface of this type, loaded when it is needed: one that is missing does not disturb the others.
+        """Return the interface of this type, loaded when it is needed: a missing one does not affect the others.
 
         Raises InvalidValue if the conductor does not have it.
         """
@@ -67,17 +67,16 @@ class Driver:
         return found
 
     def steps(self, kind: StepKind) -> list[Step]:
-        """All steps of this kind that the machine has: by falling priority, then in the order of STEP_INTERFACES."""
+        """Return all steps of this kind: by falling priority, then in the order of STEP_INTERFACES."""
         found = [step for name in STEP_INTERFACES for step in steps_of(getattr(self, name), name, kind)]
         return sorted(found, key=lambda step: -step.priority)
 
 
 def switch(machine: Machine, target: str, timeout: int | None = None, *, power: PowerInterface | None = None) -> Effect:
-    """``set_power_state`` of the machine's interface, or of ``power``, which stands for it; that its power changed, and
-    when, is noted with the state.
+    """Call ``set_power_state`` of ``power``, by default the machine's power interface; record that the power changed.
 
-    ``last_power_state_change`` in ``driver_internal_info`` is the time (UTC) when that began. To bring a machine to the
-    state that it is in changes nothing; a reboot does.
+    ``last_power_state_change`` in ``driver_internal_info`` is the time (UTC) when the change began. It is kept if
+    the machine was in the requested state already, except for a reboot.
     """
     began = datetime.now(UTC).replace(tzinfo=None).isoformat()
     done = (power or Driver(machine).power).set_power_state(machine, target, timeout)

@@ -57,13 +57,13 @@ class EnabledDrivers:
         return enabled
 
     def supported(self, hardware_type: HardwareType, kind: str) -> tuple[str, ...]:
-        """The enabled interfaces of this type that the hardware type lists, the default first."""
+        """Return the enabled interfaces of this type that the hardware type lists, the default first."""
         listed = [name for name in hardware_type.interfaces.get(kind, ()) if name in self.interfaces[kind]]
         default = self.named_defaults.get(kind)
         return tuple(sorted(listed, key=lambda name: name != default))
 
     def default(self, hardware_type: HardwareType, kind: str) -> str:
-        """The interface of this type that a node gets if none is named."""
+        """Return the interface of this type that a node gets if its client names none."""
         return self.named_defaults.get(kind) or self.supported(hardware_type, kind)[0]
 
     def _check(self, hardware_type: HardwareType, kind: str) -> None:
@@ -81,7 +81,7 @@ class EnabledDrivers:
             )
 
     def _reasons(self, hardware_type: HardwareType, kind: str) -> str:
-        """Why interfaces of this type, which the hardware type lists, were left out."""
+        """Return why interfaces of this type, which the hardware type lists, were left out."""
         listed = [f"{kind}.{name}" for name in hardware_type.interfaces.get(kind, ())]
         return "".join(f" {self.left_out[name]}" for name in listed if name in self.left_out)
 
@@ -121,7 +121,7 @@ def _loaded(kind: str, named: list[str]) -> tuple[str, ...]:
 
 
 def served_types(enabled: EnabledDrivers) -> list[ServedType]:
-    """The enabled hardware types, as a conductor registers them."""
+    """Return the enabled hardware types as a conductor registers them."""
     return [_served(enabled, hardware_type) for hardware_type in enabled.hardware_types]
 
 

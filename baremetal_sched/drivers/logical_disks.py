@@ -1,4 +1,4 @@
-"""Logical disks as Ironic describes them, for all RAID interfaces that take this description."""
+"""Logical disks as Ironic describes them, for all RAID interfaces that accept this description."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -72,7 +72,7 @@ _SCHEMA: dict[str, Any] = {
 
 
 class CommonRaid(RaidInterface):
-    """Takes logical disks in this description."""
+    """Accepts logical disks in this description."""
 
     def validate(self, machine: Machine) -> None:
         if machine.target_raid_config:

@@ -16,9 +16,6 @@ class NetworkBoot(BootInterface):
     That server decides what it boots; here the machine is only set to boot from the network, if it can be.
     """
 
-    def validate(self, machine: Machine) -> None:
-        pass
-
     def validate_ramdisk_instance(self, machine: Machine) -> None:
         ramdisk.require_no_boot_iso(machine)
 
@@ -47,7 +44,7 @@ MANUAL_MANAGEMENT = HardwareType(
         "bios": ("no-bios",),
         "boot": ("ipxe", "pxe"),
         "console": ("no-console",),
-        "deploy": ("direct", "noop"),
+        "deploy": ("direct", "custom-agent", "noop"),
         "firmware": ("no-firmware",),
         "inspect": ("no-inspect", "agent"),
         "management": ("noop", "fake"),

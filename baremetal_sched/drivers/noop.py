@@ -27,9 +27,6 @@ from baremetal_sched.machines.machine import NOTHING, Effect, Machine
 class NoopManagement(ManagementInterface):
     """The machine is set up by hand: to boot from the network first, and from its disk after that."""
 
-    def validate(self, machine: Machine) -> None:
-        pass
-
     def get_supported_boot_devices(self, machine: Machine) -> list[str]:
         return ["disk", "pxe"]
 
@@ -72,9 +69,6 @@ class NoVendor(VendorInterface):
 class NoopDeploy(DeployInterface):
     """The instance is deployed outside of this service."""
 
-    def validate(self, machine: Machine) -> None:
-        pass
-
     @deploy_step(100)
     def deploy(self, machine: Machine) -> Effect:
         """Nothing is to be done."""
@@ -92,21 +86,9 @@ class NoRescue(RescueInterface):
 class NoopStorage(StorageInterface):
     """There are no remote volumes."""
 
-    def validate(self, machine: Machine) -> None:
-        pass
-
-    def attach_volumes(self, machine: Machine) -> None:
-        pass
-
-    def detach_volumes(self, machine: Machine) -> None:
-        pass
-
 
 class NoopNetwork(NetworkInterface):
     """The network is managed elsewhere: attached interfaces are ignored."""
-
-    def validate(self, machine: Machine) -> None:
-        pass
 
     def vif_list(self, machine: Machine) -> list[dict[str, str]]:
         return []

@@ -15,6 +15,9 @@ from baremetal_sched.machines.states import POWER_OFF, REBOOT
 BOOT_ISO = "boot_iso"
 _KERNEL, _RAMDISK = "kernel", "ramdisk"
 
+#: The next stage is remembered, so that another conductor can continue: see ``poll``.
+_NEXT, _PREPARE, _BOOT = "next", "prepare", "boot"
+
 
 def boot_iso(machine: Machine) -> ImageUrl | None:
     """Return the ISO image to boot, or None. Raises InvalidValue if it is not valid."""
@@ -56,10 +59,6 @@ def require_no_boot_iso(machine: Machine) -> None:
         )
 
 
-#: What comes next is remembered, so that another conductor can go on: see ``poll``.
-_NEXT, _PREPARE, _BOOT = "next", "prepare", "boot"
-
-
 class RamdiskDeploy(DeployInterface):
     """The machine boots an ISO image, or what its boot server has for it, and runs that from memory.
 
@@ -86,11 +85,15 @@ class RamdiskDeploy(DeployInterface):
         return switch(machine, REBOOT)
 
     def tear_down(self, machine: Machine) -> Effect:
-        stopped = _off(machine)
-        cleaned = Driver(machine).boot.clean_up_instance(machine)
-        # The instance runs from memory: where the power stays on, it is gone only after a reset.
-        left = switch(machine, REBOOT) if machine.disable_power_off else NOTHING
-        return together(stopped, cleaned, left)
+        return stop_instance(machine)
+
+
+def stop_instance(machine: Machine) -> Effect:
+    """Switch the machine off, and clean up after the instance's boot; where the power stays on, reset it after that."""
+    stopped = _off(machine)
+    cleaned = Driver(machine).boot.clean_up_instance(machine)
+    left = switch(machine, REBOOT) if machine.disable_power_off else NOTHING
+    return together(stopped, cleaned, left)
 
 
 def _off(machine: Machine) -> Effect:
@@ -99,5 +102,5 @@ def _off(machine: Machine) -> Effect:
 
 
 def _then(stage: str, effect: Effect | None) -> Effect:
-    """``effect``, after which the step goes on with ``stage`` at once."""
+    """Return ``effect`` so that the step continues with ``stage`` at once."""
     return replace(effect or NOTHING, poll_after=0.0, remember={_NEXT: stage})

@@ -4,13 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from baremetal_sched.errors import InvalidValue
-
-if TYPE_CHECKING:
-    pass
-
 
 HARDWARE_TYPES, INTERFACES = "baremetal_sched.hardware_types", "baremetal_sched.hardware_interfaces"
 
@@ -21,6 +17,12 @@ LOADED: dict[tuple[str, str], Any] = {}
 def hardware_type_names() -> list[str]:
     """The names of all hardware types that are installed, sorted."""
     return sorted(_found(HARDWARE_TYPES))
+
+
+def interface_names(interface_type: str) -> frozenset[str]:
+    """Return the names of all interfaces of this type that are installed."""
+    prefix = f"{interface_type}."
+    return frozenset(name.removeprefix(prefix) for name in _found(INTERFACES) if name.startswith(prefix))
 
 
 @cache

@@ -1,7 +1,7 @@
 """Decorators that make methods of interfaces steps of cleaning, deploying and servicing.
 
-A method is a step of some kind if a decorator says so. Steps with a priority above 0 are done without being asked for,
-the highest first; the others when a client names them.
+A method is a step of some kind if a decorator says so. Steps with a priority above 0 run without being requested,
+the highest first; the others run when a client names them.
 
 ``requires_ramdisk``: the step needs an agent on the machine, so one is booted before it. A step that only talks to the
 management controller needs none, and should say so.

@@ -7,9 +7,12 @@ from typing import Any
 
 
 class SchedulerError(Exception):
-    """Base of all errors. ``template`` is filled with the keyword arguments, which are kept in ``details``."""
+    """Base of all errors. ``template`` is filled with the keyword arguments, which are kept in ``details``.
 
-    template = "Something went wrong."
+    Without a template of its own, an error gets its whole text as ``message``.
+    """
+
+    template = "{message}"
 
     def __init__(self, **details: Any) -> None:
         self.details = details
@@ -146,6 +149,22 @@ class DatabaseEmpty(DatabaseAway):
     state = "empty"
 
 
+class DatabaseHostUnknown(DatabaseAway):
+    template = (
+        "The host that [database] connection names has no address. Correct its name, or enter it where this host "
+        "looks names up (DNS, /etc/hosts)."
+    )
+    state = "host unknown"
+
+
+class DatabaseFileUnusable(DatabaseAway):
+    template = (
+        "The file that [database] connection names cannot be opened. Its directory has to exist, and the user of this "
+        "process has to be allowed to write to both."
+    )
+    state = "file unusable"
+
+
 class DatabaseCorrupt(DatabaseAway):
     template = "The file that [database] connection names is damaged, or is not an SQLite database. Restore a backup."
     state = "corrupt"
@@ -202,6 +221,13 @@ class SchemaTooOld(SchemaNotServed):
     template = "The database is at schema {found}; this release needs {known}. Run: baremetal-sched db upgrade"
 
 
+class IsMirror(UnavailableError):
+    template = (
+        "Nothing can be changed here yet: this database is a mirror of the services that are being moved from, which "
+        "are still in charge. Ask them, or finish the move with: baremetal-sched import --finish"
+    )
+
+
 class SecretsUnreadable(SchedulerError):
     """Stored secrets were encrypted with a key that this process does not have."""
 
@@ -213,8 +239,6 @@ class SecretsUnreadable(SchedulerError):
 
 class InvalidValue(InvalidError):
     """A value is invalid; the caller supplies the message."""
-
-    template = "{message}"
 
 
 class DocumentTooLarge(InvalidError):

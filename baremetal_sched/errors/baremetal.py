@@ -32,8 +32,10 @@ class ChassisNotFound(NotFoundError):
     template = "Chassis {chassis} could not be found."
 
 
-class ChassisAlreadyExists(ConflictError):
-    template = "A chassis with UUID {uuid} already exists."
+class AlreadyExists(ConflictError):
+    """``value`` of ``key``, a UUID or another unique field, belongs to another ``thing``."""
+
+    template = "{thing} with {key} {value} already exists."
 
 
 class ChassisNotEmpty(InvalidError):
@@ -44,16 +46,8 @@ class PortNotFound(NotFoundError):
     template = "Port {port} could not be found."
 
 
-class PortAlreadyExists(ConflictError):
-    template = "A port with {key} {value} already exists."
-
-
 class PortgroupNotFound(NotFoundError):
     template = "Portgroup {portgroup} could not be found."
-
-
-class PortgroupAlreadyExists(ConflictError):
-    template = "A portgroup with {key} {value} already exists."
 
 
 class PortgroupNotEmpty(InvalidError):
@@ -63,8 +57,6 @@ class PortgroupNotEmpty(InvalidError):
 class PortgroupRefused(ConflictError):
     """A port cannot be in the portgroup; the caller supplies the message."""
 
-    template = "{message}"
-
 
 class VolumeConnectorNotFound(NotFoundError):
     template = "Volume connector {connector} could not be found."
@@ -72,10 +64,6 @@ class VolumeConnectorNotFound(NotFoundError):
 
 class VolumeTargetNotFound(NotFoundError):
     template = "Volume target {target} could not be found."
-
-
-class VolumeAlreadyExists(ConflictError):
-    template = "A {kind} with UUID {uuid} already exists."
 
 
 class VolumeConnectorExists(ConflictError):
@@ -98,15 +86,7 @@ class OperationNotPermitted(ForbiddenError):
 
 
 class StepsNotAllowed(ForbiddenError):
-    template = "{message}"
-
-
-class NodeAlreadyExists(ConflictError):
-    template = "A node with UUID {uuid} already exists."
-
-
-class DuplicateNodeName(ConflictError):
-    template = "A node with name {name} already exists."
+    """Policies do not allow the requested steps; the caller supplies the message."""
 
 
 class InstanceAssociated(ConflictError):
@@ -180,8 +160,6 @@ class NodeProtected(ForbiddenError):
 class InvalidNodeState(ConflictError):
     """The node's provision state does not allow the change; the caller supplies the message."""
 
-    template = "{message}"
-
 
 class TooManyTraits(InvalidError):
     template = (
@@ -245,22 +223,12 @@ class DeployTemplateNotFound(NotFoundError):
     template = "Deploy template {template} could not be found."
 
 
-class DeployTemplateAlreadyExists(ConflictError):
-    template = "A deploy template with {key} {value} already exists."
-
-
 class RunbookNotFound(NotFoundError):
     template = "Runbook {runbook} could not be found."
 
 
-class RunbookAlreadyExists(ConflictError):
-    template = "A runbook with {key} {value} already exists."
-
-
 class RunbookNotApproved(InvalidError):
     """The runbook cannot be used on the node; the caller supplies the message."""
-
-    template = "{message}"
 
 
 class HistoryNotFound(NotFoundError):
@@ -277,10 +245,6 @@ class InventoryNotFound(NotFoundError):
 
 class InspectionRuleNotFound(NotFoundError):
     template = "Rule {rule} could not be found."
-
-
-class InspectionRuleAlreadyExists(ConflictError):
-    template = "A rule with UUID {uuid} already exists."
 
 
 class AgentNotKnown(NotFoundError):
@@ -333,16 +297,12 @@ class NodeAllocationNotFound(NotFoundError):
     template = "Allocation for node {node} was not found"
 
 
-class AllocationAlreadyExists(ConflictError):
-    template = "An allocation with UUID {uuid} already exists."
-
-
-class DuplicateAllocationName(ConflictError):
-    template = "An allocation with name {name} already exists."
-
-
 class ConsumerHoldsOthers(ConflictError):
     template = "The consumer {uuid} holds allocations in placement already; an allocation needs a UUID of its own."
+
+
+class UuidOfClaim(ConflictError):
+    template = "A claim of the scheduling API has the UUID {uuid}; an allocation that waits needs a UUID of its own."
 
 
 class BackfillRefused(ConflictError):

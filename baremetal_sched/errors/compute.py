@@ -21,8 +21,6 @@ class TraitConflict(InvalidError):
 class NothingRequested(InvalidError):
     """The request names no resources where placement requires some."""
 
-    template = "{message}"
-
 
 class FlavorNotFound(NotFoundError):
     template = "Flavor {flavor} could not be found."
@@ -112,6 +110,15 @@ class ServerHasMachine(ConflictError):
     template = (
         "{server} is a server of the compute API, which alone assigns and removes its machine: delete the server "
         "there, or undeploy the node."
+    )
+
+
+class TooManyServersWait(ForbiddenError):
+    """Clients know the words, and that 403 is about quotas, from Nova."""
+
+    template = (
+        "Quota exceeded for waiting servers: Requested 1, but already used {limit} of {limit} waiting servers "
+        "([scheduling] most_waiting). No machine is free now."
     )
 
 

@@ -24,13 +24,9 @@ class ImageProtected(ForbiddenError):
 class ImageChangeForbidden(ForbiddenError):
     """The caller may see the image, but not make this change; the caller of this class supplies the message."""
 
-    template = "{message}"
-
 
 class InvalidImage(InvalidError):
     """A request contains invalid data of an image; the caller supplies the message."""
-
-    template = "{message}"
 
 
 class InvalidImageProperty(InvalidError):
@@ -49,8 +45,6 @@ class TooManyOfAnImage(InvalidError):
 
 class ImageConflict(ConflictError):
     """The image's state does not allow the request; the caller supplies the message."""
-
-    template = "{message}"
 
 
 class ImageDataRefused(InvalidError):

@@ -6,8 +6,6 @@ from baremetal_sched.errors import ConflictError, InvalidError, NotFoundError, U
 class BadQuery(InvalidError):
     """A query string that Placement refuses; the caller supplies the message."""
 
-    template = "{message}"
-
 
 class DuplicateQueryKey(BadQuery):
     """A parameter is repeated that may occur only once."""
@@ -67,13 +65,9 @@ class ProviderInUse(ConflictError):
 class RaceLost(ConflictError):
     """Every attempt at a write lost a race against other writes."""
 
-    template = "{message}"
-
 
 class GenerationConflict(ConflictError):
     """The provider's generation differs from the client's; the caller supplies the message, in the words of the API."""
-
-    template = "{message}"
 
 
 class InventoryNotFound(NotFoundError):
@@ -138,8 +132,6 @@ class ResourceClassNameTaken(ConflictError):
 
 class StandardResourceClass(InvalidError):
     """Standard resource classes cannot be changed; the caller supplies the message."""
-
-    template = "{message}"
 
 
 class ResourceClassInUse(ConflictError):

@@ -5,12 +5,12 @@ A ``Requester`` has the facts about a caller; the API makes one of each request.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from sqlalchemy import ColumnElement, and_, exists, or_, true
 
 from baremetal_sched.db.models import Image, ImageMember
 from baremetal_sched.errors.image import ImageChangeForbidden
+from baremetal_sched.image.records import ImageRecord
 
 PUBLIC = "public"
 COMMUNITY = "community"
@@ -34,16 +34,8 @@ MEMBER_STATUSES = (PENDING, ACCEPTED, REJECTED)
 Rules = Callable[[str, Mapping[str, str]], bool]
 
 
-class Owned(Protocol):
-    """The facts about an image that decide."""
-
-    @property
-    def owner(self) -> str | None:
-        """The project that the image belongs to."""
-
-    @property
-    def visibility(self) -> str:
-        """Which projects see it."""
+#: An image, as a row or as a record: its owner and its visibility decide.
+Owned = Image | ImageRecord
 
 
 @dataclass(frozen=True)

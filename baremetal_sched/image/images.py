@@ -32,7 +32,7 @@ from baremetal_sched.image import properties as image_properties
 from baremetal_sched.image.access import EVERYTHING, SHARED, ImageRequester, require, require_may_publish, visible
 from baremetal_sched.image.patch import Change, Changed, apply
 from baremetal_sched.image.records import PROPERTIES, TAGS, ImageRecord, select_record
-from baremetal_sched.image.schemas.images import LONGEST_NAME, require_trimmed
+from baremetal_sched.image.schemas import LONGEST_NAME, require_trimmed
 
 QUEUED = "queued"
 ACTIVE = "active"

@@ -2,8 +2,6 @@
 itself."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -22,18 +20,7 @@ from baremetal_sched.image.access import PENDING, SHARED, ImageRequester, is_own
 MOST_MEMBERS = 128
 
 
-@dataclass(frozen=True)
-class Member:
-    """A project that an image is shared with."""
-
-    image: str
-    member: str
-    status: str
-    created_at: datetime
-    updated_at: datetime
-
-
-def list_all(session: Session, ident: str, requester: ImageRequester) -> Sequence[Member]:
+def list_all(session: Session, ident: str, requester: ImageRequester) -> Sequence[ImageMember]:
     """The members of an image, or just the requester if the image is not its own.
 
     Raises ImageNotFound, ImageChangeForbidden if the image is not shared.
@@ -47,19 +34,19 @@ def list_all(session: Session, ident: str, requester: ImageRequester) -> Sequenc
     query = select(ImageMember).where(ImageMember.image_id == image.id).order_by(ImageMember.id)
     if not is_owner(requester, image.owner):
         query = query.where(ImageMember.member == requester.project_id)
-    return [_member(image.uuid, row) for row in session.scalars(query)]
+    return session.scalars(query).all()
 
 
-def get(session: Session, ident: str, member: str, requester: ImageRequester) -> Member:
+def get(session: Session, ident: str, member: str, requester: ImageRequester) -> ImageMember:
     """One member. Raises ImageNotFound, ImageMemberNotFound, also if it is another project than the requester."""
     image = images.get(session, ident, requester)
     is_known = member == requester.project_id or is_owner(requester, image.owner)
     if not is_known or not requester.may("get_member", image):
         raise ImageMemberNotFound(member=member, image=image.uuid)
-    return _member(image.uuid, _find(session, image.id, image.uuid, member))
+    return _find(session, image.id, image.uuid, member)
 
 
-def add(session: Session, ident: str, member: str, requester: ImageRequester) -> Member:
+def add(session: Session, ident: str, member: str, requester: ImageRequester) -> ImageMember:
     """Share an image with a project.
 
     Raises ImageNotFound, ImageChangeForbidden, ImageMemberExists, TooManyOfAnImage.
@@ -73,10 +60,10 @@ def add(session: Session, ident: str, member: str, requester: ImageRequester) ->
     now = utcnow()
     row = ImageMember(image_id=image.id, member=member, status=PENDING, created_at=now, updated_at=now)
     session.add(row)
-    return _member(image.uuid, row)
+    return row
 
 
-def set_status(session: Session, ident: str, member: str, status: str, requester: ImageRequester) -> Member:
+def set_status(session: Session, ident: str, member: str, status: str, requester: ImageRequester) -> ImageMember:
     """Note whether a project accepts an image; the project itself says so, or an administrator.
 
     Raises ImageNotFound, ImageMemberNotFound, ImageChangeForbidden.
@@ -91,7 +78,7 @@ def set_status(session: Session, ident: str, member: str, status: str, requester
         )
     row.status = status
     row.updated_at = utcnow()
-    return _member(image.uuid, row)
+    return row
 
 
 def remove(session: Session, ident: str, member: str, requester: ImageRequester) -> None:
@@ -115,7 +102,3 @@ def _find(session: Session, image_id: int, uuid: str, member: str, *, for_change
     if row is None:
         raise ImageMemberNotFound(member=member, image=uuid)
     return row
-
-
-def _member(image: str, row: ImageMember) -> Member:
-    return Member(image, row.member, row.status, row.created_at, row.updated_at)

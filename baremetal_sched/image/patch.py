@@ -11,7 +11,7 @@ from typing import Any
 
 from baremetal_sched.errors.image import ImageChangeForbidden, ImageConflict, InvalidImage
 from baremetal_sched.image.records import ImageRecord
-from baremetal_sched.image.schemas.images import READ_ONLY, RESERVED, SETTABLE, is_reserved, normal, require_valid
+from baremetal_sched.image.schemas import READ_ONLY, RESERVED, SETTABLE, is_reserved, normal, require_valid
 
 #: The media types of a PATCH, and whether each is of the older form.
 MEDIA_TYPES = {

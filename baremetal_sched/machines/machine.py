@@ -25,6 +25,7 @@ class Machine:
     """
 
     uuid: str
+    name: str | None
     driver: str
     interfaces: Mapping[str, str]
     provision_state: str
@@ -49,8 +50,9 @@ class Machine:
         """Return the machine of ``node`` in its current state."""
         return cls(
             uuid=node.uuid,
+            name=node.name,
             driver=node.driver,
-            interfaces={kind: getattr(node, f"{kind}_interface") or "" for kind in INTERFACE_TYPES},
+            interfaces={kind: _interface(node, kind, settings) for kind in INTERFACE_TYPES},
             provision_state=node.provision_state,
             target_provision_state=node.target_provision_state,
             retired=node.retired,
@@ -78,6 +80,26 @@ class Machine:
         seconds: float = getattr(self.settings.fake, f"{kind}_delay")
         if seconds:
             time.sleep(seconds)
+
+
+#: The deploy interface that stands for the first of ``[DEFAULT] autodetect_deploy_interfaces`` that fits.
+AUTODETECT = "autodetect"
+
+
+def _interface(node: Node, kind: str, settings: Settings) -> str:
+    """The node's interface of this type; the one that "autodetect" stands for now.
+
+    A machine is deployed from memory if ``instance_info`` says so and has what to boot.
+    """
+    name: str = getattr(node, f"{kind}_interface") or ""
+    if kind != "deploy" or name != AUTODETECT:
+        return name
+    info = node.instance_info or {}
+    boots = info.get("boot_iso") or (info.get("kernel") and info.get("ramdisk"))
+    fits_ramdisk = bool(boots) and str(info.get("ironic_ramdisk_deploy")).lower() == "true"
+    candidates = list(settings.autodetect_deploy_interfaces)
+    chosen: str = next((each for each in candidates[:-1] if each != "ramdisk" or fits_ramdisk), candidates[-1])
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -117,13 +139,30 @@ class BiosValue:
 
 
 @dataclass(frozen=True)
+class AgentCommand:
+    """A command for the agent on the machine, such as ``image.install_bootloader``.
+
+    A command of one of the agent's own steps needs only the ``step``; the conductor adds what such commands have in
+    common. ``repeatable``: it may be executed twice. ``awaited``: its end is waited for; otherwise it does not matter
+    whether it succeeds. ``image``: what has become of the image from the moment when the command may have begun.
+    """
+
+    name: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    repeatable: bool = False
+    awaited: bool = True
+    image: str | None = None
+
+
+@dataclass(frozen=True)
 class Effect:
     """The result of an operation: new values of the node's columns, and of keys of its ``driver_internal_info``.
 
     ``waits``: the machine continues by itself, and an agent on it will report. Of steps only: ``bios`` has all BIOS
     settings as they are now, None if they are unchanged; ``firmware`` has components that were updated or read.
     ``poll_after``: the machine is still busy; the interface's ``poll`` is called after this number of seconds, with
-    ``remember`` (JSON), by the conductor that owns the node then.
+    ``remember`` (JSON), by the conductor that owns the node then. ``command`` is sent to the agent; when it has been
+    executed, ``poll`` is called with its ``result`` besides what is to be remembered.
     """
 
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -132,6 +171,7 @@ class Effect:
     bios: Mapping[str, BiosValue | str | None] | None = None
     firmware: Mapping[str, Flashed | Firmware] = field(default_factory=dict)
     poll_after: float | None = None
+    command: AgentCommand | None = None
     remember: Mapping[str, Any] = field(default_factory=dict)
 
     def write(self, node: Node) -> None:

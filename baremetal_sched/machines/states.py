@@ -87,7 +87,4 @@ CONNECTIVITY_ALLOWED = (ENROLL, INSPECTING, INSPECTWAIT, MANAGEABLE)
 #: States in which the volumes of a node may be removed while its power is not known to be off.
 VOLUME_CHANGE_ALLOWED = (ENROLL, MANAGEABLE, ADOPTFAIL)
 
-
-#: Every boot device that the API knows.
-BOOT_DEVICES = ("pxe", "disk", "cdrom", "bios", "safe", "wanboot", "iscsiboot", "floppy", "uefihttp")
 BOOT_MODES = ("bios", "uefi")

@@ -7,48 +7,142 @@ from baremetal_sched import auth_settings
 OPTIONS: dict[str, list[cfg.Opt]] = {
     "conductor": [
         cfg.StrOpt(
-            "conductor_group", default="", help="Conductor group whose nodes this conductor serves. Not case-sensitive."
+            "deploy_iso",
+            help="URL of the ISO image with an agent that machines boot by virtual media, unless their ``driver_info`` "
+            "names another one.",
         ),
-        cfg.FloatOpt("heartbeat_interval", default=10, min=0.05, help="Seconds between heartbeats."),
+        cfg.DictOpt(
+            "deploy_iso_by_arch",
+            default={},
+            help="The same by architecture (``cpu_arch`` in ``properties``), as in ``x86_64:http://…,aarch64:http://…``.",
+        ),
+        cfg.ListOpt(
+            "permitted_image_formats",
+            default=["raw", "gpt", "qcow2", "iso"],
+            help="Formats of images that agents write, as they find them in the image itself.",
+        ),
+        cfg.BoolOpt(
+            "disable_deep_image_inspection",
+            default=False,
+            help="Let agents write images without looking into them. Images by users can then harm the agent.",
+        ),
+        cfg.StrOpt(
+            "conductor_group",
+            default="",
+            help="Group of nodes that this conductor serves; letter case is ignored. Empty is the default group: its "
+            "conductors serve only nodes without a group. Command line: ``conductor --group``, ``serve --group``.",
+        ),
+        cfg.IntOpt(
+            "allocation_wait",
+            default=0,
+            min=0,
+            help="The number of seconds that a new allocation waits until a node is free, at most ``[scheduling] "
+            "max_wait``; 0: it fails if none is free. The header ``Prefer: allocation-wait=3600`` says otherwise for "
+            "one request.",
+        ),
+        cfg.FloatOpt(
+            "heartbeat_interval",
+            default=10,
+            min=0.05,
+            help="Seconds between the heartbeats of a conductor. A conductor that starts with the host name of another "
+            "one that may be alive waits for two intervals: if there is a heartbeat meanwhile, it exits with a "
+            "message; otherwise it takes over.",
+        ),
         cfg.FloatOpt(
             "heartbeat_timeout",
             default=60,
             min=0.1,
-            help="Seconds without a heartbeat after which a conductor counts as down.",
+            help="Seconds without a heartbeat after which a conductor is considered dead. It has to be longer than "
+            "``heartbeat_interval``, and the same in every process.",
         ),
-        cfg.FloatOpt("work_interval", default=0.1, min=0.01, help="Seconds between two checks for requested work."),
+        cfg.FloatOpt(
+            "work_interval",
+            default=0.1,
+            min=0.01,
+            help="Seconds between two checks of a conductor for new work; half a second, if that is more, after five "
+            "seconds without work. On PostgreSQL it is notified at once, and on other databases by the checks for "
+            "driver calls.",
+        ),
         cfg.IntOpt(
-            "workers_pool_size", default=16, min=1, help="Number of worker threads: work items processed concurrently."
+            "workers_pool_size",
+            default=16,
+            min=1,
+            help="The maximum number of work items that a conductor executes at the same time. Steps that a machine "
+            "executes on its own, and steps that only wait, do not count; neither do machines that take longer "
+            "than five seconds to answer, up to eight times this number.",
         ),
         cfg.FloatOpt(
             "answer_timeout",
             default=30,
             min=0.1,
-            help="Seconds that a request waits for a conductor to answer a driver call.",
+            help="Seconds for which a request waits until a conductor has called a driver for it: to validate a node, "
+            "to set its boot device, and so on. If the conductor has not begun the call by then, it is withdrawn, "
+            "and the answer is 503; otherwise the answer is 504, because the call may have had an effect. A "
+            "request never waits longer than ``[api] request_timeout``.",
         ),
         cfg.FloatOpt(
             "driver_call_interval",
             default=0.01,
             min=0.001,
-            help="Seconds between two checks for driver calls, on databases without notifications.",
+            help="Seconds between two checks of a conductor for such calls; several times as many after five seconds "
+            "without calls. On PostgreSQL it is notified at once.",
         ),
-        cfg.IntOpt("driver_calls_at_once", default=64, min=1, help="Driver calls made concurrently."),
+        cfg.IntOpt(
+            "driver_calls_at_once",
+            default=64,
+            min=1,
+            help="The maximum number of such calls that a conductor makes at the same time. They occupy no worker.",
+        ),
+        *(
+            cfg.FloatOpt(name, default=default, min=0, help=f"Seconds between {what} 0: never.")
+            for name, default, what in (
+                (
+                    "check_provision_state_interval",
+                    60,
+                    "two checks of a conductor for abandoned nodes of its own: nodes that a dead conductor has "
+                    "reserved are released, and operations that have waited too long for an agent fail.",
+                ),
+                (
+                    "sync_local_state_interval",
+                    180,
+                    "two checks of a conductor for active nodes that it has taken over from another conductor.",
+                ),
+                (
+                    "sync_power_state_interval",
+                    60,
+                    "two comparisons of the power states of nodes with their machines.",
+                ),
+                (
+                    "power_failure_recovery_interval",
+                    300,
+                    "two attempts at nodes that are in maintenance because their power state could not be read or "
+                    "set; those that answer again leave maintenance.",
+                ),
+                (
+                    "sync_providers_interval",
+                    60,
+                    "two comparisons of resource providers with nodes. Changes that were made directly to the "
+                    "provider of a node are undone, and reported in the log, the node's history and a metric.",
+                ),
+                (
+                    "conductor_cleanup_interval",
+                    86400,
+                    "two checks for conductors that no longer exist.",
+                ),
+                (
+                    "node_history_cleanup_interval",
+                    86400,
+                    "two deletions of old node history.",
+                ),
+            )
+        ),
         *(
             cfg.FloatOpt(
-                name, default=default, min=0, help=f"Seconds between two runs of the task that {what}; 0: never."
+                name,
+                default=1800,
+                min=0,
+                help=f"Seconds that a node may wait for an agent in ``{state}`` before that fails. 0: no limit.",
             )
-            for name, default, what in (
-                ("check_provision_state_interval", 60, "fails work whose conductor is gone"),
-                ("sync_local_state_interval", 180, "takes over active nodes from other conductors"),
-                ("sync_power_state_interval", 60, "compares recorded power states with the machines"),
-                ("power_failure_recovery_interval", 300, "retries machines whose power state could not be read"),
-                ("sync_providers_interval", 60, "compares resource providers with nodes"),
-                ("conductor_cleanup_interval", 86400, "deletes conductors that are gone"),
-                ("node_history_cleanup_interval", 86400, "deletes old history entries of nodes"),
-            )
-        ),
-        *(
-            cfg.FloatOpt(name, default=1800, min=0, help=f"Seconds that a node may stay in '{state}'; 0: no limit.")
             for name, state in (
                 ("deploy_callback_timeout", "wait call-back"),
                 ("clean_callback_timeout", "clean wait"),
@@ -57,53 +151,84 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
                 ("service_callback_timeout", "service wait"),
             )
         ),
-        cfg.FloatOpt("driver_call_timeout", default=600, min=0.1, help="Seconds that one driver call may take."),
+        cfg.FloatOpt(
+            "driver_call_timeout",
+            default=600,
+            min=0.1,
+            help="Seconds that one driver call may take, in addition to the ``timeout`` of a power request. After that "
+            "the operation has failed, ``last_error`` names the call, and the node is released. While a driver "
+            "waits for a power change, the time starts again with each check of the machine. The comparison of "
+            "power states gives a machine no more than ``sync_power_state_interval`` seconds.",
+        ),
         cfg.FloatOpt(
             "power_state_change_timeout",
             default=60,
             min=0.1,
-            help="Seconds to wait for a machine to reach the requested power state.",
+            help="Seconds within which a machine has to reach the requested power state, unless the request has its "
+            "own ``timeout``. Otherwise the action has failed. For a reboot the time applies twice: until the machine "
+            "is off, and until it is on again.",
         ),
         cfg.FloatOpt(
             "soft_power_off_timeout",
             default=600,
             min=0.1,
-            help="The same, if the operating system was asked to shut down or to restart.",
+            help="The same if the operating system was asked to shut down (``soft power off``) or to restart (``soft "
+            "rebooting``).",
         ),
         cfg.FloatOpt(
             "polled_step_timeout",
             default=10800,
             min=0,
-            help="Seconds that a step may take whose progress the driver polls; 0: no limit.",
+            help="Seconds that a step which a machine executes on its own may take, while its driver is regularly "
+            "asked for the progress. After that the step has failed. 0: no limit. The step ``wait`` of a runbook takes "
+            "as long as it says.",
         ),
         cfg.BoolOpt(
             "force_power_state_during_sync",
             default=True,
-            help="If a machine's power state changed by itself, restore it instead of recording the new state.",
+            help="If the power of a machine changed by itself, switch it back to the node's state; if false, the "
+            "machine's state is recorded on the node.",
         ),
         cfg.IntOpt(
             "power_state_sync_max_retries",
             default=3,
             min=0,
-            help="Failures to restore or read a power state after which the node is put into maintenance.",
+            help="How many times in a row this, or reading a power state, may fail before the node is put into "
+            "maintenance.",
         ),
-        cfg.IntOpt("sync_power_state_workers", default=8, min=1, help="Power states read concurrently."),
+        cfg.IntOpt(
+            "sync_power_state_workers",
+            default=8,
+            min=1,
+            help="The maximum number of power states that a conductor reads at the same time, not counting machines "
+            "that take longer than a second. A machine that does not answer until the next comparison has failed. "
+            "Its address (the key that ends with ``_address`` in ``driver_info``) is then not contacted for one "
+            "and a half times ``sync_power_state_interval``, and each time twice as long, up to an hour. The same "
+            "applies to an address that cannot be reached.",
+        ),
         cfg.FloatOpt(
             "conductor_cleanup_timeout",
             default=1209600,
             min=0,
-            help="Seconds without a heartbeat after which a conductor is deleted.",
+            help="Seconds without a heartbeat until a conductor is deleted from the list, unless nodes are still "
+            "reserved for it; at least three times ``heartbeat_timeout``.",
         ),
-        cfg.IntOpt("node_history_max_entries", default=300, min=0, help="History entries kept for each node."),
+        cfg.IntOpt(
+            "node_history_max_entries",
+            default=300,
+            min=0,
+            help="How many entries of the history are kept for each node; these are the newest ones.",
+        ),
         cfg.BoolOpt(
             "automated_clean",
             default=True,
-            help="Clean nodes before they become available. A node's own automated_clean takes precedence.",
+            help="Clean nodes before they become available. A node's own ``automated_clean`` takes precedence.",
         ),
         cfg.BoolOpt(
             "allow_deleting_available_nodes",
             default=True,
-            help="Let clients delete nodes in the state 'available', too.",
+            help="Let clients delete nodes that are available, and not only those that are ``manageable``, in "
+            "``enroll`` or in ``adopt failed``.",
         ),
         *auth_settings.CONDUCTOR,
         *(
@@ -111,7 +236,8 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
                 f"max_concurrent_{name}",
                 default=0,
                 min=0,
-                help=f"Maximum number of nodes {what} at the same time, over all conductors; 0: no limit.",
+                help=f"The maximum number of nodes that may be {what} at the same time in the whole installation; "
+                "further requests are answered with 503. 0: no limit.",
             )
             for name, what in (("deploy", "deployed"), ("clean", "cleaned"))
         ),
@@ -119,25 +245,9 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "node_locked_retry_attempts",
             default=10,
             min=1,
-            help="Number of times that a request tries to reserve a locked node.",
+            help="How many times a request tries a node that a conductor is working on before it is answered with 409. "
+            "A conductor that has to switch a locked parent or child makes as many attempts before it fails.",
         ),
         cfg.FloatOpt("node_locked_retry_interval", default=0.2, min=0, help="Seconds between two such attempts."),
-    ],
-    "agent": [
-        cfg.BoolOpt("require_tls", default=False, help="Refuse heartbeats of agents whose callback URL is not HTTPS."),
-    ],
-    "deploy": [
-        cfg.BoolOpt(
-            "fast_track",
-            default=False,
-            help="Keep agents running on machines that are not in use, and use them without a reboot.",
-        ),
-        cfg.IntOpt(
-            "fast_track_timeout",
-            default=300,
-            min=0,
-            max=300,
-            help="Seconds after its last heartbeat during which such an agent counts as running.",
-        ),
     ],
 }

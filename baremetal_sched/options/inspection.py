@@ -8,31 +8,48 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "add_ports",
             default="pxe",
             choices=["all", "active", "pxe", "disabled"],
-            help="Found interfaces that become ports: all, those with an IP address, the one booted from, none.",
+            help="Which of the interfaces that were found become ports: ``all``, ``active`` (those with an IP "
+            "address), ``pxe`` (the one from which the machine booted; all, if the agent does not know it), or "
+            "``disabled`` (none).",
         ),
         cfg.StrOpt(
             "keep_ports",
             default="all",
             choices=["all", "present", "added"],
-            help="Existing ports that a node keeps: all, those of found interfaces, those of add_ports.",
+            help="Which of its ports a node keeps: ``all``, ``present`` (those of interfaces that were found), or "
+            "``added`` (those that ``add_ports`` names).",
         ),
         cfg.BoolOpt(
             "update_pxe_enabled",
             default=True,
-            help="Set pxe_enabled of ports according to the interface that the machine booted from.",
+            help="Set ``pxe_enabled`` of the node's ports: true for the one from which the machine booted, false for "
+            "the others.",
         ),
         cfg.BoolOpt(
             "pre_create_ports",
             default=True,
-            help="Before an agent inspects a machine, create ports from the MAC addresses its controller reports.",
+            help="Before an agent inspects a machine, create ports for the MAC addresses that its management "
+            "controller knows, by which the agent finds its node. A fake machine has the addresses of the interfaces "
+            "in ``fake_inventory`` of its ``driver_info``; a manually managed one has none.",
         ),
-        cfg.BoolOpt("power_off", default=True, help="Power a machine off after its agent has reported an inspection."),
+        cfg.BoolOpt(
+            "power_off",
+            default=True,
+            help="Switch a machine off when its agent has reported an inspection; one with ``disable_power_off`` is "
+            "rebooted.",
+        ),
         cfg.StrOpt(
             "default_hooks",
             default="ramdisk-error,validate-interfaces,ports,architecture",
-            help="Hooks used if hooks is not set.",
+            help="The default of ``hooks``.",
         ),
-        cfg.StrOpt("hooks", default="$default_hooks", help="Inspection hooks run on an agent's report, in this order."),
+        cfg.StrOpt(
+            "hooks",
+            default="$default_hooks",
+            help="Inspection hooks that are run, in this order. Further hooks can be added to the default ones: "
+            "``$default_hooks,cpus,memory``. A conductor does not start if a hook is unknown, or if a hook that "
+            "another one needs before it is missing.",
+        ),
         cfg.DictOpt(
             "cpu_capabilities",
             default={
@@ -43,67 +60,89 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
                 "pdpe1gb": "cpu_hugepages_1g",
                 "smx": "cpu_txt",
             },
-            help="Capabilities that the hook cpu-capabilities sets, by CPU flag.",
+            help="Capabilities that the hook ``cpu-capabilities`` sets, by flag of the CPU.",
         ),
         cfg.MultiStrOpt(
             "pci_device_alias",
             default=[],
-            help="PCI device that the hook pci-devices counts: a JSON object with vendor_id, product_id, name.",
+            help='A PCI device that the hook ``pci-devices`` counts: ``{"vendor_id": "10de", "product_id": "1eb8", '
+            '"name": "t4"}``. May be given several times.',
         ),
         cfg.ListOpt(
             "physical_network_cidr_map",
             default=[],
-            help="Physical networks by CIDR for the hook physical-network, such as 10.1.0.0/16:physnet1.",
+            help="Physical networks that the hook ``physical-network`` sets, by subnet: "
+            "``10.1.0.0/16:physnet1,2001:db8::/64:physnet2``.",
         ),
         cfg.BoolOpt(
             "disk_partitioning_spacing",
             default=True,
-            help="For the hook root-device: set local_gb 1 GiB lower than the disk's size.",
+            help="The hook ``root-device`` sets ``local_gb`` to 1 GiB less than the root device has, which "
+            "partitioning may need.",
         ),
         cfg.BoolOpt(
             "extra_hardware_strict",
             default=False,
-            help="For the hook extra-hardware: discard the whole list if one of its entries is malformed.",
+            help="If set, the hook ``extra-hardware`` drops all data if an entry does not have four parts; otherwise "
+            "it drops only the shorter entries.",
         ),
         cfg.StrOpt(
             "known_accelerators",
-            help="For the hook accelerators: YAML file of PCI devices, which replaces the built-in list.",
+            help="File of YAML with the PCI devices that the hook ``accelerators`` looks for: ``pci_devices`` is a "
+            "list of objects with ``vendor_id``, ``device_id``, and other data to be shown. Without a file, the hook "
+            "knows the NVIDIA GPUs that Ironic knows.",
         ),
     ],
     "auto_discovery": [
-        cfg.BoolOpt("enabled", default=False, help="Enroll unknown machines when an agent reports them."),
-        cfg.StrOpt("driver", help="Driver of nodes enrolled by auto-discovery."),
+        cfg.BoolOpt(
+            "enabled",
+            default=False,
+            help="Enrol unknown machines when their agents report an inspection. Anyone who can reach the API can then "
+            "create nodes.",
+        ),
+        cfg.StrOpt("driver", help="Driver of nodes that are enrolled in this way. Required if ``enabled`` is set."),
     ],
     "inspection_rules": [
         cfg.StrOpt(
-            "built_in_rules", help="YAML file of inspection rules, which clients can neither change nor delete."
+            "built_in_rules",
+            help="YAML file with inspection rules that always apply, and cannot be changed through the API.",
         ),
         cfg.StrOpt(
             "mask_secrets",
             default="always",
             choices=["always", "never", "sensitive"],
-            help="Mask passwords and tokens from inspection rules. sensitive: only sensitive rules see them.",
+            help="Whether inspection rules read asterisks instead of passwords and tokens: ``always``, ``never``, or "
+            "``sensitive`` (unless the rule is sensitive).",
         ),
         cfg.ListOpt(
             "allowed_hosts",
             default=[],
-            help="Host names (or *.example.com), addresses and networks that api-call may call. Empty: no restriction.",
+            help="What the action ``api-call`` may call: names (``cmdb.example.com``, ``*.example.com``), addresses "
+            "and networks. If the list is empty, every host may be called. Link-local addresses, loopback addresses, "
+            "and addresses that are not those of a single machine are refused unless an address or a network in "
+            "the list contains them, even if a name resolves to them. A name is resolved once, and the connection "
+            "is made to the address that was checked; redirects are checked, too. A proxy resolves names itself "
+            "and decides what may be reached. An agent's ``callback_url`` may not be one of these addresses "
+            "either. Other hosts need not be listed for agents.",
         ),
         cfg.BoolOpt(
             "allow_loopback",
-            help="Allow loopback addresses in api-call and from agents. Default: if serve listens on loopback only.",
+            help="Whether loopback addresses may be called, and agents may have them. If not set, they are allowed if "
+            "``serve`` listens only on a loopback address.",
         ),
         cfg.IntOpt(
             "max_size",
             default=16 * 1024 * 1024,
             min=1024,
-            help="Total bytes that the rules of one inspection may produce.",
+            help="The total number of bytes that the rules of one inspection may produce. If they need more, the "
+            "inspection fails.",
         ),
         cfg.FloatOpt(
             "time_limit",
             default=30,
             min=0.1,
-            help="Seconds that the rules of one inspection may run, not counting calls.",
+            help="The total number of seconds that the rules of one inspection may take; their calls have a separate "
+            "limit.",
         ),
     ],
 }

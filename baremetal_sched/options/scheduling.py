@@ -10,36 +10,42 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         cfg.StrOpt(
             "incomplete_consumer_project_id",
             default=ZERO_UUID,
-            help="Project of consumers whose allocations were written with a microversion below 1.8.",
+            help="Project of a consumer whose allocations were written below microversion 1.8.",
         ),
-        cfg.StrOpt("incomplete_consumer_user_id", default=ZERO_UUID, help="Its user."),
+        cfg.StrOpt("incomplete_consumer_user_id", default=ZERO_UUID, help="User of such a consumer."),
         cfg.BoolOpt(
             "randomize_allocation_candidates",
             default=False,
-            help="Return candidates chosen at random and in random order, instead of always the same ones.",
+            help="Answer with a random choice of candidates, in random order, instead of always the same ones. This "
+            "avoids conflicts between clients that all take the first candidate.",
         ),
         cfg.IntOpt(
             "max_allocation_candidates",
             default=-1,
             min=-1,
-            help="Stop the search after this number of candidates, even if the client's limit is higher; -1: never.",
+            help="The maximum number of candidates that a search returns, whatever the client's limit; -1: no limit.",
         ),
         cfg.StrOpt(
             "allocation_candidates_generation_strategy",
             default="depth-first",
             choices=["depth-first", "breadth-first"],
-            help="Return all candidates of a tree before those of the next, or one of each tree in turn.",
+            help="``depth-first``: all candidates of a tree before those of the next; ``breadth-first``: one of each "
+            "tree in turn.",
         ),
         cfg.FloatOpt(
             "candidates_time_limit",
             default=5,
             min=0,
-            help="Seconds after which a search for candidates is stopped and answered with 503; 0: no limit.",
+            help="Seconds after which a search for candidates is stopped; 0: never. The answer is then 503, and says "
+            "how to narrow the request: typical causes are many groups that ask for the same resource classes, or "
+            "no limit where providers can be combined in many ways.",
         ),
         cfg.BoolOpt(
             "candidates_fast_path",
             default=True,
-            help="Answer requests for one resource class by one statement; the answers are the same without it.",
+            help="Answer requests for one resource class by one statement, where no provider has a parent. Without it "
+            "every request takes the general search: the answers are the same, and take longer. Switch it off to "
+            "find out whether it is the cause of a wrong answer.",
         ),
     ],
     "scheduling": [
@@ -47,31 +53,94 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "explain_max_nodes",
             default=50_000,
             min=1,
-            help="With more nodes than this, an explanation examines those of the requested class or a sample, and "
-            "says so.",
+            help="If there are more machines than this, an explanation (``/scheduling/v1/explanations``) examines only "
+            "those of the requested class, or a sample, and says so.",
         ),
         cfg.FloatOpt(
             "explain_time_limit",
             default=5,
             min=0,
-            help="Seconds after which an explanation is stopped and answered with 503; 0: no limit.",
+            help="Seconds after which an explanation is stopped and answered with 503; 0: never.",
+        ),
+        cfg.IntOpt(
+            "max_wait",
+            default=7 * 24 * 3600,
+            min=1,
+            help="The greatest number of seconds for which a claim may wait until a machine is free.",
+        ),
+        cfg.IntOpt(
+            "most_waiting",
+            default=1000,
+            min=0,
+            help="The greatest number of claims of one project that wait at the same time; 0: nothing may wait.",
+        ),
+        cfg.IntOpt(
+            "most_tested",
+            default=50,
+            min=1,
+            help="When a machine becomes free, the number of different waiting requests that are looked at before the "
+            "transaction which freed it commits. If there are more, and none of these fits, the machine is given away "
+            "by the next sweep.",
+        ),
+        cfg.FloatOpt(
+            "sweep_interval",
+            default=5,
+            min=0,
+            help="Seconds between two sweeps of a conductor, which end the claims that waited in vain and give away "
+            "free machines that fit a waiting claim; 0: never.",
+        ),
+        cfg.FloatOpt(
+            "withhold_before_windows",
+            default=0,
+            min=0,
+            help="Seconds before the planned start of a hold from which on its machine is not to be claimed any more, "
+            "so that nobody gets it for a moment only. A change counts for what is asserted or released after it.",
+        ),
+        cfg.FloatOpt(
+            "sweep_holds_interval",
+            default=5,
+            min=0.1,
+            max=60,
+            help="Seconds between two sweeps of a conductor over holds: so long after the planned time at most the "
+            "maintenance flag follows. Claims are refused from the planned start on, whether a conductor runs or not.",
+        ),
+        cfg.IntOpt(
+            "most_polls",
+            default=24,
+            min=0,
+            help="The greatest number of requests of one process that wait at the same time until a claim is decided "
+            "(``GET /scheduling/v1/claims/{uuid}?wait=30``). Others are answered at once with the present state and "
+            "``Retry-After``. They are among those that ``[api] max_requests_waiting`` limits, and should leave room "
+            "for others.",
         ),
     ],
     "compute": [
         cfg.StrOpt(
             "default_availability_zone",
             default="nova",
-            help="Name of the availability zone that stands for the default conductor group.",
+            help="Name of the availability zone whose machines are those of the default conductor group. Every other "
+            "group is a zone of its own name.",
         ),
         cfg.IntOpt(
             "max_attempts",
             default=3,
             min=1,
-            help="Number of nodes on which the deployment of a server is tried before the server goes to ERROR.",
+            help="The number of nodes on which the deployment of a server is tried before the server is in error.",
+        ),
+        cfg.IntOpt(
+            "wait_for_machine",
+            default=0,
+            min=0,
+            help="Seconds for which a server that is requested alone, by a flavor with a custom resource class, waits "
+            "until a machine is free; 0: without one it is in error at once. The scheduler hint ``wait`` of a request "
+            "overrides it. ``[scheduling] max_wait`` limits it.",
         ),
         cfg.StrOpt(
-            "project_id", default=ZERO_UUID, help="Project of servers and images if authentication is disabled."
+            "project_id",
+            default=ZERO_UUID,
+            help="Project of callers of the compute and image APIs while there is no authentication (``[api] "
+            "auth_strategy`` is ``none``), and of users of ``http_basic`` who are ``admin`` for the system.",
         ),
-        cfg.StrOpt("user_id", default=ZERO_UUID, help="User of servers and key pairs if authentication is disabled."),
+        cfg.StrOpt("user_id", default=ZERO_UUID, help="User of these callers."),
     ],
 }

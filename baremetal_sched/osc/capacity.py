@@ -6,8 +6,9 @@ from typing import Any
 
 from osc_lib.command import command
 
-from baremetal_sched.osc.client import CountsColumn, FitsOrNot, TextColumn, client_of
+from baremetal_sched.osc.client import CountsColumn, FitsOrNot, HeldColumn, TextColumn, client_of
 from baremetal_sched.osc.find import positive
+from baremetal_sched.osc.proposals import about_unknown
 from baremetal_sched.osc.query import add_machine_options, split
 
 #: Short words for what the API calls otherwise.
@@ -30,15 +31,19 @@ class ShowCapacity(FitsOrNot, command.Lister):
             metavar="<key>,<key>",
             action="append",
             default=[],
-            help="What machines are told apart by: class, group, driver, owner, lessee, shard, trait:NAME",
+            help="What there is a row for: each class, group, driver, owner, lessee, shard, or whether machines have "
+            "trait:NAME.",
         )
         parser.add_argument(
-            "--at-least", type=positive, metavar="<number>", help="Show rows where fewer machines than this are free"
+            "--at-least",
+            type=positive,
+            metavar="<number>",
+            help="Show only rows where fewer machines than this are free.",
         )
         add_machine_options(parser)
-        parser.add_argument("--group", metavar="<group>", help="The conductor group")
+        parser.add_argument("--group", metavar="<group>", help="The conductor group of the node.")
         for name in _FILTERS:
-            parser.add_argument(f"--{name}", metavar=f"<{name}>", help=f"The {name} of the node")
+            parser.add_argument(f"--{name}", metavar=f"<{name}>", help=f"The {name} of the node.")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
@@ -51,8 +56,14 @@ class ShowCapacity(FitsOrNot, command.Lister):
             parameters.append(("at_least", str(parsed_args.at_least)))
         rows = client.get("scheduling", "/capacity", parameters)["capacity"]
         self.fits = parsed_args.at_least is None or not rows
+        is_empty = not any(row["total"] for row in rows)
+        if is_empty and (unknown := about_unknown(client, parsed_args.resource_class, parsed_args.group)):
+            self.log.warning("%s", unknown)
         titles = [key if key.startswith("trait:") else key.replace("_", " ").title() for key in keys]
-        return (*titles, "Total", "Free", "Allocated", "Unavailable"), [_row(row, keys) for row in rows]
+        titles += ["Total", "Free", "Allocated", "Unavailable"]
+        if not any(row.get("held") for row in rows):
+            return titles, [_row(row, keys) for row in rows]
+        return [*titles, "Holds"], [(*_row(row, keys), HeldColumn(row["held"])) for row in rows]
 
 
 def _filters(parsed_args: argparse.Namespace) -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 import argparse
 import json
 import re
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
@@ -99,6 +100,10 @@ class RequestFailed(CommandError):
         self.code = code
 
 
+class UsageError(CommandError):
+    """The command line is not valid."""
+
+
 class Client:
     """The APIs of the service that the ``openstack`` command is configured for."""
 
@@ -152,7 +157,8 @@ def _failure(response: Any, document: Any) -> RequestFailed:
         message = f"The service does not accept the login: {message} (HTTP 401)"
     elif status in (403, 503):
         retry = response.headers.get("Retry-After")
-        message += f" Try again in {retry} seconds." if status == 503 and retry else f" (HTTP {status})"
+        # A message says itself whether trying again helps.
+        message += f" Try again in {retry} seconds." if status == 503 and retry and not said else f" (HTTP {status})"
     return RequestFailed(message, status, code)
 
 
@@ -236,8 +242,11 @@ def _exists(client: Client, service: str, path: str) -> bool:
     return True
 
 
-#: The exit status if nothing fits; 1 is an error, 2 a mistake in the command line.
-NOTHING_FITS = 3
+#: Exit statuses: the command line is not valid, also where only the service could tell; nothing fits. An error is 1.
+MISTAKE, NOTHING_FITS = 2, 3
+
+#: How wide a text in a cell of a table is, so that tables fit into 100 columns.
+_WIDTH = 78
 
 
 def plain(value: Any) -> str:
@@ -252,11 +261,27 @@ def lines(texts: Iterable[str]) -> str:
     return "\n".join(texts)
 
 
+def wrapped(text: str) -> str:
+    """Return the lines of a cell, none too wide for a table of 100 columns."""
+    return lines(
+        part
+        for line in text.split("\n")
+        for part in textwrap.wrap(line, _WIDTH, break_long_words=False, break_on_hyphens=False) or [""]
+    )
+
+
 class TextColumn(FormattableColumn[Any]):
     """A text, in which nothing that a terminal would obey is left."""
 
     def human_readable(self) -> str:
         return plain(self._value)
+
+
+class SentenceColumn(TextColumn):
+    """A long text."""
+
+    def human_readable(self) -> str:
+        return wrapped(super().human_readable())
 
 
 class CountsColumn(FormattableColumn[Mapping[str, int]]):
@@ -267,6 +292,17 @@ class CountsColumn(FormattableColumn[Mapping[str, int]]):
         return lines(f"{count} {plain(name)}" for name, count in ordered)
 
 
+class HeldColumn(FormattableColumn[list[dict[str, Any]]]):
+    """How many machines have a hold of each type, and when the last of these ends: a line for each type."""
+
+    def human_readable(self) -> str:
+        return lines(f"{held['nodes']} {plain(held['type'])}{self._until(held['until'])}" for held in self._value)
+
+    @staticmethod
+    def _until(moment: str | None) -> str:
+        return "" if moment is None else f" until {moment[:16].replace('T', ' ')} UTC"
+
+
 class ListColumn(FormattableColumn[list[str]]):
     """Names, one after the other."""
 
@@ -275,11 +311,23 @@ class ListColumn(FormattableColumn[list[str]]):
 
 
 class FitsOrNot:
-    """A command whose exit status is 0 if something fits (``fits``), and NOTHING_FITS otherwise."""
+    """A command whose exit status is 0 if something fits (``fits``), NOTHING_FITS if not, and MISTAKE if the command
+    line is not valid."""
 
     fits = True
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run the command, and return its exit status."""
-        status: int = super().run(parsed_args)  # type: ignore[misc]
+        try:
+            status: int = super().run(parsed_args)  # type: ignore[misc]
+        except (UsageError, RequestFailed) as error:
+            if isinstance(error, RequestFailed) and error.status != 400:
+                raise
+            self.log.error("%s", error)  # type: ignore[attr-defined]
+            return MISTAKE
         return status or (0 if self.fits else NOTHING_FITS)
+
+
+def is_table(parsed_args: argparse.Namespace) -> bool:
+    """Return whether the output is a table for people, of columns that the command chooses."""
+    return parsed_args.formatter == "table" and not parsed_args.columns

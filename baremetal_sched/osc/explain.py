@@ -7,14 +7,37 @@ from urllib.parse import quote
 
 from cliff.columns import FormattableColumn
 from osc_lib.command import command
-from osc_lib.exceptions import CommandError
 
-from baremetal_sched.osc.client import Client, CountsColumn, FitsOrNot, TextColumn, client_of, lines, plain, server
+from baremetal_sched.osc.client import (
+    Client,
+    CountsColumn,
+    FitsOrNot,
+    HeldColumn,
+    SentenceColumn,
+    UsageError,
+    client_of,
+    lines,
+    plain,
+    server,
+    wrapped,
+)
 from baremetal_sched.osc.find import positive
 from baremetal_sched.osc.query import add_machine_options, add_query_options, candidate_query, trait_entries
 
 #: In this order, and what there may be besides behind it.
-_ORDER = ("verdict", "summary", "wanted", "fitting", "nodes", "conditions", "relaxations", "unknown", "busy", "groups")
+_ORDER = (
+    "verdict",
+    "summary",
+    "wanted",
+    "fitting",
+    "nodes",
+    "conditions",
+    "relaxations",
+    "unknown",
+    "busy",
+    "groups",
+    "held",
+)
 
 
 class Explain(FitsOrNot, command.ShowOne):
@@ -29,7 +52,7 @@ class Explain(FitsOrNot, command.ShowOne):
         """Return the parser of the command's options."""
         parser = super().get_parser(prog_name)
         add_request_options(parser)
-        parser.add_argument("--wanted", type=positive, metavar="<number>", help="How many machines are wanted")
+        parser.add_argument("--wanted", type=positive, metavar="<number>", help="How many machines are wanted.")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Any]]:
@@ -47,15 +70,19 @@ def add_request_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of all requests that can be explained."""
     add_query_options(parser)
     server = parser.add_argument_group("a server")
-    server.add_argument("--flavor", metavar="<flavor>", help="Id or name of the flavor")
-    server.add_argument("--image", metavar="<image>", help="Id or name of the image")
-    server.add_argument("--boot-from-volume", action="store_true", help="The root disk is a volume")
+    server.add_argument("--flavor", metavar="<flavor>", help="Id or name of the flavor.")
+    server.add_argument("--image", metavar="<image>", help="Id or name of the image.")
+    server.add_argument("--boot-from-volume", action="store_true", help="The root disk is a volume.")
     allocation = parser.add_argument_group("an allocation of the bare metal API")
     add_machine_options(allocation)  # type: ignore[arg-type] # it adds arguments as a parser does
     allocation.add_argument(
-        "--candidate-node", dest="candidate_nodes", action="append", metavar="<node>", help="May be taken. Repeatable"
+        "--candidate-node",
+        dest="candidate_nodes",
+        action="append",
+        metavar="<node>",
+        help="A node that may be taken. Repeatable.",
     )
-    allocation.add_argument("--owner", metavar="<project>", help="Of nodes that this project owns or leases")
+    allocation.add_argument("--owner", metavar="<project>", help="Only nodes that this project owns or leases.")
 
 
 def is_request(parsed_args: argparse.Namespace) -> bool:
@@ -68,7 +95,7 @@ def is_request(parsed_args: argparse.Namespace) -> bool:
 
 
 def request_body(client: Client, parsed_args: argparse.Namespace) -> dict[str, Any]:
-    """Return the body of a request to explain. Raises CommandError if the options ask for none, or for several."""
+    """Return the body of a request to explain. Raises UsageError if the options ask for none, or for several."""
     query = candidate_query(parsed_args)
     machine = [parsed_args.traits, parsed_args.without_traits, parsed_args.any_traits, parsed_args.candidate_nodes]
     kinds = {
@@ -78,14 +105,14 @@ def request_body(client: Client, parsed_args: argparse.Namespace) -> dict[str, A
     }
     given = [name for name, is_given in kinds.items() if is_given]
     if len(given) != 1:
-        raise CommandError(
+        raise UsageError(
             f"These are different requests: {' and '.join(given)}. Give one." if given
             else "Specify the request: --resource CLASS=AMOUNT, --query, --flavor, or --class."
         )  # fmt: skip
     if parsed_args.resource_class is None and (any(machine) or parsed_args.owner):
-        raise CommandError("--trait, --without-trait, --any-trait, --candidate-node and --owner go with --class.")
+        raise UsageError("--trait, --without-trait, --any-trait, --candidate-node and --owner go with --class.")
     if parsed_args.flavor is None and (parsed_args.image or parsed_args.boot_from_volume):
-        raise CommandError("--image and --boot-from-volume go with --flavor.")
+        raise UsageError("--image and --boot-from-volume go with --flavor.")
     if query is not None:
         return {"query": query}
     if parsed_args.flavor is not None:
@@ -104,7 +131,7 @@ def shown(document: Mapping[str, Any], order: Iterable[str]) -> tuple[list[str],
 
 def _cell(name: str, value: Any) -> Any:
     if isinstance(value, str) or value is None:
-        return TextColumn(value)
+        return SentenceColumn(value)
     if name == "busy":
         return CountsColumn(value)
     if name == "parts":
@@ -112,11 +139,15 @@ def _cell(name: str, value: Any) -> Any:
     return _LINES[name](value) if name in _LINES else Other(value) if isinstance(value, (list, dict)) else value
 
 
+def _wrapped_lines(texts: Iterable[str]) -> str:
+    return wrapped(lines(texts))
+
+
 class Other(FormattableColumn[Any]):
     """Anything else: nested names and values, a line each."""
 
     def human_readable(self) -> str:
-        return lines(_nested(self._value))
+        return _wrapped_lines(_nested(self._value))
 
 
 def _nested(value: Any) -> list[str]:
@@ -134,7 +165,8 @@ class ConditionsColumn(FormattableColumn[list[dict[str, Any]]]):
     """A line for each condition that machines fail: how many do, and how many only it rules out."""
 
     def human_readable(self) -> str:
-        return lines(self._line(each) for each in self._value if each.get("holds") is not None or each["fails"])
+        shown = (each for each in self._value if each.get("holds") is not None or each["fails"])
+        return _wrapped_lines(map(self._line, shown))
 
     @staticmethod
     def _line(condition: Mapping[str, Any]) -> str:
@@ -150,7 +182,7 @@ class Relaxations(FormattableColumn[list[dict[str, Any]]]):
     """A line for each change of the request that helps."""
 
     def human_readable(self) -> str:
-        return lines(
+        return _wrapped_lines(
             f"without {' and '.join(plain(name) for name in each['drop'])}"
             + (f": {each['would_fit']} would fit" if "would_fit" in each else "")
             for each in self._value
@@ -161,7 +193,7 @@ class UnknownColumn(FormattableColumn[list[dict[str, Any]]]):
     """A line for each unknown name."""
 
     def human_readable(self) -> str:
-        return lines(self._line(each) for each in self._value)
+        return _wrapped_lines(map(self._line, self._value))
 
     @staticmethod
     def _line(unknown: Mapping[str, Any]) -> str:
@@ -173,7 +205,7 @@ class Groups(FormattableColumn[list[dict[str, Any]]]):
     """A line for each conductor group whose nodes no conductor serves."""
 
     def human_readable(self) -> str:
-        return lines(
+        return _wrapped_lines(
             f"{plain(each['conductor_group']) or '(none)'}: {each['conductors_alive']} conductors alive, "
             f"{each['fitting_if_served']} nodes would fit if served"
             for each in self._value
@@ -184,7 +216,7 @@ class _Parts(FormattableColumn[dict[str, Any]]):
     """The result for each part of a request."""
 
     def human_readable(self) -> str:
-        return lines(
+        return _wrapped_lines(
             f"{plain(name)}: {plain(part.get('verdict'))}, {part.get('fitting')} of {part.get('nodes')} fit"
             for name, part in self._value.items()
         )
@@ -195,6 +227,7 @@ _LINES: dict[str, type[FormattableColumn[Any]]] = {
     "relaxations": Relaxations,
     "unknown": UnknownColumn,
     "groups": Groups,
+    "held": HeldColumn,
 }
 
 
@@ -214,7 +247,7 @@ class ExplainNode(FitsOrNot, command.ShowOne):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the command's options."""
         parser = super().get_parser(prog_name)
-        parser.add_argument("node", metavar="<node>", help="UUID or name of the node")
+        parser.add_argument("node", metavar="<node>", help="UUID or name of the node.")
         add_request_options(parser)
         return parser
 
@@ -240,4 +273,4 @@ class Findings(FormattableColumn[list[dict[str, str]]]):
     """What keeps a node from being used, and what to do about it."""
 
     def human_readable(self) -> str:
-        return lines(f"{plain(each['reason'])} {plain(each['remedy'])}".strip() for each in self._value)
+        return _wrapped_lines(f"{plain(each['reason'])} {plain(each['remedy'])}".strip() for each in self._value)

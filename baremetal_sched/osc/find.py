@@ -8,11 +8,22 @@ from typing import Any
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
-from baremetal_sched.osc.client import Client, FitsOrNot, ListColumn, RequestFailed, TextColumn, client_of
+from baremetal_sched.osc.client import (
+    Client,
+    FitsOrNot,
+    ListColumn,
+    RequestFailed,
+    TextColumn,
+    UsageError,
+    client_of,
+    is_table,
+)
+from baremetal_sched.osc.proposals import about_unknown
 from baremetal_sched.osc.query import add_machine_options, placement_class, split
 
 _FIELDS = ("uuid", "name", "resource_class", "conductor_group", "provision_state", "traits")
 _TITLES = ("UUID", "Name", "Resource Class", "Conductor Group", "Provisioning State", "Traits")
+_TABLE = ("UUID", "Name", "Class", "Group", "State", "Traits")
 _PAGE = 1000
 
 #: What the bare metal API knows of a free node. Placement knows whether it is claimed.
@@ -29,15 +40,18 @@ class FindNode(FitsOrNot, command.Lister):
         """Return the parser of the command's options."""
         parser = super().get_parser(prog_name)
         add_machine_options(parser)
-        parser.add_argument("--group", metavar="<group>", help='The conductor group; "" is for nodes in none')
+        parser.add_argument(
+            "--group", metavar="<group>", help='The conductor group of the node; "" is for nodes in none.'
+        )
         parser.add_argument(
             "--available",
             action="store_true",
-            help="Only free nodes: available, not in maintenance, without an instance, and offered by placement",
+            help="Only free nodes: available, not in maintenance, without an instance, and offered by placement.",
         )
         parser.add_argument(
-            "--limit", type=positive, metavar="<number>", help="List at most this many nodes; the default is all"
+            "--limit", type=positive, metavar="<number>", help="List at most this many nodes; the default is all."
         )
+        parser.add_argument("--long", action="store_true", help="Show traits in the table, too; documents have them.")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
@@ -48,7 +62,12 @@ class FindNode(FitsOrNot, command.Lister):
             found = _offered(client, found)
         rows = list(islice(found, parsed_args.limit))
         self.fits = bool(rows)
-        return _TITLES, [_row(node) for node in rows]
+        if not rows and (unknown := about_unknown(client, parsed_args.resource_class, parsed_args.group)):
+            self.log.warning("%s", unknown)
+        if not is_table(parsed_args):
+            return _TITLES, [_row(node) for node in rows]
+        shown = len(_TABLE) - (not parsed_args.long)
+        return _TABLE[:shown], [_row(node)[:shown] for node in rows]
 
 
 def positive(text: str) -> int:
@@ -61,7 +80,7 @@ def positive(text: str) -> int:
 def filters(parsed_args: argparse.Namespace) -> list[tuple[str, str]]:
     """Return the filters of the bare metal API's list of nodes that the options mean."""
     if len(parsed_args.any_traits) > 1:
-        raise CommandError("--any-trait can be given once here, with all the traits of which one is enough: A,B,C.")
+        raise UsageError("--any-trait can be given once here, with all the traits of which one is enough: A,B,C.")
     traits = {
         "traits": parsed_args.traits,
         "not-traits-any": parsed_args.without_traits,

@@ -6,14 +6,16 @@ from typing import Any
 
 from osc_lib.command import command
 
-from baremetal_sched.osc.client import ListColumn, TextColumn, client_of
+from baremetal_sched.osc.client import FitsOrNot, ListColumn, TextColumn, client_of, is_table, lines, plain
+from baremetal_sched.osc.proposals import about_unknown
 
 _SHORT = ("Conductor Group", "Nodes", "Unserved", "Conductor", "Alive", "Drivers", "Its Nodes", "Share")
+_IN_TABLES = ("Group", "Nodes", "Unserved", "Conductor", "Alive", "Drivers", "Its Nodes", "Share")
 _OF_RINGS = ("Conductor Group", "Driver", "Nodes", "Conductor", "Alive", "Its Nodes", "Share of Ring")
 _ANONYMOUS = ("Conductor Group", "Nodes", "Unserved", "Conductors Alive")
 
 
-class ListGroups(command.Lister):
+class ListGroups(FitsOrNot, command.Lister):
     """List conductor groups with their conductors, alive or not, and the share of the nodes of each
 
     Users who may not see conductors get the groups of their nodes.
@@ -22,8 +24,8 @@ class ListGroups(command.Lister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the command's options."""
         parser = super().get_parser(prog_name)
-        parser.add_argument("--group", metavar="<group>", help='Only this group; "" is for nodes in none')
-        parser.add_argument("--rings", action="store_true", help="Show the hash ring of each driver")
+        parser.add_argument("--group", metavar="<group>", help='Show only this group; "" is for nodes in none.')
+        parser.add_argument("--rings", action="store_true", help="Show the hash ring of each driver.")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterable[Any]]:
@@ -31,6 +33,8 @@ class ListGroups(command.Lister):
         client = client_of(self.app)
         parameters = [("conductor_group", parsed_args.group)] if parsed_args.group is not None else []
         groups = client.get("scheduling", "/groups", parameters)["groups"]
+        if not groups and (unknown := about_unknown(client, conductor_group=parsed_args.group)):
+            self.log.warning("%s", unknown)
         if any("conductors" not in group for group in groups):
             return _ANONYMOUS, [
                 (TextColumn(each["conductor_group"]), each["nodes"], each["unserved"], each["conductors_alive"])
@@ -38,14 +42,14 @@ class ListGroups(command.Lister):
             ]
         if parsed_args.rings:
             return _OF_RINGS, [row for group in groups for row in _ring_rows(group)]
-        return _SHORT, [row for group in groups for row in _rows(group)]
+        return _IN_TABLES if is_table(parsed_args) else _SHORT, [row for group in groups for row in _rows(group)]
 
 
 def _rows(group: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
     """Yield a row for each conductor, or one without a conductor."""
     first = (TextColumn(group["conductor_group"]), group["nodes"], group["unserved"])
     for each in group["conductors"]:
-        hostname, drivers = TextColumn(each["hostname"]), ListColumn(each["drivers"])
+        hostname, drivers = TextColumn(each["hostname"]), LinesColumn(each["drivers"])
         yield (*first, hostname, each["alive"], drivers, each["nodes"], ShareColumn(each["share"]))
     if not group["conductors"]:
         yield (*first, None, None, ListColumn([]), None, None)
@@ -58,6 +62,13 @@ def _ring_rows(group: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
             yield (*first, TextColumn(each["hostname"]), each["alive"], each["nodes"], ShareColumn(each["ring_share"]))
         if not ring["conductors"]:
             yield (*first, None, None, None, None)
+
+
+class LinesColumn(ListColumn):
+    """Names, a line each."""
+
+    def human_readable(self) -> str:
+        return lines(map(plain, self._value))
 
 
 class ShareColumn(TextColumn):

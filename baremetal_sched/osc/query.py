@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from osc_lib.exceptions import CommandError
+from baremetal_sched.osc.client import UsageError
 
 #: Where the options are collected: tuples of the group, the name of the option, and its value.
 _ASKED = "asked"
@@ -38,34 +38,50 @@ class _OfGroup(argparse.Action):
 def add_query_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that ask for candidates, as ``openstack allocation candidate list`` has them, and --query."""
     group = parser.add_argument_group("a query of allocation candidates")
-    group.add_argument("--resource", action=_OfGroup, metavar="<class>=<amount>", help="How much of a resource class")
     group.add_argument(
-        "--required", action=_OfGroup, metavar="<trait>", help="A trait that is needed; one of several: A,B. Repeatable"
+        "--resource", action=_OfGroup, metavar="<class>=<amount>", help="How much of a resource class is needed."
     )
     group.add_argument(
-        "--forbidden", action=_OfGroup, metavar="<trait>", help="A trait that must not be there. Repeatable"
+        "--required",
+        action=_OfGroup,
+        metavar="<trait>",
+        help="A trait that is needed; A,B for one of them. Repeatable.",
     )
     group.add_argument(
-        "--member-of", action=_OfGroup, metavar="<uuid>", help="An aggregate; one of several: A,B. Repeatable"
+        "--forbidden", action=_OfGroup, metavar="<trait>", help="A trait that must not be there. Repeatable."
     )
-    group.add_argument("--in-tree", action=_OfGroup, metavar="<uuid>", help="Of the tree of this provider")
     group.add_argument(
-        "--group", action=_Group, metavar="<name>", help="What follows has to come from one provider, the group's"
+        "--member-of",
+        action=_OfGroup,
+        metavar="<uuid>",
+        help="An aggregate that the provider is in; A,B for one of them. Repeatable.",
     )
-    group.add_argument("--group-policy", choices=("none", "isolate"), help="Whether groups need different providers")
-    group.add_argument("--query", metavar="<query>", help="The query itself, as in 'resources=CUSTOM_GOLD:1'")
+    group.add_argument("--in-tree", action=_OfGroup, metavar="<uuid>", help="Only providers of the tree of this one.")
+    group.add_argument(
+        "--group", action=_Group, metavar="<name>", help="What follows has to come from one provider. The name is free."
+    )
+    group.add_argument(
+        "--group-policy", choices=("none", "isolate"), help="Whether groups need different providers (isolate) or not."
+    )
+    group.add_argument("--query", metavar="<query>", help="The query itself, as in 'resources=CUSTOM_GOLD:1'.")
 
 
 def candidate_query(parsed_args: argparse.Namespace) -> str | None:
     """Return the query string (microversion 1.39) of the options, or None if they are not used.
 
-    Raises CommandError if they contradict each other, or if an amount is invalid.
+    Raises UsageError if they contradict each other, or if an amount is invalid.
     """
     asked: Sequence[tuple[str, str, str]] = getattr(parsed_args, _ASKED, None) or ()
     if parsed_args.query is not None:
         if asked:
-            raise CommandError("--query is the whole request: leave out --resource, --required and the like.")
+            raise UsageError("--query is the whole request: leave out --resource, --required and the like.")
         return str(parsed_args.query).removeprefix("?")
+    last = getattr(parsed_args, _GROUP, None)
+    if last and last not in {suffix for suffix, _, _ in asked}:
+        raise UsageError(
+            f"--group {last} has to be followed by --resource, --required and the like. It is a part of the query, and "
+            "not a conductor group."
+        )
     if not asked:
         return None
     pairs: list[tuple[str, str]] = []
@@ -97,7 +113,7 @@ def _of_group(suffix: str, asked: Sequence[tuple[str, str]]) -> list[tuple[str, 
 def _amount(value: str) -> str:
     name, separator, amount = value.replace(":", "=").partition("=")
     if not (name and separator and amount.isascii() and amount.isdecimal()):
-        raise CommandError(f"--resource {value}: it has to be CLASS=AMOUNT, as in CUSTOM_GOLD=1.")
+        raise UsageError(f"--resource {value}: it has to be CLASS=AMOUNT, as in CUSTOM_GOLD=1.")
     return f"{name}:{amount}"
 
 
@@ -108,9 +124,14 @@ def placement_class(resource_class: str) -> str:
 
 def add_machine_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say what a machine has to be and have: --class, --trait and so on."""
-    parser.add_argument("--class", dest="resource_class", metavar="<class>", help="The resource class of the node")
+    parser.add_argument("--class", dest="resource_class", metavar="<class>", help="The resource class of the node.")
     parser.add_argument(
-        "--trait", dest="traits", action="append", default=[], metavar="<trait>", help="It has this trait. Repeatable"
+        "--trait",
+        dest="traits",
+        action="append",
+        default=[],
+        metavar="<trait>",
+        help="A trait that the node has. Repeatable.",
     )
     parser.add_argument(
         "--without-trait",
@@ -118,7 +139,7 @@ def add_machine_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="<trait>",
-        help="It does not have this trait. Repeatable",
+        help="A trait that the node does not have. Repeatable.",
     )
     parser.add_argument(
         "--any-trait",
@@ -126,7 +147,7 @@ def add_machine_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="<trait>,<trait>",
-        help="It has at least one of these traits. Repeatable",
+        help="Traits of which the node has at least one. Repeatable.",
     )
 
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.insert import insert_missing
 from baremetal_sched.db.models import Aggregate, ProviderAggregate
-from baremetal_sched.placement.locked import GENERATION_CHANGED, LockedProvider
+from baremetal_sched.placement.locked import GENERATION_CHANGED, LockedProvider, replace_associations
 from baremetal_sched.placement.tables import AGGREGATES
 
 
@@ -32,26 +33,15 @@ def replace(session: Session, provider: LockedProvider, uuids: Sequence[str], ge
     """
     if generation is not None:
         provider.require_generation(generation, GENERATION_CHANGED)
-    wanted = set(_ensure(session, uuids).values())
-    present = set(
-        session.scalars(select(ProviderAggregate.aggregate_id).where(ProviderAggregate.provider_id == provider.id))
-    )
-    if present - wanted:
-        session.execute(
-            delete(ProviderAggregate).where(
-                ProviderAggregate.provider_id == provider.id, ProviderAggregate.aggregate_id.in_(present - wanted)
-            )
-        )
-    if wanted - present:
-        rows = [{"provider_id": provider.id, "aggregate_id": aggregate} for aggregate in sorted(wanted - present)]
-        session.execute(insert(ProviderAggregate), rows)
+    replace_associations(session, provider, ProviderAggregate.aggregate_id, _ensure(session, uuids))
+    notes_of(session.connection()).providers.add(provider.id)
     if generation is not None:
         provider.bump(session)
 
 
-def _ensure(session: Session, uuids: Sequence[str]) -> dict[str, int]:
+def _ensure(session: Session, uuids: Sequence[str]) -> set[int]:
+    """Return the ids of these aggregates; missing ones are created."""
     if not uuids:
-        return {}
+        return set()
     insert_missing(session, AGGREGATES, [{"uuid": uuid, "created_at": utcnow()} for uuid in uuids])
-    rows = session.execute(select(Aggregate.uuid, Aggregate.id).where(Aggregate.uuid.in_(uuids)))
-    return {uuid: aggregate_id for uuid, aggregate_id in rows}
+    return set(session.scalars(select(Aggregate.id).where(Aggregate.uuid.in_(uuids))))

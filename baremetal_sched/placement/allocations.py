@@ -1,5 +1,6 @@
 """Allocations of consumers. Writing them is a claim, which succeeds or fails as a whole."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -18,8 +19,8 @@ from baremetal_sched.errors.placement import CapacityExceeded, ConsumerConflict,
 from baremetal_sched.placement import indivisible, single_claim, stock
 from baremetal_sched.placement.consumers import ConsumerWrite, Unset
 from baremetal_sched.placement.indivisible import Trees
-from baremetal_sched.placement.stock import Stocks
-from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, PROVIDERS
+from baremetal_sched.placement.stock import InventoryLookup
+from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, PROVIDERS, is_open
 
 _ROOT = PROVIDERS.alias("root")
 
@@ -31,7 +32,7 @@ def explained(writer: Writer, error: CapacityExceeded, requests: Sequence[Consum
     WHERE p.uuid = :provider
     """
     query = (
-        select(PROVIDERS.c.id, _ROOT.c.id.label("root_id"), _ROOT.c.mirrored_class_id)
+        select(PROVIDERS.c.id, _ROOT.c.id.label("root_id"), _ROOT.c.mirrored_class_id, is_open(_ROOT).label("is_open"))
         .join_from(PROVIDERS, _ROOT, _ROOT.c.id == PROVIDERS.c.root_id)
         .where(PROVIDERS.c.uuid == error.details["provider"])
     )
@@ -43,6 +44,8 @@ def explained(writer: Writer, error: CapacityExceeded, requests: Sequence[Consum
     why = ""
     if others:
         why = f" It is in use by consumer {', '.join(others)}."
+    elif not found.is_open:
+        why = " A hold of the node is planned: until it is released, the node is given to nobody."
     elif isinstance(error, TreeHeld) or found.id == found.root_id:
         why = " The node is not available."
     return type(error)(**{**error.details, "why": why})
@@ -101,15 +104,15 @@ def write(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str)
     trees = Trees()
     for row in stocks.rows.values():
         trees.note(row.provider_id, row.root_id, row.indivisible)
-    held = _held(connection, [consumer.id for consumer in consumers.values()], trees)
+    holders = [consumer.id for consumer in consumers.values()]
+    held = _held(connection.execute(_HELD, {"consumers": holders}), trees) if holders else {}
     released, growth = _sum(held.values()), _sum(wanted.values())
     try:
         stock.check(stocks, requests, released)
         trees.take(connection, wanted, {uuid: held.get(consumer.id, {}) for uuid, consumer in consumers.items()})
     except CapacityExceeded as error:
         raise explained(connection, error, requests) from error
-    for key, amount in released.items():
-        growth[key] = growth.get(key, 0) - amount
+    growth.subtract(released)
     # Providers first, then inventories, each ordered by id: the same order everywhere avoids most deadlocks.
     touched = _touched(requests, wanted, held, consumers)
     _bump_providers(connection, touched - trees.roots.keys())
@@ -156,7 +159,7 @@ def _check_generation(request: ConsumerWrite, consumer: Any) -> None:
         raise ConsumerConflict(expected="null" if expected is None else expected, given=request.generation)
 
 
-def _wanted(request: ConsumerWrite, stocks: Stocks) -> _Amounts:
+def _wanted(request: ConsumerWrite, stocks: InventoryLookup) -> _Amounts:
     return {
         (stocks.providers[provider], stocks.classes[name]): amount
         for provider, amounts in request.allocations.items()
@@ -164,22 +167,19 @@ def _wanted(request: ConsumerWrite, stocks: Stocks) -> _Amounts:
     }
 
 
-def _held(writer: Writer, consumer_ids: Sequence[int], trees: Trees) -> dict[int, _Amounts]:
-    """Return what the consumers hold now, by consumer id; their providers are added to ``trees``."""
+def _held(holdings: Iterable[Any], trees: Trees) -> dict[int, _Amounts]:
+    """Return the amounts in rows of ``_HOLDINGS``, by consumer id; the providers are added to ``trees``."""
     held: dict[int, _Amounts] = {}
-    if consumer_ids:
-        rows = writer.execute(_HELD, {"consumers": consumer_ids})
-        for consumer_id, provider_id, class_id, used, root_id, indivisible in rows:
-            held.setdefault(consumer_id, {})[provider_id, class_id] = used
-            trees.note(provider_id, root_id, indivisible)
+    for consumer_id, provider_id, class_id, used, root_id, is_indivisible in holdings:
+        held.setdefault(consumer_id, {})[provider_id, class_id] = used
+        trees.note(provider_id, root_id, is_indivisible)
     return held
 
 
-def _sum(many: Iterable[_Amounts]) -> _Amounts:
-    total: _Amounts = {}
+def _sum(many: Iterable[_Amounts]) -> Counter[tuple[int, int]]:
+    total: Counter[tuple[int, int]] = Counter()
     for amounts in many:
-        for key, amount in amounts.items():
-            total[key] = total.get(key, 0) + amount
+        total.update(amounts)
     return total
 
 
@@ -268,13 +268,8 @@ def release(writer: Writer, consumer_uuid: str) -> None:
     connection = connection_of(writer)
     consumer = compiled.run(connection, _CONSUMER, {"uuid": consumer_uuid}).scalar()
     trees = Trees()
-    held: dict[tuple[int, int], int] = {}
-    if consumer is not None:
-        for _, provider_id, class_id, used, root_id, indivisible in compiled.run(
-            connection, _HELD_BY_ONE, {"consumer": consumer}
-        ):
-            held[provider_id, class_id] = used
-            trees.note(provider_id, root_id, indivisible)
+    holdings = () if consumer is None else compiled.run(connection, _HELD_BY_ONE, {"consumer": consumer})
+    held = _held(holdings, trees).get(consumer)
     if not held:
         raise NoAllocations(consumer=consumer_uuid)
     trees.confirm(connection)

@@ -14,10 +14,11 @@ from sqlalchemy import Integer, and_, bindparam, case, or_, select, update
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.results import rows_changed
-from baremetal_sched.db.transaction import Writer
+from baremetal_sched.db.transaction import Writer, connection_of
 from baremetal_sched.errors.placement import TreeHeld
-from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, INVENTORIES, PROVIDERS
+from baremetal_sched.placement.tables import ALLOCATIONS, CONSUMERS, INVENTORIES, PROVIDERS, is_open
 
 #: Amounts by provider id and class id.
 Amounts = Mapping[tuple[int, int], int]
@@ -27,7 +28,7 @@ _TAKE = (
     .where(
         PROVIDERS.c.id == bindparam("root"),
         or_(
-            and_(PROVIDERS.c.holder.is_(None), ~PROVIDERS.c.withheld),
+            and_(PROVIDERS.c.holder.is_(None), ~PROVIDERS.c.withheld, is_open(PROVIDERS)),
             PROVIDERS.c.holder.in_(bindparam("givers", expanding=True)),
         ),
     )
@@ -43,8 +44,12 @@ _CONSUMERS = (
     .distinct()
     .join_from(CONSUMERS, ALLOCATIONS, ALLOCATIONS.c.consumer_id == CONSUMERS.c.id)
     .join(PROVIDERS, PROVIDERS.c.id == ALLOCATIONS.c.provider_id)
-    .where(PROVIDERS.c.root_id == bindparam("root"))
     .order_by(CONSUMERS.c.uuid)
+)
+_CONSUMERS_IN = _CONSUMERS.where(PROVIDERS.c.root_id == bindparam("root"))
+_ROOT = PROVIDERS.alias("root")
+_CONSUMERS_BESIDE = _CONSUMERS.where(
+    PROVIDERS.c.root_id == select(_ROOT.c.root_id).where(_ROOT.c.uuid == bindparam("provider")).scalar_subquery()
 )
 
 
@@ -66,7 +71,8 @@ class Trees:
         tree, or it is not available.
 
         UPDATE resource_providers SET holder = :consumer
-        WHERE id = :root AND (holder IS NULL AND NOT withheld OR holder IN (the consumers of the request))
+        WHERE id = :root
+        AND (holder IS NULL AND NOT withheld AND <it is open> OR holder IN (the consumers of the request))
         """
         for root in sorted(set(self.roots.values())):
             takers = [name for name, amounts in wanted.items() if self._grows(root, amounts, held.get(name, {}))]
@@ -105,14 +111,20 @@ class Trees:
 
 def consumers_in(writer: Writer, root_id: int) -> list[str]:
     """Return the UUIDs of the consumers with allocations in the tree, sorted."""
-    return list(writer.scalars(_CONSUMERS, {"root": root_id}))
+    return list(writer.scalars(_CONSUMERS_IN, {"root": root_id}))
+
+
+def consumers_beside(writer: Writer, provider: str) -> list[str]:
+    """Return the same for the tree of a provider (a UUID); empty if there is none."""
+    return list(writer.scalars(_CONSUMERS_BESIDE, {"provider": provider}))
 
 
 def settle(writer: Writer, root_id: int) -> None:
     """Update the derived columns of a tree from its members and their allocations.
 
     To be called when providers are added or removed, when inventories are written in an indivisible tree, and when the
-    availability of the node of an indivisible tree changes. Trees that never mirrored a node are left alone.
+    availability or the closing time of the node of such a tree changes. Trees that never mirrored a node are left
+    alone.
     """
     root = writer.execute(select(PROVIDERS).where(PROVIDERS.c.id == root_id).with_for_update()).one()
     rows = writer.execute(select(PROVIDERS.c.id, PROVIDERS.c.indivisible).where(PROVIDERS.c.root_id == root_id))
@@ -144,16 +156,21 @@ def _require_still_there(writer: Writer, root_id: int, consumer: str) -> None:
 
 
 def _withhold(writer: Writer, members: Collection[int], root: Any, withheld: bool) -> None:
-    """UPDATE inventories SET withheld = … WHERE provider_id IN (the members) AND withheld <> …
+    """UPDATE inventories SET withheld = …, closes_at = … WHERE provider_id IN (the members) AND <one is different>
 
     Of the root, only the mirrored class can ever be claimed.
     """
     wanted: Any = int(withheld)
+    if not withheld:
+        notes_of(connection_of(writer)).providers.add(root.id)
     if root.mirrored_class_id is not None:
         foreign = and_(INVENTORIES.c.provider_id == root.id, INVENTORIES.c.resource_class_id != root.mirrored_class_id)
         wanted = case((foreign, 1), else_=int(withheld))
     writer.execute(
         update(INVENTORIES)
-        .where(INVENTORIES.c.provider_id.in_(sorted(members)), INVENTORIES.c.withheld != wanted)
-        .values(withheld=wanted)
+        .where(
+            INVENTORIES.c.provider_id.in_(sorted(members)),
+            or_(INVENTORIES.c.withheld != wanted, INVENTORIES.c.closes_at.is_distinct_from(root.closes_at)),
+        )
+        .values(withheld=wanted, closes_at=root.closes_at)
     )

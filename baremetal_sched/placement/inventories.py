@@ -34,11 +34,11 @@ PARTS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_r
 #: Capacities are stored as integers; higher ratios make no difference.
 _LARGEST_CAPACITY = 2**62
 
-GENERATION_CONFLICT = "resource provider generation conflict"
+_GENERATION_CONFLICT = "resource provider generation conflict"
 
 
 @dataclass(frozen=True)
-class Stock:
+class InventoryValues:
     """An inventory as written by a client, with the API's defaults."""
 
     total: int
@@ -55,14 +55,14 @@ class Stock:
         return int(max(-_LARGEST_CAPACITY, min(_LARGEST_CAPACITY, exact)))
 
     @classmethod
-    def of(cls, document: Mapping[str, Any]) -> "Stock":
+    def of(cls, document: Mapping[str, Any]) -> "InventoryValues":
         """Return the inventory in a document that fits the schema; other members are ignored."""
         # JSON's 5.0 is an integer, too.
         whole = {part: int(document[part]) for part in PARTS[:-1] if part in document}
         return cls(**whole, allocation_ratio=float(document.get("allocation_ratio", 1.0)))
 
 
-def check(stock: Stock, resource_class: str, provider: str, *, doing: str, may_be_full: bool) -> None:
+def _check(stock: InventoryValues, resource_class: str, provider: str, *, doing: str, may_be_full: bool) -> None:
     """Raise InventoryInvalid if nothing could ever be allocated. ``may_be_full``: all of it may be reserved."""
     if stock.capacity < 0 or (stock.capacity == 0 and not may_be_full):
         than = "than total" if may_be_full else "than or equal to total"
@@ -90,11 +90,14 @@ def list_inventories(session: Session, provider_id: int) -> Rows:
     ).all()
 
 
-def add(session: Session, provider: LockedProvider, resource_class: str, stock: Stock) -> None:
+def add(
+    session: Session, provider: LockedProvider, resource_class: str, stock: InventoryValues, *, may_be_full: bool
+) -> None:
     """Add an inventory (POST). Raises InventoryInvalid, also for an unknown class, InventoryExists and MirrorsNode."""
+    _check(stock, resource_class, provider.uuid, doing="create", may_be_full=may_be_full)
     _refuse_node(provider)
     try:
-        class_id = _class_id(session, resource_class)
+        class_id = names.class_id(session, resource_class)
     except ResourceClassNotFound as error:
         raise InventoryInvalid(doing="create", provider=provider.uuid, reason=str(error)) from None
     if class_id in used_by_class(session, provider.id):
@@ -103,10 +106,22 @@ def add(session: Session, provider: LockedProvider, resource_class: str, stock: 
     count(session, provider)
 
 
-def change(session: Session, provider: LockedProvider, resource_class: str, stock: Stock, generation: int) -> None:
-    """Change one inventory (PUT). Raises GenerationConflict, ResourceClassNotFound, NoInventoryRecord, MirrorsNode."""
-    provider.require_generation(generation, GENERATION_CONFLICT)
-    class_id = _class_id(session, resource_class)
+def change(
+    session: Session,
+    provider: LockedProvider,
+    resource_class: str,
+    stock: InventoryValues,
+    generation: int,
+    *,
+    may_be_full: bool,
+) -> None:
+    """Change one inventory (PUT). Raises GenerationConflict, InventoryInvalid, ResourceClassNotFound,
+    NoInventoryRecord, MirrorsNode."""
+    if says_the_same(session, provider, {resource_class: stock}):
+        return
+    provider.require_generation(generation, _GENERATION_CONFLICT)
+    _check(stock, resource_class, provider.uuid, doing="update", may_be_full=may_be_full)
+    class_id = names.class_id(session, resource_class)
     if class_id not in used_by_class(session, provider.id):
         raise NoInventoryRecord(provider=provider.uuid, resource_class=resource_class)
     if provider.mirrors_node:
@@ -116,14 +131,25 @@ def change(session: Session, provider: LockedProvider, resource_class: str, stoc
     count(session, provider)
 
 
-def replace(session: Session, provider: LockedProvider, stocks: Mapping[str, Stock], generation: int) -> None:
+def replace(
+    session: Session,
+    provider: LockedProvider,
+    stocks: Mapping[str, InventoryValues],
+    generation: int,
+    *,
+    may_be_full: bool,
+) -> None:
     """Replace all inventories of the provider with ``stocks`` (PUT of the set).
 
-    Raises GenerationConflict, UnknownClassInInventory, MirrorsNode, and InventoryInUse for a removed class with
-    allocations.
+    Raises GenerationConflict, InventoryInvalid, UnknownClassInInventory, MirrorsNode, and InventoryInUse for a removed
+    class with allocations.
     """
-    provider.require_generation(generation, GENERATION_CONFLICT)
-    ids = names.ids_of_classes(session, stocks)
+    if says_the_same(session, provider, stocks):
+        return
+    provider.require_generation(generation, _GENERATION_CONFLICT)
+    for name, stock in stocks.items():
+        _check(stock, name, provider.uuid, doing="update", may_be_full=may_be_full)
+    ids = names.ids_of(session, ResourceClass, stocks)
     for name in stocks:
         if name not in ids:
             raise UnknownClassInInventory(provider=provider.uuid, resource_class=name)
@@ -132,7 +158,7 @@ def replace(session: Session, provider: LockedProvider, stocks: Mapping[str, Sto
         count(session, provider)
 
 
-def set_exactly(session: Session, provider: LockedProvider, stocks: Mapping[int, Stock]) -> None:
+def set_exactly(session: Session, provider: LockedProvider, stocks: Mapping[int, InventoryValues]) -> None:
     """Replace all inventories of the provider with ``stocks``, by class id. Raises InventoryInUse.
 
     The provider of a node keeps its inventory. Raises MirrorsNode if ``stocks`` differ in more than ``reserved``.
@@ -150,7 +176,7 @@ def set_exactly(session: Session, provider: LockedProvider, stocks: Mapping[int,
         put(session, provider.id, class_id, stock, exists=class_id in used)
 
 
-def put(session: Session, provider_id: int, class_id: int, stock: Stock, *, exists: bool) -> None:
+def put(session: Session, provider_id: int, class_id: int, stock: InventoryValues, *, exists: bool) -> None:
     """Write one inventory."""
     if exists:
         _update(session, provider_id, class_id, stock)
@@ -162,7 +188,7 @@ def remove_one(session: Session, provider: LockedProvider, resource_class: str) 
     """Delete one inventory. Raises InventoryNotFoundForDelete, MirrorsNode, OneInventoryInUse."""
     used = used_by_class(session, provider.id)
     try:
-        class_id = _class_id(session, resource_class)
+        class_id = names.class_id(session, resource_class)
     except ResourceClassNotFound as error:
         raise InventoryNotFoundForDelete(resource_class=resource_class, reason=str(error)) from None
     if class_id not in used:
@@ -188,18 +214,18 @@ def remove_all(session: Session, provider: LockedProvider) -> None:
     count(session, provider)
 
 
-def says_the_same(session: Session, provider: LockedProvider, stocks: Mapping[str, Stock]) -> bool:
+def says_the_same(session: Session, provider: LockedProvider, stocks: Mapping[str, InventoryValues]) -> bool:
     """Return whether the provider mirrors a node and its inventory equals ``stocks``, by class name.
 
     Such a write changes nothing, so the client's generation does not matter.
     """
     if not provider.mirrors_node:
         return False
-    ids = names.ids_of_classes(session, stocks)
+    ids = names.ids_of(session, ResourceClass, stocks)
     return len(ids) == len(stocks) and {ids[name]: stock for name, stock in stocks.items()} == _own(session, provider)
 
 
-def _own(session: Session, provider: LockedProvider) -> dict[int, Stock]:
+def _own(session: Session, provider: LockedProvider) -> dict[int, InventoryValues]:
     """Return the inventory that the node gives its provider, by class id. Other inventories may exist, but cannot be
     claimed."""
     parts = [getattr(Inventory, part) for part in PARTS]
@@ -208,13 +234,13 @@ def _own(session: Session, provider: LockedProvider) -> dict[int, Stock]:
             Inventory.provider_id == provider.id, Inventory.resource_class_id == provider.mirrored_class_id
         )
     ).first()
-    return {} if row is None or not provider.mirrored_class_id else {provider.mirrored_class_id: Stock(*row)}
+    return {} if row is None or not provider.mirrored_class_id else {provider.mirrored_class_id: InventoryValues(*row)}
 
 
-def _require_similar(session: Session, provider: LockedProvider, stocks: Mapping[int, Stock]) -> None:
+def _require_similar(session: Session, provider: LockedProvider, stocks: Mapping[int, InventoryValues]) -> None:
     """Raise MirrorsNode if ``stocks`` differ from the node's inventory in more than ``reserved``."""
 
-    def unreserved(some: Mapping[int, Stock]) -> dict[int, Stock]:
+    def unreserved(some: Mapping[int, InventoryValues]) -> dict[int, InventoryValues]:
         return {class_id: dataclasses.replace(stock, reserved=0) for class_id, stock in some.items()}
 
     if unreserved(stocks) != unreserved(_own(session, provider)):
@@ -242,24 +268,17 @@ def used_by_class(session: Session, provider_id: int) -> dict[int, int]:
     return {class_id: used for class_id, used in rows}
 
 
-def _class_id(session: Session, name: str) -> int:
-    ids = names.ids_of_classes(session, [name])
-    if name not in ids:
-        raise ResourceClassNotFound(resource_class=name)
-    return ids[name]
-
-
 def _names(session: Session, class_ids: Iterable[int]) -> str:
     """Return the names of the classes, ordered by id: the standard order."""
     query = select(ResourceClass.name).where(ResourceClass.id.in_(class_ids)).order_by(ResourceClass.id)
     return ", ".join(session.scalars(query))
 
 
-def _values(stock: Stock) -> dict[str, Any]:
+def _values(stock: InventoryValues) -> dict[str, Any]:
     return {**asdict(stock), "capacity": stock.capacity}
 
 
-def _insert(session: Session, provider_id: int, class_id: int, stock: Stock) -> None:
+def _insert(session: Session, provider_id: int, class_id: int, stock: InventoryValues) -> None:
     session.execute(
         insert(Inventory).values(
             provider_id=provider_id,
@@ -272,7 +291,7 @@ def _insert(session: Session, provider_id: int, class_id: int, stock: Stock) -> 
     )
 
 
-def _update(session: Session, provider_id: int, class_id: int, stock: Stock) -> None:
+def _update(session: Session, provider_id: int, class_id: int, stock: InventoryValues) -> None:
     session.execute(
         update(Inventory)
         .where(Inventory.provider_id == provider_id, Inventory.resource_class_id == class_id)

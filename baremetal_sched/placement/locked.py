@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import delete, insert, select, update
+from sqlalchemy.orm import InstrumentedAttribute, Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.models import ResourceProvider
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.errors.placement import GenerationConflict, ProviderNotFound
@@ -49,6 +50,26 @@ class LockedProvider:
         if not rows_changed(changed):
             raise StaleDataError("the provider was changed meanwhile")
         self.generation += 1
+        notes_of(session.connection()).providers.add(self.id)
+
+
+def replace_associations(
+    session: Session, provider: LockedProvider, column: InstrumentedAttribute[int], ids: set[int]
+) -> bool:
+    """Associate the provider with exactly these ``ids``; return whether that changes anything.
+
+    ``column`` is the one of provider_traits or provider_aggregates that holds them.
+    """
+    model = column.class_
+    of_provider = model.provider_id == provider.id
+    present = set(session.scalars(select(column).where(of_provider)))
+    surplus, missing = present - ids, ids - present
+    if surplus:
+        session.execute(delete(model).where(of_provider, column.in_(surplus)))
+    if missing:
+        rows = [{"provider_id": provider.id, column.key: row_id} for row_id in sorted(missing)]
+        session.execute(insert(model), rows)
+    return bool(surplus or missing)
 
 
 def lock(session: Session, uuid: str) -> LockedProvider:

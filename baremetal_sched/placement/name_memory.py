@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass, field
 
 from baremetal_sched.db.models import ResourceClass, Trait
-from baremetal_sched.db.transaction import Reader, remembered, remembers
+from baremetal_sched.db.transaction import Reader, process_cache
 
 #: Seconds for which the ids of names are remembered for searches.
 _IDS_SECONDS = 60.0
@@ -61,11 +61,8 @@ class NameMemory:
 
 def of(reader: Reader) -> NameMemory:
     """Return the memory of the process, or an empty one if it remembers nothing."""
-    cache = remembered(reader)
+    cache = process_cache(reader)
+    if cache is None:
+        return NameMemory()
     memory: NameMemory | None = cache.get(NameMemory)
     return cache.setdefault(NameMemory, NameMemory()) if memory is None else memory
-
-
-def is_kept(reader: Reader) -> bool:
-    """Return whether the next reader will find what is remembered now."""
-    return remembers(reader)

@@ -12,6 +12,7 @@ from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.insert import insert_missing
 from baremetal_sched.db.models import ResourceClass, Trait, table_of
 from baremetal_sched.db.transaction import Reader
+from baremetal_sched.errors.placement import ResourceClassNotFound
 from baremetal_sched.placement import name_memory
 from baremetal_sched.placement.name_memory import Named
 
@@ -31,36 +32,28 @@ def is_custom(name: str) -> bool:
 
 def sync_standard_names(session: Session) -> None:
     """Insert the standard traits and resource classes of the installed libraries that the database lacks."""
-    _insert(session, ResourceClass, STANDARD_CLASSES, ids_of_classes(session, STANDARD_CLASSES))
-    _insert(session, Trait, sorted(STANDARD_TRAITS), ids_of_traits(session, STANDARD_TRAITS))
+    _insert(session, ResourceClass, STANDARD_CLASSES, ids_of(session, ResourceClass, STANDARD_CLASSES))
+    _insert(session, Trait, sorted(STANDARD_TRAITS), ids_of(session, Trait, STANDARD_TRAITS))
 
 
-def ids_of_traits(session: Session, names: Collection[str]) -> dict[str, int]:
-    """Return ids by name for those of ``names`` that exist."""
-    return _ids(session, Trait, names)
+def ids_of(reader: Reader, model: Named, names: Collection[str]) -> dict[str, int]:
+    """Return ids by name for the ``names`` of traits or resource classes that exist."""
+    if not names:
+        return {}
+    rows = reader.execute(select(model.name, model.id).where(model.name.in_(names)))
+    return {name: row_id for name, row_id in rows}
 
 
-def ids_of_classes(reader: Reader, names: Collection[str]) -> dict[str, int]:
-    """Return ids by name for those of ``names`` that exist."""
-    return _ids(reader, ResourceClass, names)
+def class_id(reader: Reader, name: str) -> int:
+    """Return the id of a resource class. Raises ResourceClassNotFound."""
+    ids = ids_of(reader, ResourceClass, [name])
+    if name not in ids:
+        raise ResourceClassNotFound(resource_class=name)
+    return ids[name]
 
 
-def names_of_traits(reader: Reader, ids: Iterable[int]) -> Mapping[int, str]:
-    """Return names by id for those of ``ids`` that exist, and perhaps for others."""
-    return _names(reader, Trait, ids)
-
-
-def names_of_classes(reader: Reader, ids: Iterable[int]) -> Mapping[int, str]:
-    """Return names by id for those of ``ids`` that exist, and perhaps for others."""
-    return _names(reader, ResourceClass, ids)
-
-
-def learn_names(reader: Reader, model: Named, names: Mapping[int, str]) -> None:
-    """Remember names by id that were read for another purpose."""
-    name_memory.of(reader).names[model].update(names)
-
-
-def _names(reader: Reader, model: Named, ids: Iterable[int]) -> Mapping[int, str]:
+def names_of(reader: Reader, model: Named, ids: Iterable[int]) -> Mapping[int, str]:
+    """Return names by id for the ``ids`` that exist, and perhaps for others."""
     known = name_memory.of(reader).names[model]
     missing = set(ids) - known.keys()
     if missing:
@@ -92,18 +85,11 @@ def ensure_class(session: Session, name: str) -> int:
     return _ensure(session, ResourceClass, [name])[name]
 
 
-def _ids(reader: Reader, model: Named, names: Collection[str]) -> dict[str, int]:
-    if not names:
-        return {}
-    rows = reader.execute(select(model.name, model.id).where(model.name.in_(names)))
-    return {name: row_id for name, row_id in rows}
-
-
 def _ensure(session: Session, model: Named, names: Collection[str]) -> dict[str, int]:
-    known = _ids(session, model, names)
+    known = ids_of(session, model, names)
     if len(known) < len(set(names)):
         _insert(session, model, names, known)
-        known = _ids(session, model, names)
+        known = ids_of(session, model, names)
     return known
 
 

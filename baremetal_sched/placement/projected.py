@@ -36,6 +36,9 @@ class Copies(NamedTuple):
     node_state: str | None
 
 
+#: The columns of the provider that follow from what it mirrors.
+_MARKS = ("mirrored_class_id", "withheld", "closes_at")
+
 # Created once: creating a statement takes longer than running it.
 _LOCK = (
     select(
@@ -43,15 +46,14 @@ _LOCK = (
         PROVIDERS.c.root_id,
         PROVIDERS.c.mirrored_class_id,
         PROVIDERS.c.withheld,
+        PROVIDERS.c.closes_at,
         PROVIDERS.c.indivisible,
     )
     .where(PROVIDERS.c.uuid == bindparam("provider"))
     .with_for_update()
 )
 _MARK = (
-    update(PROVIDERS)
-    .where(PROVIDERS.c.id == bindparam("provider"))
-    .values(mirrored_class_id=bindparam("mirrored_class_id"), withheld=bindparam("withheld"))
+    update(PROVIDERS).where(PROVIDERS.c.id == bindparam("provider")).values({name: bindparam(name) for name in _MARKS})
 )
 _CHANGE = _MARK.values(
     generation=PROVIDERS.c.generation + 1, trait_ids=bindparam("text"), updated_at=bindparam("updated_at")
@@ -69,12 +71,16 @@ _REMOVE_TRAITS = delete(PROVIDER_TRAITS).where(
 
 
 @dataclass(frozen=True)
-class Unit:
-    """An inventory of one indivisible unit of ``resource_class``: total 1, and reserved unless it is available."""
+class SingleUnit:
+    """An inventory of one indivisible unit of ``resource_class``: total 1, and reserved unless it is available.
+
+    ``closes_at``: from when it cannot be claimed whatever else is so, in seconds since 1970; None: never.
+    """
 
     resource_class: str
     reserved: bool
     copies: Copies
+    closes_at: float | None = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +92,7 @@ class Traits:
     removed: frozenset[str] = frozenset()
 
 
-def conform(session: Session, uuid: str, unit: Unit | None, traits: Traits) -> list[str]:
+def sync_provider(session: Session, uuid: str, unit: SingleUnit | None, traits: Traits) -> list[str]:
     """Give provider ``uuid`` exactly ``unit`` (None: no inventory) and ``traits``; create it if necessary.
 
     It is a root, and a new one has its UUID as its name. Traits of schedulers such as Nova are kept, unless they were
@@ -106,10 +112,11 @@ def conform(session: Session, uuid: str, unit: Unit | None, traits: Traits) -> l
         changes.append("provider made a root")
         provider = session.execute(_LOCK, {"provider": uuid}).one()
     present, stocks = _present(session, provider.id)
-    class_id, changes_of_inventory = _conform_inventory(session, provider, uuid, unit, stocks)
-    ids, changes_of_traits = _conform_traits(session, provider, traits, present)
+    class_id, changes_of_inventory = _sync_inventory(session, provider, uuid, unit, stocks)
+    ids, changes_of_traits = _sync_traits(session, provider, traits, present)
     changes += changes_of_inventory + changes_of_traits
-    marks = {"mirrored_class_id": class_id, "withheld": unit is None or unit.reserved}
+    closes_at = unit.closes_at if unit else None
+    marks = {"mirrored_class_id": class_id, "withheld": unit is None or unit.reserved, "closes_at": closes_at}
     if changes:
         values = {"text": trait_ids.text_of(ids), "updated_at": utcnow(), **marks}
         session.execute(_CHANGE, {"provider": provider.id, **values})
@@ -121,18 +128,20 @@ def conform(session: Session, uuid: str, unit: Unit | None, traits: Traits) -> l
     return changes
 
 
-def offer(session: Session, uuid: str, unit: Unit) -> None:
-    """Make the unit of provider ``uuid`` available until the next ``conform``, so that it can be claimed meanwhile."""
+def unreserve(session: Session, uuid: str, unit: SingleUnit) -> None:
+    """Make the unit of provider ``uuid`` available until the next ``sync_provider``: it can be claimed meanwhile."""
     provider = session.execute(_LOCK, {"provider": uuid}).one()
     _, stocks = _present(session, provider.id)
-    class_id, _ = _conform_inventory(session, provider, uuid, replace(unit, reserved=False), stocks)
-    session.execute(_MARK, {"provider": provider.id, "mirrored_class_id": class_id, "withheld": False})
+    offered = replace(unit, reserved=False, closes_at=None)
+    class_id, _ = _sync_inventory(session, provider, uuid, offered, stocks)
+    marks = {"mirrored_class_id": class_id, "withheld": False, "closes_at": None}
+    session.execute(_MARK, {"provider": provider.id, **marks})
     if provider.indivisible:
         indivisible.settle(session, provider.id)
 
 
 def _marks_of(provider: Any) -> dict[str, Any]:
-    return {"mirrored_class_id": provider.mirrored_class_id, "withheld": provider.withheld}
+    return {name: getattr(provider, name) for name in _MARKS}
 
 
 def consumers_of(session: Session, uuid: str) -> list[str]:
@@ -182,13 +191,14 @@ def _remove_allocations(session: Session, provider_id: int) -> None:
 
 @dataclass(frozen=True)
 class _Stock:
-    """A stored inventory: its class, its numbers in the order of ``_NUMBERS``, the used amount, whether it is withheld,
-    and its copies, unless it has none."""
+    """A stored inventory: its class, its numbers in the order of ``_NUMBERS``, the used amount, whether it is withheld;
+    of the mirrored class also when it closes, and its copies."""
 
     class_id: int
     numbers: Sequence[float]
     used: int
     withheld: bool
+    closes_at: float | None
     copies: Copies | None
 
 
@@ -207,7 +217,7 @@ def _json(name: ColumnElement[str]) -> ColumnElement[str]:
 
 #: SELECT (SELECT (name, id of all) FROM traits JOIN provider_traits … WHERE provider_id = :provider),
 #:        (SELECT (name, resource_class_id, used, withheld, total, … of all) FROM inventories …),
-#:        own.resource_class_id, own.node_class, …
+#:        own.resource_class_id, own.closes_at, own.node_class, …
 #: FROM resource_providers p LEFT JOIN inventories own ON … AND own.resource_class_id = p.mirrored_class_id
 #: WHERE p.id = :provider
 _PRESENT = (
@@ -221,6 +231,7 @@ _PRESENT = (
         .where(INVENTORIES.c.provider_id == bindparam("provider"))
         .scalar_subquery(),
         _OWN.c.resource_class_id,
+        _OWN.c.closes_at,
         *(_OWN.c[name] for name in Copies._fields),
     )
     .select_from(
@@ -235,17 +246,23 @@ _PRESENT = (
 def _present(session: Session, provider_id: int) -> tuple[dict[str, int], dict[str, _Stock]]:
     """Return the ids of the provider's traits, and its inventories, by name. One statement, as every change of a node
     needs it."""
-    traits, inventories, own, *texts = session.execute(_PRESENT, {"provider": provider_id}).one()
+    traits, inventories, own, closes_at, *texts = session.execute(_PRESENT, {"provider": provider_id}).one()
     copies = Copies(*texts)
     stocks = {
-        name: _Stock(class_id, numbers, used, bool(withheld), copies if class_id == own else None)
+        name: _Stock(
+            class_id,
+            numbers,
+            used,
+            bool(withheld),
+            *((closes_at, copies) if class_id == own else (None, None)),
+        )
         for name, class_id, used, withheld, *numbers in orjson.loads(inventories or "[]")
     }
     return dict(orjson.loads(traits or "[]")), stocks
 
 
-def _conform_inventory(
-    session: Session, provider: Any, uuid: str, unit: Unit | None, found: Mapping[str, _Stock]
+def _sync_inventory(
+    session: Session, provider: Any, uuid: str, unit: SingleUnit | None, found: Mapping[str, _Stock]
 ) -> tuple[int, list[str]]:
     """Return the id of the class of ``unit`` (0 for none), and descriptions of the changes."""
     changes = []
@@ -264,7 +281,7 @@ def _conform_inventory(
             changes.append(f"inventory of {name} withheld")
     if unit is None:
         return 0, changes
-    class_id, changes_of_unit = _conform_unit(session, provider, unit, found.get(unit.resource_class))
+    class_id, changes_of_unit = _sync_unit(session, provider, unit, found.get(unit.resource_class))
     return class_id, changes + changes_of_unit
 
 
@@ -280,8 +297,9 @@ def _remove(session: Session, provider_id: int, stock: _Stock) -> None:
         raise StaleDataError("what was to be removed was claimed meanwhile")
 
 
-def _conform_unit(session: Session, provider: Any, unit: Unit, found: _Stock | None) -> tuple[int, list[str]]:
+def _sync_unit(session: Session, provider: Any, unit: SingleUnit, found: _Stock | None) -> tuple[int, list[str]]:
     reserved = int(unit.reserved)
+    hidden = {"closes_at": unit.closes_at, **unit.copies._asdict()}  # what clients of placement do not see
     values = {
         "total": 1,
         "reserved": reserved,
@@ -290,7 +308,7 @@ def _conform_unit(session: Session, provider: Any, unit: Unit, found: _Stock | N
         "step_size": 1,
         "allocation_ratio": 1.0,
         "capacity": 1 - reserved,
-        **unit.copies._asdict(),
+        **hidden,
     }
     if found is None:
         class_id = names.ensure_class(session, unit.resource_class)
@@ -304,15 +322,14 @@ def _conform_unit(session: Session, provider: Any, unit: Unit, found: _Stock | N
     if not provider.indivisible:
         values["withheld"] = 0
     if [*found.numbers] == [1, reserved, 1, 1, 1, 1] and found.withheld <= provider.indivisible:
-        if found.copies != unit.copies:
-            # Nothing that clients of placement see.
-            session.execute(own.values(unit.copies._asdict()))
+        if (found.copies, found.closes_at) != (unit.copies, unit.closes_at):
+            session.execute(own.values(hidden))
         return found.class_id, []
     session.execute(own.values(updated_at=utcnow(), **values))
     return found.class_id, [f"inventory of {unit.resource_class} {'reserved' if reserved else 'offered'}"]
 
 
-def _conform_traits(
+def _sync_traits(
     session: Session, provider: Any, traits: Traits, present: Mapping[str, int]
 ) -> tuple[Collection[int], list[str]]:
     """Return the ids of the provider's traits, and descriptions of the changes."""

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, String, and_, cast, exists, false, func, s
 from sqlalchemy.orm import Session, aliased
 
 from baremetal_sched.db.json_text import quoted
-from baremetal_sched.db.models import Aggregate, ProviderAggregate, ResourceProvider
+from baremetal_sched.db.models import Aggregate, ProviderAggregate, ResourceClass, ResourceProvider, Trait
 from baremetal_sched.db.types import Query, Rows
 from baremetal_sched.errors.placement import ProviderNotFound, TraitNotFound, UnknownClassInQuery
 from baremetal_sched.placement import names
@@ -116,7 +116,7 @@ def _nothing_fits(session: Session, group: RequestGroup) -> bool:
     traits = group.traits
     if group.in_tree is not None and is_empty(ResourceProvider.uuid == group.in_tree):
         return True
-    ids = names.ids_of_traits(session, traits.names())
+    ids = names.ids_of(session, Trait, traits.names())
     if not all(any_of <= ids.keys() for any_of in traits.required):
         return False
     required = [frozenset(ids[name] for name in any_of) for any_of in traits.required]
@@ -127,7 +127,7 @@ def _nothing_fits(session: Session, group: RequestGroup) -> bool:
 
 
 def _class_ids(session: Session, resources: dict[str, int]) -> dict[str, int]:
-    ids = names.ids_of_classes(session, resources)
+    ids = names.ids_of(session, ResourceClass, resources)
     for name in resources:
         if name not in ids:
             raise UnknownClassInQuery(resource_class=name)
@@ -151,7 +151,7 @@ def _with_inventories(query: Query, amounts: dict[int, int]) -> Query:
 def _traits(session: Session, wanted: TraitConditions) -> Conditions:
     """Return the conditions that the provider has the required traits and none of the forbidden ones."""
     mentioned = wanted.names()
-    ids = names.ids_of_traits(session, mentioned)
+    ids = names.ids_of(session, Trait, mentioned)
     unknown = sorted(mentioned - ids.keys())
     if unknown:
         raise TraitNotFound(traits=", ".join(unknown))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from baremetal_sched.errors.placement import BadQuery
-from baremetal_sched.placement.schemas.validation import is_tolerant_uuid
+from baremetal_sched.placement.schemas.common import is_tolerant_uuid
 
 FORBIDDEN_TRAITS_SINCE = 22
 MEMBER_OF_REPEATED_SINCE = 24
@@ -142,11 +142,6 @@ def _aggregates(text: str, given: str) -> list[str]:
         if not is_tolerant_uuid(aggregate):
             raise BadQuery(message=f"{PREFIX}Expected 'member_of' parameter to contain valid UUID(s). Got: {aggregate}")
     return aggregates
-
-
-def last_values(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the parameters as the schemas see them: the last value of each."""
-    return dict(pairs)
 
 
 def all_values(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

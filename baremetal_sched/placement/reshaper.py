@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
+from baremetal_sched.db.models import ResourceClass
 from baremetal_sched.errors.placement import (
     GenerationConflict,
     ProviderNotFound,
@@ -14,7 +15,7 @@ from baremetal_sched.errors.placement import (
 )
 from baremetal_sched.placement import allocations, inventories, names
 from baremetal_sched.placement.consumers import ConsumerWrite
-from baremetal_sched.placement.inventories import Stock
+from baremetal_sched.placement.inventories import InventoryValues
 from baremetal_sched.placement.locked import LockedProvider, lock
 
 _MALFORMED = "malformed reshaper data:"
@@ -24,7 +25,7 @@ _MALFORMED = "malformed reshaper data:"
 class ReshapedState:
     """The final inventories of a provider, and the generation known to the client."""
 
-    stocks: Mapping[str, Stock]
+    stocks: Mapping[str, InventoryValues]
     generation: int
 
 
@@ -74,7 +75,7 @@ def _lock(session: Session, shapes: Mapping[str, ReshapedState]) -> list[tuple[L
 
 def _class_ids(session: Session, shapes: Mapping[str, ReshapedState]) -> dict[str, int]:
     wanted = {name for shape in shapes.values() for name in shape.stocks}
-    ids = names.ids_of_classes(session, wanted)
+    ids = names.ids_of(session, ResourceClass, wanted)
     unknown = sorted(wanted - ids.keys())
     if unknown:
         raise UnknownClassInAllocation(where=_MALFORMED, resource_class=unknown[0])

@@ -12,7 +12,6 @@ from baremetal_sched.errors.placement import (
     ResourceClassExists,
     ResourceClassInUse,
     ResourceClassNameTaken,
-    ResourceClassNotFound,
     ResourceClassOfNodes,
     StandardResourceClass,
 )
@@ -33,7 +32,7 @@ def create(session: Session, name: str) -> None:
 
 def ensure(session: Session, name: str) -> bool:
     """Ensure that the custom class ``name`` (a valid name) exists; return whether it is new."""
-    if names.ids_of_classes(session, [name]):
+    if names.ids_of(session, ResourceClass, [name]):
         return False
     session.execute(insert(ResourceClass).values(name=name, created_at=utcnow(), updated_at=utcnow()))
     return True
@@ -45,13 +44,13 @@ def rename(session: Session, name: str, new_name: str) -> None:
     It gets a new id, so that cached names of ids stay correct. Raises ResourceClassNotFound, StandardResourceClass,
     ResourceClassNameTaken, ResourceClassOfNodes.
     """
-    class_id = _find(session, name)
+    class_id = names.class_id(session, name)
     if name in names.STANDARD_CLASSES:
         raise StandardResourceClass(message=f"Cannot update standard resource class {name}")
     if new_name == name:
         session.execute(update(ResourceClass).where(ResourceClass.id == class_id).values(updated_at=utcnow()))
         return
-    if names.ids_of_classes(session, [new_name]):
+    if names.ids_of(session, ResourceClass, [new_name]):
         raise ResourceClassNameTaken(resource_class=new_name)
     if session.scalar(
         select(Node.id)
@@ -74,7 +73,7 @@ def rename(session: Session, name: str, new_name: str) -> None:
 def remove(session: Session, name: str) -> None:
     """Delete a class. Raises ResourceClassNotFound, StandardResourceClass, ResourceClassInUse (a provider has inventory
     of it)."""
-    class_id = _find(session, name)
+    class_id = names.class_id(session, name)
     if name in names.STANDARD_CLASSES:
         raise StandardResourceClass(
             message=f"Error in delete resource class: Cannot delete standard resource class {name}."
@@ -87,10 +86,3 @@ def remove(session: Session, name: str) -> None:
 def _delete(session: Session, class_id: int) -> None:
     if not rows_changed(session.execute(delete(ResourceClass).where(ResourceClass.id == class_id))):
         raise StaleDataError("the class was deleted meanwhile")
-
-
-def _find(session: Session, name: str) -> int:
-    ids = names.ids_of_classes(session, [name])
-    if name not in ids:
-        raise ResourceClassNotFound(resource_class=name)
-    return ids[name]

@@ -13,7 +13,7 @@ from baremetal_sched.db import compiled
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.placement.consumers import ConsumerWrite
-from baremetal_sched.placement.tables import ALLOCATIONS, CLASSES, INVENTORIES, PROVIDERS
+from baremetal_sched.placement.tables import ALLOCATIONS, CLASSES, INVENTORIES, PROVIDERS, is_open
 
 #: Maximum of an amount: columns hold no more.
 _LARGEST = 2**31 - 1
@@ -28,6 +28,7 @@ _FITS = and_(
     INVENTORIES.c.max_unit >= _AMOUNT,
     _AMOUNT % INVENTORIES.c.step_size == 0,
     INVENTORIES.c.free >= _AMOUNT,
+    is_open(INVENTORIES),
 )
 #: A node offers only its own class; an indivisible tree needs more than this claim does.
 _IS_PLAIN = and_(

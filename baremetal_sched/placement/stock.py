@@ -4,10 +4,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import bindparam, case, select, update
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.db import compiled
+from baremetal_sched.db.handover import notes_of
+from baremetal_sched.db.models import ResourceClass
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.db.transaction import Writer, connection_of
 from baremetal_sched.errors.placement import (
@@ -19,7 +21,7 @@ from baremetal_sched.errors.placement import (
 )
 from baremetal_sched.placement import names
 from baremetal_sched.placement.consumers import ConsumerWrite
-from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDERS
+from baremetal_sched.placement.tables import CLASSES, INVENTORIES, PROVIDERS, is_open
 
 #: Columns needed for every claim, created once: creating a statement takes longer than running it.
 _FIND = (
@@ -31,7 +33,7 @@ _FIND = (
         INVENTORIES.c.min_unit,
         INVENTORIES.c.max_unit,
         INVENTORIES.c.step_size,
-        INVENTORIES.c.free,
+        case((is_open(INVENTORIES), INVENTORIES.c.free), else_=0).label("free"),
         (INVENTORIES.c.capacity - INVENTORIES.c.used).label("left"),
         PROVIDERS.c.root_id,
         PROVIDERS.c.indivisible,
@@ -49,13 +51,13 @@ _GIVE_BACK = (
     .where(INVENTORIES.c.provider_id == bindparam("provider"), INVENTORIES.c.resource_class_id == bindparam("class_id"))
     .values(used=INVENTORIES.c.used + bindparam("growth"))
 )
-_TAKE = _GIVE_BACK.where(INVENTORIES.c.free >= bindparam("growth"))
+_TAKE = _GIVE_BACK.where(INVENTORIES.c.free >= bindparam("growth"), is_open(INVENTORIES))
 #: For the holder of a tree: its inventories are withheld from others.
 _TAKE_WITHHELD = _GIVE_BACK.where(INVENTORIES.c.capacity - INVENTORIES.c.used >= bindparam("growth"))
 
 
 @dataclass
-class Stocks:
+class InventoryLookup:
     """The providers and classes in requests, by UUID and name, and their inventories, by both ids."""
 
     providers: dict[str, int] = field(default_factory=dict)
@@ -63,7 +65,7 @@ class Stocks:
     rows: dict[tuple[int, int], Any] = field(default_factory=dict)
 
 
-def find(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str) -> Stocks:
+def find(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str) -> InventoryLookup:
     """Return the inventories that the requests allocate from. Raises UnknownProvider, UnknownClassInAllocation.
 
     SELECT … FROM inventories i JOIN resource_providers p … JOIN resource_classes c …
@@ -71,7 +73,7 @@ def find(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str) 
     """
     uuids = _uuids(requests)
     wanted = {name for request in requests for amounts in request.allocations.values() for name in amounts}
-    stocks = Stocks()
+    stocks = InventoryLookup()
     if not uuids:
         return stocks
     for row in writer.execute(_FIND, {"uuids": uuids, "names": sorted(wanted)}):
@@ -90,14 +92,14 @@ def find(writer: Writer, requests: Sequence[ConsumerWrite], unknown_class: str) 
 
 def require_providers(writer: Writer, requests: Sequence[ConsumerWrite]) -> None:
     """Raise UnknownProvider if the requests name a provider that does not exist."""
-    _find_providers(writer, Stocks(), _uuids(requests))
+    _find_providers(writer, InventoryLookup(), _uuids(requests))
 
 
 def _uuids(requests: Sequence[ConsumerWrite]) -> list[str]:
     return list(dict.fromkeys(uuid for request in requests for uuid in request.allocations))
 
 
-def _find_providers(writer: Writer, stocks: Stocks, uuids: Sequence[str]) -> None:
+def _find_providers(writer: Writer, stocks: InventoryLookup, uuids: Sequence[str]) -> None:
     rows = writer.execute(select(PROVIDERS.c.uuid, PROVIDERS.c.id).where(PROVIDERS.c.uuid.in_(uuids)))
     stocks.providers.update({uuid: provider_id for uuid, provider_id in rows})
     for uuid in uuids:
@@ -105,10 +107,12 @@ def _find_providers(writer: Writer, stocks: Stocks, uuids: Sequence[str]) -> Non
             raise UnknownProvider(provider=uuid)
 
 
-def _find_classes(writer: Writer, stocks: Stocks, requests: Sequence[ConsumerWrite], unknown_class: str) -> None:
+def _find_classes(
+    writer: Writer, stocks: InventoryLookup, requests: Sequence[ConsumerWrite], unknown_class: str
+) -> None:
     for request in requests:
         wanted = {name for amounts in request.allocations.values() for name in amounts}
-        stocks.classes.update(names.ids_of_classes(writer, wanted - stocks.classes.keys()))
+        stocks.classes.update(names.ids_of(writer, ResourceClass, wanted - stocks.classes.keys()))
         unknown = sorted(wanted - stocks.classes.keys())
         if unknown:
             raise UnknownClassInAllocation(
@@ -116,7 +120,7 @@ def _find_classes(writer: Writer, stocks: Stocks, requests: Sequence[ConsumerWri
             )
 
 
-def check(stocks: Stocks, requests: Sequence[ConsumerWrite], held: Mapping[tuple[int, int], int]) -> None:
+def check(stocks: InventoryLookup, requests: Sequence[ConsumerWrite], held: Mapping[tuple[int, int], int]) -> None:
     """Check every amount against its inventory: it must exist, allow the amount, and have enough capacity left.
 
     ``held`` is what the consumers give back, by provider id and class id. Amounts add up in the order of the requests,
@@ -151,9 +155,10 @@ def move(writer: Writer, growth: Mapping[tuple[int, int], int], own: Collection[
     ``own`` are the ids of providers in indivisible trees held by the consumer. Raises StaleDataError if another claim
     was faster.
 
-    UPDATE inventories SET used = used + :growth WHERE … AND (:growth <= 0 OR free >= :growth)
+    UPDATE inventories SET used = used + :growth WHERE … AND (:growth <= 0 OR free >= :growth AND <it is open>)
     """
     connection = connection_of(writer)
+    notes_of(connection).providers.update(key[0] for key, amount in growth.items() if amount < 0)
     for key in sorted(growth):
         amount = growth[key]
         if not amount:

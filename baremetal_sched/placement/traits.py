@@ -20,7 +20,7 @@ from baremetal_sched.errors.placement import (
 )
 from baremetal_sched.placement import names as all_names
 from baremetal_sched.placement import trait_ids as id_texts
-from baremetal_sched.placement.locked import GENERATION_CHANGED, LockedProvider
+from baremetal_sched.placement.locked import GENERATION_CHANGED, LockedProvider, replace_associations
 
 #: A provider with this trait shares its inventory with every tree that has a provider in one of its aggregates.
 SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
@@ -64,7 +64,7 @@ def ensure(session: Session, name: str) -> bool:
     """Ensure that the custom trait ``name`` exists; return whether it is new. Raises InvalidTrait."""
     if not all_names.is_custom(name):
         raise InvalidTrait
-    if all_names.ids_of_traits(session, [name]):
+    if all_names.ids_of(session, Trait, [name]):
         return False
     session.execute(insert(Trait).values(name=name, created_at=utcnow()))
     return True
@@ -72,7 +72,7 @@ def ensure(session: Session, name: str) -> bool:
 
 def remove(session: Session, name: str) -> None:
     """Delete a custom trait. Raises TraitNotFound, StandardTrait, TraitInUse."""
-    ids = all_names.ids_of_traits(session, [name])
+    ids = all_names.ids_of(session, Trait, [name])
     if name not in ids:
         raise TraitNotFound(traits=name)
     if not name.startswith("CUSTOM_"):
@@ -104,13 +104,13 @@ def replace(session: Session, provider: LockedProvider, names: Iterable[str], ge
     if wanted == present:
         return
     provider.require_generation(generation, GENERATION_CHANGED)
-    ids = all_names.ids_of_traits(session, wanted)
+    ids = all_names.ids_of(session, Trait, wanted)
     unknown = sorted(wanted - ids.keys())
     if unknown:
         raise UnknownTraits(traits=", ".join(unknown))
     if present is not None:
         _refuse_sharing(provider, wanted - present)
-        ids = all_names.ids_of_traits(session, _beside_node(present, wanted))
+        ids = all_names.ids_of(session, Trait, _beside_node(present, wanted))
     set_exactly(session, provider, set(ids.values()))
 
 
@@ -119,7 +119,7 @@ def remove_all(session: Session, provider: LockedProvider) -> None:
     kept: set[int] = set()
     if provider.mirrors_node:
         present = [row.name for row in list_provider_traits(session, provider.id)]
-        kept = set(all_names.ids_of_traits(session, _beside_node(present, ())).values())
+        kept = set(all_names.ids_of(session, Trait, _beside_node(present, ())).values())
     set_exactly(session, provider, kept)
 
 
@@ -136,14 +136,5 @@ def _refuse_sharing(provider: LockedProvider, added: Collection[str]) -> None:
 
 def set_exactly(session: Session, provider: LockedProvider, trait_ids: set[int]) -> None:
     """Replace the provider's traits."""
-    present = set(session.scalars(select(ProviderTrait.trait_id).where(ProviderTrait.provider_id == provider.id)))
-    surplus, missing = present - trait_ids, trait_ids - present
-    if surplus:
-        session.execute(
-            delete(ProviderTrait).where(ProviderTrait.provider_id == provider.id, ProviderTrait.trait_id.in_(surplus))
-        )
-    if missing:
-        rows = [{"provider_id": provider.id, "trait_id": trait_id} for trait_id in sorted(missing)]
-        session.execute(insert(ProviderTrait), rows)
-    if surplus or missing:
+    if replace_associations(session, provider, ProviderTrait.trait_id, trait_ids):
         provider.bump(session, trait_ids=id_texts.text_of(trait_ids))

@@ -11,7 +11,7 @@ from waitress.channel import ClientDisconnected, HTTPChannel
 from baremetal_sched.server.parser import RequestParser
 from baremetal_sched.server.response import Refusal, Response
 from baremetal_sched.server.threads import Bodies, ServerLimits
-from baremetal_sched.server.tls import HandshakeFailed, TlsSocket
+from baremetal_sched.server.tls import HandshakeFailed, wrap
 
 
 class Loop(Protocol):
@@ -42,7 +42,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
     def __init__(
         self,
         server: Loop,
-        sock: socket.socket | TlsSocket,
+        sock: socket.socket,
         address: tuple[Any, ...],
         local_address: tuple[str, int | str],
     ) -> None:
@@ -169,28 +169,12 @@ class SecureConnection(Connection):
         context: ssl.SSLContext,
     ) -> None:
         self._began_at = time.monotonic()
-        self._tls = TlsSocket(sock, context)
+        self._tls = wrap(sock, context)
         super().__init__(server, self._tls, address, local_address)
-
-    @property
-    def is_idle(self) -> bool:
-        """Return whether no complete request is being served, and nothing is left to send except for a handshake."""
-        return super().is_idle and not (self._tls.is_established and self._tls.has_unsent)
-
-    def readable(self) -> bool:
-        """Return whether to wait for more data. If the client does not read, no further data is processed."""
-        return super().readable() and not (self._tls.has_unsent and self._lingers_until is None)
 
     def writable(self) -> bool:
         """Return whether there is something to send."""
         return bool(super().writable()) or self._tls.has_unsent
-
-    def send(self, data: Any, do_close: bool = True) -> int:
-        """Send from the beginning of ``data``; return how many bytes were accepted."""
-        sent: int = super().send(data, do_close)
-        if self._tls.has_unsent:
-            self.server.touch(self)
-        return sent
 
     def handle_read(self) -> None:
         """Read what the client sent."""
@@ -210,30 +194,20 @@ class SecureConnection(Connection):
 
     def handle_write(self) -> None:
         """Send what is left, and close the connection if that was all."""
+        if self._tls.has_unsent and not self._tls.is_established:
+            self.handle_read()
+            return
         # In this order: it is set after the last byte was written.
-        was_all = self.close_when_flushed
-        if not self.will_close:
-            self._flush_exception(self._send_waiting)
-        if not self.will_close and was_all and not self._has_unsent():
-            self._tls.finish()
-            self._flush_exception(self._send_waiting)
-            if self._has_unsent():
+        if self.close_when_flushed and not self.will_close:
+            self._flush_exception(self._flush_some)
+            if not self.will_close and (self.total_outbufs_len or not self._tls.finish()):
                 return
-            if self._refused:
-                self._linger()
-                return
-            self.will_close = True
-        if self.will_close:
-            self.handle_close()
+        super().handle_write()
 
     def handle_close(self) -> None:
         """Close the connection; if nothing is left to send, notify the client of the end."""
-        if self.socket is not None and not self._has_unsent():
+        if self.socket is not None and not self.total_outbufs_len:
             self._tls.finish()
-            try:
-                self._tls.flush()
-            except OSError:
-                self.connected = False
         super().handle_close()
 
     def is_overdue(self) -> bool:
@@ -243,29 +217,15 @@ class SecureConnection(Connection):
             return is_overdue
         if not self._tls.is_established:
             return time.monotonic() - self._began_at > self.adj.handshake_seconds
-        if self._tls.has_unsent and not self.total_outbufs_len:
+        if self._tls.has_unsent:
             return bool(time.time() - self.last_activity > self.adj.send_seconds)
         return is_overdue
 
-    def _has_unsent(self) -> bool:
-        return bool(self.total_outbufs_len) or self._tls.has_unsent
-
-    def _send_waiting(self, do_close: bool = True) -> bool:
-        """Send the encrypted data, and then the rest unless a thread is adding to it."""
-        try:
-            if not self._tls.has_unsent or self._tls.flush():
-                self._flush_some_if_lockable(do_close=do_close)
-        except ConnectionError:
-            self.will_close = True  # the client has disconnected
-        return True
-
     def _give_up(self, failure: HandshakeFailed) -> None:
         log.info("a TLS handshake failed", client=self.addr[0], reason=failure.reason)
-        if not failure.is_plain_http:
-            self.handle_close()
-            return
         try:
-            self._tls.refuse_plainly(_PLAIN_ANSWER)
+            if failure.is_plain_http:
+                self._tls.refuse_plainly(_PLAIN_ANSWER)
             self._linger()
         except OSError:
             self.handle_close()

@@ -77,7 +77,7 @@ class Server:
             self._immediate.append(connection)
             self._wake()
         else:
-            self.threads.add(connection)
+            self.threads.add(connection.service)
 
     def pull_trigger(self) -> None:
         """Do nothing: connections call ``touch`` when necessary."""

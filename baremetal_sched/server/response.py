@@ -10,7 +10,7 @@ from waitress.utilities import build_http_date
 
 from baremetal_sched.server.threads import ServerLimits
 from baremetal_sched.web.http_errors import RefusedRequest
-from baremetal_sched.web.slots import ACCEPTED_AT, IDLE, REFUSAL
+from baremetal_sched.web.slots import ACCEPTED_AT, REFUSAL
 
 log = structlog.get_logger(__name__)
 
@@ -36,7 +36,6 @@ class Response(WSGITask):  # type: ignore[misc]
             "SERVER_PORT": str(port),
             "wsgi.multiprocess": self.channel.server.is_one_of_many,
             ACCEPTED_AT: self.request.accepted_at,
-            IDLE: self.channel.server.threads.idle,
         }
         return environ
 

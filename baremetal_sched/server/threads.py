@@ -1,11 +1,10 @@
 """The threads that serve requests, their limits, and gunicorn's log in the format of this service."""
 
 import threading
-from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from queue import SimpleQueue
+from typing import Any
 
 import structlog
 from gunicorn import glogging
@@ -15,84 +14,44 @@ from baremetal_sched import logs
 log = structlog.get_logger(__name__)
 
 
-class RequestTask(Protocol):
-    """Something with a request to serve."""
-
-    def service(self) -> None:
-        """Serve it."""
+#: Serves a request.
+RequestTask = Callable[[], object]
 
 
 class RequestThreads:
     """At most ``count`` threads, which serve in the order of arrival. They do not keep the process alive.
 
-    ``at_work`` of them serve at one time; the others are for requests that are ``idle`` meanwhile. A thread that has
-    finished takes the next task, so that none has to be woken for it. Threads are started on demand; of the waiting
-    ones, the most recently active is woken, as its data is still in the processor's caches.
+    Threads are started on demand. How many requests are at work at a time is up to the application (``web.slots``): the
+    other threads are for requests that wait meanwhile.
     """
 
-    def __init__(self, count: int, at_work: int | None = None) -> None:
+    def __init__(self, count: int) -> None:
         self._most = count
-        self._most_at_work = at_work or count
+        self._tasks: SimpleQueue[RequestTask] = SimpleQueue()
         self._lock = threading.Lock()
-        self._tasks: deque[RequestTask] = deque()
         self._started = 0
-        #: Number of threads that serve, or were woken to do so.
-        self._at_work = 0
-        #: The locks of waiting threads; releasing one wakes its thread.
-        self._sleeping: list[threading.Lock] = []
+        #: Number of threads that wait for a task; negative: number of tasks that wait for a thread.
+        self._free = 0
 
     def add(self, task: RequestTask) -> None:
         """Queue a task for the next free thread."""
         with self._lock:
-            self._tasks.append(task)
-            self._wake()
-
-    @contextmanager
-    def idle(self) -> Iterator[None]:
-        """While in this context, the request of the current thread waits, and another thread may serve."""
-        with self._lock:
-            self._at_work -= 1
-            if self._tasks:
-                self._wake()
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._at_work += 1
-
-    def _wake(self) -> None:
-        """Wake another thread to look for a task, if the limit allows one more."""
-        if self._at_work >= self._most_at_work:
-            return
-        if self._sleeping:
-            self._at_work += 1
-            self._sleeping.pop().release()
-        elif self._started < self._most:
-            self._at_work += 1
-            self._started += 1
-            threading.Thread(target=self._work, name=f"request-{self._started}", daemon=True).start()
+            self._free -= 1
+            if self._free < 0 and self._started < self._most:
+                self._free += 1
+                self._started += 1
+                threading.Thread(target=self._work, name=f"request-{self._started}", daemon=True).start()
+        self._tasks.put(task)
 
     def _work(self) -> None:
-        alarm = threading.Lock()
-        alarm.acquire()
         while True:
+            task = self._tasks.get()
+            try:
+                task()
+            except Exception:
+                log.exception("a request failed in its thread")
             with self._lock:
-                # The limit is exceeded for a while when idle requests continue.
-                task = self._tasks.popleft() if self._tasks and self._at_work <= self._most_at_work else None
-                if task is None:
-                    self._at_work -= 1
-                    self._sleeping.append(alarm)
-            if task is None:
-                alarm.acquire()
-            else:
-                _serve(task)
-
-
-def _serve(task: RequestTask) -> None:
-    try:
-        task.service()
-    except Exception:
-        log.exception("a request failed in its thread")
+                self._free += 1
 
 
 class Bodies:

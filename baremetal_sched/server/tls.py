@@ -5,17 +5,14 @@ import os
 import socket
 import ssl
 import threading
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn, cast
 
 from cryptography import x509
 
 from baremetal_sched.errors import InvalidError
 
-#: Size of the portions that are encrypted and sent. If the client does not read, at most this much is held twice.
-_PORTION = 64 * 1024
 _RECORD = 16 * 1024
 
 
@@ -37,6 +34,7 @@ def make_context(certificate: str, key: str) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION | ssl.OP_CIPHER_SERVER_PREFERENCE
     context.set_alpn_protocols(["http/1.1"])
+    context.sslsocket_class = TlsSocket
 
     def encrypted() -> NoReturn:
         raise UnusableCertificate(reason=f"the key in {key} is protected by a passphrase")
@@ -96,159 +94,106 @@ class HandshakeFailed(ConnectionError):
         self.is_plain_http = is_plain_http
 
 
-class TlsSocket:
-    """A non-blocking socket with TLS, with the methods that connections use. Threads may send while the loop receives.
+class TlsSocket(ssl.SSLSocket):
+    """A non-blocking socket with TLS. Threads may send while the loop receives.
 
-    Encrypted data that could not be sent yet is kept here: ``has_unsent``. ``send`` accepts nothing until it is sent,
-    so it is at most one portion, and replies to what the client sends (handshakes, new keys).
+    What is not sent at once has to be sent again from its beginning, as OpenSSL has encrypted some of it already.
     """
 
-    def __init__(self, sock: socket.socket, context: ssl.SSLContext) -> None:
-        self._socket = sock
-        self._context = context
-        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        # OpenSSL's objects are not thread-safe.
-        self._lock = threading.Lock()
-        self._tls: ssl.SSLObject | None = None  # created at the first data: silent clients cost nothing
-        self._unsent = b""
-        self._is_finished = False
-        #: Whether the handshake is complete.
-        self.is_established = False
+    #: OpenSSL's objects are not thread-safe, and a closed descriptor may become that of another connection. ``wrap``
+    #: gives each socket a lock of its own.
+    lock = threading.Lock()
+    #: Whether the handshake is complete.
+    is_established = False
+    #: Whether a handshake, or the announcement of the end, waits until the client reads.
+    has_unsent = False
+    _is_finished = False
 
-    @property
-    def has_unsent(self) -> bool:
-        """Return whether encrypted data waits until the client reads."""
-        return bool(self._unsent or self._outgoing.pending)
-
-    # -- what connections call on any socket --------------------------------------------------------------------------
-
-    def fileno(self) -> int:
-        """Return the descriptor."""
-        return self._socket.fileno()
-
-    def setblocking(self, flag: bool) -> None:
-        """Called with False."""
-        self._socket.setblocking(flag)
-
-    def getsockopt(self, level: int, option: int) -> int:
-        """Return an option of the socket below."""
-        return self._socket.getsockopt(level, option)
-
-    def close(self) -> None:
-        """Close the socket below; ``finish`` is the orderly end."""
-        self._socket.close()
-
-    def recv(self, size: int) -> bytes:
-        """Return what the client sent; empty at its end. After ``finish`` it is not decrypted, only to be discarded.
+    def recv(self, buflen: int = _RECORD, flags: int = 0) -> bytes:
+        """Return what the client sent, up to a record of 16 KiB; empty at its end. After ``shutdown`` it is not
+        decrypted, only to be discarded.
 
         Raises BlockingIOError if there is nothing yet, HandshakeFailed, or another ConnectionError.
         """
         if self._is_finished:
-            return self._socket.recv(size)
-        try:
-            received = self._socket.recv(size)
-            if not received:
-                return b""
-        except BlockingIOError:
-            received = b""
-        with self._lock:
-            self._incoming.write(received)
+            return socket.socket.recv(self, buflen)
+        with self.lock:
             try:
-                data = self._decrypt()
-            finally:
-                self._flush()
-        if data is None:
-            raise BlockingIOError(errno.EWOULDBLOCK, "no complete record")
-        return data
+                if not self.is_established:
+                    self._shake_hands()
+                return super().recv(buflen)
+            except ssl.SSLEOFError:
+                return b""
+            except ssl.SSLWantReadError:
+                raise BlockingIOError(errno.EWOULDBLOCK, "no complete record") from None
+            except ssl.SSLError as error:
+                raise ConnectionResetError(errno.ECONNRESET, str(error.reason)) from None
 
-    def send(self, data: bytes) -> int:
+    def _shake_hands(self) -> None:
+        self.has_unsent = False
+        try:
+            self.do_handshake()
+        except ssl.SSLWantWriteError:
+            self.has_unsent = True
+            raise BlockingIOError(errno.EWOULDBLOCK, "the client has to read first") from None
+        except (ssl.SSLWantReadError, ssl.SSLEOFError):
+            raise
+        except ssl.SSLError as error:
+            reason = (error.reason or "the client ended it").lower().replace("_", " ")
+            raise HandshakeFailed(reason, error.reason == "HTTP_REQUEST") from None
+        self.is_established = True
+
+    def send(self, data: Any, flags: int = 0) -> int:
         """Send from the beginning of ``data``; return how many bytes were accepted.
 
         Raises BlockingIOError if there were none, or a ConnectionError.
         """
         taken = 0
-        with memoryview(data) as view:
-            while taken < len(view) and self._send_portion(view[taken : taken + _PORTION]):
-                taken += min(_PORTION, len(view) - taken)
-        if not taken:
-            raise BlockingIOError(errno.EWOULDBLOCK, "the client has to read first")
+        with self.lock, memoryview(data) as view:
+            if self._is_finished:  # it would be sent as it is
+                raise BrokenPipeError(errno.EPIPE, "the end is announced")
+            try:
+                while taken < len(view):
+                    taken += super().send(view[taken:])
+            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                if not taken:
+                    raise BlockingIOError(errno.EWOULDBLOCK, "the client has to read first") from None
+            except ssl.SSLError as error:
+                raise ConnectionResetError(errno.ECONNRESET, str(error.reason)) from None
         return taken
 
-    # -- TLS ----------------------------------------------------------------------------------------------------------
-
-    def flush(self) -> bool:
-        """Send the waiting data; return whether all is sent. Raises ConnectionError."""
-        with self._lock:
-            return self._flush()
-
-    def finish(self) -> None:
-        """Announce the end to the client; to be flushed. Nothing can be sent after it."""
-        with self._lock:
-            if self._is_finished:
-                return
+    def finish(self) -> bool:
+        """Announce the end to the client, once all is sent. Return whether that is done; if not, try it again."""
+        with self.lock:
+            self.has_unsent = False
+            if self.is_established and not self._is_finished:
+                try:
+                    self.unwrap()
+                except ssl.SSLWantWriteError:
+                    self.has_unsent = True
+                    return False
+                except OSError:  # it would wait for the client's announcement, or the client has disconnected
+                    pass
             self._is_finished = True
-            if self._tls is not None and self.is_established:
-                with suppress(ssl.SSLError):  # it would wait for the client's announcement
-                    self._tls.unwrap()
+            return True
 
     def shutdown(self, how: int) -> None:
         """Shut the socket below; ``finish`` comes first."""
-        self._socket.shutdown(how)
+        self._is_finished = True
+        super().shutdown(how)
+
+    def close(self) -> None:
+        """Close the socket; ``finish`` is the orderly end."""
+        with self.lock:
+            super().close()
 
     def refuse_plainly(self, answer: bytes) -> None:
         """Answer without TLS, to a client that does not speak it."""
-        with self._lock:
-            self._is_finished = True
-            self._outgoing.read()
-            self._unsent = answer
-            self._flush()
+        socket.socket.send(self, answer)
 
-    def _decrypt(self) -> bytes | None:
-        """Return what the client sent; None if no record is complete."""
-        if self._tls is None:
-            if not self._incoming.pending:
-                return None
-            self._tls = self._context.wrap_bio(self._incoming, self._outgoing, server_side=True)
-        try:
-            if not self.is_established:
-                self._tls.do_handshake()
-                self.is_established = True
-            return self._read_all(self._tls)
-        except ssl.SSLWantReadError:
-            return None
-        except ssl.SSLError as error:
-            reason = (error.reason or "the client ended it").lower().replace("_", " ")
-            if self.is_established:
-                raise ConnectionResetError(errno.ECONNRESET, reason) from None
-            raise HandshakeFailed(reason, error.reason == "HTTP_REQUEST") from None
 
-    @staticmethod
-    def _read_all(tls: ssl.SSLObject) -> bytes | None:
-        parts = []
-        try:
-            while part := tls.read(_RECORD):
-                parts.append(part)
-        except ssl.SSLWantReadError:
-            return b"".join(parts) or None
-        return b"".join(parts)  # the client has announced the end
-
-    def _send_portion(self, data: memoryview) -> bool:
-        with self._lock:
-            if self._is_finished or self._tls is None or not self._flush():
-                return False
-            try:
-                self._tls.write(data)
-            except ssl.SSLError as error:
-                raise ConnectionResetError(errno.ECONNRESET, str(error.reason)) from None
-            self._flush()
-            return True
-
-    def _flush(self) -> bool:
-        self._unsent += self._outgoing.read()
-        while self._unsent:
-            try:
-                sent = self._socket.send(self._unsent)
-            except BlockingIOError:
-                return False
-            self._unsent = self._unsent[sent:]
-        return True
+def wrap(sock: socket.socket, context: ssl.SSLContext) -> TlsSocket:
+    """Return a connected socket with TLS, by a context of ``make_context``. The handshake is done when receiving."""
+    wrapped = cast(TlsSocket, context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False))
+    wrapped.lock = threading.Lock()
+    return wrapped

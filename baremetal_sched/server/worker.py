@@ -97,7 +97,7 @@ class Worker(BaseWorker):  # type: ignore[misc]
             url_scheme="https" if self.cfg.is_ssl else "http",
         )
         listeners: list[socket.socket] = [listener.sock for listener in self.sockets]
-        threads = RequestThreads(self.cfg.threads, self.wsgi.extensions["settings"].api.max_requests_at_work)
+        threads = RequestThreads(self.cfg.threads)
         return Server(self.wsgi, listeners, threads, limits, self.cfg.workers > 1, tls=_make_context(self.cfg))
 
     def _stop(self, server: Server) -> None:

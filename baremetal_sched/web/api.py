@@ -51,6 +51,8 @@ class Api(ABC):
     call: type[Call] = Call
     statuses: Statuses = {}
     rules: Sequence[policy.RuleDefault] = ()
+    #: Rules of another API that this one asks, too.
+    borrowed_rules: Sequence[policy.RuleDefault] = ()
     optional_rules: Sequence[OptionalRules] = ()
     is_of_projects: bool = False
     #: Cache-Control of answers that do not say it themselves.
@@ -60,7 +62,7 @@ class Api(ABC):
         """``strategy``: how callers are authenticated; by default, a new one according to the settings."""
         self.settings = settings
         self.strategy = strategy or make(settings)
-        self.policy = Policy(settings, self.rules)
+        self.policy = Policy(settings, (*self.rules, *self.borrowed_rules))
 
     def new_call(self, http: Request, request_id: str) -> Call:
         """Return the request for the views of this API."""
@@ -106,8 +108,8 @@ class Api(ABC):
         raise MethodNotAllowed(method=call.http.method, allowed=list(methods))
 
     def before_view(self, call: Call, route: Route) -> None:
-        """Checks that come after the route is known: media types, policy. Raises UnsupportedMediaType, NotAcceptable,
-        NotAllowed."""
+        """Checks that come after the route is known: media types, policy, query strings. Raises UnsupportedMediaType,
+        NotAcceptable, NotAllowed, InvalidValue."""
         if route.takes:
             given = (call.http.content_type or "").partition(";")[0]
             if given not in route.takes:
@@ -118,6 +120,8 @@ class Api(ABC):
             raise NotAcceptable(message=f"Only {JSON} is provided")
         if route.policy is not None and not route.checks_policy:
             call.require(route.policy)
+        if route.refuses_query:
+            call.refuse_query()
 
     def accepts_json(self, call: Call) -> bool:
         """Return whether the client accepts JSON."""

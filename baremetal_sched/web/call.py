@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 from flask import Request
 from marshmallow import Schema
 from sqlalchemy.orm import Session
+from werkzeug.http import parse_list_header
 from werkzeug.utils import cached_property
 
 from baremetal_sched.documents import schema
@@ -33,6 +34,8 @@ class Call:
 
     #: The microversions of the API; None: it has none.
     versions: Microversions | None = None
+    #: The error message of this API for a body that is not JSON; ``reason`` is the parser's message.
+    not_json = "The body of the request is not JSON: {reason}"
     version: int = 0
     #: Whether a microversion has been negotiated.
     negotiated: bool = False
@@ -64,6 +67,18 @@ class Call:
         """Return the target for policy rules, from the request itself."""
         # Attributes that the caller lacks are left out, so that nothing equals them.
         return {} if self.caller.project_id is None else {"project_id": self.caller.project_id}
+
+    @cached_property
+    def preferences(self) -> Mapping[str, str]:
+        """Return the values of the client's preferences (RFC 7240) by name in lower case, without their parameters.
+
+        The first of several with the same name counts. One without a value has the value "".
+        """
+        found: dict[str, str] = {}
+        for each in parse_list_header(self.http.headers.get("Prefer", "")):
+            name, _, value = each.partition(";")[0].partition("=")
+            found.setdefault(name.strip().lower(), value.strip().strip('"'))
+        return found
 
     def require(self, rule: str, target: Target | None = None) -> None:
         """Raise NotAllowed or WrongScope unless ``rule`` allows the caller to access ``target``; default: that of the
@@ -104,21 +119,18 @@ class Call:
 
     @cached_property
     def json(self) -> Any:
-        """Return the request's JSON body. Raises ValueError if it is not valid JSON, and what ``body.parse_json``
-        raises."""
-        return body.parse_json(self.raw_body, self.settings.api.max_json_body_depth)
+        """Return the request's JSON body. Raises BadRequest if it is not valid JSON, BodyTooDeep, BodyTooLarge."""
+        try:
+            return body.parse_json(self.raw_body, self.settings.api.max_json_body_depth)
+        except ValueError as error:
+            raise BadRequest(message=self.not_json.format(reason=error)) from None
 
     def load(self, form: Schema, argument: str = "body") -> dict[str, Any]:
         """Return the JSON body as ``form`` loads it.
 
-        Raises BadRequest if it is not JSON, InvalidValue ("Schema error for <argument>: …") for what the schema
-        refuses, and what ``json`` raises.
+        Raises InvalidValue ("Schema error for <argument>: …") for what the schema refuses, and what ``json`` raises.
         """
-        try:
-            document = self.json
-        except ValueError as error:
-            raise BadRequest(message=f"The body of the request is not JSON: {error}") from None
-        return schema.load(form, document, argument)
+        return schema.load(form, self.json, argument)
 
     def refuse_query(self) -> None:
         """Raise InvalidValue if the request has a query string, which this view does not accept."""

@@ -21,7 +21,6 @@ class HttpError(SchedulerError):
     """Base: ``status`` is the HTTP status of the answer."""
 
     status: int
-    template = "{message}"
 
 
 class BadRequest(HttpError):

@@ -73,8 +73,7 @@ def list_all(
     found = read(session, view, parse_page(query, resource, sort), *conditions, *narrowed(query, filters))
     document: dict[str, Any] = {resource.plural: found.documents}
     if found.marker is not None:
-        url = f"{call.base_url}{call.http.path}"
-        document[f"{resource.plural}_links"] = [{"rel": "next", "href": query.next_url(url, found.marker)}]
+        document[f"{resource.plural}_links"] = query.next_link(found.marker)
     return json_response(document)
 
 

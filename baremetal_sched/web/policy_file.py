@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -111,26 +112,17 @@ def _reachable(texts: Checks, rules: Checks) -> Iterable[str]:
 
 
 def _circular(texts: Checks, apis: Mapping[str, Checks]) -> Iterator[str]:
+    """Yield a sentence about a circle of rules in each API, which begins with a rule of the file."""
     told: set[frozenset[str]] = set()
     for rules in apis.values():
-        checks = {**rules, **texts}
-        for name in texts:
-            circle = _circle(name, checks)
-            if circle and frozenset(circle) not in told:
+        references = {name: _references(check) for name, check in {**rules, **texts}.items()}
+        try:
+            TopologicalSorter(references).prepare()
+        except CycleError as error:
+            # The first and the last are the same, and each is referenced by the one behind it.
+            circle = error.args[1][:0:-1]
+            start = next((place for place, name in enumerate(circle) if name in texts), 0)
+            if frozenset(circle) not in told:
                 told.add(frozenset(circle))
-                yield f"Rules reference each other in a circle: {' -> '.join([*circle, circle[0]])}."
-
-
-def _circle(start: str, checks: Checks) -> list[str] | None:
-    """Return the rules on a path from ``start`` back to it; None if there is no circle."""
-    ways = [[start]]
-    seen: set[str] = set()
-    while ways:
-        way = ways.pop()
-        for name in _references(checks.get(way[-1], "")):
-            if name == start:
-                return way
-            if name not in seen:
-                seen.add(name)
-                ways.append([*way, name])
-    return None
+                named = [*circle[start:], *circle[: start + 1]]
+                yield f"Rules reference each other in a circle: {' -> '.join(named)}."

@@ -123,9 +123,10 @@ class Query:
             for value in dict.fromkeys(values)
         ]
 
-    def next_url(self, url: str, marker: str) -> str:
-        """Return the URL of the page after ``marker``: ``url`` with this request's parameters and that marker."""
-        return address(url, [*self.others(("marker",)), ("marker", marker)])
+    def next_link(self, marker: str) -> list[dict[str, str]]:
+        """Return the link to the page after ``marker``: this request's URL and parameters, and that marker."""
+        url = address(f"{self.call.base_url}{self.call.http.path}", [*self.others(("marker",)), ("marker", marker)])
+        return [{"rel": "next", "href": url}]
 
 
 def address(url: str, parameters: Sequence[tuple[str, str]]) -> str:

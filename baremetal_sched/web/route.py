@@ -44,7 +44,8 @@ class Route:
     that the body may have; none named: it is not looked at. ``gives_json``: the client has to accept JSON.
     ``largest_body``: in bytes, if that is more than ``[api] max_json_body_size``. ``statuses``: those of errors that
     this route answers with another status than its API does. ``is_routine``: machines ask it again and again, so
-    answers that are not errors are logged as debug.
+    answers that are not errors are logged as debug. ``refuses_query``: a request with a query string is refused;
+    otherwise its view says which parameters there are.
     """
 
     method: str
@@ -63,6 +64,7 @@ class Route:
     largest_body: int = field(default=0, kw_only=True)
     statuses: Statuses = field(default_factory=dict, kw_only=True)
     is_routine: bool = field(default=False, kw_only=True)
+    refuses_query: bool = field(default=False, kw_only=True)
     check: Callable[[Any], None] | None = field(default=None, kw_only=True)
     prepare: Callable[..., None] | None = field(default=None, kw_only=True)
 

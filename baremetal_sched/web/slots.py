@@ -9,7 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -23,15 +23,11 @@ ACCEPTED_AT = "baremetal_sched.accepted_at"
 #: An HttpError: the request is refused, and its API answers with this.
 REFUSAL = "baremetal_sched.refusal"
 
-#: A factory of a context in which the request waits, so that the server may serve another one.
-IDLE = "baremetal_sched.idle"
-
 #: Paths that are served at any load. They must not wait for anything.
 IMMEDIATE = frozenset({"/healthcheck/live"})
 
 
 WSGI = Callable[[dict[str, Any], Any], Iterable[bytes]]
-Idle = Callable[[], AbstractContextManager[None]]
 
 _BUSY = "The service was busy until the time limit of this request; nothing was done. Try again in a moment."
 
@@ -85,9 +81,7 @@ class Slots:
 class _Request:
     """A request, which begins with a slot."""
 
-    def __init__(self, slots: Slots, deadline: float, idle: Idle) -> None:
-        #: As the server put it into the environment.
-        self.idle = idle
+    def __init__(self, slots: Slots, deadline: float) -> None:
         self._slots = slots
         self._deadline = deadline
         self._has_slot = True
@@ -138,8 +132,7 @@ def waiting() -> Iterator[None]:
     request.reserve()
     request.give_back()
     try:
-        with request.idle():
-            yield
+        yield
     finally:
         request.go_on()
 
@@ -162,7 +155,7 @@ def with_slots(wsgi: WSGI, settings: Settings) -> WSGI:
         if not slots.take(deadline):
             environ[REFUSAL] = RefusedRequest(503, _BUSY)
             return wsgi(environ, start_response)
-        request = _Request(slots, deadline, environ.get(IDLE, nullcontext))
+        request = _Request(slots, deadline)
         token = _current.set(request)
         try:
             return wsgi(environ, start_response)

@@ -7,16 +7,13 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import ColumnElement, bindparam, func, select, type_coerce
+from sqlalchemy import ColumnElement
 from sqlalchemy.orm.attributes import InstrumentedAttribute
 
-from baremetal_sched.db import compiled
-from baremetal_sched.db.json_text import PrecompiledText, members
-from baremetal_sched.db.models import Base, table_of
+from baremetal_sched.db import json_rows
+from baremetal_sched.db.json_text import members
 from baremetal_sched.db.paging import Missing
-from baremetal_sched.db.sql_functions import constant
-from baremetal_sched.db.transaction import Reader, connection_of
-from baremetal_sched.db.types import Json, Query, as_text
+from baremetal_sched.db.transaction import Reader
 from baremetal_sched.documents.fields import FieldKind, Fields
 from baremetal_sched.documents.json_template import Template, part
 
@@ -73,6 +70,12 @@ class Resource(Listing):
     sort_columns: Mapping[str, InstrumentedAttribute[Any]] | None = None
     any_marker: bool = False
 
+    @property
+    def key_column(self) -> ColumnElement[Any]:
+        """The column of ``key``."""
+        expression: ColumnElement[Any] = getattr(self.model, self.key).expression
+        return expression
+
 
 class View:
     """Some ``fields`` of a resource for a client of the minor version ``version``; ``base`` is what links begin with.
@@ -95,7 +98,7 @@ class View:
         self.resource = resource
         self._layout = _layout(type(self), resource, names, version)  # type: ignore[arg-type] # classes can be hashed
         #: SELECT key, (the JSON text), others, more FROM (the resource's table); only texts.
-        self.query = _select(resource, *self._layout.columns, *more)
+        self.query = json_rows.texts_of(resource.model, *self._layout.columns, *more)
         self.template = self.links(resource, names, base)
 
     @classmethod
@@ -110,11 +113,7 @@ class View:
         if kind in (FieldKind.LINKS, FieldKind.NESTED_LINKS):
             return None
         expression: ColumnElement[Any] = getattr(resource.model, name).expression
-        match kind:
-            case FieldKind.ARRAY:
-                return type_coerce(func.coalesce(as_text(expression), "[]"), Json), None
-            case _:
-                return expression, None
+        return json_rows.array_or_empty(expression) if kind is FieldKind.ARRAY else expression, None
 
     def computed(self, row: Sequence[str]) -> dict[str, Any]:
         """Return the fields that are not JSON yet, from a row of ``query``."""
@@ -138,12 +137,7 @@ class View:
     ) -> str:
         """Return ``text`` of the resource with this key, if the conditions hold; ``values`` are other parameters of the
         query. Raises ``missing``."""
-        query = _with_key(self.resource, self.query)
-        connection, values = connection_of(reader), {**values, "key": key}
-        if conditions:
-            row = connection.execute(query.where(*conditions), values).first()
-        else:
-            row = compiled.run(connection, query, values).first()
+        row = json_rows.fetch(reader, self.query, self.resource.key_column, key, conditions, values)
         if row is None:
             raise self.resource.missing(key)
         return self.text(row)
@@ -153,12 +147,6 @@ class View:
     ) -> orjson.Fragment:
         """Return ``render`` of the resource with this key. Raises like ``fetch_text``."""
         return orjson.Fragment(self.fetch_text(reader, key, *conditions, values=values))
-
-
-@lru_cache(maxsize=512)
-def _with_key(resource: Resource, query: Query) -> Query:
-    """SELECT … FROM … WHERE uuid = :key. Cached, because creating it takes longer than running it."""
-    return query.where(getattr(resource.model, resource.key) == bindparam("key"))
 
 
 class _Layout(NamedTuple):
@@ -181,21 +169,7 @@ def _layout(view: type[View], resource: Resource, names: tuple[str, ...], versio
             case (expression, render):
                 renders.append((name, 2 + len(rest), render))
                 rest.append(expression)
-    return _Layout([getattr(resource.model, resource.key).expression, members(plain), *rest], renders)
-
-
-@lru_cache(maxsize=512)
-def _select(resource: Resource, *columns: ColumnElement[Any]) -> Query:
-    """SELECT COALESCE(uuid, ''), COALESCE(…, ''), … FROM …"""
-    nothing = constant("")
-    texts = [PrecompiledText(func.coalesce(column, nothing)) for column in columns]
-    return select(*texts).select_from(table_of(resource.model))
-
-
-def uuid_of_parent(model: type[Base], own_key: Any) -> ColumnElement[Any]:
-    """(SELECT uuid FROM <model> WHERE id = <own_key>)"""
-    parent: Any = model
-    return select(parent.uuid).where(parent.id == own_key).scalar_subquery()
+    return _Layout([resource.key_column, members(plain), *rest], renders)
 
 
 def document(entity: Any, names: Iterable[str]) -> dict[str, Any]:

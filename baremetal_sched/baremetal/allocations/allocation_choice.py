@@ -1,18 +1,17 @@
 """Which node an allocation gets: its conditions and the search."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import ColumnElement, func, not_, or_, select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
 from baremetal_sched.baremetal.conductors.ownership import Membership
-from baremetal_sched.baremetal.matching import wording
-from baremetal_sched.baremetal.matching.masks import Condition
+from baremetal_sched.baremetal.matching.conditions import CLASS, Condition, of_forbidden, of_traits
 from baremetal_sched.baremetal.matching.question import (
-    CLASS,
     Check,
     Names,
     Question,
@@ -25,58 +24,17 @@ from baremetal_sched.baremetal.matching.question import (
 )
 from baremetal_sched.baremetal.nodes.traits import has_all, has_any
 from baremetal_sched.baremetal.provider import projection
+from baremetal_sched.baremetal.schemas.allocations import TraitEntry
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
-from baremetal_sched.db.models import Node, ResourceProvider
+from baremetal_sched.db.models import Node, ResourceClass, ResourceProvider
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.baremetal import SuitableNodesLocked
 from baremetal_sched.placement import names
 from baremetal_sched.placement.candidates.sql.conditions import FEW, by_index, unjoined
 from baremetal_sched.placement.tables import INVENTORIES
 
-_FORBIDDEN = "!"
-_ANY_OF = "in:"
-
 #: How many suitable nodes are read at a time; one of them is then taken.
 _BATCH = 20
-
-
-@dataclass(frozen=True)
-class TraitEntry:
-    """An entry of an allocation's traits: ``A`` (required), ``!A`` (forbidden) or ``in:A,B`` (at least one is
-    required)."""
-
-    text: str
-
-    @property
-    def forbidden(self) -> bool:
-        """Return whether the trait is forbidden."""
-        return self.text.startswith(_FORBIDDEN)
-
-    @property
-    def names(self) -> list[str]:
-        """Return the traits that the entry names, whatever its kind."""
-        if self.text.startswith(_ANY_OF):
-            return [name.strip() for name in self.text.removeprefix(_ANY_OF).split(",")]
-        return [self.text.removeprefix(_FORBIDDEN)]
-
-    def condition(self) -> ColumnElement[bool]:
-        """Return the entry as a condition on Node."""
-        found = has_any(self.names)
-        return not_(found) if self.forbidden else found
-
-    def described(self) -> Condition:
-        """Return the entry as a condition that can be explained."""
-        if self.forbidden:
-            return wording.of_forbidden(self.names[0])
-        return wording.of_traits(frozenset(self.names))
-
-    def granted(self, traits: Sequence[str]) -> list[str]:
-        """Return the node's ``traits`` that satisfy the entry: none if it forbids, one if any of several is enough."""
-        return [] if self.forbidden else [name for name in self.names if name in traits][:1]
-
-    def fits(self, traits: Sequence[str]) -> bool:
-        """Return whether a node with ``traits`` satisfies the entry."""
-        return any(name in traits for name in self.names) is not self.forbidden
 
 
 @dataclass(frozen=True)
@@ -90,6 +48,33 @@ class Wanted:
     owner: str | None = None
     name: str | None = None
     eligible: Visibility = EVERYTHING
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON: equal documents ask for the same. The preferred name is not part of it."""
+        return {
+            "resource_class": self.resource_class,
+            "traits": sorted(entry.text for entry in self.traits),
+            "candidates": sorted(self.candidates),
+            "owner": self.owner,
+            "project": None if self.eligible.everything else self.eligible.project or "",
+        }
+
+    def needed_trait(self) -> str | None:
+        """Return a trait that the node has to have; None if there is none that each has to."""
+        plain = (each.names for each in self.traits if not each.forbidden and len(each.names) == 1)
+        return min((name for names in plain for name in names), default=None)
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> "Wanted":
+        """Return what ``document`` was made of."""
+        project = document["project"]
+        return cls(
+            document["resource_class"],
+            [TraitEntry(text) for text in document["traits"]],
+            document["candidates"],
+            document["owner"],
+            eligible=EVERYTHING if project is None else Visibility(project),
+        )
 
 
 def question(wanted: Wanted, membership: Membership | None = None) -> Question:
@@ -127,7 +112,7 @@ def choose(session: Session, wanted: Wanted) -> Node | None:
     conductors are working on them.
     """
     class_name = projection.resource_class_of(wanted.resource_class)
-    class_id = names.ids_of_classes(session, [class_name]).get(class_name)
+    class_id = names.ids_of(session, ResourceClass, [class_name]).get(class_name)
     if class_id is None:
         return None
     fitting = _fitting(class_id, wanted)
@@ -234,7 +219,19 @@ _NOT_OWNED = ("belongs to another project or to no project", "belong to other pr
 
 
 def _traits(wanted: Wanted) -> list[Check]:
-    return [Check(entry.described(), entry.condition()) for entry in wanted.traits]
+    return [Check(_described(entry), _condition(entry)) for entry in wanted.traits]
+
+
+def _condition(entry: TraitEntry) -> ColumnElement[bool]:
+    found = has_any(entry.names)
+    return not_(found) if entry.forbidden else found
+
+
+def _described(entry: TraitEntry) -> Condition:
+    """Return the entry as a condition that can be explained."""
+    if entry.forbidden:
+        return of_forbidden(entry.names[0])
+    return of_traits(frozenset(entry.names))
 
 
 def _traits_together(wanted: Wanted) -> Iterator[ColumnElement[bool]]:
@@ -245,4 +242,4 @@ def _traits_together(wanted: Wanted) -> Iterator[ColumnElement[bool]]:
     yield from has_all(required)
     if forbidden:
         yield not_(has_any(forbidden))
-    yield from unjoined([entry.condition() for entry in wanted.traits if len(entry.names) > 1])
+    yield from unjoined([_condition(entry) for entry in wanted.traits if len(entry.names) > 1])

@@ -1,15 +1,11 @@
-"""How an allocation gets its node: the claim in placement, and the references on both sides."""
+"""The claim of an allocation on its node: in placement, and the references on both sides."""
 
-import structlog
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.baremetal.allocations.allocation_choice import TraitEntry, Wanted, choose, question
-from baremetal_sched.baremetal.matching.scan import why_none
-from baremetal_sched.baremetal.matching.sentences import FALLBACK
 from baremetal_sched.baremetal.nodes import nodes, traits
 from baremetal_sched.baremetal.provider import projection
-from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
+from baremetal_sched.baremetal.schemas.allocations import TraitEntry
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, NodeAllocation
 from baremetal_sched.errors.baremetal import BackfillRefused, ConsumerHoldsOthers, NodeAllocated, NodeAssociated
@@ -19,45 +15,12 @@ from baremetal_sched.placement import projected
 from baremetal_sched.placement.consumers import ConsumerWrite
 from baremetal_sched.settings import Settings
 
-log = structlog.get_logger(__name__)
-
 ALLOCATING = "allocating"
 ACTIVE = "active"
 ERROR = "error"
 
 #: The consumer type of allocations in placement.
 CONSUMER_TYPE = "BAREMETAL_ALLOCATION"
-
-
-def place(
-    session: Session, allocation: NodeAllocation, settings: Settings, eligible: Visibility = EVERYTHING
-) -> Node | None:
-    """Give a new allocation one of the ``eligible`` nodes, which is returned, or an error.
-
-    Raises InstanceAssociated or ConsumerHoldsOthers if its UUID is taken, and the errors of ``choose``.
-    """
-    nodes.require_instance_free(session, allocation.uuid, "of the allocation")
-    _require_no_claims(session, allocation.uuid)
-    wanted = Wanted(
-        resource_class=allocation.resource_class or "",
-        traits=_entries(allocation),
-        candidates=allocation.candidate_nodes or (),
-        owner=allocation.owner,
-        name=allocation.name,
-        eligible=eligible,
-    )
-    node = choose(session, wanted)
-    if node is None:
-        found = why_none(session, settings, question(wanted))
-        reason = FALLBACK if found is None else found.sentence()
-        log.info("an allocation failed", allocation=allocation.uuid, reason=reason)
-        allocation.state = ERROR
-        allocation.last_error = f"Failed to process allocation {allocation.uuid}: {reason}"
-        allocation.updated_at = utcnow()
-        return None
-    _claim(session, allocation, node, settings)
-    _associate(session, allocation, node)
-    return node
 
 
 def backfill(session: Session, allocation: NodeAllocation, node: Node, settings: Settings) -> None:
@@ -78,14 +41,15 @@ def backfill(session: Session, allocation: NodeAllocation, node: Node, settings:
     if unit is not None and not consumers:
         _require_no_claims(session, allocation.uuid)
         # An active node is not offered. It is offered within this transaction only, so that it can be claimed.
-        projected.offer(session, node.uuid, unit)
+        projected.unreserve(session, node.uuid, unit)
         _claim(session, allocation, node, settings)
     _associate(session, allocation, node)
 
 
 def _require_fit(session: Session, allocation: NodeAllocation, node: Node) -> None:
+    """Raise BackfillRefused if the node is not what the allocation asks for."""
     present = traits.list_traits(session, node.id)
-    unfit = [entry.text for entry in _entries(allocation) if not entry.fits(present)]
+    unfit = [entry.text for entry in entries(allocation) if not entry.fits(present)]
     reasons = []
     if node.provision_state != states.ACTIVE:
         reasons.append(f'Node must be in the "active" state, but the current state is "{node.provision_state}"')
@@ -104,13 +68,27 @@ def _require_fit(session: Session, allocation: NodeAllocation, node: Node) -> No
         raise BackfillRefused(uuid=allocation.uuid, node=node.uuid, reasons="; ".join(reasons))
 
 
+def require_uuid_free(session: Session, uuid: str) -> None:
+    """Raise InstanceAssociated or ConsumerHoldsOthers if the UUID of an allocation without a node is in use."""
+    nodes.require_instance_free(session, uuid, "of the allocation")
+    _require_no_claims(session, uuid)
+
+
 def _require_no_claims(session: Session, uuid: str) -> None:
+    """Raise ConsumerHoldsOthers if the UUID of the allocation holds something in placement already."""
     if claims.held_by(session, uuid):
         raise ConsumerHoldsOthers(uuid=uuid)
 
 
-def _entries(allocation: NodeAllocation) -> list[TraitEntry]:
+def entries(allocation: NodeAllocation) -> list[TraitEntry]:
+    """Return the allocation's traits."""
     return [TraitEntry(text) for text in allocation.traits or ()]
+
+
+def claim(session: Session, allocation: NodeAllocation, node: Node, settings: Settings) -> None:
+    """Claim the node (its row locked, and offered in placement now) for the allocation, which is active then."""
+    _claim(session, allocation, node, settings)
+    _associate(session, allocation, node)
 
 
 def _claim(session: Session, allocation: NodeAllocation, node: Node, settings: Settings) -> None:
@@ -130,12 +108,12 @@ def _associate(session: Session, allocation: NodeAllocation, node: Node) -> None
     """Store the references between node and allocation on both sides.
 
     Raises StaleDataError if the node (its row locked) does not have the traits: the statement that found and locked it
-    may have seen those of a moment before.
+    may have seen older traits.
     """
-    present, entries = traits.list_traits(session, node.id), _entries(allocation)
-    if not all(entry.fits(present) for entry in entries):
+    present, wanted = traits.list_traits(session, node.id), entries(allocation)
+    if not all(entry.fits(present) for entry in wanted):
         raise StaleDataError("the node's traits were changed meanwhile")
-    granted = [name for entry in entries for name in entry.granted(present)]
+    granted = [name for entry in wanted for name in entry.granted(present)]
     node.instance_uuid = node.allocation_uuid = allocation.uuid
     node.instance_info = {**(node.instance_info or {}), "traits": list(dict.fromkeys(granted))}
     node.touch()

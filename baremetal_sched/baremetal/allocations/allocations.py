@@ -1,7 +1,7 @@
 """Allocations: a request for a node, answered by a claim in placement whose consumer has the allocation's UUID.
 
 Choosing a node, claiming it and storing that on the node are one transaction: when an allocation becomes visible, it is
-active or has failed for good.
+active, has failed for good, or waits until a node is free.
 """
 
 import uuid as uuid_module
@@ -13,12 +13,14 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
-from baremetal_sched.baremetal.allocations import allocation_claim
+from baremetal_sched.baremetal import records
+from baremetal_sched.baremetal.allocations import allocation_claim, placing
 from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.holds import guards
 from baremetal_sched.baremetal.identifiers import is_logical_name
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_UPDATE
-from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
+from baremetal_sched.baremetal.visibility import EVERYTHING, Access, Visibility
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, NodeAllocation
 from baremetal_sched.documents import patch
@@ -26,14 +28,11 @@ from baremetal_sched.documents.fields import COMMON, Field, FieldKind, Fields
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import (
-    AllocationAlreadyExists,
     AllocationInUse,
     AllocationNotFound,
     AllocationOwned,
-    DuplicateAllocationName,
     NoConductors,
     NodeAllocationNotFound,
-    NodeNotFound,
 )
 from baremetal_sched.errors.placement import NoAllocations
 from baremetal_sched.machines import states
@@ -54,6 +53,9 @@ FIELDS = Fields(
     *COMMON,
 )
 
+#: What messages call an allocation.
+_THING = "An allocation"
+
 
 def missing(ident: str) -> AllocationNotFound:
     """Return the error that the allocation does not exist."""
@@ -62,9 +64,7 @@ def missing(ident: str) -> AllocationNotFound:
 
 def find(session: Session, ident: str) -> NodeAllocation:
     """Return the allocation with UUID or name ``ident``. Raises AllocationNotFound."""
-    canonical = canonical_uuid(ident)
-    column = NodeAllocation.uuid if canonical else NodeAllocation.name
-    allocation = session.scalars(select(NodeAllocation).where(column == (canonical or ident))).first()
+    allocation = session.scalars(select(NodeAllocation).where(records.named(NodeAllocation, ident))).first()
     if allocation is None:
         raise missing(ident)
     return allocation
@@ -100,13 +100,16 @@ def create(
     settings: Settings,
     visible: Visibility = EVERYTHING,
     eligible: Visibility = EVERYTHING,
+    wait: float = 0,
 ) -> NodeAllocation:
     """Return a new allocation with ``values`` (fields of ``schemas.allocations.ALLOCATION_CREATE``): active, with a
-    node, or failed. With ``node`` it is an allocation for this node, which is active already.
+    node, or failed; or one that waits for a node, at most ``wait`` seconds. With ``node`` it is an allocation for this
+    node, which is active already.
 
     ``visible``: the nodes that ``values`` may name. ``eligible``: the nodes that the allocation may get, and that the
-    message of a failure is about. Raises NoConductors; InvalidValue for invalid values; AllocationAlreadyExists,
-    DuplicateAllocationName, InstanceAssociated or ConsumerHoldsOthers for values that are taken; SuitableNodesLocked;
+    message of a failure is about. Raises NoConductors; InvalidValue for invalid values; AlreadyExists,
+    InstanceAssociated or ConsumerHoldsOthers for values that are taken; SuitableNodesLocked;
+    with ``wait`` UuidOfClaim, TooManyWaitingClaims or WaitingNotServed;
     with ``node`` NodeLocked, NodeAssociated, NodeAllocated or BackfillRefused; and StaleDataError if it loses a race.
     """
     if values.get("name"):
@@ -116,7 +119,8 @@ def create(
     fields = {name: value for name, value in values.items() if value is not None}
     if not fields.get("owner"):
         fields.pop("owner", None)
-    node = _find_named(session, fields.pop("node", None), visible)
+    named = fields.pop("node", None)
+    node = nodes.find_named_in_body(session, named, Access(visible)) if named else None
     if node is not None:
         fields.setdefault("uuid", node.instance_uuid or str(uuid_module.uuid4()))
         fields.setdefault("resource_class", node.resource_class)
@@ -124,10 +128,10 @@ def create(
         raise InvalidValue(message="The resource_class field is mandatory when not backfilling")
     fields.setdefault("uuid", str(uuid_module.uuid4()))
     fields["candidate_nodes"] = uuids_of(session, fields.get("candidate_nodes", ()), visible)
-    _require_free(session, fields["uuid"], fields.get("name"))
+    records.require_keys_free(session, fields, _THING, NodeAllocation.uuid, NodeAllocation.name)
     allocation = NodeAllocation(state=allocation_claim.ALLOCATING, created_at=utcnow(), **fields)
     if node is None:
-        node = allocation_claim.place(session, allocation, settings, eligible)
+        node = placing.place(session, allocation, settings, eligible, wait=wait)
     else:
         allocation_claim.backfill(session, allocation, node, settings)
     if node is not None:
@@ -135,15 +139,6 @@ def create(
     session.add(allocation)
     session.flush()
     return allocation
-
-
-def _find_named(session: Session, ident: str | None, visible: Visibility) -> Node | None:
-    if not ident:
-        return None
-    try:
-        return nodes.find_for_change(session, ident, visible)
-    except NodeNotFound as error:
-        raise InvalidValue(message=str(error)) from None
 
 
 def uuids_of(session: Session, idents: Sequence[str], visible: Visibility) -> list[str]:
@@ -164,31 +159,16 @@ def uuids_of(session: Session, idents: Sequence[str], visible: Visibility) -> li
     return list(dict.fromkeys(known[canonical[ident] or ident] for ident in idents))
 
 
-def _require_free(session: Session, uuid: str, name: str | None) -> None:
-    if session.scalar(select(NodeAllocation.id).where(NodeAllocation.uuid == uuid)) is not None:
-        raise AllocationAlreadyExists(uuid=uuid)
-    require_name_free(session, name)
-
-
-def require_name_free(session: Session, name: str | None) -> None:
-    """Raise DuplicateAllocationName if an allocation has ``name``."""
-    if name is not None and session.scalar(select(NodeAllocation.id).where(NodeAllocation.name == name)) is not None:
-        raise DuplicateAllocationName(name=name)
-
-
 def update(session: Session, ident: str, operations: patch.Patch) -> NodeAllocation:
     """Apply a PATCH that touches only fields that may change. Raises AllocationNotFound, InvalidValue,
-    DuplicateAllocationName."""
+    AlreadyExists."""
     allocation = find(session, ident)
     before = FIELDS.values_of(allocation)
     changed = FIELDS.changes(before, FIELDS.patched(before, operations, ALLOCATION_UPDATE))
     if changed.get("name") is not None:
         check_name(changed["name"], "update")
-        require_name_free(session, changed["name"])
-    for name, value in changed.items():
-        setattr(allocation, name, value)
-    if changed:
-        allocation.updated_at = utcnow()
+        records.require_keys_free(session, changed, _THING, NodeAllocation.name)
+    records.change(allocation, changed)
     return allocation
 
 
@@ -202,13 +182,15 @@ def check_name(name: str, doing: str) -> None:
 
 
 def destroy(session: Session, ident: str) -> None:
-    """Remove an allocation, and free its node if it has one.
+    """Remove an allocation, and free its node if it has one. One that waits does not wait any more.
 
     Raises AllocationNotFound; AllocationInUse if the node is active or in a transition (unless it is in maintenance);
-    NodeLocked if a conductor is working on it; StaleDataError if the node is deleted at the same time.
+    NodeLocked if a conductor is working on it; StaleDataError if the node is deleted at the same time, or the
+    allocation gets one.
     """
     allocation = find(session, ident)
     if allocation.node_id is None:
+        placing.cancel(session, allocation)
         session.delete(allocation)
         return
     # The node's row is always locked first.
@@ -219,13 +201,14 @@ def destroy(session: Session, ident: str) -> None:
         # It was deleted before the lock was granted, and the node may have another one now.
         raise missing(ident)
     nodes.require_unlocked(node)
-    if not node.maintenance:
+    if not guards.loosens_guards(session, node):
         _require_idle(node, allocation)
     release(session, node)
     node.touch()
 
 
 def _require_idle(node: Node, allocation: NodeAllocation) -> None:
+    """Raise AllocationInUse if the node is active or in a transition."""
     moving = node.target_provision_state is not None and node.provision_state not in states.UPDATE_ALLOWED
     if moving or node.provision_state == states.ACTIVE:
         raise AllocationInUse(uuid=allocation.uuid, node=node.uuid, state=node.provision_state)

@@ -10,7 +10,7 @@ RUNBOOKS_SINCE = 92
 
 
 class _NotYet(NotFoundError):
-    template = "{message}"
+    """The route exists in a later microversion."""
 
 
 def collection(method: str, version: int) -> Exception:

@@ -12,16 +12,20 @@ from baremetal_sched.baremetal.api.errors import RoutingError
 from baremetal_sched.baremetal.api.route import BaremetalRoute
 from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
 from baremetal_sched.baremetal.identifiers import is_logical_name
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.nodes.redaction import REPLACEMENTS, Redaction, Restriction
 from baremetal_sched.baremetal.visibility import EVERYTHING, NOTHING, UNRESTRICTED, Access, Visibility
 from baremetal_sched.db.keyring import keyring_of
+from baremetal_sched.db.models import Node
+from baremetal_sched.db.transaction import Reader
 from baremetal_sched.documents.patch import Patch
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.settings import Settings
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.caller import Caller
-from baremetal_sched.web.http_errors import BadRequest, PathNotFound
+from baremetal_sched.web.http_errors import PathNotFound
 from baremetal_sched.web.policy import Target
 
 #: Since when nodes have names, and names may be more than host names.
@@ -31,7 +35,7 @@ LOGICAL_NAMES = 10
 
 @lru_cache(maxsize=1000)
 def _facts(caller: Caller) -> Target:
-    """What rules compare a caller with. Not the roles: the policy remembers its decisions by what the target holds."""
+    """Facts of the caller for the target of rules, without its roles: the policy caches decisions by the target."""
     return {name: fact for name, fact in caller.credentials().items() if not isinstance(fact, list)}
 
 
@@ -39,13 +43,13 @@ class BaremetalCall(Call):
     """Adds what the views of this API share. ``stripped_json``: the path ended in ``.json``, which was taken off."""
 
     stripped_json = False
-    #: What cannot stand for a node in a path.
+    #: Names that cannot stand for a node in a path.
     sub_collections: Collection[str] = ()
-    #: That of the password in the body, once it has been worked out.
+    #: The hash of the password in the body, once it has been computed.
     hashed_password: str | None = None
     #: The body of a PATCH, once it has been parsed.
     patch: Patch | None = None
-    #: Whether only the result of a PATCH is wanted yet.
+    #: Whether the view runs only to evaluate the PATCH.
     evaluates_ahead = False
 
     def __init__(self, http: Request, request_id: str, settings: Settings) -> None:
@@ -60,7 +64,7 @@ class BaremetalCall(Call):
 
     @cached_property
     def target(self) -> Target:
-        """What rules compare the caller with: the caller, as with Ironic, and the project of services that may more."""
+        """The target of rules: facts of the caller, as in Ironic, and the project of services with more permissions."""
         settings, target = self.settings, _facts(self.caller)
         if settings.rbac_service_role_elevated_access and settings.rbac_service_project_name is not None:
             return {**target, "config.service_project_name": settings.rbac_service_project_name}
@@ -113,7 +117,7 @@ class BaremetalCall(Call):
 
     @cached_property
     def redaction(self) -> Redaction:
-        """What the caller does not see of nodes that they see."""
+        """The fields of visible nodes that are hidden from the caller."""
         shows_secrets, shows_instance_secrets = self.allows("show_password"), self.allows("show_instance_secrets")
         shows_any = shows_secrets or shows_instance_secrets
         keyring = keyring_of(self.settings.database.secrets_key_file if shows_any else None)
@@ -138,17 +142,12 @@ class BaremetalCall(Call):
 
     def body(self) -> Any:
         """Return the JSON body; ``{}`` without one. Raises BadRequest if it is not JSON."""
-        if not self.raw_body:
-            return {}
-        try:
-            return self.json
-        except ValueError as error:
-            raise BadRequest(message=f"The body of the request is not JSON: {error}") from None
+        return self.json if self.raw_body else {}
 
     def arguments(self, known: Iterable[str], require: str | None = None) -> dict[str, Any]:
-        """What the body and the query string say together: Ironic takes arguments of some requests from either.
+        """Return the arguments of the body and the query string: Ironic takes arguments of some requests from either.
 
-        Raises InvalidValue for what is not in ``known``, or if ``require`` is not there.
+        Raises InvalidValue for arguments that are not ``known``, or if ``require`` is missing.
         """
         body = self.body()
         if not isinstance(body, dict):
@@ -186,12 +185,18 @@ class BaremetalCall(Call):
             raise InvalidValue(message=f"Expected one UUID or name for {name}: {', '.join(map(str, values))}")
         return values[0]
 
-    def refuse_body(self) -> None:
-        """Raise InvalidValue if the request has a JSON body that is not empty: this view takes no arguments."""
+    def refuse_arguments(self) -> None:
+        """Raise InvalidValue if the request has a query string, or a JSON body that is not empty."""
+        self.refuse_query()
         body = self.body()
         if body:
             names = ", ".join(sorted(body)) if isinstance(body, dict) else "body"
             raise InvalidValue(message=f"Unexpected arguments: {names}")
+
+    @property
+    def in_detail(self) -> bool:
+        """Return whether the request is for the address of a list in detail."""
+        return self.route is not None and self.route.path.endswith("/detail")
 
     def membership(self, session: Session) -> Membership:
         """The live conductors, now."""
@@ -199,8 +204,8 @@ class BaremetalCall(Call):
 
     @property
     def prefers_representation(self) -> bool:
-        """Return whether the client asks for the result in an answer that would not show it otherwise (RFC 7240)."""
-        return "return=representation" in self.http.headers.get("Prefer", "").replace(" ", "").split(",")
+        """Return whether the client asks for the result in an answer that would not show it otherwise."""
+        return self.preferences.get("return") == "representation"
 
     @property
     def hostname_names(self) -> bool:
@@ -240,3 +245,41 @@ class BaremetalCall(Call):
             if NAMES <= self.version < LOGICAL_NAMES and not is_logical_name(ident, hostname_only=True):
                 raise InvalidValue(message=f"Expected a logical name or UUID but received {ident}.")
         return ident
+
+    def existing_node_uuid(self, reader: Reader, ident: str) -> str:
+        """Return the UUID of the node that the path names. Raises NodeNotFound; RoutingError or InvalidValue for an
+        invalid name."""
+        self.node_ident(ident)
+        if self.version < NAMES and canonical_uuid(ident) is None:
+            raise NodeNotFound(node=ident)
+        try:
+            return nodes.uuid_of(reader, ident)
+        except NodeNotFound:
+            if self.stripped_json:
+                return nodes.uuid_of(reader, f"{ident}.json")
+            raise
+
+    def node_uuid(self, reader: Reader, ident: str) -> str:
+        """Return the same for a caller that looks the node up next: what is a UUID already is not looked up twice."""
+        canonical = canonical_uuid(ident)
+        return canonical if canonical and not self.stripped_json else self.existing_node_uuid(reader, ident)
+
+    def node(self, session: Session, ident: str) -> Node:
+        """Return the node that the path names, for reading. Raises like ``existing_node_uuid``."""
+        return nodes.find(session, self.node_uuid(session, ident))
+
+    def node_with_conductor(self, session: Session, ident: str) -> Node:
+        """Return the node that the path names, for reading, if a live conductor serves it.
+
+        Raises NoValidHost, NoConductors, and like ``existing_node_uuid``.
+        """
+        node = self.node(session, ident)
+        self.membership(session).require(node.conductor_group, node.driver)
+        return node
+
+    def node_to_change(self, session: Session, ident: str) -> Node:
+        """Return the node that the path names, its row locked, if a live conductor serves it and none works on it.
+
+        Raises NodeLocked, and like ``node_with_conductor``.
+        """
+        return nodes.find_to_change_by(session, self.node_uuid(session, ident), self.membership(session))

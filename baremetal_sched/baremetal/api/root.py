@@ -6,6 +6,7 @@ from flask import Response
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import MethodRefused
+from baremetal_sched.baremetal.api.resources.view import links
 from baremetal_sched.baremetal.api.versions import MINIMUM, newest
 from baremetal_sched.web.responses import json_response
 
@@ -61,10 +62,7 @@ def show_v1(call: BaremetalCall, session: None) -> Response:
     }
     for name, since in COLLECTIONS.items():
         if call.version >= since:
-            document[name] = [
-                {"href": f"{base}/v1/{name}/", "rel": "self"},
-                {"href": f"{base}/{name}/", "rel": "bookmark"},
-            ]
+            document[name] = links(base, name, "")
     return json_response(document)
 
 

@@ -48,6 +48,6 @@ def guarded(route: BaremetalRoute) -> BaremetalRoute:
 
 
 def sub_collections(routes: Iterable[route.Route]) -> frozenset[str]:
-    """What stands behind a node in a path. A node with such a name cannot be addressed by it."""
+    """Return the names that follow a node in a path. A node with one of these names cannot be addressed by it."""
     behind = (route.path.removeprefix(_BEHIND_A_NODE) for route in routes if route.path.startswith(_BEHIND_A_NODE))
     return frozenset(path.partition("/")[0] for path in behind)

@@ -12,7 +12,8 @@ from baremetal_sched.baremetal.api.inspection import agents, inspection_rules
 from baremetal_sched.baremetal.api.network import vifs
 from baremetal_sched.baremetal.api.node_routes import NODE_ROUTES
 from baremetal_sched.baremetal.api.nodes import chassis, nodes
-from baremetal_sched.baremetal.api.provisioning import deploy_templates, runbooks
+from baremetal_sched.baremetal.api.provisioning import runbooks
+from baremetal_sched.baremetal.api.provisioning.deploy_templates import TEMPLATES
 from baremetal_sched.baremetal.api.route import BaremetalRoute, guarded, sub_collections
 from baremetal_sched.baremetal.api.route_lines import LARGE_BODY_SIZE, RECODED, any_method, every, patch, read, write
 
@@ -31,14 +32,14 @@ ROUTES = tuple(
             public=True,
         ),
         *NODE_ROUTES,
-        read("/v1/chassis", chassis.list_chassis, "chassis:get"),
-        write("POST", "/v1/chassis", chassis.create_chassis, "chassis:create"),
-        read("/v1/chassis/detail", chassis.list_chassis_in_detail, "chassis:get"),
-        read("/v1/chassis/<uuid>", chassis.show_chassis, "chassis:get"),
-        patch("/v1/chassis/<uuid>", chassis.update_chassis, "chassis:update"),
-        write("DELETE", "/v1/chassis/<uuid>", chassis.delete_chassis, "chassis:delete"),
+        read("/v1/chassis", chassis.CHASSIS.list, "chassis:get"),
+        write("POST", "/v1/chassis", chassis.CHASSIS.create, "chassis:create"),
+        read("/v1/chassis/detail", chassis.CHASSIS.list, "chassis:get"),
+        read("/v1/chassis/<uuid>", chassis.CHASSIS.show, "chassis:get"),
+        patch("/v1/chassis/<uuid>", chassis.CHASSIS.update, "chassis:update"),
+        write("DELETE", "/v1/chassis/<uuid>", chassis.CHASSIS.delete, "chassis:delete"),
         read("/v1/chassis/<uuid>/nodes", nodes.list_nodes_of_chassis, "node:list", access.lists),
-        read("/v1/chassis/<uuid>/nodes/detail", nodes.list_nodes_of_chassis_in_detail, "node:list", access.lists),
+        read("/v1/chassis/<uuid>/nodes/detail", nodes.list_nodes_of_chassis, "node:list", access.lists),
         *every(
             read("/v1/allocations", allocations.list_allocations, "allocation:list", access.lists, since=52),
             write(
@@ -49,10 +50,12 @@ ROUTES = tuple(
                 field_rules.new_allocation,
                 since=52,
             ),
-            read("/v1/allocations/<ident>", allocations.show_allocation, "allocation:get", access.allocation, since=52),
+            read(
+                "/v1/allocations/<ident>", allocations.ALLOCATIONS.show, "allocation:get", access.allocation, since=52
+            ),
             patch(
                 "/v1/allocations/<ident>",
-                allocations.update_allocation,
+                allocations.ALLOCATIONS.update,
                 "allocation:update",
                 access.allocation,
                 since=57,
@@ -60,7 +63,7 @@ ROUTES = tuple(
             write(
                 "DELETE",
                 "/v1/allocations/<ident>",
-                allocations.delete_allocation,
+                allocations.ALLOCATIONS.delete,
                 "allocation:delete",
                 access.allocation,
                 since=52,
@@ -68,14 +71,14 @@ ROUTES = tuple(
             absent=absences.named("allocations", 52),
         ),
         *every(
-            read("/v1/deploy_templates", deploy_templates.list_templates, "deploy_template:get", since=55),
-            write("POST", "/v1/deploy_templates", deploy_templates.create_template, "deploy_template:create", since=55),
-            read("/v1/deploy_templates/<ident>", deploy_templates.show_template, "deploy_template:get", since=55),
-            patch("/v1/deploy_templates/<ident>", deploy_templates.update_template, "deploy_template:update", since=55),
+            read("/v1/deploy_templates", TEMPLATES.list, "deploy_template:get", since=55),
+            write("POST", "/v1/deploy_templates", TEMPLATES.create, "deploy_template:create", since=55),
+            read("/v1/deploy_templates/<ident>", TEMPLATES.show, "deploy_template:get", since=55),
+            patch("/v1/deploy_templates/<ident>", TEMPLATES.update, "deploy_template:update", since=55),
             write(
                 "DELETE",
                 "/v1/deploy_templates/<ident>",
-                deploy_templates.delete_template,
+                TEMPLATES.delete,
                 "deploy_template:delete",
                 since=55,
             ),
@@ -83,13 +86,17 @@ ROUTES = tuple(
         ),
         *every(
             read("/v1/runbooks", runbooks.list_runbooks, "runbook:list", access.lists, since=92),
-            write("POST", "/v1/runbooks", runbooks.create_runbook, "runbook:create", since=92),
-            read("/v1/runbooks/<ident>", runbooks.show_runbook, "runbook:get", access.shown_runbook, since=92),
+            write("POST", "/v1/runbooks", runbooks.RUNBOOKS.create, "runbook:create", since=92),
+            read("/v1/runbooks/<ident>", runbooks.RUNBOOKS.show, "runbook:get", access.shown_runbook, since=92),
             patch(
-                "/v1/runbooks/<ident>", runbooks.update_runbook, "runbook:update", field_rules.patched_runbook, since=92
+                "/v1/runbooks/<ident>",
+                runbooks.RUNBOOKS.update,
+                "runbook:update",
+                field_rules.patched_runbook,
+                since=92,
             ),
             write(
-                "DELETE", "/v1/runbooks/<ident>", runbooks.delete_runbook, "runbook:delete", access.runbook, since=92
+                "DELETE", "/v1/runbooks/<ident>", runbooks.RUNBOOKS.delete, "runbook:delete", access.runbook, since=92
             ),
             absent=absences.routed("runbooks", absences.RUNBOOKS_SINCE),
         ),
@@ -132,16 +139,16 @@ ROUTES = tuple(
         ),
         *every(
             read("/v1/inspection_rules", inspection_rules.list_rules, "inspection_rule:get", since=96),
-            write("POST", "/v1/inspection_rules", inspection_rules.create_rule, "inspection_rule:create", since=96),
+            write("POST", "/v1/inspection_rules", inspection_rules.RULES.create, "inspection_rule:create", since=96),
             write(
                 "DELETE", "/v1/inspection_rules", inspection_rules.delete_all_rules, "inspection_rule:delete", since=96
             ),
-            read("/v1/inspection_rules/<uuid>", inspection_rules.show_rule, "inspection_rule:get", since=96),
-            patch("/v1/inspection_rules/<uuid>", inspection_rules.update_rule, "inspection_rule:update", since=96),
+            read("/v1/inspection_rules/<uuid>", inspection_rules.RULES.show, "inspection_rule:get", since=96),
+            patch("/v1/inspection_rules/<uuid>", inspection_rules.RULES.update, "inspection_rule:update", since=96),
             write(
                 "DELETE",
                 "/v1/inspection_rules/<uuid>",
-                inspection_rules.delete_rule,
+                inspection_rules.RULES.delete,
                 "inspection_rule:delete",
                 since=96,
             ),
@@ -201,9 +208,7 @@ ROUTES = tuple(
         read(
             "/v1/drivers/<name>/vendor_passthru/methods", vendor_passthru.list_driver_methods, "driver:vendor_passthru"
         ),
-        *any_method(
-            "/v1/drivers/<name>/vendor_passthru", vendor_passthru.call_named_driver_method, "driver:vendor_passthru"
-        ),
+        *any_method("/v1/drivers/<name>/vendor_passthru", vendor_passthru.call_driver_method, "driver:vendor_passthru"),
         *any_method(
             "/v1/drivers/<name>/vendor_passthru/<method>", vendor_passthru.call_driver_method, "driver:vendor_passthru"
         ),
@@ -226,5 +231,5 @@ ALTERNATIVES = (
     ),
 )
 
-#: What cannot stand for a node in a path.
+#: Names that cannot stand for a node in a path.
 SUB_COLLECTIONS = sub_collections(ROUTES)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import RowMapping, delete, insert, select, update
+from sqlalchemy import RowMapping, delete, insert, select, true, update
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import alive
@@ -13,7 +13,7 @@ from baremetal_sched.db.clock import epoch, utcnow
 from baremetal_sched.db.models import Conductor, ConductorHardwareType, ConductorInterface, Node
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.errors.baremetal import ConductorNotFound
+from baremetal_sched.errors.baremetal import ConductorNotFound, HostNameTaken
 from baremetal_sched.machines.interface_types import ServedType
 
 _HOST_NAME = re.compile(r"[^\s/]{1,255}")
@@ -32,12 +32,18 @@ def check_registration(hostname: str, group: str) -> None:
 
 
 def register(
-    session: Session, hostname: str, group: str, served: Sequence[ServedType], pin_release_version: str | None = None
-) -> int:
-    """Enter a conductor with what it serves, or take up its old entry, as online from now on. Returns its id.
+    session: Session,
+    hostname: str,
+    group: str,
+    served: Sequence[ServedType],
+    pin_release_version: str | None = None,
+    last: float | None = None,
+) -> float:
+    """Enter a conductor with what it serves, or take up its old entry, as online from now on. Returns the time of this
+    heartbeat.
 
-    ``pin_release_version`` is one of ``releases.RELEASES`` while it is to behave like that release.
-    Raises InvalidValue like ``check_registration``.
+    ``pin_release_version`` is one of ``releases.RELEASES`` while it is to behave like that release. ``last``: see
+    ``heartbeat``. Raises InvalidValue like ``check_registration``, and HostNameTaken.
     """
     check_registration(hostname, group)
     values: dict[str, Any] = {
@@ -46,17 +52,25 @@ def register(
         "heartbeat_at": epoch(),
         "pin_release_version": pin_release_version,
     }
-    conductor_id = session.scalar(select(Conductor.id).where(Conductor.hostname == hostname).with_for_update())
-    if conductor_id is None:
+    if not _update(session, hostname, last, **values):
         session.execute(insert(Conductor).values(hostname=hostname, created_at=utcnow(), **values))
-        conductor_id = session.scalars(select(Conductor.id).where(Conductor.hostname == hostname)).one()
-    else:
-        session.execute(update(Conductor).where(Conductor.id == conductor_id).values(**values))
-        session.execute(delete(ConductorInterface).where(ConductorInterface.conductor_id == conductor_id))
-        session.execute(delete(ConductorHardwareType).where(ConductorHardwareType.conductor_id == conductor_id))
+    entry = select(Conductor.id, Conductor.heartbeat_at).where(Conductor.hostname == hostname)
+    conductor_id, at = session.execute(entry).one()
+    session.execute(delete(ConductorInterface).where(ConductorInterface.conductor_id == conductor_id))
+    session.execute(delete(ConductorHardwareType).where(ConductorHardwareType.conductor_id == conductor_id))
     session.execute(insert(ConductorInterface), _interface_rows(conductor_id, served))
     session.execute(insert(ConductorHardwareType), _hardware_type_rows(conductor_id, served))
-    return conductor_id
+    return float(at)
+
+
+def _update(session: Session, hostname: str, last: float | None, **values: Any) -> bool:
+    """Change the conductor's entry; return False if there is none. Raises HostNameTaken: see ``heartbeat``."""
+    is_own = true() if last is None else Conductor.heartbeat_at <= last
+    if rows_changed(session.execute(update(Conductor).where(Conductor.hostname == hostname, is_own).values(**values))):
+        return True
+    if session.scalar(select(Conductor.id).where(Conductor.hostname == hostname)) is not None:
+        raise HostNameTaken(host=hostname)
+    return False
 
 
 def _interface_rows(conductor_id: int, served: Iterable[ServedType]) -> list[dict[str, Any]]:
@@ -86,15 +100,16 @@ def _hardware_type_rows(conductor_id: int, served: Iterable[ServedType]) -> list
     ]
 
 
-def heartbeat(session: Session, hostname: str, *, online: bool = True) -> bool:
-    """Note that the conductor lives. False if it has no entry any more and has to register again.
+def heartbeat(session: Session, hostname: str, *, online: bool = True, last: float | None = None) -> float | None:
+    """Note that the conductor is alive; return the time of this heartbeat, by the clock of the database.
 
-    One that is not ``online`` gets nothing new to do, and finishes what it has.
+    None if the conductor has no entry any more and has to register again. A conductor that is not ``online`` gets no
+    new work, and finishes what it has. ``last`` is the time of this process's last heartbeat: raises HostNameTaken if
+    the entry has a later one, as another process has taken the name then.
     """
-    result = session.execute(
-        update(Conductor).where(Conductor.hostname == hostname).values(heartbeat_at=epoch(), online=online)
-    )
-    return bool(rows_changed(result))
+    if not _update(session, hostname, last, heartbeat_at=epoch(), online=online):
+        return None
+    return session.scalar(select(Conductor.heartbeat_at).where(Conductor.hostname == hostname))
 
 
 class LastHeartbeat(NamedTuple):
@@ -110,22 +125,23 @@ def last_heartbeat(session: Session, hostname: str, timeout: float) -> LastHeart
     return None if row is None else LastHeartbeat(row[0], bool(row[1]))
 
 
-def claim(session: Session, hostname: str, seen: float | None) -> bool:
-    """Send a heartbeat under this name; return False if another process did since ``seen``.
+def claim(session: Session, hostname: str, seen: float | None) -> float | None:
+    """Send a heartbeat under this name and return its time; None if another process has sent one since ``seen``.
 
-    None: there was no entry. It is made, and is offline until ``register``.
+    ``seen`` is None if there was no entry. It is made then, and is offline until ``register``.
     """
+    at = select(Conductor.heartbeat_at).where(Conductor.hostname == hostname)
     if seen is None:
-        if session.scalar(select(Conductor.id).where(Conductor.hostname == hostname)) is not None:
-            return False
+        if session.scalar(at) is not None:
+            return None
         session.execute(insert(Conductor).values(hostname=hostname, created_at=utcnow(), heartbeat_at=epoch()))
-        return True
+        return session.scalar(at)
     result = session.execute(
         update(Conductor)
         .where(Conductor.hostname == hostname, Conductor.heartbeat_at == seen)
         .values(heartbeat_at=epoch())
     )
-    return bool(rows_changed(result))
+    return session.scalar(at) if rows_changed(result) else None
 
 
 def forget_gone(session: Session, after: float) -> list[str]:
@@ -153,9 +169,19 @@ def count_given_up_call(session: Session, hostname: str) -> None:
     )
 
 
-def sign_off(session: Session, hostname: str) -> None:
-    """Note that the conductor stops: it leaves every ring at once, and stays listed."""
-    session.execute(update(Conductor).where(Conductor.hostname == hostname).values(online=False))
+def count_swept_machine(session: Session, hostname: str) -> None:
+    """Count a machine that the conductor's sweep gave to a claim which waited beside it."""
+    session.execute(
+        update(Conductor).where(Conductor.hostname == hostname).values(swept_machines=Conductor.swept_machines + 1)
+    )
+
+
+def sign_off(session: Session, hostname: str, last: float | None = None) -> None:
+    """Note that the conductor stops: it leaves every ring at once, and stays listed.
+
+    ``last``: see ``heartbeat``. Raises HostNameTaken.
+    """
+    _update(session, hostname, last, online=False)
 
 
 def columns(timeout: float) -> list[Any]:

@@ -14,9 +14,10 @@ from typing import Any, NoReturn
 from sqlalchemy import and_, delete, insert, or_, select, true, update
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.conductors import work
+from baremetal_sched.baremetal.conductors import work_queue
 from baremetal_sched.baremetal.conductors.driver_replies import Reply
 from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.holds import guards
 from baremetal_sched.db import requester
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import DriverCall, Node
@@ -28,7 +29,7 @@ from baremetal_sched.errors.baremetal import NodeChanged, NodeLocked, NodeNotFou
 #: The key in ``session.info`` of the replies that drivers have sent for the request.
 _ANSWERS = "driver_answers"
 
-_NOTHING: Mapping[str, Any] = {}
+NO_ARGUMENTS: Mapping[str, Any] = {}
 
 #: Makes the response of what the driver said.
 Then = Callable[[Any], Any]
@@ -59,7 +60,7 @@ class DriverQuestion:
 
     @property
     def subject(self) -> str:
-        """Whose driver it is, in words."""
+        """The node or hardware type whose driver is called, in words."""
         return f"Driver {self.driver}" if self.node_uuid is None else f"Node {self.node_uuid}"
 
 
@@ -98,7 +99,7 @@ def answer(
     node: Node,
     membership: Membership,
     method: str,
-    arguments: Mapping[str, Any] = _NOTHING,
+    arguments: Mapping[str, Any] = NO_ARGUMENTS,
     *,
     reserves: bool = False,
 ) -> Any:
@@ -171,8 +172,8 @@ def write_down(
     """Request the call from the conductor, which must begin it within ``seconds``; return its id.
 
     ``idempotent``: it may be made twice; by default, unless it is an order. ``token`` is a new UUID, by which the call
-    is found if the answer to the commit is lost. Raises NodeNotFound; if the node is to be reserved, NodeLocked, and
-    NodeChanged if it has changed since the view saw it.
+    is found if the answer to the commit is lost. Raises NodeNotFound, NodeLockedOut; if the node is to be reserved,
+    NodeLocked, and NodeChanged if it has changed since the view saw it.
     """
     work_id = None
     if question.reserves:
@@ -183,9 +184,12 @@ def write_down(
             raise NodeLocked(node=node.uuid, host=node.reservation)
         if node.revision != question.revision:
             raise NodeChanged(node=node.uuid)
-        work_id = work.request(session, node, question.conductor, work.CALL, {})
-    elif question.node_id is not None and session.get(Node, question.node_id) is None:
-        raise NodeNotFound(node=question.node_uuid)
+        work_id = work_queue.request(session, node, question.conductor, work_queue.CALL, {})
+    elif question.node_id is not None:
+        node = session.get(Node, question.node_id)
+        if node is None:
+            raise NodeNotFound(node=question.node_uuid)
+        guards.require_no_lockout(session, node)
     result = session.execute(
         insert(DriverCall).values(
             token=token,
@@ -202,7 +206,7 @@ def write_down(
         )
     )
     if work_id is None:
-        work.tell(session, question.conductor)
+        work_queue.tell(session, question.conductor)
     return new_id(result)
 
 
@@ -218,7 +222,7 @@ def withdraw(session: Session, call_id: int) -> bool:
     if call is None or call.claimed_by is not None:
         return False
     if call.work_id is not None:
-        work.finish(session, call.work_id, call.conductor)
+        work_queue.finish(session, call.work_id, call.conductor)
     session.execute(delete(DriverCall).where(DriverCall.id == call_id))
     return True
 
@@ -269,4 +273,4 @@ def request_work(
     owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
     node.last_error = None
     asked = {"method": f"{interface}.{method}", "arguments": arguments, "failure": failure}
-    work.request(session, node, owner, KIND, asked)
+    work_queue.request(session, node, owner, KIND, asked)

@@ -1,10 +1,9 @@
 """How a process has drivers called for its requests: it writes the calls, and one thread polls for all replies."""
 
-import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import structlog
@@ -14,10 +13,11 @@ from baremetal_sched.baremetal.conductors import driver_calls, driver_replies
 from baremetal_sched.baremetal.conductors.driver_calls import DriverQuestion
 from baremetal_sched.baremetal.conductors.driver_replies import Reply
 from baremetal_sched.db import requester as requesters
+from baremetal_sched.db.polling import Poller
 from baremetal_sched.db.requester import Requester
 from baremetal_sched.db.sealing import Unreadable
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.errors import CommitUnknown, DatabaseAway, UnavailableError
+from baremetal_sched.errors import CommitUnknown, UnavailableError
 from baremetal_sched.errors.baremetal import DriverTimeout, NodeNotFound, NotBegun
 from baremetal_sched.settings import Settings
 
@@ -52,7 +52,8 @@ class DriverClient:
         self._database = database
         self._timeout: float = settings.conductor.answer_timeout
         self._waits = waits
-        self._replies = _Replies(database)
+        #: The replies that requests wait for; None stands for a call that is gone.
+        self._replies: Poller[int, Any] = Poller("driver-replies", self._find, _pause, self._forget)
 
     def call(self, question: DriverQuestion, requester: Requester, deadline: float | None = None) -> Reply:
         """Have the call made, and wait for the reply, at most until ``deadline`` (by ``time.monotonic``).
@@ -68,19 +69,29 @@ class DriverClient:
         call_id = self._write_down(question, requester, until)
         if self.on_call is not None:
             self.on_call(question.conductor)
-        with self._replies.expected(call_id) as expected, self._waits.waiting():
+        with self._replies.expecting(call_id) as expected, self._waits.waiting():
             expected.event.wait(max(0.0, until - time.monotonic()))
-        if expected.is_gone:
+        if not expected.event.is_set():
+            raise self._given_up(question, call_id)
+        if expected.found is None:
             raise NodeNotFound(node=question.node_uuid)
-        if isinstance(expected.document, Unreadable) and (question.reserves or question.then is not None):
+        if isinstance(expected.found, Unreadable) and (question.reserves or question.then is not None):
             raise self._timed_out(question)  # the call was made, but its result is unknown
-        if expected.document is not None:
-            return driver_replies.read(expected.document)
-        raise self._given_up(question, call_id)
+        return driver_replies.read(expected.found)
 
     def close(self) -> None:
         """Wait until the polling thread has no replies to wait for."""
         self._replies.close()
+
+    def _find(self, call_ids: Collection[int]) -> dict[int, Any]:
+        """Return the replies to these calls that are there, and None for calls that are gone."""
+        found = self._database.read(lambda session: driver_calls.find_replies(session, list(call_ids)))
+        return {
+            call_id: found.get(call_id) for call_id in call_ids if call_id not in found or found[call_id] is not None
+        }
+
+    def _forget(self, call_ids: Collection[int]) -> None:
+        self._database.write(lambda session: driver_calls.forget(session, list(call_ids)))
 
     def _write_down(self, question: DriverQuestion, requester: Requester, until: float) -> int:
         token = str(uuid.uuid4())
@@ -114,77 +125,5 @@ class DriverClient:
         return DriverTimeout(subject=question.subject, seconds=f"{self._timeout:g}", method=question.method)
 
 
-class _Expected:
-    """A reply that a request waits for."""
-
-    def __init__(self) -> None:
-        self.since = time.monotonic()
-        self.event = threading.Event()
-        self.document: Any = None
-        self.is_gone = False
-
-
-class _Replies:
-    """The replies that requests of this process wait for. Its thread runs while there are any."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._lock = threading.Lock()
-        self._expected: dict[int, _Expected] = {}
-        self._thread: threading.Thread | None = None
-        self._more = threading.Event()
-
-    @contextmanager
-    def expected(self, call_id: int) -> Iterator[_Expected]:
-        """Look for the reply to a call, within this."""
-        expected = _Expected()
-        with self._lock:
-            self._expected[call_id] = expected
-            if self._thread is None:  # begun here, since a server forks after the application is made
-                self._thread = threading.Thread(target=self._look, name="driver-replies", daemon=True)
-                self._thread.start()
-        self._more.set()
-        try:
-            yield expected
-        finally:
-            with self._lock:
-                self._expected.pop(call_id, None)
-
-    def close(self) -> None:
-        """Wait for the thread, which ends when no request waits any more."""
-        with self._lock:
-            thread = self._thread
-        self._more.set()
-        if thread is not None:
-            thread.join()
-
-    def _look(self) -> None:
-        while True:
-            with self._lock:
-                expected = dict(self._expected)
-                if not expected:
-                    self._thread = None
-                    return
-            try:
-                self._deliver(expected)
-            except DatabaseAway as error:
-                log.info("cannot look for replies of drivers", reason=str(error))
-            except Exception:
-                log.exception("cannot look for replies of drivers")
-            youngest = min(time.monotonic() - each.since for each in expected.values())
-            self._more.wait(min(_LATE, max(_SOON, youngest * _PART)))
-            self._more.clear()
-
-    def _deliver(self, expected: dict[int, _Expected]) -> None:
-        found = self._database.read(lambda session: driver_calls.find_replies(session, list(expected)))
-        done = []
-        for call_id, each in expected.items():
-            each.document, each.is_gone = found.get(call_id), call_id not in found
-            if each.document is not None or each.is_gone:
-                done.append(call_id)
-                each.event.set()
-        if done:
-            self._database.write(lambda session: driver_calls.forget(session, done))
-            with self._lock:
-                for call_id in done:
-                    self._expected.pop(call_id, None)
+def _pause(youngest: float) -> float:
+    return min(_LATE, max(_SOON, youngest * _PART))

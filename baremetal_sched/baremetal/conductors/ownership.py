@@ -144,7 +144,7 @@ NO_MEMBERS = Membership({}, 0)
 
 @lru_cache
 def _live(timeout: float) -> ColumnElement[str | None]:
-    """One text, so that it can be asked for along with a node: ids and host names, then ids, groups, pins and types.
+    """One text, so that it can be selected along with a node: ids and host names, then ids, groups, pins and types.
 
     (SELECT group_concat(id || ' ' || hostname) || '\\t' || group_concat(id || ' ' || conductor_group || ' ' || …)
      FROM conductors c

@@ -12,7 +12,7 @@ from baremetal_sched.documents.fields import COMMON, Field, Fields
 from baremetal_sched.errors.baremetal import BiosSettingNotFound
 from baremetal_sched.machines.machine import BiosValue, Firmware, Flashed
 
-#: Since when more than the value is known.
+#: The first microversion with more than the value.
 REGISTRY_SINCE = 74
 
 SETTING_FIELDS = Fields(
@@ -67,7 +67,7 @@ def keep_settings(session: Session, node: Node, values: Mapping[str, BiosValue |
     session.execute(delete(BiosSetting).where(BiosSetting.node_id == node.id, BiosSetting.name.in_(gone)))
 
 
-#: Since when vendor, model and serial number are known.
+#: The first microversion with vendor, model and serial number.
 IDENTITY_SINCE = 114
 
 COMPONENT_FIELDS = Fields(
@@ -84,7 +84,7 @@ def components(session: Session, node: Node) -> Sequence[FirmwareComponent]:
 
 
 def keep_components(session: Session, node: Node, found: Mapping[str, Flashed | Firmware]) -> None:
-    """These components of ``node`` (its row locked) have been updated, or looked at."""
+    """Store the components of ``node`` (its row locked) that were updated or read."""
     known = {each.component: each for each in components(session, node)}
     for name, each in found.items():
         component = known.get(name)

@@ -4,41 +4,18 @@ What reads something raises Unanswered if the driver has not been asked yet.
 """
 
 from collections.abc import Collection, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.conductors import driver_calls, driver_facts
-from baremetal_sched.baremetal.conductors.driver_calls import Then
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import InvalidNodeState, RaidNotSupported
 from baremetal_sched.machines import machine
 from baremetal_sched.machines.states import BOOT_MODES
-
-#: What is known of each indicator, by component and name.
-Indicators = Mapping[str, Mapping[str, Mapping[str, Any]]]
-
-
-def boot_device(session: Session, node: Node, membership: Membership) -> dict[str, Any]:
-    """``{"boot_device": …, "persistent": …}``. The node is reserved meanwhile."""
-    method = "management.get_boot_device"
-    found: dict[str, Any] = driver_calls.answer(session, node, membership, method, reserves=True)
-    return found
-
-
-def supported_boot_devices(session: Session, node: Node, membership: Membership) -> list[str]:
-    """Return the boot devices that the machine supports."""
-    found: list[str] = driver_calls.answer(session, node, membership, "management.get_supported_boot_devices")
-    return found
-
-
-def set_boot_device(node: Node, membership: Membership, device: str, *, persistent: bool, then: Then) -> NoReturn:
-    """Set the boot device for the next boot, or permanently; the driver raises InvalidValue for an unsupported one."""
-    asked = {"device": device, "persistent": persistent}
-    driver_calls.order(node, membership, "management.set_boot_device", asked, then)
 
 
 def set_boot_mode(session: Session, node: Node, membership: Membership, mode: str) -> None:
@@ -70,33 +47,6 @@ def _require_stable(node: Node, what: str) -> None:
         raise InvalidNodeState(
             message=f"The {what} of node {node.uuid} can not be changed while it is in state '{node.provision_state}'."
         )
-
-
-def inject_nmi(node: Node, membership: Membership, then: Then) -> NoReturn:
-    """Send a non-maskable interrupt."""
-    driver_calls.order(node, membership, "management.inject_nmi", {}, then)
-
-
-def indicators(session: Session, node: Node, membership: Membership) -> Indicators:
-    """The machine's indicators, by component and name."""
-    found: Indicators = driver_calls.answer(session, node, membership, "management.get_supported_indicators")
-    return found
-
-
-def indicator_state(session: Session, node: Node, membership: Membership, component: str, name: str) -> str:
-    """Return the state of an indicator; the driver raises InvalidValue if it does not exist. The node is reserved
-    meanwhile."""
-    method, asked = "management.get_indicator_state", {"component": component, "indicator": name}
-    found: str = driver_calls.answer(session, node, membership, method, asked, reserves=True)
-    return found
-
-
-def set_indicator_state(
-    node: Node, membership: Membership, component: str, name: str, state: str, then: Then
-) -> NoReturn:
-    """Switch an indicator."""
-    asked = {"component": component, "indicator": name, "state": state}
-    driver_calls.order(node, membership, "management.set_indicator_state", asked, then)
 
 
 def show_console(session: Session, node: Node, membership: Membership) -> dict[str, Any]:
@@ -138,12 +88,6 @@ def detach_media(session: Session, node: Node, membership: Membership, device_ty
     driver_calls.request_work(
         session, node, membership, "management", "detach_virtual_media", failure, device_types=list(device_types)
     )
-
-
-def show_media(session: Session, node: Node, membership: Membership) -> list[dict[str, Any]]:
-    """Return the virtual devices and their contents. Raises Unanswered."""
-    found: list[dict[str, Any]] = driver_calls.answer(session, node, membership, "management.get_virtual_media")
-    return found
 
 
 def set_raid_target(session: Session, node: Node, config: Mapping[str, Any], membership: Membership) -> None:

@@ -7,8 +7,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import history
-from baremetal_sched.baremetal.conductors import driver_calls, work
+from baremetal_sched.baremetal.conductors import driver_calls, work_queue
 from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.holds import guards, holds
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
@@ -25,9 +26,10 @@ def request(session: Session, ident: str, target: str, timeout: int | None, memb
     """Ask the node's conductor to bring its power to ``target``: the node is reserved for it until that is done.
 
     Raises Unanswered, InvalidPowerTarget, PowerRefused (power off is disabled for the node), InvalidValue (it is being
-    cleaned, or its driver cannot bring it there), NodeLocked, NoValidHost, NodeNotFound.
+    cleaned, or its driver cannot bring it there), NodeLocked, NodeLockedOut, NoValidHost, NodeNotFound.
     """
     node = nodes.find_for_change(session, ident)
+    guards.require_no_lockout(session, node)
     if target not in states.POWER_TARGETS:
         raise InvalidPowerTarget(
             target=target, node=node.uuid, state=node.power_state, known=", ".join(states.POWER_TARGETS)
@@ -43,11 +45,11 @@ def request(session: Session, ident: str, target: str, timeout: int | None, memb
     if node.disable_power_off and states.POWER_TARGETS[target] == states.POWER_OFF:
         raise PowerRefused(target="power off")
     begin(node, target)
-    work.request(session, node, owner, KIND, {"target": target, "timeout": timeout})
+    work_queue.request(session, node, owner, KIND, {"target": target, "timeout": timeout})
     return node
 
 
-def find_relatives(session: Session, node_id: int, target: str) -> list[int]:
+def power_dependencies(session: Session, node_id: int, target: str) -> list[int]:
     """Ids of the nodes whose power has to be at ``target`` before that of this node may be: the parent of one that is
     switched on, the children of one that is switched off.
 
@@ -84,7 +86,7 @@ def finish(session: Session, work_id: int, conductor: str, outcome: Effect | str
     ``outcome`` is the effect on the machine, or why it failed. Returns False, and changes nothing, if the work was
     taken from this conductor.
     """
-    node = work.finish(session, work_id, conductor)
+    node = work_queue.finish(session, work_id, conductor)
     if node is None:
         return False
     node.target_power_state = None
@@ -100,8 +102,6 @@ def finish(session: Session, work_id: int, conductor: str, outcome: Effect | str
 
 #: The key in ``driver_internal_info`` of the number of consecutive failures.
 _FAILURES = "power_sync_failures"
-
-_EVENT_TYPE = "power"
 
 
 def compare(
@@ -131,14 +131,14 @@ def compare(
         event = f"The machine is in state '{found}', not in '{node.power_state}'; the node is updated."
         node.power_state = found
         set_internal(node, **{_FAILURES: 0})
-        history.record(session, node, event, event_type=_EVENT_TYPE, severity="ERROR", conductor=conductor)
+        history.record(session, node, event, event_type=KIND, severity="ERROR", conductor=conductor)
     elif failures >= options.power_state_sync_max_retries:
         _give_up(session, node, found, conductor, trouble)
     else:
         set_internal(node, **{_FAILURES: failures + 1})
         if found is not None:
             node.target_power_state = node.power_state
-            work.request(session, node, conductor, KIND, {"target": node.power_state, "timeout": None})
+            work_queue.request(session, node, conductor, KIND, {"target": node.power_state, "timeout": None})
 
 
 def _give_up(session: Session, node: Node, found: str | None, conductor: str, trouble: str) -> None:
@@ -151,17 +151,16 @@ def _give_up(session: Session, node: Node, found: str | None, conductor: str, tr
     node.power_state = found or states.ERROR
     node.last_error = reason
     set_internal(node, **{_FAILURES: 0})
-    nodes.set_maintenance(session, node, maintenance=True, reason=reason)
-    node.fault = states.POWER_FAILURE
-    history.record(session, node, reason, event_type=_EVENT_TYPE, severity="ERROR", conductor=conductor)
+    holds.assert_fault(session, node, states.POWER_FAILURE, reason, conductor)
+    history.record(session, node, reason, event_type=KIND, severity="ERROR", conductor=conductor)
 
 
 def recover(session: Session, node: Node, found: str | None, conductor: str) -> None:
-    """Take ``node`` (its row locked, free, with the fault "power failure") out of maintenance if its power can be read
-    again."""
+    """Release the hold of ``node`` (its row locked, free, with the fault "power failure") if its power can be read
+    again. If it has no other, that takes it out of maintenance."""
     if found is None:
         return
     node.power_state = found
-    nodes.set_maintenance(session, node, maintenance=False)
+    holds.release_fault(session, node, conductor)
     event = f"The power state of the machine can be read again: it is '{found}'."
-    history.record(session, node, event, event_type=_EVENT_TYPE, conductor=conductor)
+    history.record(session, node, event, event_type=KIND, conductor=conductor)

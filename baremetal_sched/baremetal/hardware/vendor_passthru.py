@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.conductors import driver_calls, work
+from baremetal_sched.baremetal.conductors import driver_calls, work_queue
 from baremetal_sched.baremetal.conductors.driver_calls import Then
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.nodes import nodes
@@ -13,12 +13,6 @@ from baremetal_sched.db.models import Node
 
 #: The kind of work that an asynchronous call is.
 KIND = "vendor"
-
-
-def methods(session: Session, node: Node, membership: Membership) -> Mapping[str, Mapping[str, Any]]:
-    """The methods of the node's vendor interface, by name: the fields of ``VendorMethod``. Raises Unanswered."""
-    found: Mapping[str, Mapping[str, Any]] = driver_calls.answer(session, node, membership, "vendor.methods")
-    return found
 
 
 def call(
@@ -44,14 +38,4 @@ def call(
     if not known["asynchronous"]:
         driver_calls.order(node, membership, "vendor.call", asked, then, reserves=exclusive)
     owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
-    work.request(session, node, owner, KIND, asked)
-
-
-def finish(session: Session, work_id: int, conductor: str, error: str | None) -> bool:
-    """Record the end of an asynchronous call. Returns False, and changes nothing, if the work was taken away."""
-    node = work.finish(session, work_id, conductor)
-    if node is None:
-        return False
-    if error is not None:
-        node.last_error = error
-    return True
+    work_queue.request(session, node, owner, KIND, asked)

@@ -50,7 +50,7 @@ class AllowedHosts:
     def require(self, host: str, address: str) -> None:
         """Raise AddressRefused unless the host, which resolves to ``address``, may be contacted."""
         found = _plain(address)
-        if any(found.version == network.version and found in network for network in self._networks):
+        if self._lists(found):
             return
         self._require_usual(host, found)
         if self._lists_some and not self._is_listed(host):
@@ -64,8 +64,11 @@ class AllowedHosts:
             if host.rstrip(".").lower() == "localhost" and not self._loopback:
                 raise AddressRefused(message=f"{host} is this machine itself; {_HOW}") from None
             return
-        if not any(found.version == network.version and found in network for network in self._networks):
+        if not self._lists(found):
             self._require_usual(host, found)
+
+    def _lists(self, address: Address) -> bool:
+        return any(address in network for network in self._networks)
 
     def _is_listed(self, host: str) -> bool:
         name = host.rstrip(".").lower()

@@ -12,9 +12,9 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.inspection.addresses import AddressRefused, allowed_hosts
+from baremetal_sched.baremetal.node_masking import MASK
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provisioning import provision
-from baremetal_sched.baremetal.secrets import MASK
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Port
 from baremetal_sched.errors import InvalidValue
@@ -73,7 +73,7 @@ def look_up(session: Session, node_uuid: str | None, addresses: Collection[str],
 
 
 def _more_states(node: Node, settings: Settings) -> frozenset[str]:
-    """The other provision states in which an agent may be on the machine of ``node``."""
+    """Return the other provision states in which an agent may be running on the machine of ``node``."""
     return agent_info.FAST_TRACK if agent_info.is_on_fast_track(node.driver_info or {}, settings) else frozenset()
 
 
@@ -105,6 +105,43 @@ def give_token(node: Node, settings: Settings) -> str:
     set_internal(node, agent_secret_token=token, **_track(node, settings))
     node.touch()
     return token
+
+
+#: Management interfaces that know the address of the controller, so that agents need not look for it.
+_KNOW_THEIR_CONTROLLER = ("redfish",)
+
+
+def config(node: Node, token: str | None, settings: Settings) -> dict[str, Any]:
+    """Return what ironic-python-agent 13 reads of the answer to its lookup: its token, and the operator's options."""
+    agent, metrics, statsd = settings.agent, settings.metrics, settings.metrics_statsd
+    containers = settings.agent_containers
+    return {
+        "heartbeat_timeout": settings.api.ramdisk_heartbeat_timeout,
+        "agent_token": token,
+        "agent_token_required": True,
+        "agent_md5_checksum_enable": agent.allow_md5_checksum,
+        "agent_skip_bmc_detect": node.management_interface in _KNOW_THEIR_CONTROLLER,
+        "enable_bios_bootloader_install": agent.enable_bios_bootloader_install,
+        "tls_min_version": agent.tls_minimum_version,
+        "tls_cipher_suites": agent.tls_ciphers,
+        "disable_deep_image_inspection": settings.conductor.disable_deep_image_inspection,
+        "permitted_image_formats": settings.conductor.permitted_image_formats,
+        "metrics": {
+            "backend": metrics.agent_backend,
+            "prepend_host": metrics.agent_prepend_host,
+            "prepend_uuid": metrics.agent_prepend_uuid,
+            "prepend_host_reverse": metrics.agent_prepend_host_reverse,
+            "global_prefix": metrics.agent_global_prefix,
+        },
+        "metrics_statsd": {"statsd_host": statsd.agent_statsd_host, "statsd_port": statsd.agent_statsd_port},
+        "agent_containers": {
+            name: getattr(containers, name)
+            for name in (
+                *("allow_arbitrary_containers", "allowed_containers", "container_steps_file"),
+                *("runner", "pull_options", "run_options"),
+            )
+        },
+    }
 
 
 def _track(node: Node, settings: Settings) -> dict[str, bool]:
@@ -159,50 +196,37 @@ def _check(node: Node, heartbeat: Heartbeat, settings: Settings) -> None:
         raise InvalidValue(message=f"Agent status is invalid. Valid states are {','.join(STATUSES)}.")
     if heartbeat.agent_version is None and heartbeat.agent_status is None:
         raise InvalidValue(message="The heartbeat lacks agent_version. Update the agent.")
-    if settings.agent.require_tls and url and _scheme(url) != "https":
+    if settings.agent.require_tls and urlsplit(url).scheme == "http":
         raise InvalidValue(message="TLS is required by configuration")
 
 
 def _check_address(url: str, settings: Settings) -> None:
     """Raise InvalidValue unless the URL can be an agent's; one of this machine or a link-local address cannot."""
-    wrong = _complaint(url)
     try:
-        host = None if wrong else urlsplit(url).hostname
-    except ValueError:
-        host = None
-    if wrong or not host or _scheme(url) not in ("http", "https"):
-        raise InvalidValue(message=f'An issue with the supplied "callback_url" has been detected{wrong}.')
-    try:
-        allowed_hosts(settings).require_literal(host)
-    except AddressRefused as error:
+        allowed_hosts(settings).require_literal(_host(url))
+    except (ValueError, AddressRefused) as error:
         raise InvalidValue(message=f'An issue with the supplied "callback_url" has been detected: {error}.') from None
 
 
-def _complaint(url: str) -> str:
-    """Return what is wrong with a URL, with a colon before it; empty if nothing is."""
+def _host(url: str) -> str:
+    """Return the host of an agent's URL. Raises ValueError if that is malformed."""
     if len(url) > _LONGEST_URL:
-        return f": it may have at most {_LONGEST_URL} characters"
+        raise ValueError(f"it may have at most {_LONGEST_URL} characters")
     # urlsplit leaves line breaks and tabs out.
     if any(letter.isspace() or not letter.isprintable() for letter in url):
-        return ": it may have no blanks and no line breaks"
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return ""
+        raise ValueError("it may have no blanks and no line breaks")
+    parts = urlsplit(url)
     if "@" in parts.netloc:
-        return ": it may have no user and no password"
+        raise ValueError("it may have no user and no password")
     try:
         is_port = parts.port != 0
     except ValueError:
         is_port = False
-    return "" if is_port else ": what comes after the host is no port"
-
-
-def _scheme(url: str) -> str:
-    try:
-        return urlsplit(url).scheme
-    except ValueError:
-        return ""
+    if not is_port:
+        raise ValueError("what comes after the host is no port")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("it is not an address of HTTP")
+    return parts.hostname
 
 
 def _authenticate(known: dict[str, Any], heartbeat: Heartbeat) -> None:

@@ -8,7 +8,7 @@ import structlog
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.conductors import work
+from baremetal_sched.baremetal.conductors import work_queue
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.models import Node
@@ -67,4 +67,4 @@ def examine(session: Session, node: Node, membership: Membership, found: Mapping
     owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
     nodes.require_unlocked(node)
     plugin_data = {**found["plugin_data"], FLAG: True}
-    work.request(session, node, owner, KIND, {**found, "plugin_data": plugin_data})
+    work_queue.request(session, node, owner, KIND, {**found, "plugin_data": plugin_data})

@@ -17,10 +17,10 @@ from baremetal_sched.baremetal.inspection.rules import engine
 from baremetal_sched.baremetal.inspection.rules.actions import set_capability
 from baremetal_sched.baremetal.inspection.rules.limits import Budget
 from baremetal_sched.baremetal.inspection.rules.subject import ApiCall, Subject
+from baremetal_sched.baremetal.inspection.schemas import PHASES
 from baremetal_sched.baremetal.network import ports
 from baremetal_sched.baremetal.nodes import node_update, traits
 from baremetal_sched.baremetal.nodes.node_fields import FIELDS
-from baremetal_sched.baremetal.schemas.inspection import PHASES
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, NodeInventory, Port
 from baremetal_sched.db.types import as_text, dump_json
@@ -51,7 +51,7 @@ def last(session: Session, node_uuid: str) -> dict[str, Any] | None:
 
 
 def find(session: Session, node: Node) -> dict[str, str]:
-    """What the last inspection of ``node`` found: each of PARTS as it is stored. Raises InventoryNotFound."""
+    """Return what the last inspection of ``node`` found: each of PARTS as it is stored. Raises InventoryNotFound."""
     columns = [as_text(getattr(NodeInventory, name).expression) for name in PARTS]
     found = session.execute(select(*columns).where(NodeInventory.node_id == node.id)).first()
     if found is None:

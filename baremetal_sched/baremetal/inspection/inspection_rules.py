@@ -9,12 +9,12 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.inspection.rules import engine
 from baremetal_sched.baremetal.inspection.rules.engine import Rule
-from baremetal_sched.baremetal.schemas.inspection import PHASES, RULE_UPDATE
+from baremetal_sched.baremetal.inspection.schemas import PHASES, RULE_UPDATE
 from baremetal_sched.db.models import InspectionRule
 from baremetal_sched.documents import patch
 from baremetal_sched.documents.fields import COMMON, Field, FieldKind, Fields
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.errors.baremetal import InspectionRuleAlreadyExists, InspectionRuleNotFound
+from baremetal_sched.errors.baremetal import AlreadyExists, InspectionRuleNotFound
 
 FIELDS = Fields(
     Field("uuid", post=True),
@@ -33,18 +33,18 @@ LIST_DEFAULT = ("uuid", "priority", "phase", "description")
 
 
 def missing(uuid: str) -> InspectionRuleNotFound:
-    """The error that says that there is no such rule."""
+    """Return the error for a rule that does not exist."""
     return InspectionRuleNotFound(rule=uuid)
 
 
 def create(session: Session, values: Mapping[str, Any]) -> InspectionRule:
-    """A new rule from ``values`` (fields of ``schemas.inspection_rules.RULE_CREATE``).
+    """Create a rule from ``values`` (fields of ``schemas.RULE_CREATE``).
 
-    Raises InvalidValue for a rule that can only fail, InspectionRuleAlreadyExists.
+    Raises InvalidValue for a rule that can only fail, AlreadyExists.
     """
     rule = {**values, "conditions": values.get("conditions") or []}
     engine.check(rule["conditions"], rule["actions"])
-    taken = InspectionRuleAlreadyExists(uuid=values.get("uuid"))
+    taken = AlreadyExists(thing="A rule", key="UUID", value=values.get("uuid"))
     records.require_free(session, InspectionRule.uuid, values.get("uuid"), taken)
     return records.new(session, InspectionRule, rule)
 
@@ -76,7 +76,8 @@ def destroy_all(session: Session) -> None:
 
 
 def in_order(session: Session, phase: str, built_in: Mapping[str, list[tuple[int, Rule]]]) -> list[Rule]:
-    """The rules of a phase by falling priority; of the same, ``built_in`` ones come first, and then older ones."""
+    """Return the rules of a phase by falling priority. Among rules of the same priority the ``built_in`` ones come
+    first, and then the older ones."""
     found = session.execute(
         select(
             InspectionRule.priority,

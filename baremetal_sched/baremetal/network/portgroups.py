@@ -8,8 +8,9 @@ from sqlalchemy import update as update_rows
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import records
+from baremetal_sched.baremetal.conductors import driver_calls
 from baremetal_sched.baremetal.conductors.ownership import Membership
-from baremetal_sched.baremetal.network import vifs
+from baremetal_sched.baremetal.holds import guards
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.schemas.network import PORTGROUP_UPDATE
 from baremetal_sched.baremetal.visibility import UNRESTRICTED, Access
@@ -19,7 +20,6 @@ from baremetal_sched.documents import patch
 from baremetal_sched.documents.fields import COMMON, Field, FieldKind, Fields
 from baremetal_sched.errors.baremetal import (
     InvalidNodeState,
-    PortgroupAlreadyExists,
     PortgroupNotEmpty,
     PortgroupNotFound,
     PortgroupRefused,
@@ -46,6 +46,11 @@ FIELDS = Fields(
 #: What ``GET /v1/portgroups`` shows of each portgroup.
 LIST_DEFAULT = ("uuid", "address", "name")
 
+_KEYS = (Portgroup.address, Portgroup.name, Portgroup.uuid)
+
+#: The network interface that ignores virtual interfaces.
+_NOOP = "noop"
+
 
 def missing(ident: str) -> PortgroupNotFound:
     """The error that says that there is no such portgroup."""
@@ -55,12 +60,12 @@ def missing(ident: str) -> PortgroupNotFound:
 def create(session: Session, values: Mapping[str, Any], default_mode: str, access: Access = UNRESTRICTED) -> Portgroup:
     """A new portgroup from ``values`` (fields of ``schemas.portgroups.PORTGROUP_CREATE``).
 
-    Raises NotAllowed, InvalidValue, PortgroupAlreadyExists.
+    Raises NotAllowed, InvalidValue, AlreadyExists.
     """
     fields = dict(values)
     node = nodes.find_named_in_body(session, fields.pop("node_uuid"), access)
     fields["mode"] = fields.get("mode") or default_mode
-    _require_free(session, fields)
+    records.require_keys_free(session, fields, "A portgroup", *_KEYS)
     return records.new(session, Portgroup, {**fields, "node_id": node.id})
 
 
@@ -78,11 +83,9 @@ def update(
     ``hides_inspect_wait``: the client is older than that state, so to it an inspected node may be changed. ``access``
     has to cover the node, and the other one if the group moves.
     Raises Unanswered, PortgroupNotFound, NotAllowed, NodeLocked, InvalidValue, InvalidNodeState,
-    PortgroupAlreadyExists, PortgroupNotEmpty, NoValidHost.
+    AlreadyExists, PortgroupNotEmpty, NoValidHost.
     """
-    group = records.find_for_change(session, Portgroup, ident, missing)
-    node = nodes.find_owner_to_change(session, group.node_id, membership)
-    access.check(node)
+    group, node = nodes.find_part_to_change(session, Portgroup, ident, missing, membership, access)
     before = FIELDS.values_of(group, node_uuid=node.uuid)
     after = FIELDS.patched(before, operations, PORTGROUP_UPDATE)
     changed = FIELDS.changes(before, after)
@@ -91,9 +94,9 @@ def update(
         node = nodes.find_named_in_body(session, changed.pop("node_uuid"), access)
         _check_move(session, group, node)
         changed["node_id"] = node.id
-    _require_free(session, changed)
+    records.require_keys_free(session, changed, "A portgroup", *_KEYS)
     if changed:
-        vifs.follow_portgroup(session, node, membership, group.uuid, before, after)
+        follow_change(session, node, membership, "portgroup", group.uuid, before, after)
     if "physical_network" in changed:
         session.execute(
             update_rows(Port)
@@ -104,10 +107,27 @@ def update(
     return group
 
 
+def follow_change(
+    session: Session,
+    node: Node,
+    membership: Membership,
+    kind: str,
+    uuid: str,
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+) -> None:
+    """Have the network interface of the node follow a change of a "port" or "portgroup" before it is written.
+
+    Raises Unanswered until it has, and what the driver raises.
+    """
+    if node.network_interface != _NOOP:
+        asked = {kind: uuid, "before": dict(before), "after": dict(after)}
+        driver_calls.answer(session, node, membership, f"network.{kind}_changed", asked, reserves=True)
+
+
 def destroy(session: Session, ident: str, membership: Membership) -> None:
     """Remove a portgroup. Raises PortgroupNotFound, PortgroupNotEmpty, NodeLocked, NoValidHost, NoConductors."""
-    group = records.find_for_change(session, Portgroup, ident, missing)
-    nodes.find_owner_to_change(session, group.node_id, membership)
+    group, _ = nodes.find_part_to_change(session, Portgroup, ident, missing, membership)
     if _has_ports(session, group):
         raise PortgroupNotEmpty(portgroup=group.uuid)
     session.delete(group)
@@ -138,6 +158,7 @@ def _has_ports(session: Session, group: Portgroup) -> bool:
 
 
 def _check_settled(group: Portgroup, node: Node, hides_inspect_wait: bool) -> None:
+    """Raise InvalidNodeState while the node is inspected, unless the client is too old to know that state."""
     if node.provision_state == states.INSPECTING and not hides_inspect_wait:
         raise InvalidNodeState(
             message=f'Cannot update portgroup "{group.uuid}" on node "{node.uuid}" while it is in state '
@@ -146,8 +167,9 @@ def _check_settled(group: Portgroup, node: Node, hides_inspect_wait: bool) -> No
 
 
 def _check_move(session: Session, group: Portgroup, node: Node) -> None:
+    """Raise InvalidNodeState or PortgroupNotEmpty if the group cannot be given to another node."""
     nodes.require_unlocked(node)
-    if node.provision_state not in states.CONNECTIVITY_ALLOWED and not node.maintenance:
+    if node.provision_state not in states.CONNECTIVITY_ALLOWED and not guards.loosens_guards(session, node):
         raise InvalidNodeState(
             message=f"Portgroup {group.uuid} can not be associated to node {node.uuid} unless the node is in a "
             f"{', '.join(states.CONNECTIVITY_ALLOWED)} state or in maintenance mode. Current state is "
@@ -155,9 +177,3 @@ def _check_move(session: Session, group: Portgroup, node: Node) -> None:
         )
     if _has_ports(session, group):
         raise PortgroupNotEmpty(portgroup=group.uuid)
-
-
-def _require_free(session: Session, fields: Mapping[str, Any]) -> None:
-    for column, key in ((Portgroup.address, "MAC address"), (Portgroup.name, "name"), (Portgroup.uuid, "UUID")):
-        value = fields.get(column.key)
-        records.require_free(session, column, value, PortgroupAlreadyExists(key=key, value=value))

@@ -8,7 +8,8 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.conductors.ownership import Membership
-from baremetal_sched.baremetal.network import portgroups, vifs
+from baremetal_sched.baremetal.holds import guards
+from baremetal_sched.baremetal.network import portgroups
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.schemas.network import PORT_UPDATE
 from baremetal_sched.baremetal.visibility import UNRESTRICTED, Access, Visibility
@@ -18,7 +19,6 @@ from baremetal_sched.documents.fields import COMMON, Field, FieldKind, Fields
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import (
     InvalidNodeState,
-    PortAlreadyExists,
     PortgroupNotFound,
     PortgroupRefused,
     PortNotFound,
@@ -49,6 +49,8 @@ LIST_DEFAULT = ("uuid", "address")
 
 _CONNECTIVITY = ("node_uuid", "portgroup_uuid", "pxe_enabled", "local_link_connection", "physical_network")
 
+_KEYS = (Port.address, Port.name, Port.uuid)
+
 
 def missing(ident: str) -> PortNotFound:
     """The error that says that there is no such port."""
@@ -58,7 +60,7 @@ def missing(ident: str) -> PortNotFound:
 def create(session: Session, values: Mapping[str, Any], membership: Membership, access: Access = UNRESTRICTED) -> Port:
     """A new port from ``values`` (fields of ``schemas.ports.PORT_CREATE``). A locked node gets it all the same.
 
-    Raises NotAllowed, InvalidValue, NoValidHost, NoConductors, PortAlreadyExists, PortgroupRefused.
+    Raises NotAllowed, InvalidValue, NoValidHost, NoConductors, AlreadyExists, PortgroupRefused.
     """
     fields = dict(values)
     node = nodes.find_named_in_body(session, fields.pop("node_ident", None) or fields.pop("node_uuid"), access)
@@ -73,7 +75,7 @@ def create(session: Session, values: Mapping[str, Any], membership: Membership, 
                 "member of that portgroup as the port's 'pxe_enabled' field was set to True."
             )
         portgroups.admit(session, group, fields.get("physical_network"))
-    _require_free(session, fields)
+    records.require_keys_free(session, fields, "A port", *_KEYS)
     return records.new(session, Port, {**fields, "node_id": node.id, "portgroup_id": group.id if group else None})
 
 
@@ -92,12 +94,10 @@ def update(
     ``hides_inspect_wait``: the client is older than that state, so to it an inspected node may be changed.
     ``group_has_network``: the client knows that the physical network is the portgroup's. ``access`` has to cover the
     node, and the other one if the port moves.
-    Raises Unanswered, PortNotFound, NotAllowed, NodeLocked, InvalidValue, InvalidNodeState, PortAlreadyExists,
+    Raises Unanswered, PortNotFound, NotAllowed, NodeLocked, InvalidValue, InvalidNodeState, AlreadyExists,
     PortgroupRefused, NoValidHost.
     """
-    port = records.find_for_change(session, Port, ident, missing)
-    node = nodes.find_owner_to_change(session, port.node_id, membership)
-    access.check(node)
+    port, node = nodes.find_part_to_change(session, Port, ident, missing, membership, access)
     old_group = session.get(Portgroup, port.portgroup_id) if port.portgroup_id else None
     before = document_of(port, node, old_group)
     after = FIELDS.patched(before, operations, PORT_UPDATE)
@@ -106,12 +106,12 @@ def update(
     target = None
     if "node_uuid" in changed:
         target = nodes.find_named_in_body(session, changed["node_uuid"], access)
-    _check_state(port, node, changed, hides_inspect_wait)
+    _check_state(session, port, node, changed, hides_inspect_wait)
     if target is not None:
         node = target
         del changed["node_uuid"]
         nodes.require_unlocked(node)
-        _check_state(port, node, {"node_uuid": node.uuid}, hides_inspect_wait)
+        _check_state(session, port, node, {"node_uuid": node.uuid}, hides_inspect_wait)
         changed["node_id"] = node.id
     group = _portgroup(session, after["portgroup_uuid"], node, access.visible)
     if group is not None:
@@ -121,9 +121,9 @@ def update(
     if "portgroup_uuid" in changed:
         del changed["portgroup_uuid"]
         changed["portgroup_id"] = group.id if group else None
-    _require_free(session, changed)
+    records.require_keys_free(session, changed, "A port", *_KEYS)
     if changed:
-        vifs.follow_port(session, node, membership, port.uuid, before, after)
+        portgroups.follow_change(session, node, membership, "port", port.uuid, before, after)
     records.change(port, changed)
     return port
 
@@ -132,7 +132,7 @@ def set_fields(session: Session, port: Port, node: Node, values: Mapping[str, An
     """Set fields, null to their default, on a port of ``node``, which is reserved for the caller. The fields that say
     to whom the port belongs are excluded.
 
-    Raises InvalidValue, PortAlreadyExists, PortgroupRefused.
+    Raises InvalidValue, AlreadyExists, PortgroupRefused.
     """
     before = document_of(port, node)
     after = FIELDS.loaded({**before, **FIELDS.defaulted(values)}, PORT_UPDATE, "port")
@@ -141,7 +141,7 @@ def set_fields(session: Session, port: Port, node: Node, values: Mapping[str, An
     group = session.get(Portgroup, port.portgroup_id, with_for_update=True) if port.portgroup_id else None
     if group is not None and "physical_network" in changed:
         portgroups.admit(session, group, after["physical_network"], besides=port.id)
-    _require_free(session, changed)
+    records.require_keys_free(session, changed, "A port", *_KEYS)
     records.change(port, changed)
     # Another port may be about to get the same name.
     session.flush()
@@ -165,8 +165,7 @@ def document_of(port: Port, node: Node, group: Portgroup | None = None) -> dict[
 
 def destroy(session: Session, uuid: str, membership: Membership) -> None:
     """Remove a port. Raises PortNotFound, NodeLocked, NoValidHost, NoConductors."""
-    port = records.find_for_change(session, Port, uuid, missing)
-    nodes.find_owner_to_change(session, port.node_id, membership)
+    port, _ = nodes.find_part_to_change(session, Port, uuid, missing, membership)
     session.delete(port)
 
 
@@ -185,6 +184,7 @@ def _portgroup(session: Session, uuid: str | None, node: Node, visible: Visibili
 
 
 def _check(fields: Mapping[str, Any]) -> None:
+    """Raise InvalidValue for fields that do not go together."""
     link = fields.get("local_link_connection")
     if fields.get("is_smartnic") and link and not {"port_id", "hostname"} <= set(link):
         raise InvalidValue(message="Smart NIC port must have port_id and hostname in local_link_connection")
@@ -192,12 +192,15 @@ def _check(fields: Mapping[str, Any]) -> None:
         raise InvalidValue(message="A non-empty value is required when setting physical_network")
 
 
-def _check_state(port: Port, node: Node, changed: Mapping[str, Any], hides_inspect_wait: bool) -> None:
+def _check_state(
+    session: Session, port: Port, node: Node, changed: Mapping[str, Any], hides_inspect_wait: bool
+) -> None:
+    """Raise InvalidNodeState for changes that the state of the node does not allow."""
     if node.provision_state == states.INSPECTING and not hides_inspect_wait:
         raise InvalidNodeState(
             message=f'Cannot update port "{port.uuid}" on "{node.uuid}" while it is in state "{states.INSPECTING}".'
         )
-    if node.maintenance:
+    if guards.loosens_guards(session, node):
         return
     if "address" in changed and (node.provision_state == states.ACTIVE or node.instance_uuid is not None):
         raise InvalidNodeState(
@@ -214,11 +217,6 @@ def _check_state(port: Port, node: Node, changed: Mapping[str, Any], hides_inspe
 
 
 def _check_network(group: Portgroup, changed: Mapping[str, Any], group_has_network: bool) -> None:
+    """Raise InvalidValue for a change of a network that is the portgroup's."""
     if group_has_network and "physical_network" in changed and "portgroup_uuid" not in changed:
         raise InvalidValue(message="physical_network cannot be changed while the port belongs to a portgroup.")
-
-
-def _require_free(session: Session, fields: Mapping[str, Any]) -> None:
-    for column, key in ((Port.address, "MAC address"), (Port.name, "name"), (Port.uuid, "UUID")):
-        value = fields.get(column.key)
-        records.require_free(session, column, value, PortAlreadyExists(key=key, value=value))

@@ -22,7 +22,7 @@ from baremetal_sched.documents import patch
 from baremetal_sched.documents.fields import COMMON, Field, Fields
 from baremetal_sched.documents.fields import FieldKind as FieldKind
 from baremetal_sched.errors.baremetal import (
-    VolumeAlreadyExists,
+    AlreadyExists,
     VolumeConnectorExists,
     VolumeConnectorNotFound,
     VolumeInUse,
@@ -51,12 +51,12 @@ class VolumeKind:
 def create(session: Session, kind: VolumeKind, values: Mapping[str, Any], access: Access = UNRESTRICTED) -> Any:
     """A new connector or target from ``values`` (fields of the schema ``kind.create``); returns the row.
 
-    Raises NotAllowed, InvalidValue, VolumeAlreadyExists, VolumeConnectorExists, VolumeTargetExists.
+    Raises NotAllowed, InvalidValue, AlreadyExists, VolumeConnectorExists, VolumeTargetExists.
     """
     fields = dict(values)
     node = nodes.find_named_in_body(session, fields.pop("node_uuid"), access)
     fields["node_id"] = node.id
-    taken = VolumeAlreadyExists(kind=kind.name, uuid=fields.get("uuid"))
+    taken = AlreadyExists(thing=f"A {kind.name}", key="UUID", value=fields.get("uuid"))
     records.require_free(session, kind.model.uuid, fields.get("uuid"), taken)
     kind.require_free(session, fields, None)
     return records.new(session, kind.model, fields)
@@ -75,9 +75,7 @@ def update(
     Raises NotAllowed, what ``kind.missing`` makes, InvalidValue, VolumeInUse, NodeLocked, NoValidHost, and like
     ``create``.
     """
-    row = records.find_for_change(session, kind.model, uuid, kind.missing)
-    node = nodes.find_owner_to_change(session, row.node_id, membership)
-    access.check(node)
+    row, node = nodes.find_part_to_change(session, kind.model, uuid, kind.missing, membership, access)
     before = kind.fields.values_of(row, node_uuid=node.uuid)
     after = kind.fields.patched(before, operations, kind.update)
     changed = kind.fields.changes(before, after)
@@ -93,8 +91,8 @@ def update(
 
 def destroy(session: Session, kind: VolumeKind, uuid: str, membership: Membership) -> None:
     """Remove a connector or target. Raises what ``kind.missing`` makes, VolumeInUse, NodeLocked, NoValidHost."""
-    row = records.find_for_change(session, kind.model, uuid, kind.missing)
-    _require_idle(nodes.find_owner_to_change(session, row.node_id, membership), f"{kind.name} deletion")
+    row, node = nodes.find_part_to_change(session, kind.model, uuid, kind.missing, membership)
+    _require_idle(node, f"{kind.name} deletion")
     session.delete(row)
 
 
@@ -105,17 +103,20 @@ def _require_idle(node: Node, action: str) -> None:
 
 
 def _require_off(node: Node, action: str) -> None:
+    """Raise VolumeInUse unless the machine is off."""
     if node.power_state != states.POWER_OFF:
         raise VolumeInUse(action=action, node=node.uuid, state=node.power_state)
 
 
 def _require_connector_free(session: Session, values: Mapping[str, Any], row_id: int | None) -> None:
+    """Raise VolumeConnectorExists if another connector has this type and id."""
     same = (VolumeConnector.type == values["type"], VolumeConnector.connector_id == values["connector_id"])
     if session.scalar(select(exists().where(*same, VolumeConnector.id != (row_id or 0)))):
         raise VolumeConnectorExists(type=values["type"], connector=values["connector_id"])
 
 
 def _require_target_free(session: Session, values: Mapping[str, Any], row_id: int | None) -> None:
+    """Raise VolumeTargetExists if another target of the node has this boot index."""
     same = (VolumeTarget.node_id == values["node_id"], VolumeTarget.boot_index == values["boot_index"])
     if session.scalar(select(exists().where(*same, VolumeTarget.id != (row_id or 0)))):
         raise VolumeTargetExists(boot_index=values["boot_index"])

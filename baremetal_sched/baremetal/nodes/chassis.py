@@ -13,7 +13,7 @@ from baremetal_sched.db.models import Chassis, Node
 from baremetal_sched.documents import patch
 from baremetal_sched.documents.fields import COMMON, Field, FieldKind, Fields
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.errors.baremetal import ChassisAlreadyExists, ChassisNotEmpty, ChassisNotFound
+from baremetal_sched.errors.baremetal import AlreadyExists, ChassisNotEmpty, ChassisNotFound
 
 FIELDS = Fields(
     Field("uuid", post=True, patch=True),
@@ -38,8 +38,13 @@ def id_of(session: Session, uuid: str | None) -> int | None:
 
 
 def create(session: Session, values: Mapping[str, Any]) -> Chassis:
-    """A new chassis from ``values`` (fields of ``schemas.chassis.CHASSIS_CREATE``). Raises ChassisAlreadyExists."""
-    records.require_free(session, Chassis.uuid, values.get("uuid"), ChassisAlreadyExists(uuid=values.get("uuid")))
+    """A new chassis from ``values`` (fields of ``schemas.chassis.CHASSIS_CREATE``). Raises AlreadyExists."""
+    records.require_free(
+        session,
+        Chassis.uuid,
+        values.get("uuid"),
+        AlreadyExists(thing="A chassis", key="UUID", value=values.get("uuid")),
+    )
     return records.new(session, Chassis, values)
 
 

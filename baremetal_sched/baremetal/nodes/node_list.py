@@ -17,7 +17,7 @@ from baremetal_sched.db.types import Query, Rows
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors.baremetal import NodeNotFound
 
-#: How many nodes the search for those of one conductor reads at a time.
+#: The number of nodes that the search for nodes of one conductor reads at a time.
 _CHUNK = 2000
 
 
@@ -58,6 +58,11 @@ def select_nodes(
     ids = _ids_owned_by(session, wanted, order, filters.conductor, membership, page.limit)
     rows = session.execute(query.where(Node.id.in_(ids)).order_by(*order), values) if ids else ()
     return list(rows)
+
+
+def count_nodes(session: Session, filters: NodeFilters, query: Query, visible: Visibility = EVERYTHING) -> int:
+    """Return how many visible nodes the filters let through; ``query`` selects ``count(*)``. Raises ChassisNotFound."""
+    return int(session.scalar(_filtered(session, query, filters, visible)) or 0)
 
 
 def children(session: Session, parent: str, visible: Visibility = EVERYTHING) -> list[str]:

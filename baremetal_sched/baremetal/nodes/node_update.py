@@ -3,7 +3,7 @@
 The rules are Ironic's; where Ironic answers 500, these are the intended ones.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sqlalchemy import select
@@ -12,6 +12,8 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.allocations import allocations
 from baremetal_sched.baremetal.conductors import driver_facts
 from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.holds import guards, holds
+from baremetal_sched.baremetal.holds.rules import INTERNAL, Actor
 from baremetal_sched.baremetal.nodes import chassis, nodes
 from baremetal_sched.baremetal.nodes.node_fields import FIELDS
 from baremetal_sched.baremetal.provider import projection
@@ -36,6 +38,7 @@ def update(
     reset_interfaces: bool = False,
     hides_inspect_wait: bool = False,
     access: Access = UNRESTRICTED,
+    actor: Callable[[Node], Actor] = lambda node: INTERNAL,
 ) -> Node:
     """Apply a PATCH that is well formed and touches only fields that may be touched; return the node.
 
@@ -46,13 +49,14 @@ def update(
     NodeLocked, NoValidHost, …, and then nothing is changed.
     """
     node = nodes.find_for_change(session, ident)
-    _require_settled(node, operations, hides_inspect_wait)
+    _require_settled(session, node, operations, hides_inspect_wait)
     before = document_of(session, node)
     after = FIELDS.patched(before, operations, NODE_UPDATE)
     changed = _changes(before, after, membership)
     nodes.require_unlocked(node)
     named = {patch.root(operation) for operation in operations}
-    _apply(session, node, before, after, changed, named, membership, reset_interfaces, access)
+    by = actor(node)
+    _apply(session, node, before, after, changed, named, membership, reset_interfaces, access, by)
     return node
 
 
@@ -75,6 +79,7 @@ def document_of(session: Session, node: Node) -> dict[str, Any]:
 
 
 def _changes(before: Mapping[str, Any], after: dict[str, Any], membership: Membership) -> dict[str, Any]:
+    """Return the changed fields, with the conductor group as it is stored. Raises like ``update``."""
     after["conductor_group"] = nodes.normal_group(after["conductor_group"])
     membership.require(after["conductor_group"], after["driver"])
     nodes.check_conductor_group(after["conductor_group"])
@@ -91,13 +96,14 @@ def _apply(
     membership: Membership,
     reset_interfaces: bool = False,
     access: Access = UNRESTRICTED,
+    actor: Actor = INTERNAL,
 ) -> None:
     _check_flags(node, after, changed)
-    _check_states(node, changed, reset_interfaces)
+    _check_states(session, node, changed, reset_interfaces)
     _check_values(session, node, after, changed, access)
     _settle_interfaces(session, after, changed, before, named, membership, reset_interfaces)
     if changed:
-        _store(session, node, changed)
+        _store(session, node, changed, actor)
 
 
 def _chassis_uuid(session: Session, node: Node) -> str | None:
@@ -106,7 +112,8 @@ def _chassis_uuid(session: Session, node: Node) -> str | None:
     return session.scalar(select(Chassis.uuid).where(Chassis.id == node.chassis_id))
 
 
-def _require_settled(node: Node, operations: patch.Patch, hides_inspect_wait: bool) -> None:
+def _require_settled(session: Session, node: Node, operations: patch.Patch, hides_inspect_wait: bool) -> None:
+    """Raise InvalidNodeState in a transition, unless the patch only frees a node in maintenance of its instance."""
     if node.target_provision_state is None:
         return
     if node.provision_state in states.UPDATE_IN_TRANSITION and not (
@@ -114,7 +121,7 @@ def _require_settled(node: Node, operations: patch.Patch, hides_inspect_wait: bo
     ):
         return
     only_frees_it = [(op["op"], op["path"]) for op in operations] == [("remove", "/instance_uuid")]
-    if not (only_frees_it and node.maintenance):
+    if not (only_frees_it and guards.loosens_guards(session, node)):
         raise InvalidNodeState(message=f"Node {node.uuid} can not be updated while a state transition is in progress.")
 
 
@@ -138,17 +145,17 @@ def _check_flags(node: Node, after: dict[str, Any], changed: dict[str, Any]) -> 
             after[reason] = changed[reason] = None
 
 
-def _check_states(node: Node, changed: Mapping[str, Any], reset_interfaces: bool) -> None:
+def _check_states(session: Session, node: Node, changed: Mapping[str, Any], reset_interfaces: bool) -> None:
     """Which fields may change in the node's provision state."""
     if node.provision_state in states.UPDATE_ALLOWED:
         return
-    refused = []
+    refused, is_loosened = [], guards.loosens_guards(session, node)
     if node.resource_class is not None and "resource_class" in changed:
         refused.append("resource_class")
-    if not node.maintenance and not reset_interfaces:
+    if not is_loosened and not reset_interfaces:
         refused += [name for name in _INTERFACES if name in changed]
     if "instance_uuid" in changed and changed["instance_uuid"] is None and node.allocation_uuid:
-        refused += [] if node.maintenance else ["instance_uuid"]
+        refused += [] if is_loosened else ["instance_uuid"]
     if refused:
         unless_kept = "" if refused[0] == "resource_class" else " or in maintenance mode"
         raise InvalidNodeState(
@@ -160,6 +167,7 @@ def _check_states(node: Node, changed: Mapping[str, Any], reset_interfaces: bool
 def _check_values(
     session: Session, node: Node, after: Mapping[str, Any], changed: dict[str, Any], access: Access
 ) -> None:
+    """Raise the error of a new value that is taken, invalid, or not allowed for the node or the caller."""
     if "driver" in changed and node.console_enabled:
         raise InvalidNodeState(message=f"Node {node.uuid} can not change its driver while its console is enabled.")
     if "name" in changed:
@@ -176,8 +184,6 @@ def _check_values(
         nodes.check_properties(node.uuid, after["properties"])
     if "parent_node" in changed:
         changed["parent_node"] = nodes.find_parent(session, changed["parent_node"], node.owner, access.visible)
-    if changed.get("maintenance") is False:
-        changed |= {"maintenance_reason": None, "fault": None}
     display_name = after["instance_info"].get("display_name")
     if after["instance_name"] is None and "instance_info" in changed and _is_name(display_name):
         changed["instance_name"] = display_name
@@ -210,7 +216,13 @@ def _settle_interfaces(
             changed.pop(name, None)
 
 
-def _store(session: Session, node: Node, changed: dict[str, Any]) -> None:
+def _store(session: Session, node: Node, changed: dict[str, Any], actor: Actor) -> None:
+    """Write the changed fields; a node that loses its instance loses its allocation. Raises HoldsKept."""
+    maintenance = changed.pop("maintenance", None)
+    if maintenance:
+        holds.set_legacy(session, node, None, actor)
+    elif maintenance is not None:
+        holds.leave_maintenance(session, node, actor)
     if "chassis_uuid" in changed:
         node.chassis_id = chassis.id_of(session, changed.pop("chassis_uuid"))
     if "instance_uuid" in changed and changed["instance_uuid"] is None:

@@ -1,31 +1,32 @@
-"""Nodes: finding, creating and destroying them, and taking them out of service."""
+"""Nodes: finding, creating and destroying them."""
 
 import uuid as uuid_module
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, bindparam, delete, select
 from sqlalchemy.orm import Session, load_only
 
+from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.conductors import driver_facts
 from baremetal_sched.baremetal.conductors.ownership import LiveMembers, Membership
 from baremetal_sched.baremetal.hardware import management
+from baremetal_sched.baremetal.holds import guards, holds
 from baremetal_sched.baremetal.identifiers import RESERVED_NODE_NAMES, is_conductor_group, is_logical_name
 from baremetal_sched.baremetal.nodes import chassis
 from baremetal_sched.baremetal.provider import projection
 from baremetal_sched.baremetal.visibility import EVERYTHING, UNRESTRICTED, Access, Visibility
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, Port
+from baremetal_sched.db.paging import Missing
 from baremetal_sched.db.transaction import Reader
 from baremetal_sched.db.types import Query
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import (
-    DuplicateNodeName,
     InstanceAssociated,
     InvalidNodeState,
-    NodeAlreadyExists,
     NodeAssociated,
     NodeLocked,
     NodeNotFound,
@@ -35,25 +36,23 @@ from baremetal_sched.machines import states
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES, Offer
 from baremetal_sched.settings import Settings
 
+#: A model of rows that belong to nodes.
+Part = TypeVar("Part")
+
 
 def find(session: Session, ident: str, visible: Visibility = EVERYTHING) -> Node:
     """The node with UUID or name ``ident``, for reading, if it is visible. Raises NodeNotFound."""
     return _find(session, ident, visible, for_update=False)
 
 
-def find_for_change(
-    session: Session, ident: str, visible: Visibility = EVERYTHING, *, projected_only: bool = False
-) -> Node:
-    """The node, if it is visible, its row locked until the transaction ends. Raises NodeNotFound.
-
-    ``projected_only``: just the columns that its provider depends on, for a change of nothing else.
-    """
-    return _find(session, ident, visible, for_update=True, projected_only=projected_only)
+def find_for_change(session: Session, ident: str, visible: Visibility = EVERYTHING) -> Node:
+    """The node, if it is visible, its row locked until the transaction ends. Raises NodeNotFound."""
+    return _find(session, ident, visible, for_update=True)
 
 
-def _find(session: Session, ident: str, visible: Visibility, *, for_update: bool, projected_only: bool = False) -> Node:
+def _find(session: Session, ident: str, visible: Visibility, *, for_update: bool) -> Node:
     canonical = canonical_uuid(ident)
-    query = _query(by_uuid=canonical is not None, for_update=for_update, projected_only=projected_only)
+    query = _query(by_uuid=canonical is not None, for_update=for_update)
     if not visible.everything:
         query = query.where(*visible.conditions())
     node: Node | None = session.scalars(query, {"ident": canonical or ident}).first()
@@ -63,17 +62,12 @@ def _find(session: Session, ident: str, visible: Visibility, *, for_update: bool
 
 
 @lru_cache
-def _query(
-    *, by_uuid: bool, for_update: bool, projected_only: bool = False, also: ColumnElement[Any] | None = None
-) -> Query:
-    """SELECT (the node, and ``also``) FROM nodes WHERE uuid = :ident, or name = :ident (FOR UPDATE).
+def _query(*, by_uuid: bool, for_update: bool) -> Query:
+    """SELECT … FROM nodes WHERE uuid = :ident, or name = :ident (FOR UPDATE).
 
-    Kept, because making such a statement takes longer than running it.
+    Cached, because creating such a statement takes longer than running it.
     """
-    columns = (Node,) if also is None else (Node, also)
-    query = select(*columns).where((Node.uuid if by_uuid else Node.name) == bindparam("ident"))
-    if projected_only:
-        query = query.options(load_only(*projection.COLUMNS, raiseload=True))
+    query = select(Node).where((Node.uuid if by_uuid else Node.name) == bindparam("ident"))
     return query.with_for_update(of=Node) if for_update else query
 
 
@@ -100,15 +94,21 @@ def find_to_change_by(session: Session, ident: str, membership: Membership) -> N
     return _changeable(find_for_change(session, ident), membership)
 
 
-def find_to_change_projected(session: Session, ident: str, live: LiveMembers) -> Node:
-    """Like ``find_to_change_by`` and ``find_for_change`` with ``projected_only``, in one statement."""
-    canonical = canonical_uuid(ident)
-    query = _query(by_uuid=canonical is not None, for_update=True, projected_only=True, also=live.column)
-    found = session.execute(query, {"ident": canonical or ident}).first()
+def find_to_change_projected(session: Session, uuid: str, live: LiveMembers) -> Node:
+    """Like ``find_to_change_by``, in one statement, with just the columns that the node's provider depends on: for a
+    change of nothing else."""
+    found = session.execute(_projected(live.column), {"uuid": uuid}).first()
     if found is None:
-        raise NodeNotFound(node=ident)
+        raise NodeNotFound(node=uuid)
     node, members = found
     return _changeable(node, live.read(members))
+
+
+@lru_cache
+def _projected(members: ColumnElement[Any]) -> Query:
+    """SELECT (the columns of a node that its provider depends on), members FROM nodes WHERE uuid = :uuid FOR UPDATE"""
+    query = select(Node, members).where(Node.uuid == bindparam("uuid")).with_for_update(of=Node)
+    return query.options(load_only(*projection.COLUMNS, raiseload=True))
 
 
 def _changeable(node: Node, membership: Membership) -> Node:
@@ -128,10 +128,23 @@ def find_named_in_body(session: Session, ident: str, access: Access = UNRESTRICT
     return node
 
 
-def find_owner_to_change(session: Session, node_id: int, membership: Membership) -> Node:
-    """The node with this id, for a change of what belongs to it; raises like ``find_to_change_by``."""
-    uuid = session.scalars(select(Node.uuid).where(Node.id == node_id)).one()
-    return find_to_change_by(session, uuid, membership)
+def find_part_to_change(
+    session: Session,
+    model: type[Part],
+    ident: str,
+    missing: Missing,
+    membership: Membership,
+    access: Access = UNRESTRICTED,
+) -> tuple[Part, Node]:
+    """Return the row of ``model`` that ``ident`` names, such as a port, and the node that it belongs to, for a change.
+
+    Raises what ``missing`` makes, NotAllowed without ``access`` to the node, and like ``find_to_change_by``.
+    """
+    part: Any = records.find_for_change(session, model, ident, missing)
+    uuid = session.scalars(select(Node.uuid).where(Node.id == part.node_id)).one()
+    node = find_to_change_by(session, uuid, membership)
+    access.check(node)
+    return part, node
 
 
 def create(
@@ -147,7 +160,7 @@ def create(
     must be ``visible``.
 
     Raises NoValidHost or NoConductors if its group and driver are not served, InvalidValue for invalid values,
-    NodeAlreadyExists, DuplicateNodeName or InstanceAssociated for values that are taken.
+    AlreadyExists or InstanceAssociated for values that are taken.
     """
     fields = dict(values)
     uuid = fields.pop("uuid", None) or str(uuid_module.uuid4())
@@ -172,27 +185,26 @@ def create(
     )
     session.add(node)
     session.flush()
+    holds.of_node(session, node)  # of a node that is created in maintenance
     projection.log_class_warning(node.uuid, node.resource_class)
     return node
 
 
 def _require_free(session: Session, uuid: str, fields: Mapping[str, Any]) -> None:
-    if session.scalar(select(Node.id).where(Node.uuid == uuid)) is not None:
-        raise NodeAlreadyExists(uuid=uuid)
+    records.require_keys_free(session, {"uuid": uuid}, "A node", Node.uuid)
     require_name_free(session, fields.get("name"))
     require_instance_free(session, fields.get("instance_uuid"), uuid)
 
 
 def require_name_free(session: Session, name: str | None) -> None:
     """Raise DuplicateNodeName if a node has ``name``."""
-    if name is not None and session.scalar(select(Node.id).where(Node.name == name)) is not None:
-        raise DuplicateNodeName(name=name)
+    records.require_keys_free(session, {"name": name}, "A node", Node.name)
 
 
 def require_instance_free(session: Session, instance_uuid: str | None, node_uuid: str) -> None:
     """Raise InstanceAssociated if a node has ``instance_uuid``."""
-    if instance_uuid is not None and session.scalar(select(Node.id).where(Node.instance_uuid == instance_uuid)):
-        raise InstanceAssociated(instance=instance_uuid, node=node_uuid)
+    taken = InstanceAssociated(instance=instance_uuid, node=node_uuid)
+    records.require_free(session, Node.instance_uuid, instance_uuid, taken)
 
 
 def check_name(name: str, *, hostname_only: bool, refusal: str) -> None:
@@ -278,7 +290,8 @@ def destroy(session: Session, ident: str, membership: Membership, settings: Sett
     node = find_to_change_by(session, ident, membership)
     if node.protected:
         raise NodeProtected(node=node.uuid)
-    if not node.maintenance:
+    is_loosened = guards.loosens_guards(session, node)
+    if not is_loosened:
         if node.instance_uuid is not None:
             raise NodeAssociated(node=node.uuid, instance=node.instance_uuid)
         allowed: tuple[str, ...] = states.DELETE_ALLOWED
@@ -291,16 +304,7 @@ def destroy(session: Session, ident: str, membership: Membership, settings: Sett
                 "or set the node into maintenance mode"
             )
     management.stop_console(session, node, membership)
-    projection.withdraw(session, node, force=node.maintenance)
+    projection.withdraw(session, node, force=is_loosened)
     # The rest goes with the node's row. Not on MariaDB with portgroups, which their ports still name.
     session.execute(delete(Port).where(Port.node_id == node.id))
     session.delete(node)
-
-
-def set_maintenance(session: Session, node: Node, *, maintenance: bool, reason: str | None = None) -> None:
-    """Set or unset maintenance."""
-    node.maintenance = maintenance
-    node.maintenance_reason = reason
-    if not maintenance:
-        node.fault = None
-    node.touch()

@@ -1,4 +1,4 @@
-"""Fields of nodes that not everyone who sees a node may see: what stands there instead, and who sees it."""
+"""Fields of nodes that are hidden from some callers: their replacements, and who sees the fields."""
 
 import json
 from dataclasses import dataclass, field
@@ -59,8 +59,8 @@ class Redaction:
     """The fields that are hidden from a caller. They are the same for all nodes with the same relation to the caller's
     project, so they are decided once for a request.
 
-    ``shows_secrets``: of driver_info and driver_internal_info; ``shows_instance_secrets``: of instance_info. Both need
-    the ``keyring`` of the settings.
+    ``shows_secrets``: whether the secrets in driver_info and driver_internal_info are shown;
+    ``shows_instance_secrets``: the secrets in instance_info. Both need the ``keyring`` of the settings.
     """
 
     restrictions: tuple[Restriction, ...] = ()

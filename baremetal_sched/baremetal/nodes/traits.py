@@ -1,8 +1,6 @@
-"""The traits of a node: changes, conditions, and messages about names that are not traits."""
+"""The traits of a node: changes and conditions."""
 
-import re
 from collections.abc import Collection, Iterable
-from difflib import get_close_matches
 
 from sqlalchemy import ColumnElement, bindparam, delete, exists, func, insert, select
 from sqlalchemy.orm import Session
@@ -13,7 +11,6 @@ from baremetal_sched.db.models import Node, NodeTrait, table_of
 from baremetal_sched.db.results import rows_changed
 from baremetal_sched.errors.baremetal import NodeTraitNotFound, TooManyTraits
 from baremetal_sched.placement.candidates.sql.conditions import FEW
-from baremetal_sched.placement.names import NAME_LENGTH, STANDARD_TRAITS, is_custom
 
 _ROWS = table_of(NodeTrait)
 # Made once: making a statement takes longer than running it.
@@ -87,39 +84,3 @@ def has_all(traits: Collection[str]) -> list[ColumnElement[bool]]:
         return [has_any([trait]) for trait in traits]
     count = select(func.count()).where(NodeTrait.node_id == Node.id, NodeTrait.trait.in_(traits)).scalar_subquery()
     return [count == len(set(traits))]
-
-
-_CUSTOM = "CUSTOM_"
-_NOT_ALLOWED = re.compile(r"[^A-Z0-9_]+")
-#: Most names to propose, and longest name to propose something for: comparing longer ones is slow.
-_MOST = 3
-_LONGEST = 100
-_ALIKE = 0.8
-
-
-def complaint(name: str) -> str:
-    """Return what is said of ``name``, which is not a trait: it proposes traits that may have been meant.
-
-    Test suites of released clients look for "does not match".
-    """
-    found = proposals(name)
-    meant = f" Did you mean {' or '.join(found)}?" if found else ""
-    return (
-        f"'{name}' is not a valid trait.{meant} It is not one of os-traits, and does not match '^CUSTOM_[A-Z0-9_]+$'."
-    )
-
-
-def proposals(name: str) -> list[str]:
-    """Return the traits that ``name`` may be meant for, the best first: standard ones that are alike, a custom one."""
-    if len(name) > _LONGEST:
-        return []
-    plain = _NOT_ALLOWED.sub("_", name.strip().upper()).strip("_")
-    if plain in ("", _CUSTOM.rstrip("_")):
-        return []
-    if plain in STANDARD_TRAITS:
-        return [plain]
-    custom = plain if plain.startswith(_CUSTOM) else _CUSTOM + plain
-    alike = get_close_matches(plain, sorted(STANDARD_TRAITS), _MOST - 1, _ALIKE)
-    ending = sorted(trait for trait in STANDARD_TRAITS if trait.endswith(f"_{plain}") and trait not in alike)
-    found = [*alike, *([custom] if is_custom(custom) and len(custom) <= NAME_LENGTH else []), *ending]
-    return found[:_MOST]

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator, Mapping, Set
 from itertools import groupby
 
-from sqlalchemy import exists, func, or_, select
+from sqlalchemy import case, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased, load_only
 
 from baremetal_sched.baremetal.provider import projection
@@ -13,14 +13,16 @@ from baremetal_sched.db.models import (
     Consumer,
     Inventory,
     Node,
+    NodeAllocation,
     NodeTrait,
+    PendingClaim,
     ProviderTrait,
     ResourceClass,
     ResourceProvider,
     Trait,
 )
 from baremetal_sched.db.sql_functions import as_digits, string_agg
-from baremetal_sched.placement import trait_ids
+from baremetal_sched.placement import pending_claims, trait_ids
 from baremetal_sched.placement.traits import is_scheduler_trait
 
 _Child = aliased(ResourceProvider)
@@ -28,7 +30,8 @@ _Child = aliased(ResourceProvider)
 
 def audit(session: Session) -> list[str]:
     """Return the differences, one line each; empty if there are none. Writes nothing."""
-    return [*_usage(session), *_providers(session), *_trees(session), *_traits(session)]
+    parts = (_usage, _providers, _closing, _trees, _traits, _waiting)
+    return [line for part in parts for line in part(session)]
 
 
 def _usage(session: Session) -> Iterator[str]:
@@ -78,12 +81,13 @@ def _providers(session: Session) -> Iterator[str]:
     ):
         found.setdefault(uuid, {})[name] = (total, reserved)
     marks = {
-        uuid: (class_name, bool(withheld), is_root)
-        for uuid, class_name, withheld, is_root in session.execute(
+        uuid: (class_name, bool(withheld), closes_at, is_root)
+        for uuid, class_name, withheld, closes_at, is_root in session.execute(
             select(
                 ResourceProvider.uuid,
                 ResourceClass.name,
                 ResourceProvider.withheld,
+                ResourceProvider.closes_at,
                 ResourceProvider.root_id == ResourceProvider.id,
             )
             .outerjoin(ResourceClass, ResourceClass.id == ResourceProvider.mirrored_class_id)
@@ -101,11 +105,16 @@ def _providers(session: Session) -> Iterator[str]:
         wanted = {unit.resource_class: (1, int(unit.reserved))} if unit else {}
         if found.get(node.uuid, {}) != wanted:
             yield f"node {node.uuid}: its provider has {found.get(node.uuid, {})} (total, reserved), not {wanted}"
-        expected = (unit.resource_class if unit else None, unit is None or unit.reserved, True)
+        expected = (
+            unit.resource_class if unit else None,
+            unit is None or unit.reserved,
+            unit.closes_at if unit else None,
+            True,
+        )
         if marks[node.uuid] != expected:
             yield (
-                f"node {node.uuid}: its provider is marked as {marks[node.uuid]} (class, withheld, is a root), "
-                f"not {expected}"
+                f"node {node.uuid}: its provider is marked as {marks[node.uuid]} (class, withheld, closing time, is a "
+                f"root), not {expected}"
             )
         repeated = [tuple(unit.copies)] if unit else []
         if found_copies != repeated:
@@ -128,6 +137,24 @@ def _copies(session: Session) -> dict[str, list[tuple[str | None, ...]]]:
     ):
         found.setdefault(uuid, []).append(tuple(None if text is None else sys.intern(text) for text in texts))
     return found
+
+
+def _closing(session: Session) -> Iterator[str]:
+    """Compare when inventories close with the root of their tree: all of a tree that belongs to one consumer at a time,
+    and the mirrored class of a provider that is alone."""
+    root = aliased(ResourceProvider)
+    follows = or_(ResourceProvider.indivisible, Inventory.resource_class_id == root.mirrored_class_id)
+    rows = session.execute(
+        select(ResourceProvider.uuid, ResourceClass.name, Inventory.closes_at, root.closes_at)
+        .select_from(Inventory)
+        .join(ResourceProvider, ResourceProvider.id == Inventory.provider_id)
+        .join(root, root.id == ResourceProvider.root_id)
+        .join(ResourceClass, ResourceClass.id == Inventory.resource_class_id)
+        .where(or_(follows, root.mirrored_class_id.is_(None)))
+        .where(case((follows, root.closes_at)).is_distinct_from(Inventory.closes_at))
+    )
+    for uuid, name, closes_at, expected in rows:
+        yield f"provider {uuid}: its inventory of {name} closes at {closes_at}, but its tree at {expected}"
 
 
 def _trees(session: Session) -> Iterator[str]:
@@ -181,9 +208,9 @@ def _withheld(session: Session, trees: Mapping[str, bool]) -> Iterator[str]:
 
 
 def _traits(session: Session) -> Iterator[str]:
-    """The traits of each provider against what its row says of them, and against those of the node, if it is one.
+    """Compare the traits of each provider with the ids in its row, and, if it is a node, with the traits of the node.
 
-    A row a provider, and a row a node: drivers take long to read a row for each trait.
+    Each provider and each node is one row: drivers take long to read a row for each trait.
     """
     names = {row_id: name for row_id, name in session.execute(select(Trait.id, Trait.name))}
     of_nodes: dict[str, str] = {}
@@ -209,7 +236,7 @@ def _traits(session: Session) -> Iterator[str]:
 
 
 def _differences(uuid: str, text: str, shown: Set[str]) -> Iterator[str]:
-    """The traits of a node, with commas between them, and those of its provider, but for those of the scheduler."""
+    """Compare the traits of a node (a text with commas) with the traits of its provider, without the scheduler's."""
     own = set(filter(None, text.split(",")))
     for name in sorted(own - shown):
         if not is_scheduler_trait(name):
@@ -217,3 +244,13 @@ def _differences(uuid: str, text: str, shown: Set[str]) -> Iterator[str]:
     for name in sorted(shown - own):
         if not is_scheduler_trait(name):
             yield f"node {uuid}: its provider has the trait {name}, which the node has not"
+
+
+def _waiting(session: Session) -> Iterator[str]:
+    """Compare the allocations that wait for a node with their rows in the queue of pending claims."""
+    allocating = set(session.scalars(select(NodeAllocation.uuid).where(NodeAllocation.state == "allocating")))
+    queued = set(session.scalars(select(PendingClaim.uuid).where(PendingClaim.kind == pending_claims.ALLOCATION)))
+    for uuid in sorted(allocating - queued):
+        yield f"allocation {uuid}: it waits for a node, but is not in the queue"
+    for uuid in sorted(queued - allocating):
+        yield f"allocation {uuid}: it is in the queue, but does not wait for a node"

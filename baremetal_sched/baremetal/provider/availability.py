@@ -1,4 +1,5 @@
-"""Whether a machine may be offered: a table of conditions, each in Python and in SQL.
+"""Whether a machine may be offered: a table of conditions, each in Python and in SQL; and why a machine is not free, as
+one word in SQL.
 
 The projection, the reconciliation, allocations, the audit and explanations derive from this table. It is the rule of
 Nova's bare metal driver and of Ironic's allocations.
@@ -6,14 +7,17 @@ Nova's bare metal driver and of Ironic's allocations.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, false
+from sqlalchemy import ColumnElement, and_, case, false, literal, literal_column, null, or_, true
 from sqlalchemy.orm import InstrumentedAttribute
 
 from baremetal_sched.baremetal.provider import advice
+from baremetal_sched.db.clock import statement_epoch
 from baremetal_sched.db.models import Node
 from baremetal_sched.machines import states
+from baremetal_sched.placement.tables import INVENTORIES, PROVIDERS
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,9 @@ class AvailabilityCondition:
         return self.reason.format(value="unknown" if value is None else value)
 
 
+#: A hold is active.
+MAINTENANCE = "maintenance"
+
 #: In the order in which a failure counts.
 CONDITIONS = (
     AvailabilityCondition(
@@ -64,7 +71,7 @@ CONDITIONS = (
         ("is not in provision state 'available'", "are not in provision state 'available'"),
     ),
     AvailabilityCondition(
-        "maintenance",
+        MAINTENANCE,
         Node.maintenance,
         lambda value: not value,
         Node.maintenance == false(),
@@ -97,6 +104,10 @@ COLUMNS = tuple(condition.column for condition in CONDITIONS)
 
 #: SQL condition on Node: it may be given out.
 IS_AVAILABLE = and_(*(condition.clause for condition in CONDITIONS))
+
+
+#: SQL condition on Node: no hold is planned that keeps it from being given out by now.
+IS_OPEN = or_(Node.closes_at.is_(None), Node.closes_at > statement_epoch())
 
 
 def is_available(node: Node) -> bool:
@@ -134,3 +145,87 @@ def why_not(node: Node) -> str | None:
 def unmet(node: Node) -> list[AvailabilityCondition]:
     """Return the conditions that ``node`` does not meet, in order; empty if it may be given out."""
     return [condition for condition in CONDITIONS if not condition.holds(node)]
+
+
+# -- why a machine is not free, in SQL ---------------------------------------------------------------------------------
+
+#: The word for a machine without a class.
+RESOURCE_CLASS = "resource class"
+
+#: The provider of a machine, and its inventory of the node's own class. Aliases, so that no condition on machines means
+#: them by mistake.
+PROVIDER = PROVIDERS.alias("machine")
+STOCK = INVENTORIES.alias("own_stock")
+
+#: A hold has been planned for now, or waits until the node rests, and its flag has not followed yet.
+PLANNED = "planned hold"
+
+#: The provider was changed directly: the node says nothing against it, and it is not on offer.
+DRIFTED = "resource provider"
+
+
+def with_provider(source: Any) -> Any:
+    """Return ``source``, which has the nodes, with the provider of each and its inventory of the node's own class.
+
+    LEFT JOIN resource_providers p ON p.uuid = n.uuid
+    LEFT JOIN inventories i ON i.provider_id = p.id AND i.resource_class_id = p.mirrored_class_id
+    """
+    return with_stock(source.outerjoin(PROVIDER, PROVIDER.c.uuid == Node.uuid))
+
+
+def with_stock(source: Any) -> Any:
+    """Return ``source``, which has nodes and their providers, with the inventory of the node's own class."""
+    own = and_(STOCK.c.provider_id == PROVIDER.c.id, STOCK.c.resource_class_id == PROVIDER.c.mirrored_class_id)
+    return source.outerjoin(STOCK, own)
+
+
+#: The condition of the rule that no instance uses the machine: one that does has it allocated.
+HAS_NO_INSTANCE = next(each.clause for each in CONDITIONS if each.label == "instance")
+
+#: A consumer has claimed it in placement.
+IS_CLAIMED = or_(STOCK.c.used > 0, PROVIDER.c.holder.is_not(None))
+
+#: It has no resource class: placement has no inventory of it.
+HAS_NO_CLASS = or_(Node.resource_class.is_(None), Node.resource_class == "")
+
+
+@cache
+def reason() -> ColumnElement[Any]:
+    """Return why the node is not free, NULL if it is.
+
+    CASE WHEN <it is claimed or has an instance> THEN 'allocated' WHEN <it has no class> THEN 'resource class'
+    WHEN NOT <first condition> THEN '<its word>' … WHEN <a hold is due> THEN 'planned hold'
+    WHEN <placement does not offer it> THEN 'resource provider' END
+    """
+    whens: list[tuple[Any, Any]] = [
+        (or_(IS_CLAIMED, HAS_NO_INSTANCE.is_not(true())), _text(ALLOCATED)),
+        (HAS_NO_CLASS, _text(RESOURCE_CLASS)),
+    ]
+    whens += [
+        (each.clause.is_not(true()), Node.provision_state if said is None else _text(said))
+        for each in RANKED
+        if (said := word(each)) != ALLOCATED
+    ]
+    free = and_(STOCK.c.free.is_not(None), STOCK.c.free > literal_column("0"))
+    return case(*whens, (IS_OPEN.is_not(true()), _text(PLANNED)), (free.is_not(true()), _text(DRIFTED)), else_=null())
+
+
+def reason_of_stock(stock: Any, holder: ColumnElement[Any]) -> ColumnElement[Any]:
+    """Return the same of a node with a class, from columns of the inventory that repeats what the node says, and the
+    consumer that holds its tree.
+
+    CASE WHEN <it is claimed> THEN 'allocated' WHEN node_state IS NOT NULL THEN node_state
+    WHEN closes_at <= now THEN 'planned hold' WHEN <placement does not offer it> THEN 'resource provider' END
+    """
+    return case(
+        (or_(stock.used > literal_column("0"), holder.is_not(None)), _text(ALLOCATED)),
+        (stock.node_state.is_not(None), stock.node_state),
+        (stock.closes_at <= statement_epoch(), _text(PLANNED)),
+        (stock.free <= literal_column("0"), _text(DRIFTED)),
+        else_=null(),
+    )
+
+
+def _text(text: str) -> ColumnElement[str]:
+    # Part of the statement: PostgreSQL takes parameters of a GROUP BY for different expressions.
+    return literal(text, literal_execute=True)

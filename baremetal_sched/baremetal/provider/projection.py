@@ -5,14 +5,15 @@ forgotten, and node and provider cannot differ.
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import structlog
 from sqlalchemy import event, inspect, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from baremetal_sched.baremetal.provider import availability
+from baremetal_sched.db.handover import notes_of
 from baremetal_sched.db.models import Node, NodeTrait
 from baremetal_sched.db.results import history_of
 from baremetal_sched.errors.baremetal import NodeAllocated
@@ -22,10 +23,13 @@ from baremetal_sched.placement import projected
 log = structlog.get_logger(__name__)
 
 #: The columns of a node that its provider depends on, besides the UUID.
-PROJECTED = (Node.resource_class, Node.conductor_group, *availability.COLUMNS)
+PROJECTED = (Node.resource_class, Node.conductor_group, Node.closes_at, *availability.COLUMNS)
 
 #: The columns of a node that ``project`` and the checks before a change look at.
 COLUMNS = (Node.uuid, Node.revision, Node.driver, Node.reservation, *PROJECTED)
+
+#: What else decides whether a claim that waits may get the node.
+_FITTING = (*PROJECTED, Node.reservation, Node.owner, Node.lessee, Node.properties, Node.driver)
 
 #: In ``Session.info``: traits of nodes before and after a change that is not flushed yet, by id of the node.
 _TRAITS = "traits_of_nodes"
@@ -42,14 +46,17 @@ def resource_class_of(name: str) -> str:
     return "CUSTOM_" + _NOT_ALPHANUMERIC.sub("_", name).upper()
 
 
-def inventory_of(node: Node) -> projected.Unit | None:
+def inventory_of(node: Node) -> projected.SingleUnit | None:
     """Return the inventory of the node's provider: one of its resource class, or none if placement has no such
     class."""
     if not node.resource_class:
         return None
     copies = projected.Copies(node.resource_class, node.conductor_group or "", availability.why_not(node))
-    return projected.Unit(
-        resource_class_of(node.resource_class), reserved=not availability.is_available(node), copies=copies
+    return projected.SingleUnit(
+        resource_class_of(node.resource_class),
+        reserved=not availability.is_available(node),
+        copies=copies,
+        closes_at=node.closes_at,
     )
 
 
@@ -72,7 +79,7 @@ def project(session: Session, node: Node) -> list[str]:
         before = after = frozenset(names)
     traits = projected.Traits(after, added=after - before, removed=before - after)
     try:
-        return projected.conform(session, node.uuid, inventory_of(node), traits)
+        return projected.sync_provider(session, node.uuid, inventory_of(node), traits)
     except InventoryInUse:
         consumers = projected.consumers_of(session, node.uuid)
         raise NodeAllocated(node=node.uuid, consumer=", ".join(consumers)) from None
@@ -84,15 +91,28 @@ def _project_changed(session: Session, *_: Any) -> None:
     nodes = [entity for entity in (*session.new, *session.dirty) if isinstance(entity, Node)]
     # In the same order everywhere, so that there are few deadlocks.
     for node in sorted(nodes, key=lambda node: node.uuid):
-        if _is_to_project(session, node):
+        is_to_project = _is_to_project(session, node)
+        if is_to_project:
             project(session, node)
+        if is_to_project or _changed(node, _FITTING):
+            _note_free(session, node)
+
+
+def _note_free(session: Session, node: Node) -> None:
+    """Note a node that can be given out, so that claims which wait are looked at before the transaction commits."""
+    if node.resource_class and node.reservation is None and availability.is_available(node):
+        notes_of(session.connection()).nodes.add(node.uuid)
 
 
 def _is_to_project(session: Session, node: Node) -> bool:
     state: Any = inspect(node)
     if state.pending or node.id in session.info.get(_TRAITS, ()):
         return True
-    return any(history_of(node, column.key).has_changes() for column in PROJECTED)
+    return _changed(node, PROJECTED)
+
+
+def _changed(node: Node, columns: Iterable[InstrumentedAttribute[Any]]) -> bool:
+    return any(history_of(node, column.key).has_changes() for column in columns)
 
 
 def withdraw(session: Session, node: Node, *, force: bool) -> None:

@@ -11,6 +11,7 @@ from baremetal_sched.db.models import (
     Node,
     NodeTrait,
     ProviderTrait,
+    ResourceClass,
     ResourceProvider,
     Trait,
 )
@@ -26,8 +27,8 @@ def drifted(session: Session) -> ColumnElement[bool]:
 
     NOT EXISTS (the provider, a root with the marks of the node) OR its class is wanted AND NOT EXISTS (an inventory of
     it, as it should be) OR EXISTS (an inventory of another, unless it is claimed and withheld) OR EXISTS (a trait of
-    the node that the provider lacks) OR EXISTS (a trait of the provider that the node lacks), except for those of the
-    scheduler above
+    the node that the provider lacks) OR EXISTS (a trait of the provider that the node lacks). Traits of the scheduler
+    are ignored
     """
     wanted = _wanted_class(session)
     reserved = case((availability.IS_AVAILABLE, 0), else_=1)
@@ -36,6 +37,7 @@ def drifted(session: Session) -> ColumnElement[bool]:
         ResourceProvider.root_id == ResourceProvider.id,
         ResourceProvider.mirrored_class_id == wanted,
         ResourceProvider.withheld == or_(wanted == 0, ~availability.IS_AVAILABLE),
+        or_(wanted == 0, ResourceProvider.closes_at.is_not_distinct_from(Node.closes_at)),
     )
     inventory = and_(ResourceProvider.uuid == Node.uuid, Inventory.provider_id == ResourceProvider.id)
     sound = and_(
@@ -47,6 +49,7 @@ def drifted(session: Session) -> ColumnElement[bool]:
         Inventory.max_unit == 1,
         Inventory.step_size == 1,
         Inventory.allocation_ratio == 1.0,
+        Inventory.closes_at.is_not_distinct_from(Node.closes_at),
     )
     surplus = and_(inventory, Inventory.resource_class_id != wanted, or_(Inventory.used == 0, Inventory.withheld == 0))
     shown = and_(
@@ -70,7 +73,7 @@ def _wanted_class(session: Session) -> ColumnElement[int]:
     """The id of the resource class that the node's provider should have: 0 for none, -1 if it does not exist."""
     used = session.scalars(select(Node.resource_class).where(Node.resource_class.is_not(None)).distinct()).all()
     wanted = {name: projection.resource_class_of(name) for name in used if name}
-    ids = names.ids_of_classes(session, sorted(set(wanted.values())))
+    ids = names.ids_of(session, ResourceClass, sorted(set(wanted.values())))
     whens = {name: ids.get(standard, -1) for name, standard in wanted.items()}
     return case(whens, value=Node.resource_class, else_=0) if whens else func.abs(0)
 

@@ -7,11 +7,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import records
-from baremetal_sched.baremetal.schemas.runbooks import TEMPLATE_UPDATE
+from baremetal_sched.baremetal.schemas.provisioning.runbooks import TEMPLATE_UPDATE
 from baremetal_sched.db.models import DeployTemplate
 from baremetal_sched.documents import patch
 from baremetal_sched.documents.fields import COMMON, Field, FieldKind, Fields
-from baremetal_sched.errors.baremetal import DeployTemplateAlreadyExists, DeployTemplateNotFound
+from baremetal_sched.errors.baremetal import DeployTemplateNotFound
 
 FIELDS = Fields(
     Field("uuid", post=True),
@@ -26,6 +26,8 @@ FIELDS = Fields(
 #: What ``GET /v1/deploy_templates`` shows of each template.
 LIST_DEFAULT = ("uuid", "name")
 
+_KEYS = (DeployTemplate.name, DeployTemplate.uuid)
+
 
 def missing(ident: str) -> DeployTemplateNotFound:
     """The error that says that there is no such template."""
@@ -35,21 +37,21 @@ def missing(ident: str) -> DeployTemplateNotFound:
 def create(session: Session, values: Mapping[str, Any]) -> DeployTemplate:
     """A new template from ``values`` (fields of ``schemas.deploy_templates.TEMPLATE_CREATE``).
 
-    Raises DeployTemplateAlreadyExists.
+    Raises AlreadyExists.
     """
-    _require_free(session, values)
+    records.require_keys_free(session, values, "A deploy template", *_KEYS)
     return records.new(session, DeployTemplate, values)
 
 
 def update(session: Session, ident: str, operations: patch.Patch) -> DeployTemplate:
     """Apply a PATCH of fields that may be touched.
 
-    Raises DeployTemplateNotFound, InvalidValue, DeployTemplateAlreadyExists.
+    Raises DeployTemplateNotFound, InvalidValue, AlreadyExists.
     """
     template = records.find_for_change(session, DeployTemplate, ident, missing)
     before = FIELDS.values_of(template)
     changed = FIELDS.changes(before, FIELDS.patched(before, operations, TEMPLATE_UPDATE))
-    _require_free(session, changed)
+    records.require_keys_free(session, changed, "A deploy template", *_KEYS)
     records.change(template, changed)
     return template
 
@@ -60,14 +62,8 @@ def destroy(session: Session, ident: str) -> None:
 
 
 def steps_for(session: Session, traits: Collection[str]) -> list[dict[str, Any]]:
-    """The steps of the templates that are called after one of ``traits``; those of older templates come first."""
+    """Return the steps of the templates whose name is one of ``traits``; steps of older templates come first."""
     if not traits:
         return []
     found = select(DeployTemplate.steps).where(DeployTemplate.name.in_(traits)).order_by(DeployTemplate.id)
     return [step for steps in session.scalars(found) for step in steps]
-
-
-def _require_free(session: Session, values: Mapping[str, Any]) -> None:
-    for column, key in ((DeployTemplate.name, "name"), (DeployTemplate.uuid, "UUID")):
-        value = values.get(column.key)
-        records.require_free(session, column, value, DeployTemplateAlreadyExists(key=key, value=value))

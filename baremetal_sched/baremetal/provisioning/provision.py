@@ -4,7 +4,7 @@ A request is one transaction: the checks, the change of state, the node's reserv
 placement. So a node that is being cleaned or deployed is never offered.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,11 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import history, state_machine
-from baremetal_sched.baremetal.conductors import driver_calls, work
+from baremetal_sched.baremetal.conductors import driver_calls, work_queue
 from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.holds import guards
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.baremetal.provisioning import outcomes, validation
+from baremetal_sched.baremetal.provisioning import completion, validation
 from baremetal_sched.baremetal.state_machine import RESUME, VERBS
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue, SchedulerError
@@ -92,6 +93,7 @@ def require_accepted(node: Node, verb: str | None) -> None:
 
 
 def _refused(node: Node, verb: str | None) -> VerbRefused:
+    """Return the error that the state does not take the verb, with the verbs that it takes."""
     verbs = [_action(each) for each in state_machine.verbs_of(node.provision_state)]
     possible = f"Possible now: {', '.join(verbs)}." if verbs else "Nothing is possible until a conductor has finished."
     return VerbRefused(verb=_action(verb), node=node.uuid, state=node.provision_state, possible=possible)
@@ -106,9 +108,11 @@ def request(session: Session, node: Node, order: Order, membership: Membership, 
     """Do at once what ``order`` asks of ``node`` (its row locked), if that is possible, and request the rest of its
     conductor.
 
-    Raises Unanswered; the errors of ``require_accepted``, NoValidHost, NoConductors, NodeLocked, NodeInMaintenance,
+    Raises Unanswered; NodeLockedOut, the errors of ``require_accepted``, NoValidHost, NoConductors, NodeLocked,
+    NodeInMaintenance,
     NodeProtected, NodeIsRetired, TooManyAtOnce, and InvalidValue if the node is not fit for it.
     """
+    guards.require_no_lockout(session, node)
     require_accepted(node, order.verb)
     owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
     nodes.require_unlocked(node)
@@ -118,10 +122,8 @@ def request(session: Session, node: Node, order: Order, membership: Membership, 
         raise NodeProtected(node=node.uuid)
     if order.event == "provide" and node.retired:
         raise NodeIsRetired(node=node.uuid)
-    prepare = _PREPARE.get(order.event)
     arguments: Arguments = {"steps": list(order.steps), "disable_ramdisk": order.disable_ramdisk}
-    if prepare is not None:
-        arguments |= prepare(_Asked(session, node, order, membership, settings)) or {}
+    arguments |= _prepare(_Asked(session, node, order, membership, settings))
     if order.event == "abort" and _is_to_finish(node):
         node.clean_step = {**(node.clean_step or {}), "abort_after": True}
         node.touch()
@@ -133,12 +135,12 @@ def request(session: Session, node: Node, order: Order, membership: Membership, 
     after = node.provision_state
     if after in state_machine.TRANSIENT:
         node.last_error = None
-        work.request(session, node, owner, after, arguments)
+        work_queue.request(session, node, owner, after, arguments)
     elif order.event == "unhold":
         node.last_error = None
-        work.request(session, node, owner, RESUME, {})
+        work_queue.request(session, node, owner, RESUME, {})
     else:
-        outcomes.settle(node)
+        completion.clear_progress(node)
         node.touch()
 
 
@@ -154,7 +156,7 @@ def resume(
         raise _refused(node, RESUME)
     owner = membership.require_owner(node.uuid, node.conductor_group, node.driver)
     nodes.require_unlocked(node)
-    work.request(session, node, owner, RESUME, found or {})
+    work_queue.request(session, node, owner, RESUME, found or {})
 
 
 _ABORTED = {
@@ -174,9 +176,9 @@ def _note_abort(session: Session, node: Node) -> None:
     step = node.clean_step or node.deploy_step or node.service_step
     at = f" at step {step['interface']}.{step['step']}" if step else ""
     node.last_error = f"By request, the {_ABORTED[node.provision_state]} was aborted{at}."
-    history.record(session, node, node.last_error, event_type=outcomes.event_type_of(node.provision_state))
+    history.record(session, node, node.last_error, event_type=completion.event_type_of(node.provision_state))
     if node.provision_state == states.RESCUEWAIT:
-        outcomes.forget_rescue_password(node)
+        completion.forget_rescue_password(node)
 
 
 def _is_to_finish(node: Node) -> bool:
@@ -197,6 +199,7 @@ def _validate(asked: _Asked, doing: str, *interfaces: str) -> None:
 
 
 def _prepare_deploy(asked: _Asked) -> Arguments:
+    """Check whether the node can be deployed, and store its config drive and lessee; return the templates."""
     _limit(asked.session, asked.settings.conductor.max_concurrent_deploy, states.DEPLOYING, states.DEPLOYWAIT)
     node, order, settings = asked.node, asked.order, asked.settings
     if order.checked:
@@ -212,53 +215,37 @@ def _prepare_deploy(asked: _Asked) -> Arguments:
     return {"templates": templates}
 
 
-def _prepare_delete(asked: _Asked) -> None:
-    _limit(asked.session, asked.settings.conductor.max_concurrent_clean, states.CLEANING, states.CLEANWAIT)
-    _validate(asked, "undeploy", "power")
+#: Events that end in cleaning, which is limited.
+_CLEANING = ("delete", state_machine.CLEAN, "provide")
 
-
-def _prepare_clean(asked: _Asked) -> None:
-    _limit(asked.session, asked.settings.conductor.max_concurrent_clean, states.CLEANING, states.CLEANWAIT)
-    _validate(asked, "clean", "power", "network")
-
-
-def _prepare_provide(asked: _Asked) -> None:
-    _limit(asked.session, asked.settings.conductor.max_concurrent_clean, states.CLEANING, states.CLEANWAIT)
-
-
-def _prepare_inspect(asked: _Asked) -> None:
-    _validate(asked, "inspect", "power", "inspect")
-
-
-def _prepare_rescue(asked: _Asked) -> None:
-    _validate(asked, "rescue", "power", "rescue", "network")
-    node, order = asked.node, asked.order
-    passwords = {
-        "rescue_password": order.rescue_password,
-        "hashed_rescue_password": order.hashed_rescue_password,
-    }
-    node.instance_info = {**(node.instance_info or {}), **passwords}
-
-
-def _prepare_unrescue(asked: _Asked) -> None:
-    _validate(asked, "unrescue", "power")
-
-
-def _prepare_service(asked: _Asked) -> None:
-    _validate(asked, "service", "power", "network")
-
-
-_PREPARE: Mapping[str, Callable[[_Asked], Arguments | None]] = {
-    "deploy": _prepare_deploy,
-    "rebuild": _prepare_deploy,
-    "delete": _prepare_delete,
-    state_machine.CLEAN: _prepare_clean,
-    "provide": _prepare_provide,
-    "inspect": _prepare_inspect,
-    "rescue": _prepare_rescue,
-    "unrescue": _prepare_unrescue,
-    "service": _prepare_service,
+#: Events before which interfaces are validated: the verb in messages, and these interfaces.
+_VALIDATED = {
+    "delete": ("undeploy", "power"),
+    state_machine.CLEAN: ("clean", "power", "network"),
+    "inspect": ("inspect", "power", "inspect"),
+    "rescue": ("rescue", "power", "rescue", "network"),
+    "unrescue": ("unrescue", "power"),
+    "service": ("service", "power", "network"),
 }
+
+
+def _prepare(asked: _Asked) -> Arguments:
+    """Check whether the node is fit for the order, and store what the order brings along; return arguments of the
+    work."""
+    node, order = asked.node, asked.order
+    if order.event in ("deploy", "rebuild"):
+        return _prepare_deploy(asked)
+    if order.event in _CLEANING:
+        _limit(asked.session, asked.settings.conductor.max_concurrent_clean, states.CLEANING, states.CLEANWAIT)
+    if order.event in _VALIDATED:
+        _validate(asked, *_VALIDATED[order.event])
+    if order.event == "rescue":
+        passwords = {
+            "rescue_password": order.rescue_password,
+            "hashed_rescue_password": order.hashed_rescue_password,
+        }
+        node.instance_info = {**(node.instance_info or {}), **passwords}
+    return {}
 
 
 def _limit(session: Session, most: int, *busy: str) -> None:

@@ -8,13 +8,13 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.nodes import traits
-from baremetal_sched.baremetal.schemas.runbooks import RUNBOOK_UPDATE
+from baremetal_sched.baremetal.schemas.provisioning.runbooks import RUNBOOK_UPDATE
 from baremetal_sched.baremetal.schemas.traits import check_trait
 from baremetal_sched.db.models import Node, Runbook, RunbookTrait
 from baremetal_sched.documents import patch
 from baremetal_sched.documents.fields import COMMON, Field, FieldKind, Fields
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.errors.baremetal import RunbookAlreadyExists, RunbookNotApproved, RunbookNotFound
+from baremetal_sched.errors.baremetal import RunbookNotApproved, RunbookNotFound
 
 #: Since when runbooks have traits and descriptions, and names that are no traits.
 TRAITS_SINCE = 112
@@ -35,6 +35,8 @@ FIELDS = Fields(
 #: What ``GET /v1/runbooks`` shows of each runbook.
 LIST_DEFAULT = ("uuid", "name")
 
+_KEYS = (Runbook.name, Runbook.uuid)
+
 
 def missing(ident: str) -> RunbookNotFound:
     """The error that says that there is no such runbook."""
@@ -42,12 +44,12 @@ def missing(ident: str) -> RunbookNotFound:
 
 
 def create(session: Session, values: Mapping[str, Any]) -> Runbook:
-    """A new runbook from ``values`` (fields of ``schemas.runbooks.RUNBOOK_CREATE``).
+    """A new runbook from ``values`` (fields of ``schemas.provisioning.runbooks.RUNBOOK_CREATE``).
 
-    Raises InvalidValue, RunbookAlreadyExists.
+    Raises InvalidValue, AlreadyExists.
     """
     _require_one(values)
-    _require_free(session, values)
+    records.require_keys_free(session, values, "A runbook", *_KEYS)
     return records.new(session, Runbook, values)
 
 
@@ -70,7 +72,7 @@ def update(session: Session, ident: str, operations: patch.Patch, *, free_names:
     """Apply a PATCH that touches only fields that may change. A runbook that becomes public loses its owner.
 
     ``free_names``: the client supports names that are not traits. Raises RunbookNotFound, InvalidValue,
-    RunbookAlreadyExists.
+    AlreadyExists.
     """
     runbook = records.find_for_change(session, Runbook, ident, missing)
     before = FIELDS.values_of(runbook)
@@ -81,7 +83,7 @@ def update(session: Session, ident: str, operations: patch.Patch, *, free_names:
     changed = FIELDS.changes(before, after)
     if "name" in changed and not free_names:
         check_trait(changed["name"], "patch")
-    _require_free(session, changed)
+    records.require_keys_free(session, changed, "A runbook", *_KEYS)
     records.change(runbook, changed)
     return runbook
 
@@ -120,8 +122,8 @@ def remove_trait(session: Session, ident: str, name: str) -> None:
 
 
 def find(session: Session, ident: str) -> tuple[Runbook, list[str]]:
-    """The runbook with UUID or name ``ident``, and its traits, sorted: those that it has with these steps. Raises
-    RunbookNotFound."""
+    """Return the runbook with UUID or name ``ident``, and its traits, sorted, read by one statement: they go together.
+    Raises RunbookNotFound."""
     query = (
         select(Runbook, RunbookTrait.trait)
         .outerjoin(RunbookTrait, RunbookTrait.runbook_id == Runbook.id)
@@ -160,11 +162,6 @@ def require_approved(
 
 
 def _require_one(values: Mapping[str, Any]) -> None:
+    """Raise InvalidValue for a public runbook with an owner."""
     if values.get("public") and values.get("owner") is not None:
         raise InvalidValue(message="There cannot be an owner for a public runbook.")
-
-
-def _require_free(session: Session, values: Mapping[str, Any]) -> None:
-    for column, key in ((Runbook.name, "name"), (Runbook.uuid, "UUID")):
-        value = values.get(column.key)
-        records.require_free(session, column, value, RunbookAlreadyExists(key=key, value=value))

@@ -3,9 +3,9 @@
 from typing import Any
 from urllib.parse import urlsplit
 
-from marshmallow import INCLUDE, ValidationError, fields, validates_schema
+from marshmallow import INCLUDE, ValidationError, validates_schema
 
-from baremetal_sched.documents.schema import Flag, StrictSchema, Text, one_of
+from baremetal_sched.documents.schema import Choice, Flag, StrictSchema, Text
 
 DEVICE_TYPES = ("disk", "cdrom", "floppy")
 IMAGE_SOURCES = ("http", "local", "swift")
@@ -13,30 +13,42 @@ _URL_SCHEMES = ("http", "https", "nfs", "cifs", "smb")
 
 
 class _BootDevice(StrictSchema):
+    """The body of PUT /v1/nodes/{node}/management/boot_device."""
+
     boot_device = Text(required=True)
     persistent = Flag()
 
 
 class _BootMode(StrictSchema):
+    """The body of PUT /v1/nodes/{node}/states/boot_mode."""
+
     target = Text(required=True)
 
 
 class _SecureBoot(StrictSchema):
+    """The body of PUT /v1/nodes/{node}/states/secure_boot."""
+
     target = Flag(required=True)
 
 
 class _Indicator(StrictSchema):
+    """The body of PUT /v1/nodes/{node}/management/indicators/{indicator}."""
+
     state = Text(required=True)
 
 
 class _Console(StrictSchema):
+    """The body of PUT /v1/nodes/{node}/states/console."""
+
     enabled = Flag(required=True)
 
 
 class _VirtualMedia(StrictSchema):
-    device_type = fields.String(required=True, validate=one_of(*DEVICE_TYPES))
+    """The body of POST /v1/nodes/{node}/vmedia."""
+
+    device_type = Choice(DEVICE_TYPES, required=True)
     image_url = Text(required=True)
-    image_download_source = fields.String(validate=one_of(*IMAGE_SOURCES))
+    image_download_source = Choice(IMAGE_SOURCES)
 
     @validates_schema
     def check_url(self, data: dict[str, Any], **kwargs: Any) -> None:
@@ -49,6 +61,8 @@ class _VirtualMedia(StrictSchema):
 
 
 class _Vif(StrictSchema):
+    """The body of POST /v1/nodes/{node}/vifs; drivers may take further members."""
+
     class Meta:
         unknown = INCLUDE
 

@@ -6,6 +6,7 @@ from marshmallow import Schema, ValidationError, fields, validate, validates_sch
 
 from baremetal_sched.baremetal.identifiers import canonical_switch_id, is_logical_name
 from baremetal_sched.documents.schema import (
+    Choice,
     Flag,
     JsonObject,
     StrictSchema,
@@ -13,7 +14,6 @@ from baremetal_sched.documents.schema import (
     Uuid,
     Whole,
     canonical_mac,
-    one_of,
     shown,
 )
 
@@ -42,7 +42,7 @@ EVENTS = ("network.bind_port", "network.unbind_port", "network.delete_port")
 
 _Event = StrictSchema.from_dict(
     {
-        "event": fields.String(required=True, validate=one_of(*EVENTS)),
+        "event": Choice(EVENTS, required=True),
         "port_id": Uuid(required=True),
         "mac_address": MacAddress(required=True),
         "status": Text(required=True),
@@ -55,6 +55,8 @@ _Event = StrictSchema.from_dict(
 
 
 class _Events(StrictSchema):
+    """The body of POST /v1/events."""
+
     events = fields.List(fields.Nested(_Event), required=True, validate=validate.Length(min=1))
 
 
@@ -63,6 +65,8 @@ EVENTS_POSTED = _Events()
 
 
 class _Portgroup(StrictSchema):
+    """What a client may say of a portgroup, new or not."""
+
     node_uuid = Uuid(required=True)
     name = LogicalName(allow_none=True)
     address = MacAddress(allow_none=True)
@@ -74,11 +78,15 @@ class _Portgroup(StrictSchema):
 
 
 class _PortgroupCreate(_Portgroup):
+    """A new portgroup: without a mode it gets the default of the settings."""
+
     uuid = Uuid(allow_none=True)
     mode = Text(longest=255, allow_none=True)
 
 
 class _PortgroupUpdate(_Portgroup):
+    """A portgroup as a PATCH leaves it."""
+
     #: Mandatory: it cannot be removed.
     mode = Text(longest=255, shortest=1, required=True)
 
@@ -126,6 +134,8 @@ class LocalLink(JsonObject):
 
 
 class _Port(StrictSchema):
+    """What a client may say of a port, new or not."""
+
     address = MacAddress(required=True)
     extra = JsonObject()
     pxe_enabled = Flag(allow_none=True)
@@ -141,6 +151,8 @@ class _Port(StrictSchema):
 
 
 class _PortCreate(_Port):
+    """A new port, whose node is named by UUID or, by newer clients, by name."""
+
     uuid = Uuid(allow_none=True)
     node_uuid = Uuid()
     node_ident = Text(longest=255)
@@ -152,6 +164,8 @@ class _PortCreate(_Port):
 
 
 class _PortUpdate(_Port):
+    """A port as a PATCH leaves it."""
+
     node_uuid = Uuid(required=True)
 
 
@@ -160,6 +174,8 @@ PORT_UPDATE = _PortUpdate()
 
 
 class _Connector(StrictSchema):
+    """How storage knows a node."""
+
     node_uuid = Uuid(required=True)
     type = Text(longest=32, required=True)
     connector_id = Text(longest=255, required=True)
@@ -167,6 +183,8 @@ class _Connector(StrictSchema):
 
 
 class _Target(StrictSchema):
+    """A remote volume of a node."""
+
     node_uuid = Uuid(required=True)
     volume_type = Text(longest=64, required=True)
     volume_id = Text(longest=255, required=True)

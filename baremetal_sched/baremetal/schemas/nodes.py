@@ -5,7 +5,7 @@ from typing import Any
 from marshmallow import ValidationError, validates_schema
 
 from baremetal_sched.baremetal.schemas.provisioning.network_data import NetworkData
-from baremetal_sched.baremetal.schemas.runbooks import Count
+from baremetal_sched.baremetal.schemas.provisioning.runbooks import Count
 from baremetal_sched.documents.schema import Flag, JsonObject, StrictSchema, Text, Uuid
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES
 
@@ -40,6 +40,8 @@ _COMMON: dict[str, Any] = {
 
 
 class _NodeCreate(StrictSchema):
+    """The fields that only a new node may be given."""
+
     uuid = Uuid(allow_none=True)
     console_enabled = Flag(allow_none=True)
     boot_mode = Text(longest=16, allow_none=True)
@@ -47,6 +49,8 @@ class _NodeCreate(StrictSchema):
 
 
 class _NodeUpdate(StrictSchema):
+    """The fields that only an existing node may be given."""
+
     protected = Flag(allow_none=True)
     protected_reason = Text(longest=65535, allow_none=True)
 
@@ -56,10 +60,14 @@ NODE_UPDATE = _NodeUpdate.from_dict(_COMMON, name="NodeUpdate")()
 
 
 class _Maintenance(StrictSchema):
+    """The body of PUT /v1/nodes/{node}/maintenance."""
+
     reason = Text(longest=65535, allow_none=True)
 
 
 class _Power(StrictSchema):
+    """The body of PUT /v1/nodes/{node}/states/power."""
+
     target = Text(required=True)
     timeout = Count(allow_none=True)
 
@@ -75,12 +83,16 @@ POWER = _Power()
 
 
 class _ChassisCreate(StrictSchema):
+    """A new chassis."""
+
     uuid = Uuid(allow_none=True)
     description = Text(longest=255, allow_none=True)
     extra = JsonObject()
 
 
 class _ChassisUpdate(_ChassisCreate):
+    """A chassis as a PATCH leaves it, whose UUID cannot be removed."""
+
     uuid = Uuid(required=True)
 
 

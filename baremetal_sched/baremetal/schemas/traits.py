@@ -1,13 +1,20 @@
-"""Bodies of requests about traits."""
+"""Names of traits, messages about names that are not traits, and bodies of requests about traits."""
 
+import re
+from difflib import get_close_matches
 from typing import Any
 
 from marshmallow import ValidationError, fields
 
-from baremetal_sched.baremetal.identifiers import is_trait
-from baremetal_sched.baremetal.nodes import traits
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.placement.names import NAME_LENGTH
+from baremetal_sched.placement.names import NAME_LENGTH, STANDARD_TRAITS, is_custom
+
+_CUSTOM = "CUSTOM_"
+_NOT_ALLOWED = re.compile(r"[^A-Z0-9_]+")
+#: Most names to propose, and longest name to propose something for: comparing longer ones is slow.
+_MOST = 3
+_LONGEST = 100
+_ALIKE = 0.8
 
 _USAGE = (
     "A single {of} trait may be added via PUT /v1/{of}s/<{of} identifier>/traits/<trait> with no body, or all {of} "
@@ -16,11 +23,45 @@ _USAGE = (
 )
 
 
+def is_trait(name: str) -> bool:
+    """Return whether ``name`` is a trait: one of os-traits, or ``CUSTOM_`` and then ``A-Z 0-9 _``; at most 255
+    characters."""
+    return name in STANDARD_TRAITS or is_custom(name)
+
+
+def complaint(name: str) -> str:
+    """Return what is said of ``name``, which is not a trait: it proposes traits that may have been meant.
+
+    Test suites of released clients look for "does not match".
+    """
+    found = proposals(name)
+    meant = f" Did you mean {' or '.join(found)}?" if found else ""
+    return (
+        f"'{name}' is not a valid trait.{meant} It is not one of os-traits, and does not match '^CUSTOM_[A-Z0-9_]+$'."
+    )
+
+
+def proposals(name: str) -> list[str]:
+    """Return the traits that ``name`` may be meant for, the best first: standard ones that are alike, a custom one."""
+    if len(name) > _LONGEST:
+        return []
+    plain = _NOT_ALLOWED.sub("_", name.strip().upper()).strip("_")
+    if plain in ("", _CUSTOM.rstrip("_")):
+        return []
+    if plain in STANDARD_TRAITS:
+        return [plain]
+    custom = plain if plain.startswith(_CUSTOM) else _CUSTOM + plain
+    alike = get_close_matches(plain, sorted(STANDARD_TRAITS), _MOST - 1, _ALIKE)
+    ending = sorted(trait for trait in STANDARD_TRAITS if trait.endswith(f"_{plain}") and trait not in alike)
+    found = [*alike, *([custom] if is_custom(custom) and len(custom) <= NAME_LENGTH else []), *ending]
+    return found[:_MOST]
+
+
 def check_trait(name: Any, argument: str) -> str:
     """``name`` if it is a trait; else raises InvalidValue saying what is wrong with it."""
-    complaint = complaint_about(name)
-    if complaint is not None:
-        raise _refused(argument, complaint)
+    wrong = complaint_about(name)
+    if wrong is not None:
+        raise _refused(argument, wrong)
     checked: str = name
     return checked
 
@@ -34,7 +75,7 @@ def complaint_about(name: Any) -> str | None:
     if len(name) > NAME_LENGTH:
         return f"'{name}' is too long"
     if not is_trait(name):
-        return traits.complaint(name)
+        return complaint(name)
     return None
 
 
@@ -42,9 +83,9 @@ class TraitName(fields.Field[str]):
     """A trait."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
-        complaint = complaint_about(value)
-        if complaint is not None:
-            raise ValidationError(complaint)
+        wrong = complaint_about(value)
+        if wrong is not None:
+            raise ValidationError(wrong)
         name: str = value
         return name
 

@@ -4,7 +4,6 @@ import http.client
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from importlib.resources import files
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -79,32 +78,17 @@ class DemoClient:
 
 @dataclass(frozen=True)
 class DemoMachine:
-    """A node of the file; ``fields`` as in the file."""
+    """A node of the file: its ``fields`` as in the file, and what the demo looks at.
+
+    ``maintenance``: the reason for maintenance; None if the node is not in maintenance.
+    """
 
     fields: dict[str, Any]
-
-    @cached_property
-    def name(self) -> str:
-        return str(self.fields["name"])
-
-    @cached_property
-    def group(self) -> str:
-        """Return the conductor group."""
-        return str(self.fields["conductor_group"])
-
-    @cached_property
-    def resource_class(self) -> str:
-        return str(self.fields["resource_class"])
-
-    @cached_property
-    def maintenance(self) -> str | None:
-        """Return the reason for maintenance; None if the node is not in maintenance."""
-        reason: str | None = self.fields["extra"].get("maintenance")
-        return reason
-
-    @cached_property
-    def traits(self) -> frozenset[str]:
-        return frozenset(self.fields["extra"]["traits"])
+    name: str
+    group: str
+    resource_class: str
+    maintenance: str | None
+    traits: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -141,4 +125,14 @@ class Wish:
 def load() -> list[DemoMachine]:
     """Return the sample fleet."""
     text = files(__package__).joinpath("fleet.yaml").read_text(encoding="utf-8")
-    return [DemoMachine(fields) for fields in yaml.safe_load(text)["nodes"]]
+    return [
+        DemoMachine(
+            fields,
+            fields["name"],
+            fields["conductor_group"],
+            fields["resource_class"],
+            fields["extra"].get("maintenance"),
+            frozenset(fields["extra"]["traits"]),
+        )
+        for fields in yaml.safe_load(text)["nodes"]
+    ]

@@ -58,9 +58,10 @@ class Process:
 @dataclass
 class Service:
     """The running service: its processes, the folder of their files, and the URL, which is known once the service is
-    ready."""
+    ready. ``port``: 0 is any free one."""
 
     folder: Path
+    port: int = 0
     url: str = ""
     processes: list[Process] = field(default_factory=list)
 
@@ -74,7 +75,9 @@ class Service:
         database = f"sqlite:///{self.folder / 'demo.sqlite'}"
         (first, group), *others = CONDUCTORS.items()
         settings = {"OS_DEFAULT__HOST": first}
-        api = self._run("serve", ("serve", "--port", "0", "--group", group, "--database", database), settings)
+        api = self._run(
+            "serve", ("serve", "--port", str(self.port), "--group", group, "--database", database), settings
+        )
         self.url = _wait_for(lambda: _READY.search(api.output.read_text(encoding="utf-8")), self, "serve")[1]
         for host, group in others:
             self._run(host, ("conductor", "--host", host, "--group", group, "--database", database))
@@ -118,14 +121,14 @@ class Service:
 
 
 @contextmanager
-def running() -> Iterator[Service]:
+def running(port: int = 0) -> Iterator[Service]:
     """Yield the service, to be started with ``start``; on exit, stop it and remove its folder.
 
     The processes stay in this process group, so that signals to the whole group (Ctrl-C, ``timeout``) reach them,
     too.
     """
     with tempfile.TemporaryDirectory(prefix="baremetal-sched-demo-") as folder:
-        service = Service(Path(folder).resolve())
+        service = Service(Path(folder).resolve(), port)
         try:
             yield service
         finally:

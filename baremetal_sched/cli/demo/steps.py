@@ -49,7 +49,8 @@ class Story:
         self._machines = machines
         self._conductors = conductors
         self._show = show
-        self._uuids: dict[str, str] = {}
+        #: By UUID.
+        self._names: dict[str, str] = {}
 
     def tell(self) -> None:
         """Run all steps. Raises DemoFailed if they cannot continue."""
@@ -68,16 +69,20 @@ class Story:
         with self._show.busy("Enrolling ..."):
             fleet = self._machines
             broken = [machine for machine in fleet if machine.maintenance]
-            self._each(fleet, "POST /v1/nodes: {} nodes, with class and conductor group", 201, self._create)
-            self._each(fleet, "PUT /v1/nodes/<node>/traits: the traits of {} nodes", 204, self._set_traits)
+            said = "POST /v1/nodes: {} nodes, with class and conductor group"
+            self._each(fleet, said, 201, lambda machine: ("POST", "/nodes", machine.fields))
+            said = "PUT /v1/nodes/<node>/traits: the traits of {} nodes"
+            self._each(fleet, said, 204, lambda machine: _put(machine, "traits", traits=sorted(machine.traits)))
             self._bring("provision", "manage", "manageable")
             self._bring("power", "power off", "power off")
             self._bring("provision", "provide", "available")
-            self._each(broken, "PUT /v1/nodes/<node>/maintenance: {} nodes, with reasons", 202, self._set_maintenance)
-        found = {node["name"]: _seen(node) for node in self._nodes("name", *_SEEN)}
-        different = {m.name for m in self._machines if found.get(m.name) != _wanted(m)} | (
-            set(found) - set(self._uuids)
-        )
+            said = "PUT /v1/nodes/<node>/maintenance: {} nodes, with reasons"
+            self._each(broken, said, 202, lambda machine: _put(machine, "maintenance", reason=machine.maintenance))
+        nodes = self._nodes("uuid", "name", *_SEEN)
+        self._names = {node["uuid"]: node["name"] for node in nodes}
+        found = {node["name"]: _seen(node) for node in nodes}
+        wanted = {machine.name: _wanted(machine) for machine in fleet}
+        different = {name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name)}
         said = "GET /v1/nodes: every node has the class, group, maintenance and traits of the file"
         self._show.check(said, not different, f"not so: {_listed(different)}")
 
@@ -132,7 +137,7 @@ class Story:
         if not candidates:
             raise DemoFailed("There is nothing to claim.")
         candidate = candidates[0]
-        name = self._names(candidate)[0]
+        name = self._names_in(candidate)[0]
         consumer = str(uuid.uuid4())
         self._try(f"{name} is claimed", 204, "PUT", f"/allocations/{consumer}", _allocation(candidate))
         self._ask(f"{_AGAIN} {name} is gone", wish, claimed={name})
@@ -171,43 +176,29 @@ class Story:
         self._show.table(("Group", *classes, "In maintenance"), rows)
 
     def _each(
-        self, machines: Sequence[DemoMachine], said: str, status: int, action: Callable[[DemoMachine], DemoAnswer]
+        self,
+        machines: Sequence[DemoMachine],
+        said: str,
+        status: int,
+        request: Callable[[DemoMachine], tuple[str, str, Any]],
     ) -> None:
-        """Run an action for every machine. Raises DemoFailed if one fails, as the following steps depend on all of
-        them."""
+        """Send a request (method, path and body) for every machine. Raises DemoFailed if one fails, as the following
+        steps depend on all of them."""
         wrong = []
         for machine in machines:
-            answer = action(machine)
+            answer = self._client.baremetal(*request(machine))
             if answer.status != status:
                 wrong.append(f"{machine.name}: {answer.status} {answer.message}")
         if not self._show.check(said.format(len(machines)), not wrong, "\n".join(wrong)):
             raise DemoFailed("The fleet could not be enrolled.")
 
-    def _create(self, machine: DemoMachine) -> DemoAnswer:
-        answer = self._client.baremetal("POST", "/nodes", machine.fields)
-        if answer.status == 201:
-            self._uuids[machine.name] = answer.body["uuid"]
-        return answer
-
-    def _set_traits(self, machine: DemoMachine) -> DemoAnswer:
-        return self._client.baremetal("PUT", f"/nodes/{machine.name}/traits", {"traits": sorted(machine.traits)})
-
-    def _set_maintenance(self, machine: DemoMachine) -> DemoAnswer:
-        body = {"reason": machine.maintenance}
-        return self._client.baremetal("PUT", f"/nodes/{machine.name}/maintenance", body)
-
     def _bring(self, kind: str, target: str, state: str) -> None:
         """Set a target for every machine, and wait for the conductors to reach it. Raises DemoFailed if they do not:
         placement does not offer nodes that are not available or whose power state is unknown."""
-
-        def request(machine: DemoMachine) -> DemoAnswer:
-            return self._client.baremetal("PUT", f"/nodes/{machine.name}/states/{kind}", {"target": target})
-
-        self._each(self._machines, f"PUT /v1/nodes/<node>/states/{kind}: {{}} nodes, target {target}", 202, request)
+        said = f"PUT /v1/nodes/<node>/states/{kind}: {{}} nodes, target {target}"
+        self._each(self._machines, said, 202, lambda machine: _put(machine, f"states/{kind}", target=target))
         until = time.monotonic() + _PATIENCE
-        while waiting := self._not_in(f"{kind}_state", state):
-            if time.monotonic() > until:
-                break
+        while (waiting := self._not_in(f"{kind}_state", state)) and time.monotonic() <= until:
             time.sleep(0.1)
         said = f"The conductors have finished: every node is {state}"
         if not self._show.check(said, not waiting, f"after {_PATIENCE} seconds not: {_listed(waiting)}"):
@@ -230,15 +221,14 @@ class Story:
             self._show.request("GET", f"/placement{path}")
         answer = self._document(path, self._client.placement("GET", path))
         candidates: list[dict[str, Any]] = answer["allocation_requests"]
-        offered = [name for candidate in candidates for name in self._names(candidate)]
+        offered = [name for candidate in candidates for name in self._names_in(candidate)]
         expected = wish.answer(self._machines) - set(claimed)
         said = f"{text}: {_listed(expected)}"
         self._show.check(said, sorted(offered) == sorted(expected), f"the service offers {_listed(offered)}")
         return candidates
 
-    def _names(self, candidate: Mapping[str, Any]) -> list[str]:
-        names = {node_uuid: name for name, node_uuid in self._uuids.items()}
-        return [names.get(provider, provider) for provider in candidate["allocations"]]
+    def _names_in(self, candidate: Mapping[str, Any]) -> list[str]:
+        return [self._names.get(provider, provider) for provider in candidate["allocations"]]
 
     def _try(self, text: str, status: int, method: str, path: str, body: Any = None) -> None:
         """Send a request to placement and check its status."""
@@ -256,6 +246,11 @@ class Story:
         if answer.status != 200 or not isinstance(answer.body, dict):
             raise DemoFailed(f"{what}: {answer.status} {answer.message}")
         return answer.body
+
+
+def _put(machine: DemoMachine, what: str, **body: Any) -> tuple[str, str, Any]:
+    """Return a request that sets something of a node."""
+    return "PUT", f"/nodes/{machine.name}/{what}", body
 
 
 def _allocation(candidate: Mapping[str, Any]) -> dict[str, Any]:

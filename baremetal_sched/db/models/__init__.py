@@ -4,8 +4,10 @@ from baremetal_sched.db.models.base import Base, SchemaState, table_of
 from baremetal_sched.db.models.conductors import Conductor, ConductorHardwareType, ConductorInterface, DriverCall
 from baremetal_sched.db.models.findings import BiosSetting, FirmwareComponent, NodeInventory
 from baremetal_sched.db.models.flavors import Flavor, FlavorProject, Keypair
+from baremetal_sched.db.models.holds import Hold
 from baremetal_sched.db.models.images import Image, ImageMember, ImageProperty, ImageTag
 from baremetal_sched.db.models.nodes import Chassis, Node, NodeAllocation, NodeHistory, NodeTrait, NodeWork
+from baremetal_sched.db.models.pending_claims import PendingClaim
 from baremetal_sched.db.models.placement import (
     Aggregate,
     Allocation,
@@ -37,6 +39,7 @@ __all__ = [
     "FirmwareComponent",
     "Flavor",
     "FlavorProject",
+    "Hold",
     "Image",
     "ImageMember",
     "ImageProperty",
@@ -50,6 +53,7 @@ __all__ = [
     "NodeInventory",
     "NodeTrait",
     "NodeWork",
+    "PendingClaim",
     "Port",
     "Portgroup",
     "ProviderAggregate",

@@ -1,17 +1,16 @@
 """Conductors, what they serve, and calls of drivers that they answer."""
 
-from datetime import datetime
 from typing import Any
 
-from sqlalchemy import DateTime, Double, ForeignKey, Index, String, false
+from sqlalchemy import Double, ForeignKey, Index, String, false
 from sqlalchemy.orm import Mapped, mapped_column
 
-from baremetal_sched.db.models.base import MYSQL_TABLE, Base, table_args
+from baremetal_sched.db.models.base import MYSQL_TABLE, Base, Created, HasId, Requested
 from baremetal_sched.db.sealing import SealedJson
 from baremetal_sched.db.types import Json
 
 
-class Conductor(Base):
+class Conductor(HasId, Created, Base):
     """A process that manages the nodes of one conductor group.
 
     It is alive while it is ``online`` and ``heartbeat_at`` (seconds since 1970 by the clock of the database) is younger
@@ -20,18 +19,18 @@ class Conductor(Base):
 
     __tablename__ = "conductors"
 
-    id: Mapped[int] = mapped_column(primary_key=True)
     hostname: Mapped[str] = mapped_column(String(255), unique=True)
     conductor_group: Mapped[str] = mapped_column(String(255), server_default="")
     online: Mapped[bool] = mapped_column(server_default=false())
     heartbeat_at: Mapped[float] = mapped_column(Double)
-    created_at: Mapped[datetime] = mapped_column(DateTime)
     #: The release to which it is pinned during a rolling upgrade.
     pin_release_version: Mapped[str | None] = mapped_column(String(32))
     #: Number of providers that it restored after a client had changed them.
     undone_changes: Mapped[int] = mapped_column(server_default="0")
     #: Number of driver calls that it has given up because the machine did not answer.
     given_up_calls: Mapped[int] = mapped_column(server_default="0")
+    #: Machines that its sweeps gave to claims which waited beside them.
+    swept_machines: Mapped[int] = mapped_column(server_default="0")
 
 
 class ConductorHardwareType(Base):
@@ -52,34 +51,30 @@ class ConductorInterface(Base):
     """A hardware type that a conductor serves, with one of the enabled interfaces."""
 
     __tablename__ = "conductor_interfaces"
-    __table_args__ = table_args(Index("ix_conductor_interfaces_hardware_type", "hardware_type"))
 
     conductor_id: Mapped[int] = mapped_column(ForeignKey("conductors.id", ondelete="CASCADE"), primary_key=True)
-    hardware_type: Mapped[str] = mapped_column(String(64), primary_key=True)
+    hardware_type: Mapped[str] = mapped_column(String(64), primary_key=True, index=True)
     interface_type: Mapped[str] = mapped_column(String(16), primary_key=True)
     interface_name: Mapped[str] = mapped_column(String(64), primary_key=True)
     is_default: Mapped[bool] = mapped_column(server_default=false())
 
 
-class DriverCall(Base):
+class DriverCall(HasId, Requested, Base):
     """A requested call of ``method`` of the driver of a node or a hardware type, made by ``conductor`` (a host name).
 
     It is made once, by the process that claimed it, and not begun after ``deadline``. ``work_id``: the work item for
     which the node is reserved meanwhile; None: it is not reserved. Times are seconds since 1970 by the clock of the
-    database. ``reply`` is the driver's answer or error; None until then. The last three columns identify the requester,
-    if known.
+    database. ``reply`` is the driver's answer or error; None until then.
     """
 
     __tablename__ = "driver_calls"
     __table_args__ = (
         Index("ix_driver_calls_conductor", "conductor", "claimed_by"),
-        Index("ix_driver_calls_node_id", "node_id"),
         {**MYSQL_TABLE, "sqlite_autoincrement": True},
     )
 
-    id: Mapped[int] = mapped_column(primary_key=True)
     token: Mapped[str] = mapped_column(String(36), unique=True)
-    node_id: Mapped[int | None] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"))
+    node_id: Mapped[int | None] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"), index=True)
     hardware_type: Mapped[str] = mapped_column(String(255))
     conductor: Mapped[str] = mapped_column(String(255))
     method: Mapped[str] = mapped_column(String(64))
@@ -90,6 +85,3 @@ class DriverCall(Base):
     deadline: Mapped[float] = mapped_column(Double)
     claimed_by: Mapped[str | None] = mapped_column(String(36))
     reply: Mapped[Any | None] = mapped_column(SealedJson(whole=True))
-    request_id: Mapped[str | None] = mapped_column(String(64))
-    user_id: Mapped[str | None] = mapped_column(String(255))
-    project_id: Mapped[str | None] = mapped_column(String(255))

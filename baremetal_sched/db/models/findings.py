@@ -1,18 +1,17 @@
 """Inspection and hardware data of nodes: inventories, BIOS settings, firmware."""
 
-from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, DateTime, ForeignKey, Integer, String, event
+from sqlalchemy import BigInteger, ForeignKey, Integer, String, event
 from sqlalchemy.orm import Mapped, mapped_column
 
-from baremetal_sched.db.models.base import Base
+from baremetal_sched.db.models.base import Base, Created, Timestamped
 from baremetal_sched.db.sealing import SealedJson, SealedText, SecretText
 from baremetal_sched.db.types import Json
 from baremetal_sched.masking import names_secret
 
 
-class NodeInventory(Base):
+class NodeInventory(Created, Base):
     """The result of a node's last inspection, and its plug-ins' data."""
 
     __tablename__ = "node_inventories"
@@ -20,10 +19,9 @@ class NodeInventory(Base):
     node_id: Mapped[int] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"), primary_key=True)
     inventory: Mapped[Any] = mapped_column(SealedJson)
     plugin_data: Mapped[Any] = mapped_column(SealedJson)
-    created_at: Mapped[datetime] = mapped_column(DateTime)
 
 
-class BiosSetting(Base):
+class BiosSetting(Timestamped, Base):
     """A setting of a node's BIOS, and what is known about its allowed values."""
 
     __tablename__ = "bios_settings"
@@ -40,11 +38,9 @@ class BiosSetting(Base):
     read_only: Mapped[bool | None]
     reset_required: Mapped[bool | None]
     unique: Mapped[bool | None]
-    created_at: Mapped[datetime] = mapped_column(DateTime)
-    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
 
 
-class FirmwareComponent(Base):
+class FirmwareComponent(Timestamped, Base):
     """A component of a node with firmware, and its versions."""
 
     __tablename__ = "firmware_components"
@@ -57,8 +53,6 @@ class FirmwareComponent(Base):
     vendor: Mapped[str | None] = mapped_column(String(255))
     model: Mapped[str | None] = mapped_column(String(255))
     serial_number: Mapped[str | None] = mapped_column(String(255))
-    created_at: Mapped[datetime] = mapped_column(DateTime)
-    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
 
 
 @event.listens_for(BiosSetting, "before_insert")

@@ -5,31 +5,25 @@ from datetime import datetime
 from sqlalchemy import DateTime, ForeignKey, Index, Integer, String, Text, UniqueConstraint, false
 from sqlalchemy.orm import Mapped, mapped_column
 
-from baremetal_sched.db.models.base import Base, table_args
+from baremetal_sched.db.models.base import Base, Created, HasId, HasUuid, Versioned, table_args
 from baremetal_sched.db.types import LongText
 
 
-class Image(Base):
+class Image(HasUuid, Versioned, Created, Base):
     """An image. Fields and their meaning are those of Glance; ``location`` is the URL of its data, if known.
 
-    ``revision`` grows with every change of the image, its properties or its tags: an update of a row that was changed
-    meanwhile matches nothing and is retried.
+    Changes of its properties and tags count as changes of the image.
     """
 
     __tablename__ = "images"
     __table_args__ = table_args(
-        Index("ix_images_name", "name"),
-        Index("ix_images_owner", "owner"),
         Index("ix_images_created_at", "created_at"),
     )
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    uuid: Mapped[str] = mapped_column(String(36), unique=True)
-    revision: Mapped[int] = mapped_column(Integer)
-    name: Mapped[str | None] = mapped_column(String(255))
+    name: Mapped[str | None] = mapped_column(String(255), index=True)
     status: Mapped[str] = mapped_column(String(32))
     visibility: Mapped[str] = mapped_column(String(16))
-    owner: Mapped[str | None] = mapped_column(String(255))
+    owner: Mapped[str | None] = mapped_column(String(255), index=True)
     protected: Mapped[bool] = mapped_column(server_default=false())
     os_hidden: Mapped[bool] = mapped_column(server_default=false())
     container_format: Mapped[str | None] = mapped_column(String(32))
@@ -37,10 +31,7 @@ class Image(Base):
     min_disk: Mapped[int] = mapped_column(Integer, server_default="0")
     min_ram: Mapped[int] = mapped_column(Integer, server_default="0")
     location: Mapped[str | None] = mapped_column(Text)
-    created_at: Mapped[datetime] = mapped_column(DateTime)
     updated_at: Mapped[datetime] = mapped_column(DateTime)
-
-    __mapper_args__ = {"version_id_col": revision}
 
 
 class ImageProperty(Base):
@@ -62,18 +53,15 @@ class ImageTag(Base):
     tag: Mapped[str] = mapped_column(String(255), primary_key=True)
 
 
-class ImageMember(Base):
+class ImageMember(HasId, Created, Base):
     """A project with which an image is shared, and whether it accepts that."""
 
     __tablename__ = "image_members"
     __table_args__ = table_args(
         UniqueConstraint("image_id", "member", name="uq_image_members_image_id_member"),
-        Index("ix_image_members_member", "member"),
     )
 
-    id: Mapped[int] = mapped_column(primary_key=True)
     image_id: Mapped[int] = mapped_column(ForeignKey("images.id", ondelete="CASCADE"))
-    member: Mapped[str] = mapped_column(String(255))
+    member: Mapped[str] = mapped_column(String(255), index=True)
     status: Mapped[str] = mapped_column(String(32))
-    created_at: Mapped[datetime] = mapped_column(DateTime)
     updated_at: Mapped[datetime] = mapped_column(DateTime)

@@ -3,57 +3,50 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import DateTime, Double, ForeignKey, Index, Integer, String, Text, false
+from sqlalchemy import DateTime, Double, ForeignKey, Index, String, Text, false
 from sqlalchemy.orm import Mapped, mapped_column
 from sqlalchemy.orm.attributes import flag_modified
 
 from baremetal_sched.db.clock import utcnow
-from baremetal_sched.db.models.base import MYSQL_TABLE, Base, table_args
+from baremetal_sched.db.models.base import (
+    MYSQL_TABLE,
+    Base,
+    Created,
+    HasId,
+    HasUuid,
+    Requested,
+    Timestamped,
+    Versioned,
+    table_args,
+)
 from baremetal_sched.db.sealing import SealedJson
 from baremetal_sched.db.types import Json, Message
 
 
-class Chassis(Base):
+class Chassis(HasUuid, Timestamped, Base):
     """A chassis that contains nodes."""
 
     __tablename__ = "chassis"
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    uuid: Mapped[str] = mapped_column(String(36), unique=True)
     description: Mapped[str | None] = mapped_column(String(255))
     extra: Mapped[Any | None] = mapped_column(Json)
-    created_at: Mapped[datetime] = mapped_column(DateTime)
-    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
 
 
-class Node(Base):
+class Node(HasUuid, Versioned, Timestamped, Base):
     """A machine. Fields and their meaning are those of Ironic's node, in the order of the API reference.
 
-    ``revision`` grows with every change: an update of a row that was changed meanwhile matches nothing and is retried.
     ``reservation`` is the host name of the conductor that is working on the node, ``conductor_affinity`` that of the
-    one that is set up for the node's instance.
+    one that is set up for the node's instance. ``closes_at``: from when it is not to be claimed, as a hold is planned,
+    in seconds since 1970 by the clock of the database; NULL: none is.
     """
 
     __tablename__ = "nodes"
     __table_args__ = table_args(
         Index("ix_nodes_conductor_group_driver", "conductor_group", "driver"),
-        Index("ix_nodes_provision_state", "provision_state"),
-        Index("ix_nodes_resource_class", "resource_class"),
-        Index("ix_nodes_reservation", "reservation"),
-        Index("ix_nodes_owner", "owner"),
-        Index("ix_nodes_lessee", "lessee"),
-        Index("ix_nodes_shard", "shard"),
-        Index("ix_nodes_parent_node", "parent_node"),
-        Index("ix_nodes_instance_name", "instance_name"),
     )
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    uuid: Mapped[str] = mapped_column(String(36), unique=True)
     name: Mapped[str | None] = mapped_column(String(255), unique=True)
     chassis_id: Mapped[int | None] = mapped_column(ForeignKey("chassis.id"))
-    created_at: Mapped[datetime] = mapped_column(DateTime)
-    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
-    revision: Mapped[int] = mapped_column(Integer)
 
     driver: Mapped[str] = mapped_column(String(255))
     driver_info: Mapped[Any | None] = mapped_column(SealedJson)
@@ -61,30 +54,31 @@ class Node(Base):
     properties: Mapped[Any | None] = mapped_column(Json)
     extra: Mapped[Any | None] = mapped_column(Json)
     conductor_group: Mapped[str] = mapped_column(String(255), server_default="")
-    resource_class: Mapped[str | None] = mapped_column(String(80))
+    resource_class: Mapped[str | None] = mapped_column(String(80), index=True)
     description: Mapped[str | None] = mapped_column(Text)
-    owner: Mapped[str | None] = mapped_column(String(255))
-    lessee: Mapped[str | None] = mapped_column(String(255))
-    shard: Mapped[str | None] = mapped_column(String(255))
-    parent_node: Mapped[str | None] = mapped_column(String(36))
+    owner: Mapped[str | None] = mapped_column(String(255), index=True)
+    lessee: Mapped[str | None] = mapped_column(String(255), index=True)
+    shard: Mapped[str | None] = mapped_column(String(255), index=True)
+    parent_node: Mapped[str | None] = mapped_column(String(36), index=True)
 
     instance_uuid: Mapped[str | None] = mapped_column(String(36), unique=True)
-    instance_name: Mapped[str | None] = mapped_column(String(255))
+    instance_name: Mapped[str | None] = mapped_column(String(255), index=True)
     # URLs of images may contain signatures.
     instance_info: Mapped[Any | None] = mapped_column(SealedJson(also=("image_url",)))
     allocation_uuid: Mapped[str | None] = mapped_column(String(36), unique=True)
 
     power_state: Mapped[str | None] = mapped_column(String(32))
     target_power_state: Mapped[str | None] = mapped_column(String(32))
-    provision_state: Mapped[str] = mapped_column(String(32))
+    provision_state: Mapped[str] = mapped_column(String(32), index=True)
     target_provision_state: Mapped[str | None] = mapped_column(String(32))
     provision_updated_at: Mapped[datetime | None] = mapped_column(DateTime)
     last_error: Mapped[str | None] = mapped_column(Message)
-    reservation: Mapped[str | None] = mapped_column(String(255))
+    reservation: Mapped[str | None] = mapped_column(String(255), index=True)
     conductor_affinity: Mapped[str | None] = mapped_column(String(255))
     maintenance: Mapped[bool] = mapped_column(server_default=false())
     maintenance_reason: Mapped[str | None] = mapped_column(Text)
     fault: Mapped[str | None] = mapped_column(String(64))
+    closes_at: Mapped[float | None] = mapped_column(Double)
     console_enabled: Mapped[bool] = mapped_column(server_default=false())
     protected: Mapped[bool] = mapped_column(server_default=false())
     protected_reason: Mapped[str | None] = mapped_column(Text)
@@ -118,8 +112,6 @@ class Node(Base):
     storage_interface: Mapped[str | None] = mapped_column(String(64))
     vendor_interface: Mapped[str | None] = mapped_column(String(64))
 
-    __mapper_args__ = {"version_id_col": revision}
-
     def touch(self) -> None:
         """Increment the revision, even if no column of the node changes."""
         self.updated_at = utcnow()
@@ -130,76 +122,57 @@ class NodeTrait(Base):
     """A trait of a node."""
 
     __tablename__ = "node_traits"
-    __table_args__ = table_args(Index("ix_node_traits_trait", "trait"))
 
     node_id: Mapped[int] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"), primary_key=True)
-    trait: Mapped[str] = mapped_column(String(255), primary_key=True)
+    trait: Mapped[str] = mapped_column(String(255), primary_key=True, index=True)
 
 
-class NodeWork(Base):
+class NodeWork(HasId, Requested, Base):
     """Work requested on a node, to be done by ``conductor`` (a host name); at most one per node.
 
     Its id is the fence of the reservation: a conductor's writes count only while the row exists. Only the process that
     claimed the row ever works on it; ``writes`` counts its writes, so that it can find out whether a write succeeded if
-    the reply to a commit was lost. ``request_id``, ``user_id`` and ``project_id`` identify the requester, if known.
-    ``not_before``, by the database's clock, is set while the machine runs a step by itself, and is the time of the next
-    poll.
+    the reply to a commit was lost. ``not_before``, by the database's clock, is set while the machine runs a step by
+    itself, and is the time of the next poll.
     """
 
     __tablename__ = "node_work"
     __table_args__ = (
-        Index("ix_node_work_conductor", "conductor"),
         # Never reuse an id: it is a fence.
         {**MYSQL_TABLE, "sqlite_autoincrement": True},
     )
 
-    id: Mapped[int] = mapped_column(primary_key=True)
     node_id: Mapped[int] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"), unique=True)
-    conductor: Mapped[str] = mapped_column(String(255))
+    conductor: Mapped[str] = mapped_column(String(255), index=True)
     kind: Mapped[str] = mapped_column(String(32))
     arguments: Mapped[Any] = mapped_column(SealedJson(whole=True))
     requested_at: Mapped[float] = mapped_column(Double)
     claimed_by: Mapped[str | None] = mapped_column(String(36))
     writes: Mapped[int] = mapped_column(server_default="0")
     not_before: Mapped[float | None] = mapped_column(Double)
-    request_id: Mapped[str | None] = mapped_column(String(64))
-    user_id: Mapped[str | None] = mapped_column(String(255))
-    project_id: Mapped[str | None] = mapped_column(String(255))
 
 
-class NodeAllocation(Base):
+class NodeAllocation(HasUuid, Versioned, Timestamped, Base):
     """A request for a node. An active one has a node, whose provider is held by a placement consumer with this UUID.
 
     ``conductor_affinity`` is the host name of the conductor that owned the node when it was chosen.
     """
 
     __tablename__ = "node_allocations"
-    __table_args__ = table_args(
-        Index("ix_node_allocations_resource_class", "resource_class"),
-        Index("ix_node_allocations_state", "state"),
-        Index("ix_node_allocations_owner", "owner"),
-    )
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    uuid: Mapped[str] = mapped_column(String(36), unique=True)
     name: Mapped[str | None] = mapped_column(String(255), unique=True)
     node_id: Mapped[int | None] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"), unique=True)
-    state: Mapped[str] = mapped_column(String(16))
+    state: Mapped[str] = mapped_column(String(16), index=True)
     last_error: Mapped[str | None] = mapped_column(Message)
-    resource_class: Mapped[str | None] = mapped_column(String(80))
+    resource_class: Mapped[str | None] = mapped_column(String(80), index=True)
     traits: Mapped[Any | None] = mapped_column(Json)
     candidate_nodes: Mapped[Any | None] = mapped_column(Json)
-    owner: Mapped[str | None] = mapped_column(String(255))
+    owner: Mapped[str | None] = mapped_column(String(255), index=True)
     extra: Mapped[Any | None] = mapped_column(Json)
     conductor_affinity: Mapped[str | None] = mapped_column(String(255))
-    revision: Mapped[int] = mapped_column(Integer)
-    created_at: Mapped[datetime] = mapped_column(DateTime)
-    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
-
-    __mapper_args__ = {"version_id_col": revision}
 
 
-class NodeHistory(Base):
+class NodeHistory(HasUuid, Created, Base):
     """An event of a node, with the node's states. Deleted with the node.
 
     Within a node the order of ``id`` is the order of events; ``created_at`` has whole seconds only.
@@ -208,10 +181,7 @@ class NodeHistory(Base):
     __tablename__ = "node_history"
     __table_args__ = table_args(Index("ix_node_history_node_id", "node_id", "id"))
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    uuid: Mapped[str] = mapped_column(String(36), unique=True)
     node_id: Mapped[int] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"))
-    created_at: Mapped[datetime] = mapped_column(DateTime)
     severity: Mapped[str] = mapped_column(String(16))
     event: Mapped[str] = mapped_column(Message)
     event_type: Mapped[str] = mapped_column(String(64))

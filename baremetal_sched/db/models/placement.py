@@ -1,27 +1,24 @@
 """Resource providers, inventories, consumers and allocations."""
 
-from datetime import datetime
-
-from sqlalchemy import BigInteger, Computed, DateTime, Double, ForeignKey, Index, Integer, SmallInteger, String, false
+from sqlalchemy import BigInteger, Computed, Double, ForeignKey, Index, Integer, SmallInteger, String, false
 from sqlalchemy.orm import Mapped, mapped_column
 
-from baremetal_sched.db.models.base import Base, table_args
+from baremetal_sched.db.models.base import Base, Created, HasId, HasUuid, Timestamped, table_args
 from baremetal_sched.db.types import LongText
 
 
-class ResourceProvider(Base):
+class ResourceProvider(HasUuid, Timestamped, Base):
     """A source of resources. A node is one, with the same UUID.
 
     A provider that mirrors a node has a ``mirrored_class_id``: the only class that can be claimed (0: none). Its tree
     belongs to one consumer at a time. If it has children, all of the tree are ``indivisible``, and ``holder`` of the
-    root is the consumer, by UUID. ``withheld`` of the root: nothing of the tree can be claimed. Every change of these
-    columns, and every claim in such a tree, writes the row of the root.
+    root is the consumer, by UUID. ``withheld`` of the root: nothing of the tree can be claimed; ``closes_at``: nothing
+    from then on, in seconds since 1970 (NULL: never). Every change of these columns, and every claim in such a tree,
+    writes the row of the root.
     """
 
     __tablename__ = "resource_providers"
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    uuid: Mapped[str] = mapped_column(String(36), unique=True)
     name: Mapped[str] = mapped_column(String(200), unique=True)
     generation: Mapped[int] = mapped_column(Integer, server_default="0")
     #: NULL for the root of a tree; ``root_id`` is then its own id (NULL only within the transaction that creates it).
@@ -32,30 +29,24 @@ class ResourceProvider(Base):
     mirrored_class_id: Mapped[int | None] = mapped_column(Integer)
     indivisible: Mapped[bool] = mapped_column(server_default=false())
     withheld: Mapped[bool] = mapped_column(server_default=false())
+    closes_at: Mapped[float | None] = mapped_column(Double)
     holder: Mapped[str | None] = mapped_column(String(36))
-    created_at: Mapped[datetime] = mapped_column(DateTime)
-    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
 
 
-class ResourceClass(Base):
+class ResourceClass(HasId, Timestamped, Base):
     """A kind of resource: standard (os-resource-classes) or ``CUSTOM_…``."""
 
     __tablename__ = "resource_classes"
 
-    id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(String(255), unique=True)
-    created_at: Mapped[datetime] = mapped_column(DateTime)
-    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
 
 
-class Trait(Base):
+class Trait(HasId, Created, Base):
     """A quality: standard (os-traits) or ``CUSTOM_…``."""
 
     __tablename__ = "traits"
 
-    id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(String(255), unique=True)
-    created_at: Mapped[datetime] = mapped_column(DateTime)
 
 
 class ProviderTrait(Base):
@@ -68,14 +59,12 @@ class ProviderTrait(Base):
     trait_id: Mapped[int] = mapped_column(ForeignKey("traits.id"), primary_key=True)
 
 
-class Aggregate(Base):
+class Aggregate(HasId, Created, Base):
     """A set of providers, identified only by its UUID, as the client wrote it."""
 
     __tablename__ = "aggregates"
 
-    id: Mapped[int] = mapped_column(primary_key=True)
     uuid: Mapped[str] = mapped_column(String(64), unique=True)
-    created_at: Mapped[datetime] = mapped_column(DateTime)
 
 
 class ProviderAggregate(Base):
@@ -88,13 +77,20 @@ class ProviderAggregate(Base):
     aggregate_id: Mapped[int] = mapped_column(ForeignKey("aggregates.id"), primary_key=True)
 
 
-class Inventory(Base):
+#: The columns of the index over free capacity.
+_FIT = ("resource_class_id", "free", "provider_id", "min_unit", "max_unit", "step_size", "closes_at")
+#: The columns of the index by which machines are counted.
+_NODES = ("withheld", "node_class", "node_group", "node_state", "used", "free", "closes_at")
+
+
+class Inventory(Timestamped, Base):
     """A provider's inventory of one class.
 
     ``used`` is the sum of the allocations, maintained by the transaction that writes them. ``capacity`` is int((total -
     reserved) * allocation_ratio), ``free`` the rest of it: nothing if the inventory is ``withheld``, which clients do
-    not see (``placement.indivisible``). The index over free capacity covers all columns that a search needs, so that a
-    search reads only what it returns.
+    not see (``placement.indivisible``). From ``closes_at`` on (in seconds since 1970; NULL: never) nothing can be
+    claimed: a hold of the node is planned (``baremetal.holds``). The index over free capacity covers all columns that a
+    search needs, so that a search reads only what it returns.
 
     An inventory of a node's own class repeats what the node says of itself, so that an index tells how many machines
     are free: ``node_class`` and ``node_group`` (its resource class and conductor group), and ``node_state``: in one
@@ -103,8 +99,8 @@ class Inventory(Base):
 
     __tablename__ = "inventories"
     __table_args__ = table_args(
-        Index("ix_inventories_fit", "resource_class_id", "free", "provider_id", "min_unit", "max_unit", "step_size"),
-        Index("ix_inventories_nodes", "withheld", "node_class", "node_group", "node_state", "used", "free"),
+        Index("ix_inventories_fit", *_FIT),
+        Index("ix_inventories_nodes", *_NODES),
     )
 
     provider_id: Mapped[int] = mapped_column(ForeignKey("resource_providers.id", ondelete="CASCADE"), primary_key=True)
@@ -119,30 +115,25 @@ class Inventory(Base):
     used: Mapped[int] = mapped_column(BigInteger, server_default="0")
     withheld: Mapped[int] = mapped_column(SmallInteger, server_default="0")
     free: Mapped[int | None] = mapped_column(BigInteger, Computed("(capacity - used) * (1 - withheld)", persisted=True))
-    created_at: Mapped[datetime] = mapped_column(DateTime)
-    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
     node_class: Mapped[str | None] = mapped_column(String(80))
     node_group: Mapped[str | None] = mapped_column(String(255))
     node_state: Mapped[str | None] = mapped_column(String(32))
+    closes_at: Mapped[float | None] = mapped_column(Double)
 
 
-class Consumer(Base):
+class Consumer(HasUuid, Timestamped, Base):
     """A holder of allocations: an instance, a bare metal allocation, a migration."""
 
     __tablename__ = "consumers"
     __table_args__ = table_args(Index("ix_consumers_project_id_user_id", "project_id", "user_id"))
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    uuid: Mapped[str] = mapped_column(String(36), unique=True)
     project_id: Mapped[str] = mapped_column(String(255))
     user_id: Mapped[str] = mapped_column(String(255))
     consumer_type: Mapped[str | None] = mapped_column(String(255))
     generation: Mapped[int] = mapped_column(Integer, server_default="0")
-    created_at: Mapped[datetime] = mapped_column(DateTime)
-    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
 
 
-class Allocation(Base):
+class Allocation(Created, Base):
     """An amount of one class of one provider, held by a consumer."""
 
     __tablename__ = "allocations"
@@ -152,4 +143,3 @@ class Allocation(Base):
     provider_id: Mapped[int] = mapped_column(ForeignKey("resource_providers.id"), primary_key=True)
     resource_class_id: Mapped[int] = mapped_column(ForeignKey("resource_classes.id"), primary_key=True)
     used: Mapped[int] = mapped_column(Integer)
-    created_at: Mapped[datetime] = mapped_column(DateTime)

@@ -3,35 +3,31 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import DateTime, ForeignKey, Index, Integer, String, false
+from sqlalchemy import DateTime, Double, ForeignKey, Index, Integer, String, false
 from sqlalchemy.orm import Mapped, mapped_column
 
-from baremetal_sched.db.models.base import Base, table_args
+from baremetal_sched.db.models.base import Base, HasId, HasUuid, Timestamped, Versioned, table_args
 from baremetal_sched.db.types import Json, LongText
 
 
-class Server(Base):
+class Server(HasUuid, Versioned, Timestamped, Base):
     """A server. Its machine is the node whose ``instance_uuid`` is the server's UUID; no column repeats that.
 
     ``flavor`` and ``image`` are the server's own copies. ``task`` is the requested operation in progress
     (``compute.server_states``), ``tried_nodes`` has the UUIDs of nodes on which its deployment failed.
-    ``requested_zone`` and ``requested_node`` (a UUID) restrict where it may be.
+    ``requested_zone`` and ``requested_node`` (a UUID) restrict where it may be. One that waits for a machine does so
+    since ``asked_at`` and until ``wait_until``, in seconds since 1970 by the clock of the database.
     """
 
     __tablename__ = "servers"
     __table_args__ = table_args(
-        Index("ix_servers_project_id", "project_id"),
         Index("ix_servers_created_at", "created_at"),
-        Index("ix_servers_name", "name"),
-        Index("ix_servers_task", "task"),
     )
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    uuid: Mapped[str] = mapped_column(String(36), unique=True)
-    name: Mapped[str] = mapped_column(String(255))
+    name: Mapped[str] = mapped_column(String(255), index=True)
     hostname: Mapped[str] = mapped_column(String(255))
     description: Mapped[str | None] = mapped_column(String(255))
-    project_id: Mapped[str] = mapped_column(String(255))
+    project_id: Mapped[str] = mapped_column(String(255), index=True)
     user_id: Mapped[str] = mapped_column(String(255))
     flavor: Mapped[Any] = mapped_column(Json)
     flavor_id: Mapped[str] = mapped_column(String(255))
@@ -52,29 +48,25 @@ class Server(Base):
     access_ip_v6: Mapped[str | None] = mapped_column(String(64))
     locked: Mapped[bool] = mapped_column(server_default=false())
     locked_reason: Mapped[str | None] = mapped_column(String(255))
-    task: Mapped[str | None] = mapped_column(String(32))
+    task: Mapped[str | None] = mapped_column(String(32), index=True)
     power_after_task: Mapped[str | None] = mapped_column(String(32))
     fault: Mapped[Any | None] = mapped_column(Json)
     tried_nodes: Mapped[Any] = mapped_column(Json)
-    revision: Mapped[int] = mapped_column(Integer)
     launched_at: Mapped[datetime | None] = mapped_column(DateTime)
-    created_at: Mapped[datetime] = mapped_column(DateTime)
-    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
-
-    __mapper_args__ = {"version_id_col": revision}
+    asked_at: Mapped[float | None] = mapped_column(Double)
+    wait_until: Mapped[float | None] = mapped_column(Double)
 
 
 class ServerTag(Base):
     """A tag of a server."""
 
     __tablename__ = "server_tags"
-    __table_args__ = table_args(Index("ix_server_tags_tag", "tag"))
 
     server_id: Mapped[int] = mapped_column(ForeignKey("servers.id", ondelete="CASCADE"), primary_key=True)
-    tag: Mapped[str] = mapped_column(String(60), primary_key=True)
+    tag: Mapped[str] = mapped_column(String(60), primary_key=True, index=True)
 
 
-class ServerAction(Base):
+class ServerAction(HasId, Versioned, Base):
     """An operation requested by the request with ``request_id``, and its result.
 
     ``events`` is a list of objects with ``event``, ``start_time``, ``finish_time``, ``result``, ``details``, ``host``
@@ -84,7 +76,6 @@ class ServerAction(Base):
     __tablename__ = "server_actions"
     __table_args__ = table_args(Index("ix_server_actions_server_id", "server_id", "request_id"))
 
-    id: Mapped[int] = mapped_column(primary_key=True)
     server_id: Mapped[int] = mapped_column(ForeignKey("servers.id", ondelete="CASCADE"))
     request_id: Mapped[str] = mapped_column(String(64))
     action: Mapped[str] = mapped_column(String(64))
@@ -92,8 +83,5 @@ class ServerAction(Base):
     user_id: Mapped[str | None] = mapped_column(String(255))
     message: Mapped[str | None] = mapped_column(String(255))
     events: Mapped[Any] = mapped_column(Json)
-    revision: Mapped[int] = mapped_column(Integer)
     started_at: Mapped[datetime] = mapped_column(DateTime)
     updated_at: Mapped[datetime | None] = mapped_column(DateTime)
-
-    __mapper_args__ = {"version_id_col": revision}

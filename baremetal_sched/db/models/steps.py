@@ -1,75 +1,52 @@
 """What is done with nodes by rule: deploy templates, runbooks and inspection rules."""
 
-from datetime import datetime
 from typing import Any
 
-from sqlalchemy import DateTime, ForeignKey, Index, Integer, String, false
+from sqlalchemy import ForeignKey, Index, Integer, String, false
 from sqlalchemy.orm import Mapped, mapped_column
 
-from baremetal_sched.db.models.base import Base, table_args
+from baremetal_sched.db.models.base import Base, HasUuid, Timestamped, Versioned, table_args
 from baremetal_sched.db.sealing import SealedJson
 from baremetal_sched.db.types import Json
 
 
-class InspectionRule(Base):
+class InspectionRule(HasUuid, Versioned, Timestamped, Base):
     """If all ``conditions`` hold, the ``actions`` are run. Rules of a phase are ordered by descending ``priority``."""
 
     __tablename__ = "inspection_rules"
     __table_args__ = table_args(Index("ix_inspection_rules_phase", "phase", "priority"))
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    uuid: Mapped[str] = mapped_column(String(36), unique=True)
     description: Mapped[str | None] = mapped_column(String(255))
     phase: Mapped[str] = mapped_column(String(16), server_default="main")
     priority: Mapped[int] = mapped_column(Integer, server_default="0")
     sensitive: Mapped[bool] = mapped_column(server_default=false())
     conditions: Mapped[Any] = mapped_column(Json)
     actions: Mapped[Any] = mapped_column(Json)
-    revision: Mapped[int] = mapped_column(Integer)
-    created_at: Mapped[datetime] = mapped_column(DateTime)
-    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
-
-    __mapper_args__ = {"version_id_col": revision}
 
 
-class DeployTemplate(Base):
-    """Steps of deployments that require the trait ``name``. ``revision`` grows with every change."""
+class DeployTemplate(HasUuid, Versioned, Timestamped, Base):
+    """Steps of deployments that require the trait ``name``."""
 
     __tablename__ = "deploy_templates"
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    uuid: Mapped[str] = mapped_column(String(36), unique=True)
     name: Mapped[str] = mapped_column(String(255), unique=True)
     description: Mapped[str | None] = mapped_column(String(255))
     steps: Mapped[Any] = mapped_column(SealedJson)
     extra: Mapped[Any | None] = mapped_column(Json)
-    revision: Mapped[int] = mapped_column(Integer)
-    created_at: Mapped[datetime] = mapped_column(DateTime)
-    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
-
-    __mapper_args__ = {"version_id_col": revision}
 
 
-class Runbook(Base):
-    """Steps of cleaning or servicing, for nodes with one of its traits. ``revision`` grows with every change."""
+class Runbook(HasUuid, Versioned, Timestamped, Base):
+    """Steps of cleaning or servicing, for nodes with one of its traits."""
 
     __tablename__ = "runbooks"
-    __table_args__ = table_args(Index("ix_runbooks_owner", "owner"))
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    uuid: Mapped[str] = mapped_column(String(36), unique=True)
     name: Mapped[str] = mapped_column(String(255), unique=True)
     description: Mapped[str | None] = mapped_column(String(255))
     steps: Mapped[Any] = mapped_column(SealedJson)
     disable_ramdisk: Mapped[bool] = mapped_column(server_default=false())
     extra: Mapped[Any | None] = mapped_column(Json)
     public: Mapped[bool] = mapped_column(server_default=false())
-    owner: Mapped[str | None] = mapped_column(String(255))
-    revision: Mapped[int] = mapped_column(Integer)
-    created_at: Mapped[datetime] = mapped_column(DateTime)
-    updated_at: Mapped[datetime | None] = mapped_column(DateTime)
-
-    __mapper_args__ = {"version_id_col": revision}
+    owner: Mapped[str | None] = mapped_column(String(255), index=True)
 
 
 class RunbookTrait(Base):

@@ -28,11 +28,17 @@ from baremetal_sched.machines.states import POWER_TARGETS
 #: The key in ``driver_info`` of the inventory of a fake machine, beyond its ``properties``.
 FAKE_INVENTORY = "fake_inventory"
 
+_SETTINGS = {"settings": Argument("List of settings, each an object with a name and a value.", required=True)}
+_UPDATES = {"settings": Argument("List of updates, each an object with a component and a url.", required=True)}
+
+#: The longest name of a setting or component, and the longest version, in characters.
+LONGEST_TEXT = 255
+
 
 def busy(
     interface: PolledInterface, machine: Machine, kind: str, step: str, remember: Mapping[str, Any] | None = None
 ) -> Effect:
-    """Let the machine be busy with a step for ``[fake] <kind>_delay`` seconds; what comes of it is up to ``poll``."""
+    """Let the machine be busy with a step for ``[fake] <kind>_delay`` seconds; ``poll`` then returns the result."""
     seconds: float = getattr(machine.settings.fake, f"{kind}_delay")
     if seconds:
         return Effect(poll_after=seconds, remember=remember or {})
@@ -40,12 +46,9 @@ def busy(
 
 
 class FakePower(PowerInterface):
-    """Believes whatever it is told, after ``[fake] power_delay`` seconds. Before that it knows nothing, as Ironic's."""
+    """Takes any requested state after ``[fake] power_delay`` seconds. The first state is unknown, as with Ironic's."""
 
     only_remembers = True
-
-    def validate(self, machine: Machine) -> None:
-        pass
 
     def get_power_state(self, machine: Machine) -> str | None:
         return machine.power_state
@@ -56,16 +59,13 @@ class FakePower(PowerInterface):
 
 
 class FakeManagement(ManagementInterface):
-    """Boots from the network, whatever it is told; has a lamp of its own and one on its chassis, and the interfaces of
-    ``fake_inventory`` in its ``driver_info``."""
+    """Always boots from the network. It has an indicator, as has its chassis, and the network interfaces that
+    ``fake_inventory`` in its ``driver_info`` lists."""
 
     _INDICATORS: Indicators = {
         "chassis": {"led-0": {"readonly": True, "states": ["off", "on"]}},
         "system": {"led": {"readonly": False, "states": ["blinking", "off", "on"]}},
     }
-
-    def validate(self, machine: Machine) -> None:
-        pass
 
     def get_supported_boot_devices(self, machine: Machine) -> list[str]:
         return ["pxe"]
@@ -103,13 +103,6 @@ class FakeManagement(ManagementInterface):
         return NOTHING
 
 
-_SETTINGS = {"settings": Argument("List of settings, each an object with a name and a value.", required=True)}
-
-
-#: In characters.
-LONGEST_NAME = 255
-
-
 class FakeBios(BiosInterface):
     """Sleeps for ``[fake] bios_delay`` seconds a step, and has the settings that were applied last."""
 
@@ -133,31 +126,24 @@ class FakeBios(BiosInterface):
 
 
 def _values(settings: Any) -> dict[str, str | None]:
-    """What a client wants set, by name. Raises InvalidValue."""
+    """Return the requested values by the names of their settings. Raises InvalidValue."""
     values = {}
     for setting in settings if isinstance(settings, list) else [settings]:
         name = setting.get("name") if isinstance(setting, dict) else None
-        if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or "value" not in setting:
+        if not isinstance(name, str) or not 0 < len(name) <= LONGEST_TEXT or "value" not in setting:
             raise InvalidValue(
                 message="settings has to be a list of objects with a name, a text of up to "
-                f"{LONGEST_NAME} characters, and a value"
+                f"{LONGEST_TEXT} characters, and a value"
             )
         value = setting["value"]
         values[name] = value if isinstance(value, str | None) else json.dumps(value)
     return values
 
 
-_UPDATES = {"settings": Argument("List of updates, each an object with a component and a url.", required=True)}
-
-
-#: In characters.
-LONGEST_TEXT = 255
-
-
 class FakeFirmware(FirmwareInterface):
     """Takes its time, ``[fake] firmware_delay`` seconds an update.
 
-    The version of new firmware is the name of its file, without the ending; what a machine came with is 1.0.0.
+    The version of new firmware is the name of its file without the suffix; the initial version is 1.0.0.
     """
 
     def validate(self, machine: Machine) -> None:
@@ -173,7 +159,7 @@ class FakeFirmware(FirmwareInterface):
 
 
 def _versions(settings: Any) -> list[tuple[str, str]]:
-    """Components that a client wants updated, with the version of each. Raises InvalidValue."""
+    """Return the components to update, with the new version of each. Raises InvalidValue."""
     found = []
     for setting in settings if isinstance(settings, list) else [settings]:
         wanted = setting if isinstance(setting, dict) else {}
@@ -255,7 +241,7 @@ FAKE_HARDWARE = HardwareType(
         "bios": ("fake", "no-bios"),
         "boot": ("fake", "ipxe", "pxe"),
         "console": ("fake", "no-console"),
-        "deploy": ("fake", "direct"),
+        "deploy": ("fake", "direct", "custom-agent", "autodetect"),
         "firmware": ("fake", "no-firmware"),
         "inspect": ("fake", "agent", "no-inspect"),
         "management": ("fake",),

@@ -20,9 +20,6 @@ from baremetal_sched.machines.machine import NOTHING, Effect, Machine, MachineFi
 class FakeBoot(BootInterface):
     """Takes its time, ``[fake] boot_delay`` seconds."""
 
-    def validate(self, machine: Machine) -> None:
-        pass
-
     def validate_ramdisk_instance(self, machine: Machine) -> None:
         ramdisk.require_boot_iso(machine)
 
@@ -38,9 +35,6 @@ class FakeBoot(BootInterface):
 
 class FakeDeploy(DeployInterface):
     """Takes its time, ``[fake] deploy_delay`` seconds, and leaves the power as it is."""
-
-    def validate(self, machine: Machine) -> None:
-        pass
 
     @deploy_step(100)
     def deploy(self, machine: Machine) -> Effect:
@@ -70,7 +64,7 @@ class FakeInspect(InspectInterface):
 
 
 def _inventory(machine: Machine) -> dict[str, Any]:
-    """A small server, as large as the node's properties say, with a disk and an interface of its own."""
+    """Return the inventory of a small server with the node's properties, one disk and one network interface."""
     properties = machine.properties
     memory, serial = _count(properties.get("memory_mb"), 16384), machine.uuid.replace("-", "")
     mac_address = ":".join(("52", "54", "00", serial[-6:-4], serial[-4:-2], serial[-2:]))
@@ -93,7 +87,7 @@ def _inventory(machine: Machine) -> dict[str, Any]:
 
 
 def _merged(found: dict[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
-    """Objects are merged, everything else is replaced."""
+    """Return ``found`` with the values of ``said``: objects are merged, other values are replaced."""
     merged = dict(found)
     for name, value in said.items():
         present = merged.get(name)
@@ -102,7 +96,7 @@ def _merged(found: dict[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _count(value: Any, default: int) -> int:
-    """The number that ``value`` is or says."""
+    """Return the number that ``value`` is or contains as text, or else the default."""
     return int(value) if str(value).strip().isdecimal() else default
 
 
@@ -123,9 +117,6 @@ class FakeRescue(RescueInterface):
 
 class FakeStorage(StorageInterface):
     """Takes its time, ``[fake] storage_delay`` seconds."""
-
-    def validate(self, machine: Machine) -> None:
-        pass
 
     def attach_volumes(self, machine: Machine) -> None:
         machine.pause("storage")

@@ -1,1 +1,1 @@
-"""What drivers have to offer: a protocol for each kind of interface."""
+"""The protocols that drivers implement: one for each type of interface."""

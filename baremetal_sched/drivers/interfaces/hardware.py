@@ -9,19 +9,21 @@ from baremetal_sched.machines.machine import Effect, Machine
 from baremetal_sched.machines.states import POWER_TARGETS
 from baremetal_sched.settings import Settings
 
+Indicators = Mapping[str, Mapping[str, Mapping[str, Any]]]
+
 
 class PolledInterface(Protocol):
     """An interface whose steps may be busy on the machine after the call has returned."""
 
     def poll(self, machine: Machine, step: str, remembered: Mapping[str, Any]) -> Effect:
-        """Say how far the machine is with a step that has returned an ``Effect`` with ``poll_after``.
+        """Return the progress of a step that has returned an ``Effect`` with ``poll_after``.
 
-        ``step`` is the name of the method, ``remembered`` what that Effect had in ``remember``, after a way through
-        JSON. Another Effect with ``poll_after`` means that the machine is still busy, any other that the step is done.
-        Raises a SchedulerError, in words for people, if the step has failed.
+        ``step`` is the name of the method, ``remembered`` the value of ``remember`` in that Effect, after a conversion
+        to JSON and back. Another Effect with ``poll_after`` means that the machine is still busy; any other means that
+        the step is done. Raises a SchedulerError, in words for people, if the step has failed.
 
-        It is called by any conductor, and may be called once more after it has said that the step is done, if that
-        conductor died: so it only asks, and changes nothing that cannot be changed twice.
+        Any conductor may call this, and may repeat the last call if the conductor that made it died. So it only asks,
+        and changes nothing that cannot be changed twice.
         """
         raise machine.unsupported(step)
 
@@ -36,7 +38,7 @@ class PowerInterface(PolledInterface, Protocol):
         """Raise a SchedulerError, in words for people, unless the power can be switched."""
 
     def get_supported_power_states(self, machine: Machine) -> Sequence[str]:
-        """The keys of POWER_TARGETS to which the machine can be brought."""
+        """Return the keys of POWER_TARGETS that the machine supports."""
         return tuple(POWER_TARGETS)
 
     def get_power_state(self, machine: Machine) -> str | None:
@@ -46,33 +48,30 @@ class PowerInterface(PolledInterface, Protocol):
         """Bring the machine to ``target`` (a key of POWER_TARGETS); returns the state that it is in afterwards, or an
         Effect whose ``fields`` have it as ``power_state``.
 
-        ``timeout`` is in seconds. It returns when the machine is in that state: ``drivers.power_waiting`` has what that
-        takes. Raises a SchedulerError, in words for ``last_error``, if that does not work.
+        ``timeout`` is in seconds. It returns when the machine is in that state: see ``drivers.power_waiting``. Raises
+        a SchedulerError, in words for ``last_error``, if it fails.
         """
 
     def close(self, seconds: float) -> None:
-        """The conductor stops: end all sessions, within ``seconds``."""
-
-
-Indicators = Mapping[str, Mapping[str, Mapping[str, Any]]]
+        """End all sessions, within ``seconds``, as the conductor stops."""
 
 
 class ManagementInterface(PolledInterface, Protocol):
-    """Called in requests: it must not take long, and changes nothing but what its Effect says."""
+    """Called in requests: it must not take long, and changes only the fields that its Effect has."""
 
     def validate(self, machine: Machine) -> None:
         """Raise a SchedulerError unless the machine can be managed."""
 
     def get_supported_boot_devices(self, machine: Machine) -> list[str]:
-        """Devices that the machine can be told to boot from."""
+        """Return the devices from which the machine can boot."""
         raise machine.unsupported("get_supported_boot_devices")
 
     def get_boot_device(self, machine: Machine) -> dict[str, Any]:
-        """``{"boot_device": …, "persistent": …}``."""
+        """Return ``{"boot_device": …, "persistent": …}``."""
         raise machine.unsupported("get_boot_device")
 
     def set_boot_device(self, machine: Machine, device: str, *, persistent: bool) -> Effect:
-        """Boot from ``device``: the next time, or always. Raises InvalidValue for one that the machine lacks."""
+        """Boot from ``device``: the next time, or always. Raises InvalidValue if the machine does not support it."""
         raise machine.unsupported("set_boot_device")
 
     def get_boot_settings(self, machine: Machine) -> Mapping[str, Any]:
@@ -92,7 +91,7 @@ class ManagementInterface(PolledInterface, Protocol):
         raise machine.unsupported("set_secure_boot_state")
 
     def get_mac_addresses(self, machine: Machine) -> list[str]:
-        """Addresses of network interfaces that are in use, as the management controller knows them."""
+        """Return the addresses of network interfaces in use, as the management controller reports them."""
         raise machine.unsupported("get_mac_addresses")
 
     def inject_nmi(self, machine: Machine) -> None:
@@ -100,7 +99,7 @@ class ManagementInterface(PolledInterface, Protocol):
         raise machine.unsupported("inject_nmi")
 
     def get_supported_indicators(self, machine: Machine) -> Indicators:
-        """Indicators by component and name: ``{"readonly": …, "states": […]}``."""
+        """Return the indicators by component and name: ``{"readonly": …, "states": […]}``."""
         raise machine.unsupported("get_supported_indicators")
 
     def get_indicator_state(self, machine: Machine, component: str, indicator: str) -> str:
@@ -112,7 +111,7 @@ class ManagementInterface(PolledInterface, Protocol):
         raise machine.unsupported("set_indicator_state")
 
     def get_virtual_media(self, machine: Machine) -> list[dict[str, Any]]:
-        """The virtual devices, and what is in them."""
+        """Return the virtual devices with their images."""
         raise machine.unsupported("get_virtual_media")
 
     def attach_virtual_media(self, machine: Machine, device_type: str, image_url: str) -> Effect:
@@ -120,12 +119,12 @@ class ManagementInterface(PolledInterface, Protocol):
         raise machine.unsupported("attach_virtual_media")
 
     def detach_virtual_media(self, machine: Machine, device_types: Collection[str]) -> Effect:
-        """Eject what is in these devices; none named means all."""
+        """Eject the images of these devices; of all devices if none is named."""
         raise machine.unsupported("detach_virtual_media")
 
 
 def require_boot_device(device: str, supported: list[str]) -> None:
-    """Raise InvalidValue for a device that the machine cannot be told to boot from."""
+    """Raise InvalidValue for a device from which the machine cannot boot."""
     if device not in supported:
         raise InvalidValue(message=f"Invalid boot device {device} specified. Supported are: {', '.join(supported)}.")
 
@@ -145,7 +144,7 @@ class BiosInterface(PolledInterface, Protocol):
         raise machine.unsupported("apply_configuration")
 
     def factory_reset(self, machine: Machine) -> Effect:
-        """Set all settings to what they were when the machine was new."""
+        """Reset all settings to their factory defaults."""
         raise machine.unsupported("factory_reset")
 
     def cache_bios_settings(self, machine: Machine) -> Effect:
@@ -168,7 +167,7 @@ class FirmwareInterface(PolledInterface, Protocol):
         raise machine.unsupported("update")
 
     def cache_firmware_components(self, machine: Machine) -> Effect:
-        """Look which components have firmware, and which."""
+        """Read the firmware versions of all components."""
         raise machine.unsupported("cache_firmware_components")
 
 
@@ -204,7 +203,7 @@ class ConsoleInterface(Protocol):
         raise machine.unsupported("console")
 
     def get_console(self, machine: Machine) -> dict[str, Any]:
-        """How the console is reached."""
+        """Return how clients connect to the console."""
         raise machine.unsupported("console")
 
 
@@ -212,11 +211,11 @@ class VendorInterface(PolledInterface, Protocol):
     """Has methods of its own: ``call`` calls one of ``methods``."""
 
     methods: Mapping[str, VendorMethod]
-    #: Methods that need no machine. Those of a hardware type are those of its default vendor interface.
+    #: Methods that need no machine. A hardware type has the methods of its default vendor interface.
     driver_methods: Mapping[str, VendorMethod] = {}
 
     def validate_call(self, machine: Machine, method: str, arguments: Mapping[str, Any]) -> None:
-        """Raise InvalidValue unless the method takes these arguments."""
+        """Raise InvalidValue unless the method accepts these arguments."""
 
     def call(self, machine: Machine, method: str, arguments: Mapping[str, Any]) -> Any:
         """Call one of the methods; return its result, which must be JSON."""

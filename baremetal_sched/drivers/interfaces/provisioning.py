@@ -9,7 +9,7 @@ from baremetal_sched.machines.machine import NOTHING, Effect, Machine, MachineFi
 
 
 class BootInterface(Protocol):
-    """Prepares what a machine boots. What it does to the node it returns; None means nothing."""
+    """Prepares what a machine boots. Its methods return the changes of the node; None means that there are none."""
 
     def validate(self, machine: Machine) -> None:
         """Raise a SchedulerError unless the machine can be booted."""
@@ -23,13 +23,13 @@ class BootInterface(Protocol):
         )
 
     def prepare_ramdisk(self, machine: Machine) -> Effect | None:
-        """See to it that the machine boots the agent next."""
+        """Let the machine boot the agent next."""
 
     def clean_up_ramdisk(self, machine: Machine) -> Effect | None:
-        """Clean up after the agent's boot: it is not needed any more."""
+        """Clean up after the agent, which is no longer needed."""
 
     def prepare_instance(self, machine: Machine) -> Effect | None:
-        """See to it that the machine boots its instance from now on. May be done again if a conductor died at it."""
+        """Let the machine boot its instance from now on. This may be repeated if a conductor dies while doing it."""
 
     def clean_up_instance(self, machine: Machine) -> Effect | None:
         """Clean up after the instance's boot: the instance is gone."""
@@ -40,18 +40,24 @@ class DeployInterface(PolledInterface, Protocol):
 
     #: Whether an agent never runs on the machine: then steps of cleaning and servicing that need one are refused.
     lacks_agent: bool = False
+    #: Whether the agent executes commands, so that its own steps can be used.
+    commands_agent: bool = False
     #: Whether a step of deploying prepares booting the instance. Otherwise that is done after the last step.
     prepares_instance: bool = False
 
     def validate(self, machine: Machine) -> None:
         """Raise a SchedulerError unless the machine, with its ``instance_info``, can be deployed."""
 
+    def boot_agent(self, machine: Machine) -> Effect:
+        """Boot the agent again, in the middle of cleaning, deploying or servicing."""
+        return NOTHING
+
     def prepare_cleaning(self, machine: Machine) -> Effect:
         """Make the machine ready for steps of cleaning."""
         return NOTHING
 
     def tear_down_cleaning(self, machine: Machine) -> Effect:
-        """The machine has been cleaned."""
+        """Clean up after the steps of cleaning."""
         return NOTHING
 
     def prepare_service(self, machine: Machine) -> Effect:
@@ -59,7 +65,7 @@ class DeployInterface(PolledInterface, Protocol):
         return NOTHING
 
     def tear_down_service(self, machine: Machine) -> Effect:
-        """The machine has been serviced, and is the instance's again."""
+        """Clean up after the steps of servicing, and let the instance run again."""
         return NOTHING
 
     def tear_down(self, machine: Machine) -> Effect:
@@ -68,7 +74,7 @@ class DeployInterface(PolledInterface, Protocol):
 
 
 class InspectInterface(Protocol):
-    """Finds out what is in a machine."""
+    """Inspects the hardware of a machine."""
 
     #: Whether an agent inspects the machine, for which the node must be known by its ports.
     uses_agent: bool = False
@@ -112,13 +118,13 @@ class StorageInterface(Protocol):
 
 
 class NetworkInterface(Protocol):
-    """Called while requests wait, with the node reserved unless it is only asked something."""
+    """Called while requests wait; the node is reserved meanwhile, except for queries."""
 
     def validate(self, machine: Machine) -> None:
         """Raise a SchedulerError unless the ports can be connected."""
 
     def vif_list(self, machine: Machine) -> list[dict[str, str]]:
-        """The virtual interfaces that are attached, each ``{"id": …}``."""
+        """Return the attached virtual interfaces, each as ``{"id": …}``."""
         raise machine.unsupported("vif_list")
 
     def vif_attach(self, machine: Machine, vif: Mapping[str, Any]) -> Effect:
@@ -132,13 +138,13 @@ class NetworkInterface(Protocol):
     def port_changed(self, machine: Machine, port: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Effect:
         """Follow a change of a port (a UUID), which is written if this succeeds; what it raises refuses the change.
 
-        ``before`` and ``after`` are the fields that a PATCH may touch. The same change may come again. Never called of
-        the interface "noop".
+        ``before`` and ``after`` are the fields that a PATCH may change. The same change may come again. Never called
+        for the interface "noop".
         """
         return NOTHING
 
     def portgroup_changed(
         self, machine: Machine, portgroup: str, before: Mapping[str, Any], after: Mapping[str, Any]
     ) -> Effect:
-        """The same of a portgroup."""
+        """Follow a change of a portgroup: see ``port_changed``."""
         return NOTHING

@@ -1,8 +1,9 @@
-"""What a machine boots from: IPMI's boot flags."""
+"""The boot device of a machine, by IPMI's boot flags."""
 
 import re
 from typing import Any
 
+from baremetal_sched.drivers.boot_settings import capabilities
 from baremetal_sched.drivers.interfaces.hardware import require_boot_device
 from baremetal_sched.drivers.ipmi import ipmitool
 from baremetal_sched.errors.baremetal import ControllerError
@@ -13,7 +14,7 @@ _SELECTORS = {"pxe": 1, "disk": 2, "safe": 3, "cdrom": 5, "bios": 6}
 _DEVICES = {selector: device for device, selector in _SELECTORS.items()}
 SUPPORTED = tuple(_SELECTORS)
 
-#: What Supermicro has for the disk in UEFI mode.
+#: The selector that Supermicro uses for the disk in UEFI mode.
 _SUPERMICRO, _SUPERMICRO_DISK = "supermicro", 9
 
 _SET_OPTIONS = ("0x00", "0x08")  # chassis: set system boot options
@@ -24,7 +25,8 @@ _FLAGS = "0x05"
 _VALID, _PERSISTENT, _UEFI = 0x80, 0x40, 0x20
 _DATA = re.compile(r"^Boot parameter data: ([0-9a-f]{4,})\s*$", re.MULTILINE)
 
-#: In ``driver_internal_info``, for controllers that forget: the device, and false if the next boot is another's.
+#: Keys in ``driver_internal_info`` for controllers that forget boot devices: the persistent device, and false if the
+#: next boot is from another one.
 _REMEMBERED, _NEXT_IS_PERSISTENT = "persistent_boot_device", "is_next_boot_persistent"
 
 
@@ -62,7 +64,10 @@ def choose(machine: Machine, device: str, *, persistent: bool) -> Effect:
 
 
 def restore(machine: Machine) -> Effect:
-    """The machine boots now: tell a controller that forgets from what, unless the next boot is another's."""
+    """Set the remembered boot device again right before the machine boots, if its controller forgets it.
+
+    The next boot may be from another device, for once: then that is kept.
+    """
     known = machine.driver_internal_info
     if not ipmitool.validate(machine).forces_boot_device:
         return Effect()
@@ -87,23 +92,12 @@ def _send(machine: Machine, device: str, *, persistent: bool, until: float | Non
 
 
 def _boots_uefi(machine: Machine) -> bool:
-    """What the node's capabilities ask for, or else its boot mode; UEFI if they do not say."""
+    """Return whether UEFI is what the node's capabilities ask for, or else its boot mode; true if they do not say."""
     for info in (machine.instance_info, machine.properties):
-        mode = _capability(info.get("capabilities"), "boot_mode")
-        if mode:
-            return mode == "uefi"
+        mode = capabilities(info).get("boot_mode")
+        if mode and isinstance(mode, str):
+            return mode.lower() == "uefi"
     return (machine.boot_mode or "uefi") == "uefi"
-
-
-def _capability(capabilities: Any, name: str) -> str | None:
-    """The value of one of ``a:1,b:2``, or of an object."""
-    if isinstance(capabilities, dict):
-        value = capabilities.get(name)
-        return value.lower() if isinstance(value, str) else None
-    if isinstance(capabilities, str):
-        pairs = (part.partition(":") for part in capabilities.split(","))
-        return next((value.strip().lower() for key, _, value in pairs if key.strip() == name), None)
-    return None
 
 
 def _is_supermicro(machine: Machine) -> bool:

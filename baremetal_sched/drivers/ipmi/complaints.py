@@ -16,7 +16,7 @@ _CHATTER = re.compile(
 )
 _LONGEST = 300
 
-_NOBODY = re.compile(
+_UNANSWERED = re.compile(
     r"Unable to establish|Address lookup|Could not open socket|Authentication Capabilities error|no response|"
     r"Get Session Challenge",
     re.IGNORECASE,
@@ -35,7 +35,7 @@ _CIPHER_SUITE = re.compile(
 _BUSY = re.compile(
     r"insufficient resources for session|Node busy|Timeout|Out of space|BMC initialization in progress", re.IGNORECASE
 )
-#: To ask again would be in vain.
+#: Errors after which a retry cannot succeed.
 _FINAL = re.compile(
     r"Invalid (command|data field|parameter)|not supported|unsupported|out of range|Illegal|Request data|"
     r"too (short|long)|longer than|Parameter|Reserved",
@@ -54,7 +54,7 @@ class Complaint:
         said = ended.errors if ended.errors.strip() else ended.output
         named = any(text in said for text in retryable if text)
         refused = bool(_REFUSED.search(said)) and "no response from RAKP 1" not in said
-        unanswered = ended.was_late or (ended.status not in (0, None) and bool(_NOBODY.search(said)))
+        unanswered = ended.was_late or (ended.status not in (0, None) and bool(_UNANSWERED.search(said)))
         self.is_about_cipher_suite = bool(_CIPHER_SUITE.search(said))
         self.was_begun = not _NOT_ESTABLISHED.search(said) and not _BUSY.search(said)
         self.passes = named or not (
@@ -83,7 +83,7 @@ def _error(ended: Ended, target: IpmiTarget, shown: str, *, unanswered: bool, re
 
 
 def _shown(said: str, target: IpmiTarget) -> str:
-    """What ipmitool said, on one line, shortened, and without secrets."""
+    """Return the output of ipmitool on one line, shortened, and without secrets."""
     for secret in (target.password, target.kg_key.hex(), target.kg_key.decode(errors="replace")):
         if secret:
             said = said.replace(secret, MASK)

@@ -1,4 +1,4 @@
-"""What ``driver_info`` says about an IPMI controller."""
+"""The IPMI controller of a machine, as ``driver_info`` describes it."""
 
 import ipaddress
 import re
@@ -18,7 +18,7 @@ BRIDGING = "ipmi_bridging"
 FORCE_BOOT_DEVICE, DISABLE_BOOT_TIMEOUT = "ipmi_force_boot_device", "ipmi_disable_boot_timeout"
 
 PRIVILEGES = ("ADMINISTRATOR", "CALLBACK", "OPERATOR", "USER")
-#: ipmitool's interface for each version of the protocol, and how long a password may be there, in bytes.
+#: ipmitool's interface for each version of the protocol, and the longest password there, in bytes.
 _PROTOCOLS = {"2.0": ("lanplus", 20), "1.5": ("lan", 16)}
 _LONGEST_USERNAME = 16
 _KG_KEY_BYTES = 20
@@ -63,7 +63,7 @@ _BYTE = re.compile(r"0[xX][0-9A-Fa-f]{1,2}|[0-9]{1,3}")
 
 @dataclass(frozen=True)
 class IpmiTarget:
-    """A controller, how to log in there, and what it has to be spared. ``options`` are ipmitool's, without secrets."""
+    """A controller, the credentials for it, and its peculiarities. ``options`` are ipmitool's, without secrets."""
 
     address: str
     port: int
@@ -76,7 +76,7 @@ class IpmiTarget:
 
     @classmethod
     def of(cls, machine: Machine) -> Self:
-        """The controller of ``machine``. Raises InvalidValue, which names the field that is missing or wrong."""
+        """Return the controller of ``machine``. Raises InvalidValue, which names the field that is missing or wrong."""
         info = machine.driver_info
         protocol = _one_of(info, PROTOCOL, tuple(_PROTOCOLS), "2.0")
         lan, longest_password = _PROTOCOLS[protocol]
@@ -147,9 +147,8 @@ def _number(info: Mapping[str, Any], name: str, least: int, most: int) -> int | 
     if value is None or value == "":
         return None
     text = str(value)
-    if isinstance(value, bool) or not (text.isascii() and text.isdigit() and len(text) < 9):
-        raise _wrong(name, f"has to be a number from {least} to {most}")
-    if not least <= int(text) <= most:
+    is_number = text.isascii() and text.isdigit() and len(text) < 9
+    if isinstance(value, bool) or not is_number or not least <= int(text) <= most:
         raise _wrong(name, f"has to be a number from {least} to {most}")
     return int(text)
 
@@ -196,12 +195,13 @@ def _bridging(info: Mapping[str, Any]) -> tuple[str, ...]:
     for name, option in _BRIDGE_OPTIONS.items():
         value = values.get(name)
         if value is not None:
-            if not _is_byte(value):
+            if not is_byte(value):
                 raise _wrong(f"ipmi_{name}", "has to be a number from 0 to 255, such as 7 or 0x72")
             options += (option, str(value))
     return tuple(options)
 
 
-def _is_byte(value: Any) -> bool:
+def is_byte(value: Any) -> bool:
+    """Return whether ``value`` is a number from 0 to 255, or a text of one, decimal or hexadecimal."""
     text = str(value).lower()
     return not isinstance(value, bool) and bool(_BYTE.fullmatch(text)) and int(text, 16 if "x" in text else 10) <= 255

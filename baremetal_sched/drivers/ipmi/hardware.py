@@ -8,7 +8,7 @@ from typing import Any
 from baremetal_sched.drivers.interfaces.hardware import ManagementInterface, PowerInterface
 from baremetal_sched.drivers.ipmi import boot_device, ipmitool
 from baremetal_sched.drivers.ipmi.driver_info import PROPERTIES
-from baremetal_sched.drivers.power_waiting import bring
+from baremetal_sched.drivers.power_waiting import ensure_power
 from baremetal_sched.drivers.registry import HardwareType
 from baremetal_sched.errors.baremetal import ControllerError
 from baremetal_sched.machines.machine import NOTHING, Effect, Machine
@@ -20,7 +20,7 @@ IPMI = HardwareType(
         "bios": ("no-bios",),
         "boot": ("ipxe", "pxe"),
         "console": ("no-console",),
-        "deploy": ("ramdisk", "direct"),
+        "deploy": ("ramdisk", "direct", "custom-agent", "autodetect"),
         "firmware": ("no-firmware",),
         "inspect": ("no-inspect", "agent"),
         "management": ("ipmitool", "noop"),
@@ -56,12 +56,12 @@ class IpmitoolPower(PowerInterface):
             nonlocal restored
             restored = boot_device.restore(machine)
 
-        state = bring(machine, _Chassis(machine), target, timeout, restore_boot_device=restore)
+        state = ensure_power(machine, _Chassis(machine), target, timeout, restore_boot_device=restore)
         return replace(restored, fields={"power_state": state})
 
 
 class _Chassis:
-    """The machine's power, as ``power_waiting`` has it. IPMI can reset, and cannot restart an operating system."""
+    """Implements ``power_waiting.Switch``. IPMI can reset a machine, but cannot restart its operating system."""
 
     restarts: Collection[str] = (REBOOT,)
 

@@ -26,9 +26,9 @@ log = structlog.get_logger(__name__)
 
 PROGRAM = "ipmitool"
 
-#: Seconds between two attempts, at least.
+#: The shortest pause between two attempts, in seconds.
 _SHORTEST_PAUSE = 0.5
-#: Seconds that ipmitool is given, at least.
+#: The shortest time that ipmitool gets, in seconds.
 _SHORTEST_RUN = 2.0
 
 _turns = Turns()
@@ -43,7 +43,7 @@ def validate(machine: Machine) -> IpmiTarget:
 
 
 def soon(machine: Machine) -> float:
-    """Until when a request that waits for this call can be told something about ``machine``; without end, for work."""
+    """Return when (monotonic) a request that waits for this call needs its answer; infinity during work."""
     if progress.is_noted():
         return math.inf
     return time.monotonic() + float(machine.settings.conductor.answer_timeout) * 0.8
@@ -117,7 +117,7 @@ def _run_once(
 def _password(
     password: str, environment: dict[str, str | bytes], *, in_environment: bool
 ) -> Iterator[tuple[list[str], tuple[int, ...]]]:
-    """Options by which ipmitool gets the password, and the pipes that it needs for that."""
+    """Yield the options by which ipmitool gets the password, and the pipes that it needs for that."""
     if in_environment:
         environment["IPMI_PASSWORD"] = password
         yield ["-E"], ()
@@ -127,7 +127,7 @@ def _password(
 
 
 def _timing(interval: int, seconds: int, *, by_itself: bool) -> list[str]:
-    """How often ipmitool sends something again, and after how many seconds, to which it adds one each time."""
+    """Return the options for ipmitool's own retries: their number and first pause; it adds a second to each pause."""
     interval = max(1, interval)
     times, needed = 1, interval
     while by_itself and needed + interval + times <= seconds:

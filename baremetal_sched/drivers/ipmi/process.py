@@ -1,4 +1,4 @@
-"""Running a command that may hang, or print without end: for so long, and so much, and then it is killed."""
+"""Runs a command that may hang or print without end: it is killed when it exceeds its limits of time and output."""
 
 import os
 import selectors
@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-#: How much a command may print, in bytes, on each of its two outputs.
+#: The limit of a command's output, in bytes, for each of its two outputs.
 _MOST = 65536
 #: Seconds for which an output may stay open, held by others, once the command has ended.
 _LINGER = 0.2
@@ -30,7 +30,7 @@ class Ended:
 def run(
     arguments: Sequence[str], seconds: float, environment: Mapping[str, str | bytes], pass_fds: Collection[int] = ()
 ) -> Ended:
-    """Run a command, without a shell, in a session of its own; if it is killed, so is all that it began.
+    """Run a command, without a shell, in a session of its own; if it is killed, so are all processes that it began.
 
     Raises OSError if it cannot be started.
     """
@@ -53,7 +53,7 @@ def run(
 
 
 class _Printed:
-    """What a process prints."""
+    """The output of a process, read up to the limits."""
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self._process = process
@@ -63,7 +63,7 @@ class _Printed:
         self.has_to_be_killed = True
 
     def read(self, until: float) -> None:
-        """Read until the process ends; it has to be killed unless it ended by itself, and with it all that it began."""
+        """Read until the process ends. It has to be killed, with all that it began, unless it ended by itself."""
         with selectors.DefaultSelector() as selector:
             for stream, text in zip((self._process.stdout, self._process.stderr), self.texts, strict=True):
                 if stream is not None:
@@ -111,7 +111,7 @@ def _end(process: "subprocess.Popen[bytes]", *, kill: bool) -> int | None:
 
 @contextmanager
 def readable(text: bytes) -> Iterator[int]:
-    """A pipe that has ``text`` in it and then ends: its number, for a command that is to read it, once."""
+    """Provide a pipe with ``text`` as its content; yield its number, for a command that reads it once."""
     reading, writing = os.pipe()
     try:
         os.write(writing, text)

@@ -1,4 +1,4 @@
-"""Controllers are slow, and some break if they are asked too much: one command at a time, with pauses."""
+"""Controllers are slow, and some fail under load: each gets one command at a time, with pauses."""
 
 import threading
 import time
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-#: How many controllers are remembered, as long as they are not being asked.
+#: The number of controllers above which idle ones are forgotten.
 _MOST = 10_000
 
 
@@ -18,7 +18,7 @@ class _Controller:
 
 
 class Turns:
-    """Whose turn it is, by address and port."""
+    """Serialises the commands to each controller, by address and port."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -26,8 +26,10 @@ class Turns:
 
     @contextmanager
     def turn(self, place: tuple[str, int], interval: float, seconds: float) -> Iterator[None]:
-        """Ask a controller, ``interval`` seconds after it was asked last. Raises TimeoutError if others have been
-        asking it for ``seconds`` seconds."""
+        """Let the caller send a command, ``interval`` seconds after the controller's last one ended.
+
+        Raises TimeoutError if other commands have occupied the controller for ``seconds`` seconds.
+        """
         controller = self._join(place)
         try:
             if not controller.lock.acquire(timeout=max(0.0, seconds)):

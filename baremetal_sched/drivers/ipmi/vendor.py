@@ -1,6 +1,5 @@
 """Methods of vendors, by ipmitool: commands that only some controllers have."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +7,7 @@ from oslo_utils import strutils
 
 from baremetal_sched.drivers.interfaces.hardware import VendorInterface
 from baremetal_sched.drivers.ipmi import ipmitool
+from baremetal_sched.drivers.ipmi.driver_info import is_byte
 from baremetal_sched.drivers.steps import clean_step, deploy_step, service_step
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.interface_types import Argument, VendorMethod
@@ -17,8 +17,7 @@ _RAW_BYTES = {
     "raw_bytes": Argument("Bytes to send, separated by blanks, such as '0x06 0x01': function, command, data.", True)
 }
 
-_BYTE = re.compile(r"0[xX][0-9A-Fa-f]{1,2}|[0-9]{1,3}")
-#: What fits into one message.
+#: The most bytes that fit into one message.
 _MOST_BYTES = 256
 
 
@@ -62,20 +61,16 @@ class IpmitoolVendor(VendorInterface):
 
 
 def _bytes(value: Any) -> list[str]:
-    """The bytes that ``value`` is made of. Raises InvalidValue."""
+    """Return the bytes that ``value`` lists. Raises InvalidValue."""
     if not value:
         raise InvalidValue(message="Parameter raw_bytes has to be specified.")
     found = value.split() if isinstance(value, str) and len(value) <= 5 * _MOST_BYTES else []
-    if not 2 <= len(found) <= _MOST_BYTES or not all(_BYTE.fullmatch(byte) and _number(byte) <= 255 for byte in found):
+    if not 2 <= len(found) <= _MOST_BYTES or not all(map(is_byte, found)):
         raise InvalidValue(
             message="raw_bytes has to be a text of two or more bytes from 0 to 255, such as '0x06 0x01': the network "
             "function, the command, and its data."
         )
     return found
-
-
-def _number(byte: str) -> int:
-    return int(byte, 16 if byte[1:2] in ("x", "X") else 10)
 
 
 def _is_warm(value: Any) -> bool:

@@ -1,7 +1,7 @@
-"""BIOS settings, by Redfish: changes are sent, the machine is rebooted, and asked until they have been applied.
+"""BIOS settings, by Redfish: changes are sent, the machine is rebooted, and polled until they have been applied.
 
-Each part of that is a poll of its own, so that whichever conductor has the node by then can go on. What was done is
-seen on the controller, and not done twice.
+Each part is a poll of its own, so any conductor that then owns the node can continue. The controller shows
+what was done already, so it is not repeated.
 """
 
 import time
@@ -17,7 +17,7 @@ from baremetal_sched.drivers.interfaces.hardware import BiosInterface
 from baremetal_sched.drivers.redfish import bios_settings, failures, tasks
 from baremetal_sched.drivers.redfish.bios_settings import Bios
 from baremetal_sched.drivers.redfish.documents import Answer, Document, Documents, documents_of, link, member
-from baremetal_sched.drivers.redfish.driver_info import RedfishTarget
+from baremetal_sched.drivers.redfish.driver_info import RedfishInterface, RedfishTarget
 from baremetal_sched.drivers.steps import clean_step, deploy_step, service_step
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable, UnsupportedByDriver
@@ -27,27 +27,24 @@ from baremetal_sched.machines.states import CLEANING, DEPLOYING, REBOOT, SERVICI
 
 _SETTINGS = {"settings": Argument("List of BIOS settings, each an object with a name and a value.", required=True)}
 
-#: What a step does next, in ``phase`` of what is remembered.
+#: The next phase of a step, which is remembered as ``phase``.
 _SEND, _REBOOT, _AWAIT = "send", "reboot", "await"
 
-#: How long a machine may take to apply settings, by what is being done: as long as it may wait for an agent then.
+#: The option with the time limit for applying settings, by provision state: the limit for an agent in that state.
 _LIMITS = {
     CLEANING: "clean_callback_timeout",
     DEPLOYING: "deploy_callback_timeout",
     SERVICING: "service_callback_timeout",
 }
-#: How far a machine that says so has to have booted before anything else is done with it.
+#: The boot progress that counts as booted; before that nothing else is done with the machine.
 _BOOTED = frozenset(("SystemHardwareInitializationComplete", "SetupEntered", "OSBootStarted", "OSRunning"))
 _UNKNOWN = frozenset(("None", "OEM", ""))
 
 
-class RedfishBios(BiosInterface):
+class RedfishBios(RedfishInterface, BiosInterface):
     """Changes the settings that the controller keeps for the next boot."""
 
     reads_settings = True
-
-    def validate(self, machine: Machine) -> None:
-        RedfishTarget.of(machine)
 
     @service_step(arguments=_SETTINGS, requires_ramdisk=False)
     @clean_step(arguments=_SETTINGS, requires_ramdisk=False)
@@ -77,17 +74,21 @@ class RedfishBios(BiosInterface):
 def _required(machine: Machine, documents: Documents) -> Bios:
     bios = bios_settings.find(documents)
     if bios is None:
-        raise machine.unsupported("bios")
+        raise failures.refused(
+            RedfishTarget.of(machine),
+            "does not support bios: it offers no BIOS settings of this machine. Leave out steps of the interface bios, "
+            "or install newer firmware on the controller.",
+        )
     return bios
 
 
 def _done(documents: Documents, bios: Bios) -> Effect:
-    """The step is done: all settings as they are now."""
+    """Return the result of a finished step: all settings as they are now."""
     return Effect(bios=bios_settings.as_kept(bios, bios_settings.described(documents, bios)))
 
 
 def _sent(machine: Machine, remembered: Mapping[str, Any]) -> Effect:
-    """Send the changes, unless all is as wanted, or they wait there already."""
+    """Send the changes, unless the settings have these values, or will have them after the next boot."""
     with documents_of(machine) as documents:
         bios = _required(machine, documents)
         registry = bios_settings.described(documents, bios)
@@ -127,7 +128,7 @@ def _shown(said: str, machine: Machine, attributes: Mapping[str, Any]) -> str:
 
 
 def _reset(machine: Machine, remembered: Mapping[str, Any]) -> Effect:
-    """Have all settings reset."""
+    """Reset all settings."""
     with documents_of(machine) as documents:
         bios = _required(machine, documents)
         action = member(bios.document, "Actions", "#Bios.ResetBios", "target")
@@ -192,9 +193,10 @@ def _raise_refusal(machine: Machine, documents: Documents, bios: Bios, remembere
 
 
 def _unapplied(attributes: Mapping[str, Any], bios: Bios, waiting: Mapping[str, Any]) -> list[str]:
-    """The settings that are not as wanted, or will not be after the next boot.
+    """Return the settings that do not have the requested values, or will not have them after the next boot.
 
-    A controller that lists changes only has to have taken those off its list; one that lists all settings never does.
+    A controller that lists only changes removes them from its list when they are applied; a controller that lists all
+    settings does not.
     """
     lists_changes = len(waiting) < len(bios.attributes)
     return [

@@ -1,4 +1,4 @@
-"""Settings of a BIOS as a controller has them: what they are, what they may be, and what was asked for."""
+"""BIOS settings as a controller represents them: their values, their possible values, and requested changes."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from baremetal_sched.machines.machine import BiosValue
 
 Scalar = str | int | float | bool | None
 
-#: Names are that by the standard; databases keep no two that differ in case only.
+#: Names as the standard has them; databases do not keep two names that differ only in case.
 _NAME = re.compile(r"[!-~]{1,255}")
 _LONGEST_VALUE = 4096
 _MOST_SETTINGS, _MOST_VALUES, _MOST_REGISTRIES = 5000, 500, 8
@@ -23,10 +23,7 @@ _SETTINGS = "@Redfish.Settings"
 
 @dataclass(frozen=True)
 class Bios:
-    """The BIOS of a machine: ``path`` of the resource, ``settings_path`` of what is to be applied, if there is that.
-
-    ``applied`` is when settings were applied last, in the controller's words, ``complaints`` what it said then.
-    """
+    """The BIOS of a machine: the ``path`` of the resource, and its current ``attributes``."""
 
     path: str
     attributes: Mapping[str, Any]
@@ -34,28 +31,28 @@ class Bios:
 
     @property
     def settings_path(self) -> str | None:
-        """Where changes go."""
+        """Return the path to which changes are sent, if there is one."""
         return link(self.document, _SETTINGS, "SettingsObject")
 
     @property
     def etag(self) -> str | None:
-        """What a change has to name as the version that it changes."""
+        """Return the version of the settings, which a change has to name."""
         return text(member(self.document, _SETTINGS, "ETag"))
 
     @property
     def apply_time(self) -> str | None:
-        """When changes are to be applied, of the times that the controller offers; None if it offers none of these."""
+        """Return when changes will be applied; None if the controller offers no time that is known here."""
         offered = member(self.document, _SETTINGS, "SupportedApplyTimes")
         return next((time for time in ("OnReset", "Immediate") if isinstance(offered, list) and time in offered), None)
 
     @property
     def applied(self) -> str | None:
-        """When settings were applied last, and whether that went well, as the controller says it."""
+        """Return when settings were last applied, in the controller's words."""
         return text(member(self.document, _SETTINGS, "Time"))
 
     @property
     def complaints(self) -> str:
-        """What the controller said against settings when they were applied last; empty if that went well."""
+        """Return the controller's errors and warnings when settings were last applied; empty if there were none."""
         said = objects(member(self.document, _SETTINGS, "Messages"))
         bad = [
             each for each in said if (each.get("Severity") or each.get("MessageSeverity")) in ("Critical", "Warning")
@@ -64,7 +61,7 @@ class Bios:
 
 
 def find(documents: Documents) -> Bios | None:
-    """The BIOS of the machine; None if the controller has none. Raises sushy's errors."""
+    """Return the BIOS of the machine; None if the controller does not have it. Raises sushy's errors."""
     path = link(documents.of_system, "Bios")
     document = documents.find(path)
     if path is None or document is None:
@@ -74,13 +71,13 @@ def find(documents: Documents) -> Bios | None:
 
 
 def pending(documents: Documents, bios: Bios) -> Mapping[str, Any]:
-    """What is to be applied: the changes only, or all settings as they will be, as the controller does it."""
+    """Return the pending settings: only the changes, or all settings as they will be, depending on the controller."""
     found = member(documents.find(bios.settings_path), "Attributes")
     return _sound(found) if isinstance(found, dict) else {}
 
 
 def described(documents: Documents, bios: Bios) -> dict[str, Document]:
-    """What the controller's attribute registry says of settings, by their names; empty if it has none.
+    """Return the entries of the controller's attribute registry by the names of settings; empty without a registry.
 
     Raises sushy's errors.
     """
@@ -101,12 +98,12 @@ def described(documents: Documents, bios: Bios) -> dict[str, Document]:
 
 
 def as_kept(bios: Bios, registry: Mapping[str, Document]) -> dict[str, BiosValue]:
-    """The settings as a node keeps them."""
+    """Return the settings as a node stores them."""
     return {name: _kept(value, registry.get(name) or {}) for name, value in bios.attributes.items()}
 
 
 def wanted(settings: Any) -> dict[str, Scalar]:
-    """What a client wants set, by name. Raises InvalidValue."""
+    """Return the requested values by the names of their settings. Raises InvalidValue."""
     values: dict[str, Scalar] = {}
     for setting in settings if isinstance(settings, list) else [settings]:
         name = setting.get("name") if isinstance(setting, dict) else None
@@ -125,7 +122,7 @@ def wanted(settings: Any) -> dict[str, Scalar]:
 
 
 def as_attributes(values: Mapping[str, Scalar], bios: Bios, registry: Mapping[str, Document]) -> dict[str, Scalar]:
-    """What a client wants as the controller wants it: numbers and truth values instead of texts.
+    """Return the requested values as the controller expects them: numbers and booleans instead of texts.
 
     Raises InvalidValue, which names all settings that cannot be set so, and says why.
     """
@@ -157,18 +154,18 @@ def _sound(attributes: dict[Any, Any]) -> dict[str, Any]:
 
 
 def _may_be(path: str, name: str) -> bool:
-    """Could the registry at this path be the one of that name? Controllers have a dozen others, of messages."""
+    """Return whether the registry at this path may have that name. Controllers have a dozen others, of messages."""
     lowered = path.lower()
     return "attribute" in lowered or "bios" in lowered or name.partition(".")[0].lower() in lowered
 
 
 def _is_same(known_as: Any, name: str) -> bool:
-    """Return whether that is the name, whatever version is at its end."""
+    """Return whether both names are equal without the version at their end."""
     return isinstance(known_as, str) and known_as.partition(".")[0] == name.partition(".")[0]
 
 
 def _in_english(locations: list[dict[str, Any]]) -> list[str]:
-    """The paths of registries in English; where no language is said, of all."""
+    """Return the paths of English registries; of all registries if none is English."""
     chosen = [each for each in locations if str(each.get("Language") or "en").lower().startswith("en")]
     paths = (link({"at": {"@odata.id": each.get("Uri")}}, "at") for each in chosen or locations)
     return [path for path in paths if path is not None]
@@ -230,7 +227,7 @@ def _converted(value: Scalar, kind: str) -> Scalar:
 
 
 def _in_its_way(converted: Scalar, value: Scalar, current: Any) -> Scalar:
-    """The value as text, where the controller itself shows text for what its registry calls a number or truth value."""
+    """Return the value as text if the controller shows text although its registry describes a number or boolean."""
     if not isinstance(current, str) or not current or isinstance(converted, str) or converted is None:
         return converted
     return value if isinstance(value, str) else json.dumps(converted)

@@ -1,4 +1,4 @@
-"""What a machine boots from, its boot mode and secure boot, by Redfish. Some machines are rebooted for a change."""
+"""Boot device, boot mode and secure boot, by Redfish. Some machines are rebooted for a change."""
 
 import time
 from collections.abc import Callable
@@ -30,21 +30,26 @@ SOURCES = {
 _DEVICES = {source: device for device, source in SOURCES.items()} | {BootSource.USB_CD: "cdrom"}
 _PERSISTENT = {BootSourceOverrideEnabled.CONTINUOUS: True, BootSourceOverrideEnabled.ONCE: False}
 
-#: In ``driver_internal_info``: the device that a machine is to boot from always, whose controller forgets it each time.
+#: In ``driver_internal_info``: the persistent boot device of a machine whose controller forgets it at each boot.
 REMEMBERED = "redfish_boot_device"
 
-#: Manufacturers (parts of their names, in lower case) whose controllers want to be told everything each time.
+#: Manufacturers (parts of their names, in lower case) whose controllers need all boot options in each request.
 _WANT_EVERYTHING = ("american megatrends international", "ami", "asrockrack", "redfish_compatible")
 _SUPERMICRO = "supermicro"
 
-#: Messages of controllers that cannot do it while the machine is starting.
+#: The message of controllers that refuse changes while the machine is starting.
 _STARTING = "UnableToModifyDuringSystemPOST"
-#: How much longer than the first pause one may become.
+#: The longest pause, as a multiple of the first one.
 _LONGEST_PAUSE = 6
+
+_MODES = {"bios": BootSourceOverrideMode.LEGACY, "uefi": BootSourceOverrideMode.UEFI}
+_NAMES = {mode: name for name, mode in _MODES.items()}
+#: Seconds between two checks whether a change has been made.
+_INTERVAL = 5.0
 
 
 def get(system: System) -> dict[str, Any]:
-    """As ``ManagementInterface.get_boot_device`` has it; None for what the controller does not say."""
+    """Return the same as ``ManagementInterface.get_boot_device``, with None for values that are not reported."""
     return {
         "boot_device": _DEVICES.get(override(system, "target")),
         "persistent": _PERSISTENT.get(override(system, "enabled")),
@@ -52,7 +57,7 @@ def get(system: System) -> dict[str, Any]:
 
 
 def override(system: System, name: str) -> Any:
-    """``target``, ``enabled`` or ``mode`` of the boot source override; None if the controller does not say it."""
+    """Return ``target``, ``enabled`` or ``mode`` of the boot source override; None if it is not reported."""
     return system.boot.get(name) if system.boot else None
 
 
@@ -62,8 +67,8 @@ def wants_everything(machine: Machine, system: System) -> bool:
 
 
 def set_device(machine: Machine, device: str, *, persistent: bool) -> Effect:
-    """Boot from ``device``, a key of SOURCES. Where a controller can do that only once, that it is to be done for each
-    boot is in the Effect, and ``restore`` does it."""
+    """Boot from ``device``, a key of SOURCES. If the controller supports this only for one boot, the Effect has the
+    device, and ``restore`` sets it again before each boot."""
     forgotten = Effect(internal={REMEMBERED: None}) if machine.driver_internal_info.get(REMEMBERED) else NOTHING
     with connection.system(machine) as system:
         try:
@@ -78,8 +83,8 @@ def set_device(machine: Machine, device: str, *, persistent: bool) -> Effect:
 
 
 def restore(machine: Machine) -> None:
-    """Right before the machine boots: have it boot from the device that its controller forgets. If that fails, it boots
-    in the order that it is set up for."""
+    """Set the boot device that the controller forgets again, right before the machine boots. If that fails, the machine
+    boots in its configured order."""
     device = machine.driver_internal_info.get(REMEMBERED)
     if device not in SOURCES or machine.interfaces.get("management") != "redfish":
         return
@@ -111,7 +116,7 @@ def _set(machine: Machine, system: System, device: str, *, persistent: bool) -> 
 
 
 def _send(machine: Machine, system: System, source: BootSource, options: dict[str, Any]) -> None:
-    """Set it, and wait while the machine is starting, if the controller cannot do it then."""
+    """Set the boot source; wait while the machine is starting if the controller refuses it meanwhile."""
     settings = machine.settings.redfish
     pause, attempts = settings.post_boot_retry_delay, settings.post_boot_retry_attempts
     while True:
@@ -133,15 +138,8 @@ def _vendor(machine: Machine, system: System) -> str:
     return str(machine.properties.get("vendor") or system.manufacturer or "").lower()
 
 
-_MODES = {"bios": BootSourceOverrideMode.LEGACY, "uefi": BootSourceOverrideMode.UEFI}
-_NAMES = {mode: name for name, mode in _MODES.items()}
-
-#: Seconds between two looks whether a change has been made.
-_INTERVAL = 5.0
-
-
 def known(machine: Machine) -> dict[str, Any]:
-    """``boot_mode`` and ``secure_boot`` of the machine; None for what its controller does not say or have."""
+    """Return ``boot_mode`` and ``secure_boot`` of the machine; None for a value that its controller does not report."""
     with connection.system(machine) as system:
         mode = _NAMES.get(override(system, "mode"))
     try:
@@ -152,7 +150,7 @@ def known(machine: Machine) -> dict[str, Any]:
 
 
 def set_mode(machine: Machine, mode: str) -> Effect:
-    """Boot in ``mode``. Raises UnsupportedByDriver if the controller neither says nor takes a boot mode."""
+    """Boot in ``mode``. Raises UnsupportedByDriver if the controller neither reports nor accepts a boot mode."""
     wanted = _MODES[mode]
     with connection.system(machine) as system:
         before = override(system, "mode")
@@ -202,7 +200,8 @@ def _secure_boot(system: System) -> bool | None:
 
 
 def _apply(machine: Machine, done: Effect, is_so: Callable[[System], bool], what: str) -> Effect:
-    """``done``, when the machine ``is_so``; it is rebooted if it needs that, and switched off again if it was off."""
+    """Return ``done`` when the change has been made, which ``is_so`` checks. The machine is rebooted if that is needed,
+    and switched off again if it was off."""
     if _look(machine, is_so):
         return done
     with connection.system(machine) as system:

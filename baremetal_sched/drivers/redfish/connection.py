@@ -26,7 +26,7 @@ from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-# Its lines repeat what controllers answer; what is worth knowing of that is in the errors that we raise.
+# Its lines repeat answers of controllers; the errors that are raised here have what is relevant of them.
 logging.getLogger("sushy").setLevel(logging.CRITICAL + 1)
 
 #: Sessions that are closed at the same time when a conductor stops.
@@ -67,7 +67,7 @@ def close_all(seconds: float) -> None:
 
 
 def _where(error: BaseException) -> str:
-    """The line that raised it. Its text may repeat what the controller answered."""
+    """Return the line that raised the error. The error's text may repeat the controller's answer."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -76,7 +76,7 @@ def _where(error: BaseException) -> str:
 
 
 class _NoInternet:
-    """For sushy, which gets texts of messages from the Internet if a controller says so."""
+    """Keeps sushy from the Internet, where it fetches texts of messages if a controller tells it to."""
 
     def get(self, *args: Any, **named: Any) -> NoReturn:
         raise Nonsense("refers to the Internet, which is not asked.")
@@ -131,8 +131,10 @@ class _Kept:
         self._by_key: OrderedDict[Hashable, Future[_Connection]] = OrderedDict()
 
     def take(self, target: RedfishTarget, settings: Settings) -> _Connection:
-        """A connection to ``target``, to be released. Raises what connecting raises, and TimeoutError if it is being
-        made for longer than a call may take."""
+        """Return a connection to ``target``, to be released.
+
+        Raises what connecting raises, and TimeoutError if connecting takes longer than a call may.
+        """
         connection = None
         while connection is None:
             connection = self._use(self._find(target, settings), settings.conductor.driver_call_timeout)
@@ -150,7 +152,7 @@ class _Kept:
         return future
 
     def _use(self, future: "Future[_Connection]", seconds: float) -> _Connection | None:
-        """The connection; None if it has been dropped meanwhile."""
+        """Return the connection; None if it has been dropped meanwhile."""
         connection = future.result(seconds)
         with self._lock:
             if connection.is_dropped:
@@ -225,7 +227,7 @@ _KEPT = _Kept()
 
 
 def _reach(target: RedfishTarget, settings: Settings) -> tuple[_Connection, System]:
-    """A connection, to be released, and the machine. A controller that refuses the connection is tried again."""
+    """Return a connection, to be released, and the machine. Refused connections are retried."""
     attempts = settings.redfish.connection_attempts
     while True:
         attempts -= 1

@@ -19,13 +19,13 @@ Document = Mapping[str, Any]
 
 #: The most members of a collection, or links of a list, that are followed.
 _MOST_MEMBERS = 256
-#: The longest text that is kept, in characters: what columns hold.
+#: The longest text that is kept, in characters, as columns hold no more.
 LONGEST_TEXT = 255
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a request: its status, what it said, and the path that ``Location`` names."""
+    """The answer to a request: its status, its document, and the path in its ``Location`` header."""
 
     status: int
     document: Document
@@ -33,8 +33,10 @@ class Answer:
 
 
 class Documents:
-    """Asks the controller of ``system``; ``of_system`` is what it says of the machine itself, ``root`` the path of
-    its Redfish service."""
+    """Reads and writes documents of the controller of ``system``.
+
+    ``of_system`` is the document of the machine itself, ``root`` the path of the Redfish service.
+    """
 
     def __init__(self, system: System, root: str) -> None:
         self._connector = system._conn
@@ -42,7 +44,7 @@ class Documents:
         self.of_system: Document = system.json if isinstance(system.json, dict) else {}
 
     def get(self, path: str) -> Document:
-        """The resource at a path. Raises sushy's errors."""
+        """Return the resource at a path. Raises sushy's errors."""
         return self.ask(path).document
 
     def ask(self, path: str) -> Answer:
@@ -51,9 +53,9 @@ class Documents:
         return _answer(self._connector.get(path))
 
     def find(self, path: str | None) -> Document | None:
-        """The resource at a path; None if the path is None, or the controller has no such thing.
+        """Return the resource at a path; None if the path is None, or the controller does not have the resource.
 
-        That is what 404 means, 400, 405 and 501: controllers have all these for what they do not do, or not now.
+        Controllers answer with 404, 400, 405 or 501 for resources that they do not support, or not at the moment.
         """
         if path is None:
             return None
@@ -65,7 +67,7 @@ class Documents:
             raise
 
     def members(self, collection: Document | None, name: str = "Members") -> Iterator[Document]:
-        """Read the members of a collection that exist, or what another list of links leads to, one after the other.
+        """Read the existing members of a collection, or of another list of links, one after the other.
 
         Each may be large: keep fields of it, and not the document.
         """
@@ -87,7 +89,7 @@ class Documents:
 
 @contextmanager
 def documents_of(machine: Machine) -> Iterator[Documents]:
-    """Read and write what the controller of ``machine`` has; see ``connection.system`` for the errors."""
+    """Provide the documents of the controller of ``machine``; see ``connection.system`` for the errors."""
     with connection.system(machine) as system:
         yield Documents(system, RedfishTarget.of(machine).root)
 
@@ -98,7 +100,7 @@ def link(document: Document | None, *names: str) -> str | None:
 
 
 def links(document: Document | None, *names: str) -> list[str]:
-    """The paths that a list of links leads to."""
+    """Return the paths of a list of links."""
     paths = (link(each) for each in objects(member(document, *names)))
     return [path for path in paths if path is not None]
 
@@ -112,7 +114,7 @@ def member(document: Document | None, *names: str) -> Any:
 
 
 def objects(value: Any) -> list[dict[str, Any]]:
-    """The objects in what should be a list of them."""
+    """Return the objects in a list; empty if the value is not a list."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 

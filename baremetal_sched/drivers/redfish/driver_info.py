@@ -1,4 +1,4 @@
-"""What ``driver_info`` says about a Redfish controller and the machine behind it."""
+"""The Redfish controller of a machine, as ``driver_info`` describes it."""
 
 import re
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ PROPERTIES = {
     "[redfish] auth_type.",
 }
 
-#: What Ironic takes for true and false in a text.
+#: The words that Ironic accepts for true and false.
 _TRUE, _FALSE = frozenset(("1", "t", "true", "on", "y", "yes")), frozenset(("0", "f", "false", "off", "n", "no"))
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
@@ -41,8 +41,11 @@ _LONGEST = 1024
 
 @dataclass(frozen=True)
 class RedfishTarget:
-    """A machine behind a controller, and how to log in there. ``address`` is a URL without a path, ``root`` the path of
-    the service; ``system_id``: None if it is the only machine."""
+    """A machine behind a controller, with the credentials.
+
+    ``address`` is a URL without a path, ``root`` the path of the service. ``system_id`` is None for the only machine of
+    a controller.
+    """
 
     address: str
     root: str
@@ -54,7 +57,7 @@ class RedfishTarget:
 
     @classmethod
     def of(cls, machine: Machine) -> Self:
-        """Where ``machine`` is. Raises InvalidValue, which names the field that is missing or wrong."""
+        """Return the target of ``machine``. Raises InvalidValue, which names the field that is missing or wrong."""
         info, options = machine.driver_info, machine.settings.redfish
         address, root = _address(info)
         auth_type = options.auth_type if info.get(AUTH_TYPE) is None else info[AUTH_TYPE]
@@ -66,6 +69,14 @@ class RedfishTarget:
                 USERNAME if username is None else PASSWORD, f"is missing, which {AUTH_TYPE} 'session' cannot do without"
             )
         return cls(address, root, _system_id(info), username, password, _verify_ca(info, options.verify_ca), auth_type)
+
+
+class RedfishInterface:
+    """An interface of which a machine needs no more than a valid ``driver_info``."""
+
+    def validate(self, machine: Machine) -> None:
+        """Raise InvalidValue for what is missing or wrong in ``driver_info``."""
+        RedfishTarget.of(machine)
 
 
 def _wrong(name: str, how: str) -> InvalidValue:

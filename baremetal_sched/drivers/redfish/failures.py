@@ -1,11 +1,10 @@
-"""What goes wrong with a controller, as errors of ours: in words for people, short, and without secrets."""
+"""Failures of controllers as errors of this service: in words for people, short, and without secrets."""
 
 import http.client
 import socket
 from base64 import b64encode
 from collections.abc import Iterator
 from http import HTTPStatus
-from typing import Any
 
 import requests
 from sushy import exceptions
@@ -16,7 +15,7 @@ from baremetal_sched.drivers.redfish.transport import Nonsense
 from baremetal_sched.errors import SchedulerError
 from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable
 
-#: How much of what a controller says is repeated, in characters.
+#: The longest text of a controller that is repeated, in characters.
 _LONGEST = 300
 #: Shorter passwords are not masked: they occur in ordinary words.
 _SHORTEST_SECRET = 4
@@ -28,20 +27,30 @@ _LACKS = (
     exceptions.InvalidParameterValueError,
     exceptions.UnknownDefaultError,
 )
-#: Errors about connections that say what is wrong in words, and not in Python's.
+#: Errors about connections, and what they mean, in the order in which they are looked for among the causes.
+_SILENCES: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str], ...] = (
+    (requests.ConnectTimeout, "it does not take the connection in time ([redfish] connect_timeout)."),
+    ((TimeoutError, requests.Timeout), "it did not answer in time ([redfish] read_timeout)."),
+    (socket.gaierror, f"its name is not known here. Look at driver_info/{ADDRESS}."),
+    (ConnectionRefusedError, "the connection was refused."),
+    (ConnectionError, "it broke the connection off."),
+    (http.client.IncompleteRead, "it broke its answer off."),
+)
+_NO_JSON = "answered nonsense: no JSON, or JSON that is nested too deeply."
+#: Errors about connections whose texts are fit for people.
 _IN_WORDS = (OSError, http.client.HTTPException)
 _REFUSALS = (SchedulerError, exceptions.HTTPError, *_LACKS)
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Did the controller understand, and just not do it? Then there is nothing wrong with the connection."""
+    """Return whether the controller understood the request and refused it; the connection is in order then."""
     if isinstance(error, exceptions.AccessError | exceptions.ServerSideError):
         return False
     return isinstance(error, _REFUSALS)
 
 
 def is_unexpected(error: BaseException) -> bool:
-    """Did something stumble over what the controller answered?"""
+    """Return whether the controller's answer caused an error that nothing expects."""
     return not isinstance(error, exceptions.SushyError | requests.RequestException | OSError | Nonsense)
 
 
@@ -52,7 +61,7 @@ def may_pass(error: BaseException) -> bool:
 
 
 def translated(error: BaseException, target: RedfishTarget) -> SchedulerError:
-    """``error``, which a call of the controller raised, as MachineUnreachable or ControllerError."""
+    """Return ``error``, which a call of the controller raised, as MachineUnreachable or ControllerError."""
     if isinstance(error, exceptions.AccessError):
         said = "no user is given" if target.username is None else "user or password is wrong, or the user has no right"
         what_to_do = f"Look at driver_info/{USERNAME} and {PASSWORD}."
@@ -61,7 +70,8 @@ def translated(error: BaseException, target: RedfishTarget) -> SchedulerError:
         return unreachable(target, f"it failed (HTTP {error.status_code}){_said(error, target)}")
     if isinstance(error, exceptions.ResourceNotFoundError):
         what_to_do = f"Look at driver_info/{SYSTEM_ID} and {ADDRESS}."
-        return refused(target, f"does not know {shortened(_path(error), target)} (HTTP 404). {what_to_do}")
+        path = str(error).removeprefix("Resource ").removesuffix(" not found")
+        return refused(target, f"does not know {shortened(path, target)} (HTTP 404). {what_to_do}")
     if isinstance(error, exceptions.HTTPError):
         return refused(target, f"refused the request (HTTP {error.status_code}){_said(error, target)}")
     if isinstance(error, Nonsense):
@@ -70,16 +80,18 @@ def translated(error: BaseException, target: RedfishTarget) -> SchedulerError:
         return refused(target, f"has no machine, or more than one: driver_info/{SYSTEM_ID} has to name its path.")
     if isinstance(error, _LACKS):
         return refused(target, f"lacks something that is needed: {shortened(str(error), target)}")
-    if isinstance(error, exceptions.ConnectionError | requests.RequestException | OSError) and not _is_no_json(error):
+    if isinstance(error, requests.exceptions.InvalidJSONError):
+        return refused(target, _NO_JSON)
+    if isinstance(error, exceptions.ConnectionError | requests.RequestException | OSError):
         return unreachable(target, _silence(error, target))
     if isinstance(error, ValueError | RecursionError):
-        return refused(target, "answered nonsense: no JSON, or JSON that is nested too deeply.")
+        return refused(target, _NO_JSON)
     # What Python says of it names types and attributes of ours; the log says where it was.
     return refused(target, "answered nonsense: JSON of another form than Redfish defines.")
 
 
 def shortened(text: str, target: RedfishTarget) -> str:
-    """What a controller said, in one line, masked and not too long."""
+    """Return a controller's text in one line, masked and not too long."""
     password = target.password or ""
     if len(password) >= _SHORTEST_SECRET:
         for secret in (password, b64encode(f"{target.username}:{password}".encode()).decode()):
@@ -95,33 +107,21 @@ def unreachable(target: RedfishTarget, reason: str) -> MachineUnreachable:
 
 
 def refused(target: RedfishTarget, reason: str) -> ControllerError:
-    """The error that the controller refused something or made no sense; ``reason`` goes on after "The controller"."""
+    """Return the error that a controller refused something or made no sense; ``reason`` continues "The controller"."""
     return ControllerError(address=target.address, reason=reason)
 
 
 def _said(error: exceptions.HTTPError, target: RedfishTarget) -> str:
-    """The messages in the answer, as the standard has them; else what the status means."""
+    """Return the messages in the answer, as the standard defines them, or else the meaning of the status."""
     extended = error.extended_info if isinstance(error.extended_info, list) else []
-    found = [error.detail, *(_message(each) for each in extended)]
-    said = "; ".join(dict.fromkeys(each for each in found if isinstance(each, str) and each))
+    messages = [each.get("Message") or each.get("MessageId") for each in extended if isinstance(each, dict)]
+    said = "; ".join(dict.fromkeys(each for each in (error.detail, *messages) if isinstance(each, str) and each))
     known = {status.value: status.phrase for status in HTTPStatus}
     return f": {shortened(said, target) if said else known.get(error.status_code, 'no reason')}"
 
 
-def _message(value: Any) -> Any:
-    return (value.get("Message") or value.get("MessageId")) if isinstance(value, dict) else None
-
-
-def _path(error: exceptions.HTTPError) -> str:
-    return str(error).removeprefix("Resource ").removesuffix(" not found")
-
-
-def _is_no_json(error: BaseException) -> bool:
-    return isinstance(error, requests.exceptions.InvalidJSONError)
-
-
 def _silence(error: BaseException, target: RedfishTarget) -> str:
-    """Why there was no answer."""
+    """Return why there was no answer."""
     causes = list(_causes(error))
     text = " ".join(f"{type(each).__name__} {each}" for each in causes)
     if "CERTIFICATE_VERIFY_FAILED" in text or "CertificateError" in text:
@@ -135,25 +135,16 @@ def _silence(error: BaseException, target: RedfishTarget) -> str:
         return (
             f"it does not speak TLS as it should ({shortened(str(causes[-1]), target)}). Look at driver_info/{ADDRESS}."
         )
-    if any(isinstance(each, requests.ConnectTimeout) for each in causes):
-        return "it does not take the connection in time ([redfish] connect_timeout)."
-    if any(isinstance(each, TimeoutError | requests.Timeout) for each in causes):
-        return "it did not answer in time ([redfish] read_timeout)."
-    if any(isinstance(each, socket.gaierror) for each in causes):
-        return f"its name is not known here. Look at driver_info/{ADDRESS}."
-    if any(isinstance(each, ConnectionRefusedError) for each in causes):
-        return "the connection was refused."
-    if any(isinstance(each, ConnectionError) for each in causes):
-        return "it broke the connection off."
-    if any(isinstance(each, http.client.IncompleteRead) for each in causes):
-        return "it broke its answer off."
+    for kinds, said in _SILENCES:
+        if any(isinstance(each, kinds) for each in causes):
+            return said
     if isinstance(causes[-1], _IN_WORDS):
         return f"{shortened(str(causes[-1]), target)}."
     return "it does not speak HTTP as it should."
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """The error, and what it came of, down to the first."""
+    """Yield the error and its causes, down to the first."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from baremetal_sched.drivers.interfaces.hardware import FirmwareInterface
 from baremetal_sched.drivers.redfish import firmware_updates
 from baremetal_sched.drivers.redfish.documents import LONGEST_TEXT, documents_of
-from baremetal_sched.drivers.redfish.driver_info import RedfishTarget
+from baremetal_sched.drivers.redfish.driver_info import RedfishInterface
 from baremetal_sched.drivers.redfish.firmware_updates import BIOS, BMC, NIC_PREFIX
 from baremetal_sched.drivers.steps import clean_step, deploy_step, service_step
 from baremetal_sched.errors import InvalidValue
@@ -26,19 +26,18 @@ _KEYS = frozenset(("component", "url", "wait"))
 _LONGEST_URL, _LONGEST_WAIT, _MOST_UPDATES = 2048, 86400, 64
 
 
-class RedfishFirmware(FirmwareInterface):
-    """Lets the controller get files and write them to its machine's components."""
+class RedfishFirmware(RedfishInterface, FirmwareInterface):
+    """Lets the controller download files and write them to the components of its machine."""
 
     reads_components = True
-
-    def validate(self, machine: Machine) -> None:
-        RedfishTarget.of(machine)
 
     @service_step(arguments=_SETTINGS, requires_ramdisk=False)
     @clean_step(arguments=_SETTINGS, requires_ramdisk=False)
     @deploy_step(0, abortable=False, arguments=_SETTINGS)
     def update(self, machine: Machine, settings: list[dict[str, Any]]) -> Effect:
-        return firmware_updates.begin([_update(each) for each in _list(settings)], time.time())
+        if not isinstance(settings, list) or not 0 < len(settings) <= _MOST_UPDATES:
+            raise InvalidValue(message=f"settings has to be a list of 1 to {_MOST_UPDATES} updates.")
+        return firmware_updates.begin([_update(each) for each in settings], time.time())
 
     def cache_firmware_components(self, machine: Machine) -> Effect:
         with documents_of(machine) as documents:
@@ -51,14 +50,8 @@ class RedfishFirmware(FirmwareInterface):
         return firmware_updates.go_on(machine, remembered, time.time())
 
 
-def _list(settings: Any) -> list[Any]:
-    if not isinstance(settings, list) or not 0 < len(settings) <= _MOST_UPDATES:
-        raise InvalidValue(message=f"settings has to be a list of 1 to {_MOST_UPDATES} updates.")
-    return settings
-
-
 def _update(wanted: Any) -> dict[str, Any]:
-    """An update that a client wants. Raises InvalidValue, which does not repeat the URL: it may have a password."""
+    """Return the requested update. Raises InvalidValue, which does not repeat the URL, as it may contain a password."""
     if not isinstance(wanted, dict) or not set(wanted) <= _KEYS:
         raise InvalidValue(message=f"An update has to be an object with {', '.join(sorted(_KEYS))} and no other keys.")
     component, url, wait = wanted.get("component"), wanted.get("url"), wanted.get("wait")

@@ -1,4 +1,4 @@
-"""Updates of firmware, part by part: each part is a poll, and what the next one needs is remembered.
+"""Updates of firmware in parts: each part is a poll, and remembers what the next part needs.
 
 An update is sent, and its task polled until it has ended; the machine is rebooted if its kind of component needs that,
 and the controller has to be usable again before the next one. A controller may be unavailable meanwhile, as it is
@@ -34,6 +34,14 @@ from baremetal_sched.machines.states import REBOOT
 
 BIOS, BMC, NIC_PREFIX = "bios", "bmc", "nic:"
 
+#: What is remembered: the ``updates``, which of them it is ``at``, since when (``began``), the ``phase``, and notes of
+#: the update: ``tasks`` that were there before, its ``task``, whether the machine was ``rebooted`` for it, what comes
+#: ``then``, since when something is waited for, and how often it was found.
+Remembered = Mapping[str, Any]
+_UPDATES = frozenset(("updates", "at", "began"))
+#: States of a task in which a BIOS waits for the machine to be rebooted.
+_BEGUN = ("Starting", "Running", "Pending")
+
 
 def read(documents: Documents) -> dict[str, Firmware]:
     """Return the components that the controller reports, by name. Raises sushy's errors."""
@@ -51,12 +59,12 @@ def read(documents: Documents) -> dict[str, Firmware]:
 
 
 def controller_version(documents: Documents) -> str | None:
-    """The version of the controller's own firmware; None if it does not say it. Raises sushy's errors."""
+    """Return the version of the controller's own firmware; None if it is not reported. Raises sushy's errors."""
     return text(member(manager_of(documents), "FirmwareVersion"))
 
 
 def manager_of(documents: Documents) -> Document | None:
-    """The controller itself; None if it is not listed. Raises sushy's errors."""
+    """Return the controller itself; None if it is not listed. Raises sushy's errors."""
     paths = links(documents.of_system, "Links", "ManagedBy")
     if not paths:
         managers = documents.find(link(documents.find(documents.root), "Managers"))
@@ -82,25 +90,14 @@ def _add_adapter(found: dict[str, Firmware], adapter: Document) -> None:
         found[component] = Firmware(version, vendor, model, serial_number)
 
 
-#: What is remembered: the ``updates``, which of them it is ``at``, since when (``began``), the ``phase``, and notes of
-#: the update: ``tasks`` that were there before, its ``task``, whether the machine was ``rebooted`` for it, what comes
-#: ``then``, since when something is waited for, and how often it was found.
-Remembered = Mapping[str, Any]
-
-_UPDATES = frozenset(("updates", "at", "began"))
-
-#: States of a task in which a BIOS waits for the machine to be rebooted.
-_BEGUN = ("Starting", "Running", "Pending")
-
-
 def begin(updates: list[dict[str, Any]], now: float) -> Effect:
     """Begin with these updates."""
     return Effect(poll_after=0, remember={"updates": updates, "at": 0, "began": now, "phase": "prepare"})
 
 
 def go_on(machine: Machine, remembered: Remembered, now: float) -> Effect:
-    """Do the next part, or see how far it is. Raises InvalidValue or ControllerError if an update has failed, and
-    MachineUnreachable if none was begun."""
+    """Do the next part, or check its progress. Raises InvalidValue or ControllerError if an update has failed, and
+    MachineUnreachable if no update was begun."""
     limit = machine.settings.redfish.firmware_update_overall_timeout
     if limit and now - remembered["began"] >= limit:
         said = f"it has not ended after {limit:g} seconds ([redfish] firmware_update_overall_timeout)."
@@ -127,7 +124,7 @@ def _next(remembered: Remembered, phase: str, seconds: float, **notes: Any) -> E
 
 
 def _prepare(machine: Machine, remembered: Remembered, now: float) -> Effect:
-    """Note what there is before the update."""
+    """Remember the tasks and the version from before the update."""
     with documents_of(machine) as documents:
         if _action(documents) is None:
             raise machine.unsupported("firmware update")
@@ -137,7 +134,7 @@ def _prepare(machine: Machine, remembered: Remembered, now: float) -> Effect:
 
 
 def _send(machine: Machine, remembered: Remembered, now: float) -> Effect:
-    """Ask for the update; not if a conductor that died has done that, which a new task shows."""
+    """Request the update, unless a conductor that died has requested it already, which a new task shows."""
     with documents_of(machine) as documents:
         known = remembered["tasks"]
         new = [path for path in tasks.known(documents) or () if path not in known] if known is not None else []
@@ -181,7 +178,8 @@ def _action(documents: Documents) -> Mapping[str, Any] | None:
 
 
 def _task(machine: Machine, remembered: Remembered, now: float) -> Effect:
-    """Look how far the task is; the machine is rebooted for a BIOS at once, for an adapter if that does not begin."""
+    """Check the progress of the task. The machine is rebooted at once for a BIOS, and for an adapter whose update does
+    not begin."""
     with documents_of(machine) as documents:
         progress = tasks.look(documents, remembered["task"])
     if progress.outcome == "failed":
@@ -246,7 +244,7 @@ def _settling(now: float) -> dict[str, Any]:
 
 
 def _settle(machine: Machine, remembered: Remembered, now: float) -> Effect:
-    """Go on when the controller has been usable for long enough."""
+    """Continue when the controller has been usable for long enough."""
     options = machine.settings.redfish
     wanted, limit = options.firmware_update_required_successes, options.firmware_update_resource_validation_timeout
     found, trouble = remembered["found"], remembered["trouble"]

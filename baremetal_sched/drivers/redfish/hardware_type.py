@@ -18,7 +18,7 @@ REDFISH = HardwareType(
         "bios": ("redfish", "no-bios"),
         "boot": ("redfish-virtual-media", "ipxe", "pxe"),
         "console": ("no-console",),
-        "deploy": ("ramdisk", "direct"),
+        "deploy": ("ramdisk", "direct", "custom-agent", "autodetect"),
         "firmware": ("redfish", "no-firmware"),
         "inspect": ("redfish", "agent", "no-inspect"),
         "management": ("redfish", "noop"),

@@ -1,8 +1,8 @@
 """Inspections out of band, by Redfish: the hardware of a machine as its controller reports it."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import structlog
 from sushy import exceptions
@@ -19,40 +19,45 @@ from baremetal_sched.drivers.redfish.documents import (
     objects,
     text,
 )
-from baremetal_sched.drivers.redfish.driver_info import RedfishTarget
+from baremetal_sched.drivers.redfish.driver_info import RedfishInterface
 from baremetal_sched.drivers.redfish.transport import Nonsense
 from baremetal_sched.machines.machine import Machine, MachineFinding
 
-#: Hooks that would fail for want of something that not all controllers say, by what that is in the inventory.
-_NEED_INTERFACES = frozenset(("validate-interfaces", "ports", "local-link-connection", "physical-network"))
-_NEED_ARCHITECTURE = frozenset(("architecture",))
-_NEED_MEMORY = frozenset(("memory",))
+log = structlog.get_logger(__name__)
+
+_GIB = 2**30
+#: Smaller disks are no place for an instance: virtual media, memory cards.
+_SMALLEST_DISK = 4 * _GIB
+_MOST_DISKS = 1024
+
+#: Architectures as the kernel calls them.
+_ARCHITECTURES = {
+    "x86-64": "x86_64",
+    "x86": "i686",
+    "ARM-A64": "aarch64",
+    "ARM-A32": "arm",
+    "IA-64": "ia64",
+    "MIPS32": "mips",
+    "MIPS64": "mips64",
+}
+_BOOT_MODES = {"UEFI": "uefi", "Legacy": "bios"}
+
+#: Hooks that would fail without a part of the inventory that not all controllers report, with that part.
+_NEEDS = {
+    "validate-interfaces": "interfaces",
+    "ports": "interfaces",
+    "local-link-connection": "interfaces",
+    "physical-network": "interfaces",
+    "architecture": "architecture",
+    "memory": "memory",
+}
 
 
-@dataclass(frozen=True)
-class Hardware:
-    """An inventory, and what the node's properties and capabilities are by it."""
+def read(documents: Documents) -> MachineFinding:
+    """Return the hardware that the controller reports.
 
-    inventory: dict[str, Any]
-    properties: dict[str, Any]
-    capabilities: dict[str, str]
-
-
-@dataclass(frozen=True)
-class _Processor:
-    architecture: str
-    model: str | None
-    speed: int | None
-
-    @classmethod
-    def of(cls, document: Document) -> Self:
-        architecture = _ARCHITECTURES.get(str(document.get("InstructionSet")), "")
-        return cls(architecture, text(document.get("Model")), count(document.get("MaxSpeedMHz")))
-
-
-def read(documents: Documents) -> Hardware:
-    """What the controller says. Raises sushy's errors, but not for collections that it does not have, nor if it only
-    fails at storage."""
+    Raises sushy's errors, except for missing collections and failures of storage.
+    """
     system = documents.of_system
     inventory: dict[str, Any] = {"cpu": _cpu(documents), "interfaces": _interfaces(documents)}
     properties: dict[str, Any] = {}
@@ -72,24 +77,34 @@ def read(documents: Documents) -> Hardware:
     mode = _BOOT_MODES.get(str(member(system, "Boot", "BootSourceOverrideMode")))
     if mode is not None:
         inventory["boot"] = {"current_boot_mode": mode}
-    return Hardware(inventory, properties, {} if mode is None else {"boot_mode": mode})
+    capabilities = {} if mode is None else {"boot_mode": mode}
+    return MachineFinding(inventory, properties=properties, capabilities=capabilities)
 
 
 def _cpu(documents: Documents) -> dict[str, Any]:
-    """All processors; model and speed are those of the first."""
-    threads, first = 0, None
-    for each in _present(documents.members(documents.find(link(documents.of_system, "Processors")))):
+    """Return a description of all processors, with model and speed of the first one."""
+    members = _present(documents.members(documents.find(link(documents.of_system, "Processors"))))
+    threads = 0
+    first: dict[str, Any] | None = None
+    for each in members:
         if each.get("ProcessorType") in ("CPU", None):
             threads += count(each.get("TotalThreads")) or 0
-            first = first or _Processor.of(each)
+            first = first or _processor(each)
     summary = member(documents.of_system, "ProcessorSummary")
-    cpu: dict[str, Any] = {
+    found = {
         "count": threads or count(member(summary, "LogicalProcessorCount")) or 0,
-        "architecture": first.architecture if first else "",
+        **(first or {"architecture": ""}),
     }
-    model = (first.model if first else None) or text(member(summary, "Model"))
-    speed = first.speed if first else None
-    return cpu | ({"model_name": model} if model else {}) | ({"frequency": speed} if speed else {})
+    found["model_name"] = found.get("model_name") or text(member(summary, "Model"))
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _processor(document: Document) -> dict[str, Any]:
+    return {
+        "architecture": _ARCHITECTURES.get(str(document.get("InstructionSet")), ""),
+        "model_name": text(document.get("Model")),
+        "frequency": count(document.get("MaxSpeedMHz")) or None,
+    }
 
 
 def _memory_mb(system: Document) -> int | None:
@@ -113,7 +128,7 @@ def _interfaces(documents: Documents) -> list[dict[str, Any]]:
 
 
 def _storage(documents: Documents) -> tuple[list[dict[str, Any]], int]:
-    """The disks, and the size that a node has by them. Raises Nonsense if there are too many."""
+    """Return the disks, and the node's local_gb according to them. Raises Nonsense if there are too many."""
     drives: list[dict[str, Any]] = []
     volumes: list[int | None] = []
     devices: list[dict[str, Any]] = []
@@ -122,7 +137,8 @@ def _storage(documents: Documents) -> tuple[list[dict[str, Any]], int]:
         members = documents.members(documents.find(link(storage, "Volumes")))
         volumes += [count(each.get("CapacityBytes")) for each in members]
     for storage in documents.members(documents.find(link(documents.of_system, "SimpleStorage"))):
-        _add(devices, map(_device, _present(objects(storage.get("Devices")))))
+        present = _present(objects(storage.get("Devices")))
+        _add(devices, ({"name": text(each.get("Name")), "size": count(each.get("CapacityBytes"))} for each in present))
     sizes = _sizes(volumes) or _sizes(disk["size"] for disk in drives)
     return drives or devices, _local_gb(_sizes(device["size"] for device in devices), sizes)
 
@@ -146,10 +162,6 @@ def _disk(drive: Document) -> dict[str, Any]:
     return disk | ({"rotational": kind == "HDD"} if kind else {})
 
 
-def _device(device: Document) -> dict[str, Any]:
-    return {"name": text(device.get("Name")), "size": count(device.get("CapacityBytes"))}
-
-
 def _sizes(sizes: Iterable[int | None]) -> list[int]:
     return sorted(size for size in sizes if size is not None and size >= _SMALLEST_DISK)
 
@@ -171,46 +183,21 @@ def _present(members: Iterable[Document]) -> Iterator[Document]:
     return (each for each in members if member(each, "Status", "State") not in ("Absent", "Disabled"))
 
 
-class RedfishInspect(InspectInterface):
-    """Asks the controller; what it does not say is left out."""
-
-    def validate(self, machine: Machine) -> None:
-        RedfishTarget.of(machine)
+class RedfishInspect(RedfishInterface, InspectInterface):
+    """Inspects the machine by its controller; values that are not reported are left out."""
 
     def inspect_hardware(self, machine: Machine) -> MachineFinding:
         with documents_of(machine) as documents:
             found = read(documents)
         hooks = [name.strip() for name in machine.settings.redfish.inspection_hooks.split(",")]
-        return MachineFinding(found.inventory, {}, found.properties, found.capabilities, _possible(hooks, found))
+        return replace(found, hooks=_possible(hooks, found.inventory))
 
 
-def _possible(hooks: Sequence[str], found: Hardware) -> tuple[str, ...]:
-    """The hooks that have what they need."""
-    without: frozenset[str] = frozenset()
-    if not found.inventory["interfaces"]:
-        without |= _NEED_INTERFACES
-    if not found.inventory["cpu"]["architecture"]:
-        without |= _NEED_ARCHITECTURE
-    if "memory" not in found.inventory:
-        without |= _NEED_MEMORY
-    return tuple(name for name in hooks if name and name not in without)
-
-
-log = structlog.get_logger(__name__)
-
-_GIB = 2**30
-#: Smaller disks are no place for an instance: virtual media, memory cards.
-_SMALLEST_DISK = 4 * _GIB
-_MOST_DISKS = 1024
-
-#: Architectures as the kernel calls them.
-_ARCHITECTURES = {
-    "x86-64": "x86_64",
-    "x86": "i686",
-    "ARM-A64": "aarch64",
-    "ARM-A32": "arm",
-    "IA-64": "ia64",
-    "MIPS32": "mips",
-    "MIPS64": "mips64",
-}
-_BOOT_MODES = {"UEFI": "uefi", "Legacy": "bios"}
+def _possible(hooks: Sequence[str], inventory: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the hooks for which the inventory has the part that they need."""
+    reported = {
+        "interfaces": bool(inventory["interfaces"]),
+        "architecture": bool(inventory["cpu"]["architecture"]),
+        "memory": "memory" in inventory,
+    }
+    return tuple(name for name in hooks if name and (name not in _NEEDS or reported[_NEEDS[name]]))

@@ -17,13 +17,13 @@ from baremetal_sched.drivers.redfish.transport import Nonsense, Transport
 #: In seconds: the time that a call may lose to a controller that does not end the session.
 _LOGOUT_SECONDS = 2.0
 
-#: What can be sent in a header, in one line.
+#: A token that fits into a header.
 _TOKEN = re.compile(r"[!-~]{1,8192}")
 
 
 @dataclass(frozen=True)
 class Session(AuthBase):
-    """A session at a controller; ``path``: None if it did not say where it is."""
+    """A session at a controller; ``path`` is None if the controller did not report it."""
 
     token: str = field(repr=False)
     path: str | None

@@ -1,4 +1,4 @@
-"""Management by Redfish: boot, lamps, and methods of vendors."""
+"""Management by Redfish: boot settings, indicators, and vendor methods."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ from baremetal_sched.drivers.interfaces.hardware import (
     require_boot_device,
 )
 from baremetal_sched.drivers.redfish import boot_settings, connection, virtual_media
-from baremetal_sched.drivers.redfish.driver_info import RedfishTarget
+from baremetal_sched.drivers.redfish.driver_info import RedfishInterface, RedfishTarget
 from baremetal_sched.drivers.redfish.power import offered_reset
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.interface_types import VendorMethod
@@ -24,29 +24,9 @@ from baremetal_sched.machines.machine import NOTHING, Effect, Machine
 
 _STATES = {IndicatorLED.LIT: "on", IndicatorLED.OFF: "off", IndicatorLED.BLINKING: "blinking"}
 _LAMPS = {name: indicator_state for indicator_state, name in _STATES.items()}
+#: The argument of eject_vmedia.
+_DEVICE = "boot_device"
 _PROPERTIES = {"readonly": False, "states": ["blinking", "off", "on"]}
-
-
-def supported_indicators(system: System) -> dict[str, dict[str, dict[str, Any]]]:
-    """As ``ManagementInterface.get_supported_indicators`` has it."""
-    found: dict[str, dict[str, dict[str, Any]]] = {}
-    for component, name, _ in _all(system):
-        found.setdefault(component, {})[name] = dict(_PROPERTIES)
-    return found
-
-
-def indicator_state(system: System, component: str, indicator: str) -> str:
-    """Return its state, ``unknown`` if the controller does not report it. Raises InvalidValue if it does not exist."""
-    return _STATES.get(_find(system, component, indicator).indicator_led, "unknown")
-
-
-def switch_indicator(system: System, component: str, indicator: str, wanted: str) -> None:
-    """Switch it. Raises InvalidValue if it does not exist, or does not support the state."""
-    if wanted not in _LAMPS:
-        raise InvalidValue(
-            message=f"Invalid indicator state {wanted} specified. It may be: {', '.join(sorted(_LAMPS))}."
-        )
-    _find(system, component, indicator).set_indicator_led(_LAMPS[wanted])
 
 
 def _find(system: System, component: str, indicator: str) -> Any:
@@ -57,7 +37,7 @@ def _find(system: System, component: str, indicator: str) -> Any:
 
 
 def _all(system: System) -> Iterator[tuple[str, str, Any]]:
-    """Component, name, and the resource that has the lamp. What the controller does not offer has none."""
+    """Yield component, name and resource of each indicator that the controller reports."""
     if system.indicator_led and system.uuid:
         yield "system", str(system.uuid), system
     yield from _optional(_chassis(system))
@@ -86,11 +66,8 @@ def _drives(system: System) -> Iterator[tuple[str, str, Any]]:
                 yield "disk", f"{storage.identity}:{drive.identity}", drive
 
 
-class RedfishManagement(ManagementInterface):
-    """Asks the controller, and has it change what it is told to."""
-
-    def validate(self, machine: Machine) -> None:
-        RedfishTarget.of(machine)
+class RedfishManagement(RedfishInterface, ManagementInterface):
+    """Reads and changes boot settings, indicators and virtual media by the controller."""
 
     def get_supported_boot_devices(self, machine: Machine) -> list[str]:
         return list(boot_settings.SOURCES)
@@ -127,15 +104,23 @@ class RedfishManagement(ManagementInterface):
 
     def get_supported_indicators(self, machine: Machine) -> Indicators:
         with connection.system(machine) as system:
-            return supported_indicators(system)
+            found: dict[str, dict[str, dict[str, Any]]] = {}
+            for component, name, _ in _all(system):
+                found.setdefault(component, {})[name] = dict(_PROPERTIES)
+            return found
 
     def get_indicator_state(self, machine: Machine, component: str, indicator: str) -> str:
         with connection.system(machine) as system:
-            return indicator_state(system, component, indicator)
+            # A controller need not report it.
+            return _STATES.get(_find(system, component, indicator).indicator_led, "unknown")
 
     def set_indicator_state(self, machine: Machine, component: str, indicator: str, state: str) -> Effect:
+        if state not in _LAMPS:
+            raise InvalidValue(
+                message=f"Invalid indicator state {state} specified. It may be: {', '.join(sorted(_LAMPS))}."
+            )
         with connection.system(machine) as system:
-            switch_indicator(system, component, indicator, state)
+            _find(system, component, indicator).set_indicator_led(_LAMPS[state])
         return NOTHING
 
     def get_virtual_media(self, machine: Machine) -> list[dict[str, Any]]:
@@ -148,9 +133,6 @@ class RedfishManagement(ManagementInterface):
     def detach_virtual_media(self, machine: Machine, device_types: Collection[str]) -> Effect:
         virtual_media.eject(machine, device_types)
         return NOTHING
-
-
-_DEVICE = "boot_device"
 
 
 class RedfishVendor(VendorInterface):
@@ -175,10 +157,11 @@ class RedfishVendor(VendorInterface):
 
 
 def _types(arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    """The types of devices that are meant; none means all. Raises InvalidValue."""
-    if not arguments.get(_DEVICE):
+    """Return the types of the devices to eject; empty means all. Raises InvalidValue."""
+    name = arguments.get(_DEVICE)
+    if not name:
         return ()
-    try:
-        return (virtual_media.require_type(arguments[_DEVICE]),)
-    except ValueError as error:
-        raise InvalidValue(message=f"{_DEVICE} {error}.") from error
+    known = virtual_media.NAMES.get(name.lower()) if isinstance(name, str) else None
+    if known is None:
+        raise InvalidValue(message=f"{_DEVICE} has to be one of cd, dvd, usb and floppy, not {str(name)[:40]!r}.")
+    return (known,)

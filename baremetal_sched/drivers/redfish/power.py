@@ -10,9 +10,9 @@ from sushy.resources.system.system import System
 
 from baremetal_sched.drivers import progress
 from baremetal_sched.drivers.interfaces.hardware import PowerInterface
-from baremetal_sched.drivers.power_waiting import bring
+from baremetal_sched.drivers.power_waiting import ensure_power
 from baremetal_sched.drivers.redfish import boot_settings, connection, failures
-from baremetal_sched.drivers.redfish.driver_info import RedfishTarget
+from baremetal_sched.drivers.redfish.driver_info import RedfishInterface, RedfishTarget
 from baremetal_sched.machines.machine import Machine
 from baremetal_sched.machines.states import POWER_OFF, POWER_ON, REBOOT, SOFT_POWER_OFF, SOFT_REBOOT
 
@@ -34,15 +34,12 @@ _RESETS = {
     SOFT_REBOOT: (ResetType.GRACEFUL_RESTART,),
 }
 
-#: What a controller says that does not switch a machine on yet, as it has just switched it off.
+#: The answer of a controller that does not switch a machine on yet, as it has just switched it off.
 _NOT_YET = (409, "ActionParameterValueConflict")
 
 
-class RedfishPower(PowerInterface):
-    """Asks the controller for the power state of the machine, and for changes of it, which are waited for."""
-
-    def validate(self, machine: Machine) -> None:
-        RedfishTarget.of(machine)
+class RedfishPower(RedfishInterface, PowerInterface):
+    """Reads the power state of the machine from its controller, and requests changes and waits for them."""
 
     def get_power_state(self, machine: Machine) -> str | None:
         with connection.system(machine) as system:
@@ -50,7 +47,7 @@ class RedfishPower(PowerInterface):
 
     def set_power_state(self, machine: Machine, target: str, timeout: int | None = None) -> str:
         restore = partial(boot_settings.restore, machine)
-        return bring(machine, _Switch(machine), target, timeout, restore_boot_device=restore)
+        return ensure_power(machine, _Switch(machine), target, timeout, restore_boot_device=restore)
 
     def close(self, seconds: float) -> None:
         connection.close_all(seconds)
@@ -84,7 +81,7 @@ class _Switch:
             progress.note()
 
     def _reset(self, target: str, *, may_wait: bool) -> bool:
-        """Ask for it; False if the controller is not ready for that yet, and there is time to wait."""
+        """Request the reset; return False if the controller is not ready for it yet, and there is time to wait."""
         with connection.system(self._machine) as system:
             kind = offered_reset(self._machine, system, *_RESETS[target])
             try:
@@ -98,7 +95,7 @@ class _Switch:
 
 
 def offered_reset(machine: Machine, system: System, *kinds: ResetType) -> ResetType:
-    """The first of these that the controller offers. Raises ControllerError if it offers none."""
+    """Return the first of these resets that the controller offers. Raises ControllerError if it offers none of them."""
     offered = system.get_allowed_reset_system_values()
     for kind in kinds:
         if kind in offered:

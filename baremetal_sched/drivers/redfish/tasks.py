@@ -1,4 +1,4 @@
-"""Tasks of a controller: what it works on by itself, with the progress that it reports."""
+"""Tasks of a controller: work that it does by itself, with the progress that it reports."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -7,7 +7,7 @@ from sushy import exceptions
 
 from baremetal_sched.drivers.redfish.documents import Answer, Document, Documents, link, links, objects, text
 
-#: States in which a task goes on; it has failed in all others but this one.
+#: States of a task in progress. In all other states except ``Completed`` it has failed.
 _GOES_ON = frozenset(("New", "Starting", "Running", "Suspended", "Pending", "Stopping", "Cancelling", "Service"))
 _COMPLETED = "Completed"
 
@@ -36,7 +36,7 @@ def path_of(answer: Answer) -> str | None:
 
 
 def look(documents: Documents, path: str) -> Progress:
-    """Say how far the task at a path is, be that the task itself or its monitor. Raises sushy's errors."""
+    """Return the progress of the task at a path, of the task itself or of its monitor. Raises sushy's errors."""
     try:
         answer = documents.ask(path)
     except exceptions.ResourceNotFoundError:
@@ -47,14 +47,14 @@ def look(documents: Documents, path: str) -> Progress:
 
 
 def known(documents: Documents) -> list[str] | None:
-    """The paths of all tasks that the controller knows; None if it does not list them. Raises sushy's errors."""
+    """Return the paths of all tasks of the controller; None if it does not list them. Raises sushy's errors."""
     service = documents.find(link(documents.find(documents.root), "Tasks"))
     collection = documents.find(link(service, "Tasks"))
     return None if collection is None else links(collection, "Members")
 
 
 def said_in(messages: object) -> list[str]:
-    """The texts of messages, as the standard has them; their names where they have no text."""
+    """Return the texts of messages, as the standard defines them, or the names of messages without a text."""
     found = []
     for each in objects(messages)[:_MOST_MESSAGES]:
         said = text(each.get("Message"))

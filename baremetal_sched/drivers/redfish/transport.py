@@ -1,4 +1,4 @@
-"""HTTP with a controller that may be slow, broken or hostile: every answer has an end, and is the controller's."""
+"""HTTP with a controller that may be slow, broken or hostile: each answer is limited, and no other host is asked."""
 
 import http.client
 import io
@@ -23,7 +23,7 @@ from baremetal_sched.drivers import progress
 
 #: The largest answer, in bytes. Registries of messages and settings have a few million.
 LARGEST = 8 * 2**20
-#: What one call reads of a controller at most, such as an inspection: answers, and bytes of all of them.
+#: The limits of one call, such as an inspection: the number of answers, and their bytes in total.
 MOST_REQUESTS = 2048
 MOST_BYTES = 32 * 2**20
 _CHUNK = 16 * 2**10
@@ -31,12 +31,12 @@ _MOST_REDIRECTS = 3
 
 
 class Nonsense(Exception):
-    """What a controller answered makes no sense; the text goes on after "The controller"."""
+    """The answer of a controller makes no sense; the text continues "The controller"."""
 
 
 @dataclass
 class _Limits:
-    """What requests may still take: until when they may be begun (monotonic), how many, and their bytes."""
+    """The remaining limits of requests: when the last may begin (monotonic), their number, and their bytes."""
 
     until: float
     requests: int
@@ -57,14 +57,16 @@ class _Limits:
             raise Nonsense(f"answered more than {MOST_BYTES} bytes in all; no machine has so much to say.")
 
 
-#: What the requests of this thread may still take; None: anything.
+#: The limits of this thread's requests; None: there are none.
 _limits: ContextVar[_Limits | None] = ContextVar("redfish_limits", default=None)
 
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Let all requests of this thread together take so long, and be no more, and have no more to say, than those of a
-    machine: a controller may have a million links to follow. Within another such limit only the time can be shorter."""
+    """Limit the total time of this thread's requests to ``seconds``, and their number and bytes to those of a machine.
+
+    A controller may have a million links to follow. Within another such limit only the time can be shortened.
+    """
     until = time.monotonic() + seconds
     outer = _limits.get()
     if outer is None:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from typing import Any
 
 from sushy import VirtualMediaType, exceptions
@@ -10,7 +11,6 @@ from sushy.resources.system.system import System
 
 from baremetal_sched.drivers import boot_settings, progress, ramdisk
 from baremetal_sched.drivers.boot_settings import ImageUrl
-from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.drivers.interfaces.provisioning import BootInterface
 from baremetal_sched.drivers.redfish import connection, failures
 from baremetal_sched.drivers.redfish.driver_info import RedfishTarget
@@ -21,27 +21,29 @@ from baremetal_sched.machines.states import RESCUE, RESCUING
 from baremetal_sched.masking import MASK, mask_text
 
 CDROM = "cdrom"
-#: What may be put into which device of the machine. A disc goes where only DVDs are said to go, too.
+#: The media types by type of device. A disc may also be inserted where only DVDs are reported.
 _MEDIA: dict[str, tuple[VirtualMediaType, ...]] = {
     CDROM: (VirtualMediaType.CD, VirtualMediaType.DVD),
     "disk": (VirtualMediaType.USB_STICK,),
     "floppy": (VirtualMediaType.FLOPPY,),
 }
-#: How the controller is told to fetch what is not on a web server.
+#: The types of devices by the names that clients of eject_vmedia use.
+NAMES = {"cd": CDROM, "dvd": CDROM, "usb": "disk", "usbstick": "disk", "floppy": "floppy"}
+#: The transfer protocols for images that are not on a web server.
 _PROTOCOLS = {"nfs": "NFS", "cifs": "CIFS", "smb": "CIFS"}
-#: What an image may be fetched by, if a client inserts it by hand.
+#: The schemes of images that a client inserts.
 SCHEMES = ("http", "https", *_PROTOCOLS)
 
-#: A controller has a few devices; one that says it has thousands is not asked for all of them.
+#: Controllers have a few devices; if one reports thousands, only the first are used.
 _MOST_DEVICES = 32
 _LONGEST = 500
-#: How often a controller is asked that fails at the moment, for it may still be busy with the image before, and seconds
-#: between two times.
+#: The number of attempts at a controller that fails, as it may be busy with the previous image, and the seconds between
+#: two attempts.
 _ATTEMPTS, _PAUSE = 3, 3.0
 
 
 def show(machine: Machine) -> list[dict[str, Any]]:
-    """The devices: ``media_types``, ``inserted`` and ``image`` of each. Raises a SchedulerError."""
+    """Return ``media_types``, ``inserted`` and ``image`` of each device. Raises a SchedulerError."""
     with connection.system(machine) as system:
         return [_shown(device) for device in _devices(system, RedfishTarget.of(machine))]
 
@@ -57,9 +59,9 @@ def _shown(device: VirtualMedia) -> dict[str, Any]:
 
 
 def insert(machine: Machine, device_type: str, image: ImageUrl) -> None:
-    """Insert an image into the first device of this type that takes it, in place of what is in there.
+    """Insert an image into the first device of this type that accepts it, in place of the image in there.
 
-    Waits until the controller says that it is inserted. Raises a SchedulerError.
+    Waits until the controller reports that it is inserted. Raises a SchedulerError.
     """
     target = RedfishTarget.of(machine)
     with connection.system(machine) as system:
@@ -79,7 +81,7 @@ def insert(machine: Machine, device_type: str, image: ImageUrl) -> None:
 
 
 def _try(device: VirtualMedia, image: ImageUrl, target: RedfishTarget) -> str | None:
-    """Insert the image into this device; returns why the controller refuses that. Raises what else goes wrong."""
+    """Insert the image into this device; return why the controller refuses it, or None. Raises other errors."""
     for attempt in range(1, _ATTEMPTS + 1):
         progress.note()
         try:
@@ -107,14 +109,14 @@ def _try(device: VirtualMedia, image: ImageUrl, target: RedfishTarget) -> str | 
 
 
 def _without(text: str, image: ImageUrl) -> str:
-    """What a controller said, which may repeat how the image is fetched."""
+    """Return a controller's text without the credentials of the image, which it may repeat."""
     text = text.replace(image.password, MASK) if image.password else text
     _, mark, query = image.url.partition("?")
     return text.replace(f"{mark}{query}", f"{mark}{MASK}") if query else text
 
 
 def _await_inserted(machine: Machine, device: VirtualMedia, image: ImageUrl, target: RedfishTarget) -> None:
-    """Wait until the controller has the image. One that does not say whether it has is believed."""
+    """Wait until the controller reports the image as inserted, or if it reports nothing about that, do not wait."""
     options = machine.settings.redfish
     deadline = time.monotonic() + options.vmedia_insert_timeout
     while not _is_inserted(device):
@@ -137,13 +139,13 @@ def _is_inserted(device: VirtualMedia) -> bool:
 
 
 def eject(machine: Machine, device_types: Collection[str] = ()) -> None:
-    """Eject what is in the devices of these types; of all, if none is named. Raises a SchedulerError.
+    """Eject the images of the devices of these types; of all devices if no type is named. Raises a SchedulerError.
 
-    A device that is empty is left alone, and so is a machine without any, unless types are named.
+    Empty devices are left alone, and so is a machine without devices, unless types are named.
     """
     target = RedfishTarget.of(machine)
     with connection.system(machine) as system:
-        found = list(_all_devices(system))
+        found = _all_devices(system)
         for name in device_types:
             if not any(_takes(device, name) for device in found):
                 raise failures.refused(target, f"has no virtual media device of the type '{name}'.")
@@ -172,31 +174,25 @@ def _takes(device: VirtualMedia, device_type: str) -> bool:
 
 
 def _devices(system: System, target: RedfishTarget) -> list[VirtualMedia]:
-    """The devices of the machine: newer controllers have them with it, older ones with themselves."""
-    found = list(_all_devices(system))
+    """Return the devices of the machine. Raises ControllerError if there are none."""
+    found = _all_devices(system)
     if not found:
         raise failures.refused(target, "has no virtual media, so that images cannot be inserted.")
     return found
 
 
-def _all_devices(system: System) -> Iterator[VirtualMedia]:
+def _all_devices(system: System) -> list[VirtualMedia]:
+    """Return the devices of the machine: newer controllers list them with the machine, older ones with themselves."""
     found = list(_members(system))
-    if found:
-        yield from found
-        return
-    for manager in _managers(system):
-        yield from _members(manager)
-
-
-def _managers(system: System) -> list[Any]:
-    try:
-        return list(system.managers)[:_MOST_DEVICES]
-    except exceptions.MissingAttributeError:
-        return []
+    managers: list[Any] = []
+    if not found:
+        with suppress(exceptions.MissingAttributeError):
+            managers = list(system.managers)[:_MOST_DEVICES]
+    return found or [device for manager in managers for device in _members(manager)]
 
 
 def _members(owner: Any) -> Iterator[VirtualMedia]:
-    """The devices of a machine or of a controller; none if it has no virtual media."""
+    """Yield the devices of a machine or of a controller; none if it has no virtual media."""
     try:
         collection = owner.virtual_media
         names = collection.members_identities[:_MOST_DEVICES]
@@ -207,15 +203,6 @@ def _members(owner: Any) -> Iterator[VirtualMedia]:
             yield collection.get_member(name)
         except exceptions.ResourceNotFoundError:
             continue
-
-
-def require_type(name: Any) -> str:
-    """The type of device that a method of a vendor calls ``name``. Raises ValueError."""
-    types = {"cd": CDROM, "dvd": CDROM, "usb": "disk", "usbstick": "disk", "floppy": "floppy"}
-    known = types.get(name.lower()) if isinstance(name, str) else None
-    if known is None:
-        raise ValueError(f"has to be one of cd, dvd, usb and floppy, not {str(name)[:40]!r}")
-    return known
 
 
 class RedfishVirtualMedia(BootInterface):
@@ -237,7 +224,8 @@ class RedfishVirtualMedia(BootInterface):
 
     def prepare_ramdisk(self, machine: Machine) -> Effect | None:
         insert(machine, CDROM, _agent_iso(machine))
-        return boot_settings.apply(machine, CDROM, persistent=False)
+        # Agents are rarely signed.
+        return boot_settings.apply(machine, CDROM, persistent=False, secure=False)
 
     def clean_up_ramdisk(self, machine: Machine) -> Effect | None:
         eject(machine)
@@ -246,7 +234,7 @@ class RedfishVirtualMedia(BootInterface):
     def prepare_instance(self, machine: Machine) -> Effect | None:
         if machine.interfaces["deploy"] != "ramdisk":
             eject(machine)
-            return Driver(machine).management.set_boot_device(machine, "disk", persistent=True)
+            return boot_settings.apply(machine, "disk", persistent=True)
         insert(machine, CDROM, ramdisk.require_boot_iso(machine))
         return boot_settings.apply(machine, CDROM, persistent=True)
 
@@ -258,10 +246,14 @@ class RedfishVirtualMedia(BootInterface):
 def _agent_iso(machine: Machine) -> ImageUrl:
     """Return the image with the agent. Raises InvalidValue if it is missing or not valid."""
     name = RESCUE_ISO if machine.provision_state in (RESCUING, RESCUE) else DEPLOY_ISO
-    value = machine.driver_info.get(name)
+    value, where = machine.driver_info.get(name), f"driver_info/{name}"
+    if not value and name == DEPLOY_ISO:
+        general = machine.settings.conductor
+        by_arch = general.deploy_iso_by_arch.get(str(machine.properties.get("cpu_arch")))
+        value, where = by_arch or general.deploy_iso, "[conductor] deploy_iso"
     if not value:
         raise InvalidValue(
             message=f"driver_info/{name} is missing: the URL (http or https) of an ISO image with an agent, which the "
             "machine is to boot. Of a kernel and a ramdisk no ISO is built here."
         )
-    return ImageUrl.parse(f"driver_info/{name}", value)
+    return ImageUrl.parse(where, value)

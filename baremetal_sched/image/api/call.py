@@ -17,6 +17,8 @@ MOST_IMAGES = 1000
 class ImageCall(Call):
     """Adds what the views of this API share."""
 
+    not_json = "Malformed JSON in request body: {reason}"
+
     @property
     def target(self) -> Target:
         # Of a route rules are asked about an image that is the caller's own in every respect; about the image itself
@@ -36,10 +38,7 @@ class ImageCall(Call):
         """Return the JSON body. Raises BadRequest if it is missing or not JSON."""
         if not self.raw_body:
             raise BadRequest(message="Body expected in request.")
-        try:
-            return self.json
-        except ValueError as error:
-            raise BadRequest(message=f"Malformed JSON in request body: {error}") from None
+        return self.json
 
     def refuse_body(self) -> None:
         """Raise BadRequest if the request has a body: this view takes none."""

@@ -13,7 +13,6 @@ from baremetal_sched.web.responses import empty_response, json_response
 
 def upload_image(call: ImageCall, session: Session, ident: str) -> Response:
     """PUT /v2/images/{image}/file"""
-    call.refuse_query()
     _refuse_data(call, ident)
     data.upload_nothing(session, ident, call.requester)
     return empty_response(204)
@@ -48,21 +47,18 @@ def download_image(call: ImageCall, session: Session, ident: str) -> Response:
 
 def import_image(call: ImageCall, session: Session, ident: str) -> Response:
     """POST /v2/images/{image}/import"""
-    call.refuse_query()
     data.import_location(session, ident, call.body(), call.requester)
     return empty_response(202)
 
 
 def list_tasks(call: ImageCall, session: Session, ident: str) -> Response:
     """GET /v2/images/{image}/tasks: an import is done when it is answered, so there are never any."""
-    call.refuse_query()
     images.get(session, ident, call.requester)
     return json_response({"tasks": []})
 
 
 def deactivate_image(call: ImageCall, session: Session, ident: str) -> Response:
     """POST /v2/images/{image}/actions/deactivate"""
-    call.refuse_query()
     call.refuse_body()
     data.deactivate(session, ident, call.requester)
     return empty_response(204)
@@ -70,7 +66,6 @@ def deactivate_image(call: ImageCall, session: Session, ident: str) -> Response:
 
 def reactivate_image(call: ImageCall, session: Session, ident: str) -> Response:
     """POST /v2/images/{image}/actions/reactivate"""
-    call.refuse_query()
     call.refuse_body()
     data.reactivate(session, ident, call.requester)
     return empty_response(204)

@@ -10,7 +10,7 @@ from baremetal_sched.image import images, listing, patch
 from baremetal_sched.image.api.call import MOST_IMAGES, ImageCall
 from baremetal_sched.image.data import IMPORT_METHODS
 from baremetal_sched.image.records import ImageRecord
-from baremetal_sched.image.schemas.images import load
+from baremetal_sched.image.schemas import load
 from baremetal_sched.web.responses import empty_response, json_response
 
 #: Fields as they are shown, besides the paths and the properties.
@@ -70,7 +70,6 @@ def _path(query: list[tuple[str, str]]) -> str:
 
 def create_image(call: ImageCall, session: Session) -> Response:
     """POST /v2/images"""
-    call.refuse_query()
     fields, properties, tags = load(call.body())
     image = images.create(session, call.requester, fields, properties, tags)
     headers = {
@@ -82,13 +81,11 @@ def create_image(call: ImageCall, session: Session) -> Response:
 
 def show_image(call: ImageCall, session: Session, ident: str) -> Response:
     """GET /v2/images/{image}"""
-    call.refuse_query()
     return json_response(document(call, images.get(session, ident, call.requester)))
 
 
 def update_image(call: ImageCall, session: Session, ident: str) -> Response:
     """PATCH /v2/images/{image}"""
-    call.refuse_query()
     media_type = (call.http.content_type or "").partition(";")[0]
     changes = patch.parse(call.body(), older=patch.MEDIA_TYPES[media_type])
     return json_response(document(call, images.update(session, ident, changes, call.requester)))
@@ -96,14 +93,12 @@ def update_image(call: ImageCall, session: Session, ident: str) -> Response:
 
 def delete_image(call: ImageCall, session: Session, ident: str) -> Response:
     """DELETE /v2/images/{image}"""
-    call.refuse_query()
     images.delete(session, ident, call.requester)
     return empty_response(204)
 
 
 def add_tag(call: ImageCall, session: Session, ident: str, tag: str) -> Response:
     """PUT /v2/images/{image}/tags/{tag}"""
-    call.refuse_query()
     call.refuse_body()
     images.add_tag(session, ident, tag, call.requester)
     return empty_response(204)
@@ -111,7 +106,6 @@ def add_tag(call: ImageCall, session: Session, ident: str, tag: str) -> Response
 
 def remove_tag(call: ImageCall, session: Session, ident: str, tag: str) -> Response:
     """DELETE /v2/images/{image}/tags/{tag}"""
-    call.refuse_query()
     call.refuse_body()
     images.remove_tag(session, ident, tag, call.requester)
     return empty_response(204)

@@ -4,8 +4,7 @@ from flask import Response
 
 from baremetal_sched.image.api.call import ImageCall
 from baremetal_sched.image.data import IMPORT_METHODS
-from baremetal_sched.image.schemas.images import IMAGE, IMAGES
-from baremetal_sched.image.schemas.members import MEMBER, MEMBERS
+from baremetal_sched.image.schemas import IMAGE, IMAGES, MEMBER, MEMBERS
 from baremetal_sched.web.http_errors import BadRequest
 from baremetal_sched.web.responses import json_response
 

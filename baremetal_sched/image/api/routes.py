@@ -18,12 +18,12 @@ def _fixed(path: str, view: View, policy: str = DEFAULT) -> Route:
     return Route("GET", path, view, transaction=None, policy=policy)
 
 
-def _get(path: str, view: View, policy: str) -> Route:
-    return Route("GET", path, view, policy=policy)
+def _get(path: str, view: View, policy: str, *, takes_query: bool = False) -> Route:
+    return Route("GET", path, view, policy=policy, refuses_query=not takes_query)
 
 
 def _write(method: str, path: str, view: View, policy: str, takes: tuple[str, ...] = _ANY_TYPE) -> Route:
-    return Route(method, path, view, transaction="write", policy=policy, takes=takes)
+    return Route(method, path, view, transaction="write", policy=policy, takes=takes, refuses_query=True)
 
 
 ROUTES = (
@@ -36,12 +36,12 @@ ROUTES = (
     _fixed("/v2/info/import", root.show_import_methods),
     _fixed("/v2/info/stores", root.refuse_stores),
     _fixed("/v2/tasks", root.list_tasks, "tasks_api_access"),
-    _get("/v2/images", images.list_images, "get_images"),
+    _get("/v2/images", images.list_images, "get_images", takes_query=True),
     _write("POST", "/v2/images", images.create_image, "add_image"),
     _get(_ONE, images.show_image, "get_image"),
     _write("PATCH", _ONE, images.update_image, "modify_image", tuple(MEDIA_TYPES)),
     _write("DELETE", _ONE, images.delete_image, "delete_image"),
-    _get(f"{_ONE}/file", data.download_image, "download_image"),
+    _get(f"{_ONE}/file", data.download_image, "download_image", takes_query=True),
     _write("PUT", f"{_ONE}/file", data.upload_image, "upload_image", _DATA),
     Route("PUT", f"{_ONE}/stage", data.stage_image, transaction=None, policy="modify_image", takes=_DATA),
     _write("POST", f"{_ONE}/import", data.import_image, "modify_image"),

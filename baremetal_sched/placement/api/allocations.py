@@ -11,7 +11,7 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.placement import allocations, providers, reshaper
 from baremetal_sched.placement.api.call import PlacementCall
 from baremetal_sched.placement.consumers import ConsumerWrite, Unset
-from baremetal_sched.placement.inventories import Stock
+from baremetal_sched.placement.inventories import InventoryValues
 from baremetal_sched.placement.reshaper import ReshapedState
 from baremetal_sched.placement.schemas.allocations import (
     CONSUMER_GENERATION_SINCE,
@@ -21,7 +21,7 @@ from baremetal_sched.placement.schemas.allocations import (
     put_schema,
     reshape_schema,
 )
-from baremetal_sched.placement.schemas.validation import is_tolerant_uuid
+from baremetal_sched.placement.schemas.common import is_tolerant_uuid
 from baremetal_sched.placement.usages import UNKNOWN
 from baremetal_sched.web.responses import empty_response
 
@@ -119,7 +119,7 @@ def reshape(call: PlacementCall, session: Session) -> Response:
     body = call.body(reshape_schema(call.version))
     shapes = {
         uuid: ReshapedState(
-            {name: Stock.of(document) for name, document in item["inventories"].items()},
+            {name: InventoryValues.of(document) for name, document in item["inventories"].items()},
             item["resource_provider_generation"],
         )
         for uuid, item in body["inventories"].items()

@@ -9,8 +9,7 @@ from flask import Response
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.errors.placement import BadQuery
 from baremetal_sched.placement.api.policies import USAGES
-from baremetal_sched.placement.query_values import last_values
-from baremetal_sched.placement.schemas.validation import complaint
+from baremetal_sched.placement.schemas.common import validation_error
 from baremetal_sched.web.call import Call
 from baremetal_sched.web.http_errors import BadRequest
 from baremetal_sched.web.policy import Target
@@ -21,13 +20,22 @@ CACHE_HEADERS_SINCE = 15
 
 def check_query(values: dict[str, str], schema: dict[str, Any]) -> None:
     """Raise BadQuery, with the validator's message, if parameters do not fit ``schema``."""
-    wrong = complaint(values, schema, query=True)
+    wrong = validation_error(values, schema, query=True)
     if wrong is not None:
         raise BadQuery(message=f"Invalid query string parameters: {wrong}")
 
 
+def check_body(document: Any, schema: dict[str, Any]) -> None:
+    """Raise BadRequest, with the validator's message, if ``document`` does not fit ``schema``."""
+    wrong = validation_error(document, schema)
+    if wrong is not None:
+        raise BadRequest(message=f"JSON does not validate: {wrong}")
+
+
 class PlacementCall(Call):
     """A request with what the views of this API share."""
+
+    not_json = "Malformed JSON: {reason}"
 
     @property
     def target(self) -> Target:
@@ -40,18 +48,12 @@ class PlacementCall(Call):
     def body(self, schema: dict[str, Any]) -> Any:
         """Return the JSON body if it fits ``schema``. Raises BadRequest with the message of the parser or the
         validator."""
-        try:
-            document = self.json
-        except ValueError as error:
-            raise BadRequest(message=f"Malformed JSON: {error}") from None
-        wrong = complaint(document, schema)
-        if wrong is not None:
-            raise BadRequest(message=f"JSON does not validate: {wrong}")
-        return document
+        check_body(self.json, schema)
+        return self.json
 
     def checked_query(self, schema: dict[str, Any]) -> dict[str, str]:
         """Return the query string (last value of each parameter) if it fits ``schema``. Raises BadQuery."""
-        values = last_values(self.query)
+        values = dict(self.query)
         check_query(values, schema)
         return values
 

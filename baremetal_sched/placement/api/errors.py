@@ -57,6 +57,14 @@ CODES: dict[type[SchedulerError], str] = {
     ReshapedProviderNotFound: "placement.resource_provider.not_found",
 }
 
+#: Messages of this API for errors that all APIs share.
+_MESSAGES: dict[type[SchedulerError], str] = {
+    PathNotFound: "",
+    MethodNotAllowed: "The method specified is not allowed for this resource.",
+    MicroversionMalformed: "Invalid microversion: invalid version string: {given}",
+    MicroversionNotServed: "Invalid microversion: Unacceptable version header: {given}",
+}
+
 #: Title, and text before the message, by status.
 _EXPLANATIONS = {
     400: (
@@ -86,8 +94,6 @@ _TAG = re.compile(r"<[^>]*>")
 class UnknownTraitInQuery(InvalidError):
     """A TraitNotFound caused by the client's query: 400 instead of 404."""
 
-    template = "{message}"
-
 
 def race_lost(error: TooManyConflicts, path: str) -> RaceLost:
     """Return ``error`` in the form that clients of this API know, after which they read again and retry."""
@@ -98,17 +104,10 @@ def race_lost(error: TooManyConflicts, path: str) -> RaceLost:
 
 def message_of(error: Exception) -> str:
     """Return the message itself."""
-    if isinstance(error, PathNotFound):
-        return ""
-    if isinstance(error, MethodNotAllowed):
-        return "The method specified is not allowed for this resource."
-    if isinstance(error, MicroversionMalformed):
-        return f"Invalid microversion: invalid version string: {error.details['given']}"
-    if isinstance(error, MicroversionNotServed):
-        return f"Invalid microversion: Unacceptable version header: {error.details['given']}"
-    if isinstance(error, SchedulerError):
-        return mask_text(str(error))
-    return "An internal error occurred; the log says more."
+    if not isinstance(error, SchedulerError):
+        return "An internal error occurred; the log says more."
+    own_words = _MESSAGES.get(type(error))
+    return mask_text(str(error)) if own_words is None else own_words.format(**error.details)
 
 
 def render(

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.errors.placement import InventoryNotFound
 from baremetal_sched.placement import inventories, providers
 from baremetal_sched.placement.api.call import PlacementCall
-from baremetal_sched.placement.inventories import Stock
+from baremetal_sched.placement.inventories import InventoryValues
 from baremetal_sched.placement.locked import lock
 from baremetal_sched.placement.schemas import inventories as schemas
 from baremetal_sched.web.responses import empty_response, json_response
@@ -47,9 +47,8 @@ def create_inventory(call: PlacementCall, session: Session, uuid: str) -> Respon
     """POST /resource_providers/{uuid}/inventories"""
     provider = lock(session, uuid)
     body = call.body(schemas.CREATE)
-    resource_class, stock = body["resource_class"], Stock.of(body)
-    inventories.check(stock, resource_class, uuid, doing="create", may_be_full=_may_be_full(call))
-    inventories.add(session, provider, resource_class, stock)
+    resource_class, stock = body["resource_class"], InventoryValues.of(body)
+    inventories.add(session, provider, resource_class, stock, may_be_full=_may_be_full(call))
     response = call.answer(_document(stock, provider.generation))
     response.status_code = 201
     response.headers.extend(call.location(f"/resource_providers/{uuid}/inventories/{resource_class}"))
@@ -60,11 +59,8 @@ def update_inventory(call: PlacementCall, session: Session, uuid: str, resource_
     """PUT /resource_providers/{uuid}/inventories/{resource_class}"""
     provider = lock(session, uuid)
     body = call.body(schemas.UPDATE)
-    stock, generation = Stock.of(body), body["resource_provider_generation"]
-    if not inventories.says_the_same(session, provider, {resource_class: stock}):
-        provider.require_generation(generation, inventories.GENERATION_CONFLICT)
-        inventories.check(stock, resource_class, uuid, doing="update", may_be_full=_may_be_full(call))
-        inventories.change(session, provider, resource_class, stock, generation)
+    stock, generation = InventoryValues.of(body), body["resource_provider_generation"]
+    inventories.change(session, provider, resource_class, stock, generation, may_be_full=_may_be_full(call))
     if provider.mirrors_node:  # which may have stored something else than was written
         return show_inventory(call, session, uuid, resource_class)
     return call.answer(_document(stock, provider.generation))
@@ -74,13 +70,9 @@ def replace_inventories(call: PlacementCall, session: Session, uuid: str) -> Res
     """PUT /resource_providers/{uuid}/inventories"""
     provider = lock(session, uuid)
     body = call.body(schemas.REPLACE)
-    stocks = {name: Stock.of(document) for name, document in body["inventories"].items()}
+    stocks = {name: InventoryValues.of(document) for name, document in body["inventories"].items()}
     generation = body["resource_provider_generation"]
-    if not inventories.says_the_same(session, provider, stocks):
-        provider.require_generation(generation, inventories.GENERATION_CONFLICT)
-        for name, stock in stocks.items():
-            inventories.check(stock, name, uuid, doing="update", may_be_full=_may_be_full(call))
-        inventories.replace(session, provider, stocks, generation)
+    inventories.replace(session, provider, stocks, generation, may_be_full=_may_be_full(call))
     return list_inventories(call, session, uuid)
 
 
@@ -100,7 +92,7 @@ def _may_be_full(call: PlacementCall) -> bool:
     return call.version >= FULLY_RESERVED_SINCE
 
 
-def _document(stock: Stock, generation: int) -> dict[str, Any]:
+def _document(stock: InventoryValues, generation: int) -> dict[str, Any]:
     return {**asdict(stock), "resource_provider_generation": generation}
 
 

@@ -7,10 +7,8 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.errors.placement import ResourceClassNotFound
 from baremetal_sched.placement import resource_classes
-from baremetal_sched.placement.api.call import PlacementCall
+from baremetal_sched.placement.api.call import PlacementCall, check_body
 from baremetal_sched.placement.schemas import associations
-from baremetal_sched.placement.schemas.validation import complaint
-from baremetal_sched.web.http_errors import BadRequest
 from baremetal_sched.web.responses import empty_response, json_response
 
 
@@ -18,7 +16,7 @@ def list_classes(call: PlacementCall, session: Session) -> Response:
     """GET /resource_classes"""
     rows = resource_classes.list_classes(session)
     newest = max(row.updated_at or row.created_at for row in rows)
-    return call.answer({"resource_classes": [_render(call, row) for row in rows]}, newest)
+    return call.answer({"resource_classes": [_document(call, row.name) for row in rows]}, newest)
 
 
 def show_class(call: PlacementCall, session: Session, name: str) -> Response:
@@ -26,7 +24,7 @@ def show_class(call: PlacementCall, session: Session, name: str) -> Response:
     rows = resource_classes.list_classes(session, name=name)
     if not rows:
         raise ResourceClassNotFound(resource_class=name)
-    return call.answer(_render(call, rows[0]), rows[0].updated_at or rows[0].created_at)
+    return call.answer(_document(call, name), rows[0].updated_at or rows[0].created_at)
 
 
 def create_class(call: PlacementCall, session: Session) -> Response:
@@ -45,9 +43,7 @@ def rename_class(call: PlacementCall, session: Session, name: str) -> Response:
 
 def ensure_class(call: PlacementCall, session: Session, name: str) -> Response:
     """PUT /resource_classes/{name}, from 1.7 on: the class exists afterwards."""
-    wrong = complaint({"name": name}, associations.RESOURCE_CLASS)
-    if wrong is not None:
-        raise BadRequest(message=f"JSON does not validate: {wrong}")
+    check_body({"name": name}, associations.RESOURCE_CLASS)
     status = 201 if resource_classes.ensure(session, name) else 204
     return empty_response(status, call.location(f"/resource_classes/{name}"))
 
@@ -56,10 +52,6 @@ def delete_class(call: PlacementCall, session: Session, name: str) -> Response:
     """DELETE /resource_classes/{name}"""
     resource_classes.remove(session, name)
     return empty_response(204)
-
-
-def _render(call: PlacementCall, row: Any) -> dict[str, Any]:
-    return _document(call, row.name)
 
 
 def _document(call: PlacementCall, name: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from baremetal_sched.placement.candidates.sql.conditions import one_of
 from baremetal_sched.placement.candidates.sql.provider_rows import ByText
 from baremetal_sched.placement.candidates.trees.candidate import Candidate, Found, Pattern, PatternMatch
 from baremetal_sched.placement.candidates.trees.providers import ProviderRow
-from baremetal_sched.placement.names import names_of_classes, names_of_traits
+from baremetal_sched.placement.names import names_of
 from baremetal_sched.placement.schemas.allocations import KEYED_SINCE, MAPPINGS_SINCE
 from baremetal_sched.placement.tables import PROVIDERS
 
@@ -93,7 +93,7 @@ def _member(version: int) -> Template:
 
 
 class _Parts:
-    """JSON of what is in a row. Raises KeyError for names that this process does not remember, until ``look_up``."""
+    """Writes columns of a row as JSON. Until ``look_up``, names that this process does not remember raise KeyError."""
 
     def __init__(self, connection: Connection, requested: set[str], version: int) -> None:
         self._requested = requested
@@ -123,10 +123,10 @@ class _Parts:
         """Learn all names that these providers need and that there are."""
         stocks, traits = {row.stock for row in providers}, {row.traits for row in providers}
         classes = {class_id for stock in stocks for class_id, *_ in provider_rows.inventories(stock)}
-        self._classes = names_of_classes(connection, classes)
+        self._classes = names_of(connection, ResourceClass, classes)
         if self._version >= TRAITS_SINCE:
             ids = {row_id for text in traits for row_id in trait_ids.ids_in(text)}
-            self._names = names_of_traits(connection, ids)
+            self._names = names_of(connection, Trait, ids)
         self._looked_up = True
 
 

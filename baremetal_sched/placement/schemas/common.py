@@ -1,6 +1,19 @@
-"""Parts of schemas shared by several resources."""
+"""What schemas share: parts, and validation with the messages that clients of Placement know.
 
+The messages are jsonschema's, which takes a hundred times as long as jsonschema_rs to accept a document. So
+jsonschema_rs runs first. It accepts nothing that jsonschema refuses; for what it refuses, jsonschema supplies the
+message.
+"""
+
+import re
+import uuid
+from functools import lru_cache
 from typing import Any
+
+import jsonschema
+import jsonschema_rs
+import orjson
+from jsonschema.exceptions import best_match
 
 CLASS_NAME = "^[A-Z0-9_]+$"
 UUID_KEY = "^[0-9a-fA-F-]{36}$"
@@ -26,3 +39,71 @@ def closed(properties: dict[str, Any], required: tuple[str, ...] = ()) -> dict[s
     if required:
         schema["required"] = list(required)
     return schema | {"additionalProperties": False}
+
+
+_STRICT_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+
+#: Maximum number of characters of a UUID in any notation.
+_LONGEST = 64
+
+#: In bodies a UUID may lack dashes or have braces; in query strings it may not.
+BODY_FORMATS = jsonschema.FormatChecker(formats=())
+QUERY_FORMATS = jsonschema.FormatChecker(formats=())
+
+
+@BODY_FORMATS.checks("uuid")
+def is_tolerant_uuid(value: object) -> bool:
+    """Return whether the value is a UUID, ignoring dashes, braces and letter case, that the database can store as it
+    is."""
+    if not isinstance(value, str):
+        return True
+    if len(value) > _LONGEST:
+        return False
+    text = value.replace("urn:", "").replace("uuid:", "").strip("{}").replace("-", "").lower()
+    try:
+        return uuid.UUID(value).hex == text
+    except ValueError:
+        return False
+
+
+@QUERY_FORMATS.checks("uuid")
+def is_strict_uuid(value: object) -> bool:
+    """Return whether the value is a UUID in the usual form."""
+    return not isinstance(value, str) or _STRICT_UUID.fullmatch(value) is not None
+
+
+#: The end of a text. In patterns a dollar also matches before a trailing newline.
+_END = r"\Z"
+
+
+def validation_error(document: Any, schema: dict[str, Any], *, query: bool = False) -> str | None:
+    """Return what is wrong with ``document``, in jsonschema's words; None if it is valid."""
+    written = orjson.dumps(schema)
+    if _is_fine(document, written, query):
+        return None
+    error = best_match(_validator(written.replace(b"$", orjson.dumps(_END)[1:-1]), query).iter_errors(document))
+    if error is None:
+        return None
+    # Messages show the patterns as clients know them; if only a newline is wrong, the dollars are put back.
+    known = best_match(_validator(written, query).iter_errors(document))
+    return str(known) if known is not None else str(error).replace(repr(_END)[1:-1], "$")
+
+
+def _is_fine(document: Any, schema: bytes, query: bool) -> bool:
+    """Return whether ``document`` certainly fits. A dollar in a pattern only matches the end here."""
+    try:
+        return _quick_validator(schema, query).is_valid(document)
+    except ValueError:  # a string that is not Unicode, or too deep a document
+        return False
+
+
+@lru_cache(maxsize=512)
+def _quick_validator(schema: bytes, query: bool) -> jsonschema_rs.Draft202012Validator:
+    formats = {"uuid": is_strict_uuid if query else is_tolerant_uuid}
+    return jsonschema_rs.Draft202012Validator(orjson.loads(schema), formats=formats, validate_formats=True)
+
+
+@lru_cache(maxsize=512)
+def _validator(schema: bytes, query: bool) -> Any:
+    formats = QUERY_FORMATS if query else BODY_FORMATS
+    return jsonschema.Draft202012Validator(orjson.loads(schema), format_checker=formats)

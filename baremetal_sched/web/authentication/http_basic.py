@@ -2,21 +2,24 @@
 
 import base64
 import binascii
+from typing import TypeVar
 
 import structlog
 from flask import Request
 
-from baremetal_sched.errors import NotAuthenticated
+from baremetal_sched.errors import AuthenticationUnavailable, NotAuthenticated
 from baremetal_sched.settings import Settings
+from baremetal_sched.watched_file import WatchedFile
 from baremetal_sched.web.authentication import password_file
 from baremetal_sched.web.authentication.password_checks import PasswordChecks
 from baremetal_sched.web.authentication.password_file import Assignment, roles_path, users_path
 from baremetal_sched.web.authentication.strategy import Strategy
-from baremetal_sched.web.authentication.watched_file import WatchedFile
 from baremetal_sched.web.caller import Caller
 from baremetal_sched.web.http_errors import BadRequest
 
 log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
 
 _NO_ROLES = Assignment()
 
@@ -52,7 +55,7 @@ class HttpBasic(Strategy):
         if header is None:
             raise NotAuthenticated
         name, password = credentials(header)
-        users = self._users.contents()
+        users = _contents(self._users)
         address = http.remote_addr or ""
         if not self._checks.is_right(users, name, password, address):
             # Unknown names are not logged: a user may have entered a password there.
@@ -60,8 +63,16 @@ class HttpBasic(Strategy):
             raise WrongPassword
         if self._roles is None:
             return Caller(user_id=name, user_name=name, unrestricted=True)
-        given = self._roles.contents().get(name, _NO_ROLES)
+        given = _contents(self._roles).get(name, _NO_ROLES)
         return Caller(name, given.project_id, given.roles, given.system_scope, user_name=name)
+
+
+def _contents(file: WatchedFile[T]) -> T:
+    """Return the contents of a file. Raises AuthenticationUnavailable if it cannot be read any more."""
+    contents = file.contents()
+    if file.is_lost:
+        raise AuthenticationUnavailable(reason=f"{file.what} cannot be read")
+    return contents
 
 
 def credentials(header: str) -> tuple[str, bytes]:

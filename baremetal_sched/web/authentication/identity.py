@@ -48,8 +48,8 @@ class BoundedIdentity:
 
     def _ask(self, token: str, options: dict[str, Any]) -> Said:
         answer: Future[Said] = Future()
-        work = (copy_context().run, self._answer, answer, token, options)
-        threading.Thread(target=work[0], args=work[1:], name="keystone", daemon=True).start()
+        work = (self._answer, answer, token, options)
+        threading.Thread(target=copy_context().run, args=work, name="keystone", daemon=True).start()
         try:
             return answer.result(self._seconds)
         except TimeoutError:

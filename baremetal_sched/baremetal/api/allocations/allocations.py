@@ -11,21 +11,20 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.allocations import allocations
 from baremetal_sched.baremetal.allocations.allocation_claim import ALLOCATING
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup
 from baremetal_sched.baremetal.api.resources import collection, owners
-from baremetal_sched.baremetal.api.resources.query import Query
+from baremetal_sched.baremetal.api.resources.query import BaremetalQuery
+from baremetal_sched.baremetal.api.resources.standard_views import StandardViews
 from baremetal_sched.baremetal.api.resources.view import BaremetalView, resource
 from baremetal_sched.baremetal.identifiers import is_logical_name
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.schemas.allocations import ALLOCATION_CREATE
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
-from baremetal_sched.db.models import Node, NodeAllocation
+from baremetal_sched.db.models import NodeAllocation
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.web import listing
 from baremetal_sched.web.responses import empty_response, json_response
-from baremetal_sched.web.view import Column, Resource, uuid_of_parent
 
 BACKFILL_SINCE = 58
 
@@ -33,24 +32,14 @@ BACKFILL_SINCE = 58
 FILTERS = {"node": 52, "resource_class": 52, "state": 52, "owner": 60}
 
 
-class AllocationView(BaremetalView):
-    """Some ``fields`` of allocations."""
-
-    @classmethod
-    def column(cls, name: str, resource: Resource, version: int) -> Column | None:
-        if name == "node_uuid":
-            return uuid_of_parent(Node, NodeAllocation.node_id), None
-        return super().column(name, resource, version)
-
-
-ALLOCATIONS = resource(
+RESOURCE = resource(
     path="allocations",
     plural="allocations",
     model=NodeAllocation,
     fields=allocations.FIELDS,
     list_default=tuple(allocations.FIELDS),
     missing=allocations.missing,
-    view=AllocationView,
+    view=BaremetalView,
     invalid_field=f"Schema error: '{{}}' is not one of {sorted(allocations.FIELDS)}",
     detail=False,
     newer_is_unknown=True,
@@ -63,7 +52,7 @@ def list_allocations(call: BaremetalCall, session: Session) -> Response:
     answer = collection.list_all(
         call,
         session,
-        ALLOCATIONS,
+        RESOURCE,
         filters=FILTERS,
         narrow=lambda query: _conditions(call, session, query),
         within=visible.conditions_on(NodeAllocation.owner),
@@ -76,7 +65,8 @@ def list_allocations(call: BaremetalCall, session: Session) -> Response:
     return answer
 
 
-def _conditions(call: BaremetalCall, session: Session, query: Query) -> Sequence[ColumnElement[bool]]:
+def _conditions(call: BaremetalCall, session: Session, query: BaremetalQuery) -> Sequence[ColumnElement[bool]]:
+    """The filters as conditions. Raises InvalidValue for a node that does not exist."""
     columns = {
         "resource_class": NodeAllocation.resource_class,
         "state": NodeAllocation.state,
@@ -92,37 +82,61 @@ def _conditions(call: BaremetalCall, session: Session, query: Query) -> Sequence
     return conditions
 
 
-def show_allocation(call: BaremetalCall, session: Session, ident: str) -> Response:
-    """GET /v1/allocations/{allocation}"""
-    return listing.show(call, session, ALLOCATIONS, allocations.find(session, _possible(ident)).uuid)
-
-
 def create_allocation(call: BaremetalCall, session: Session) -> Response:
     """POST /v1/allocations
 
-    The allocation is active or failed at the end of this transaction. Yet the answer shows it as it was accepted,
-    "allocating", since clients know and check that; clients have to poll anyway, and then see the result. ``Prefer:
-    return=representation`` asks for the result at once. An allocation for a given node is shown as it is, as in Ironic.
+    An allocation that does not wait is active or failed at the end of this transaction. Yet the answer shows it as it
+    was accepted, "allocating", since clients know and check that; clients have to poll anyway, and then see the result.
+    ``Prefer: return=representation`` asks for the result at once. An allocation for a given node is shown as it is, as
+    in Ironic; it never waits.
     """
-    values = collection.load_creation(call, ALLOCATIONS, ALLOCATION_CREATE, "allocation")
+    values = collection.load_creation(call, RESOURCE, ALLOCATION_CREATE, "allocation")
+    asked = None if values.get("node") else _asked_wait(call)
+    made = _create(call, session, values, asked)
+    document: dict[str, Any] = json.loads(listing.whole(call, RESOURCE).fetch_text(session, made.uuid))
+    headers = {"Location": f"{call.base_url}/v1/allocations/{made.uuid}"}
+    applied = [] if asked is None else [f"{_WAIT}={asked}"]
+    if call.prefers_representation:
+        applied.insert(0, "return=representation")
+    elif not values.get("node"):
+        document |= {"state": ALLOCATING, "node_uuid": None, "last_error": None, "updated_at": None}
+    if applied:
+        headers["Preference-Applied"] = ", ".join(applied)
+    return json_response(document, 201, headers)
+
+
+#: The preference of a client that lets an allocation wait, in seconds.
+_WAIT = "allocation-wait"
+
+
+def _asked_wait(call: BaremetalCall) -> int | None:
+    """Return how many seconds the client lets the allocation wait, at most the greatest number allowed. An invalid
+    preference is ignored: None."""
+    text = call.preferences.get(_WAIT, "")
+    if not (text.isascii() and text.isdecimal()):
+        return None
+    most: int = call.settings.scheduling.max_wait
+    # Twelve digits are more than any limit.
+    return min(int(text.lstrip("0")[:12] or 0), most)
+
+
+def _create(
+    call: BaremetalCall, session: Session, values: dict[str, Any], asked_wait: int | None = None
+) -> NodeAllocation:
     if "node" in values and call.version < BACKFILL_SINCE:
         raise InvalidValue(message="Schema error for allocation: 'node': Additional properties are not allowed")
     values["owner"] = owners.owner_of_new_allocation(call, values.get("owner"))
-    made = allocations.create(
+    settings = call.settings
+    usual_wait = min(settings.conductor.allocation_wait, settings.scheduling.max_wait)
+    return allocations.create(
         session,
         values,
         membership=call.membership(session),
-        settings=call.settings,
+        settings=settings,
         visible=call.visible,
         eligible=_eligible(call, values.get("owner")),
+        wait=usual_wait if asked_wait is None else asked_wait,
     )
-    document: dict[str, Any] = json.loads(listing.whole(call, ALLOCATIONS).fetch_text(session, made.uuid))
-    headers = {"Location": f"{call.base_url}/v1/allocations/{made.uuid}"}
-    if call.prefers_representation:
-        headers["Preference-Applied"] = "return=representation"
-    elif not values.get("node"):
-        document |= {"state": ALLOCATING, "node_uuid": None, "last_error": None, "updated_at": None}
-    return json_response(document, 201, headers)
 
 
 def _eligible(call: BaremetalCall, owner: str | None) -> Visibility:
@@ -130,42 +144,37 @@ def _eligible(call: BaremetalCall, owner: str | None) -> Visibility:
     return EVERYTHING if call.caller.unrestricted or owner is None else Visibility(owner)
 
 
-def update_allocation(call: BaremetalCall, session: Session, ident: str) -> Response:
-    """PATCH /v1/allocations/{allocation}"""
-    operations = collection.load_patch(
-        call, allocations.FIELDS, lambda: allocations.find(session, _possible(ident)), found_for="fields"
-    )
-    return collection.updated(
-        call, session, ALLOCATIONS, allocations.update(session, _possible(ident), operations).uuid
-    )
-
-
-def delete_allocation(call: BaremetalCall, session: Session, ident: str) -> Response:
-    """DELETE /v1/allocations/{allocation}"""
-    call.refuse_query()
-    call.refuse_body()
-    allocations.destroy(session, _possible(ident))
-    return empty_response(204)
-
-
 def show_allocation_of_node(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/allocation"""
     # As Ironic has it, whose controllers take the node for an argument of the list of allocations: 400, see the route.
-    node = nodes.find(session, canonical_or_lookup(call, session, ident))
-    return listing.show(call, session, ALLOCATIONS, allocations.of_node(session, node, ident).uuid)
+    node = call.node(session, ident)
+    return listing.show(call, session, RESOURCE, allocations.of_node(session, node, ident).uuid)
 
 
 def delete_allocation_of_node(call: BaremetalCall, session: Session, ident: str) -> Response:
     """DELETE /v1/nodes/{node}/allocation"""
-    call.refuse_query()
-    call.refuse_body()
-    node = nodes.find(session, canonical_or_lookup(call, session, ident))
+    call.refuse_arguments()
+    node = call.node(session, ident)
     allocations.destroy(session, allocations.of_node(session, node, ident).uuid)
     return empty_response(204)
 
 
-def _possible(ident: str) -> str:
-    """``ident``, if it is a UUID or could be a name; else InvalidValue."""
-    if canonical_uuid(ident) is None and not is_logical_name(ident):
-        raise InvalidValue(message=f"Expected a logical name or UUID but received {ident}.")
-    return ident
+class AllocationViews(StandardViews):
+    """The views of allocations, whose names are refused in words of their own."""
+
+    def identify(self, call: BaremetalCall, ident: str) -> str:
+        if canonical_uuid(ident) is None and not is_logical_name(ident):
+            raise InvalidValue(message=f"Expected a logical name or UUID but received {ident}.")
+        return ident
+
+
+ALLOCATIONS = AllocationViews(
+    resource=RESOURCE,
+    parameter="allocation_ident",
+    schema=ALLOCATION_CREATE,
+    body_name="allocation",
+    do_create=_create,
+    do_update=lambda call, session, uuid, operations: allocations.update(session, uuid, operations),
+    do_delete=lambda call, session, uuid: allocations.destroy(session, uuid),
+    found_for="fields",
+)

@@ -14,7 +14,6 @@ from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.allocations import allocations
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import ResourceNotFound
-from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup
 from baremetal_sched.baremetal.api.provisioning import provision
 from baremetal_sched.baremetal.api.route import Guard
 from baremetal_sched.baremetal.identifiers import is_logical_name
@@ -23,7 +22,7 @@ from baremetal_sched.baremetal.provisioning import runbooks
 from baremetal_sched.db.models import Node, NodeAllocation, Port, Portgroup, Runbook
 from baremetal_sched.db.transaction import Reader
 from baremetal_sched.documents.schema import canonical_uuid
-from baremetal_sched.errors import NotAllowed, NotFoundError, SchedulerError, WrongScope
+from baremetal_sched.errors import NotFoundError, SchedulerError
 from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.web.policy import Target
 
@@ -39,13 +38,18 @@ def node(call: BaremetalCall, reader: Reader, rule: str, ident: str, **path: str
 def node_and_list(call: BaremetalCall, reader: Reader, rule: str, ident: str, **path: str) -> None:
     """The node that the path names, which the caller has to see, and a list of what belongs to it."""
     seen_node(call, reader, ident)
-    listed_project(call, rule)
+    call.listed(_kind(rule))
 
 
 def seen_node(call: BaremetalCall, reader: Reader, ident: str) -> Target:
     """Return the node that ``ident`` names, as a target of rules. Raises NodeNotFound if the caller may not see it."""
-    uuid = canonical_or_lookup(call, reader, ident)
+    uuid = call.node_uuid(reader, ident)
     return _seen(call, _first(call, reader, select(Node.owner, Node.lessee).where(Node.uuid == uuid)), _no_node, ident)
+
+
+def seen(call: BaremetalCall, node: Node, ident: str) -> Target:
+    """Return the node, which was found as ``ident``, as a target. Raises NodeNotFound like ``seen_node``."""
+    return _checked(call, (node.owner, node.lessee), _no_node, ident)
 
 
 def _no_node(ident: str) -> SchedulerError:
@@ -62,9 +66,19 @@ def _first(call: BaremetalCall, reader: Reader, query: Any) -> Row[Any] | None:
 def _seen(call: BaremetalCall, found: Row[Any] | None, missing: Callable[[str], SchedulerError], ident: str) -> Target:
     """Return the node with this owner and lessee as a target. Raises the error of ``missing`` if it does not exist, or
     if the caller may not see it."""
-    if found is None:
+    return _checked(call, None if found is None else (found.owner, found.lessee), missing, ident)
+
+
+def _checked(
+    call: BaremetalCall,
+    owners: tuple[str | None, str | None] | None,
+    missing: Callable[[str], SchedulerError],
+    ident: str,
+) -> Target:
+    if owners is None:
         raise missing(ident)
-    target = call.target_of("node", owner=found.owner, lessee=found.lessee)
+    owner, lessee = owners
+    target = call.target_of("node", owner=owner, lessee=lessee)
     if not call.allows(SEE_NODE, target):
         raise missing(ident)
     return target
@@ -127,7 +141,7 @@ def portgroup_and_list(call: BaremetalCall, reader: Reader, rule: str, ident: st
     """The portgroup that the path names, whose node the caller has to see, and a list of its ports."""
     if _names_something(ident):
         _seen_behind(call, reader, Portgroup, portgroups.missing, ident)
-    listed_project(call, rule)
+    call.listed(_kind(rule))
 
 
 def on_node(*arguments: str) -> Guard:
@@ -153,25 +167,14 @@ def _target_named(call: BaremetalCall, reader: Reader, ident: Any) -> Target:
     return call.target if found is None else call.target_of("node", owner=found.owner, lessee=found.lessee)
 
 
+def _kind(rule: str) -> str:
+    """Return the kind of the members of a list, of its rule: "node" of "baremetal:node:list"."""
+    return rule.split(":")[1]
+
+
 def lists(call: BaremetalCall, reader: Reader, rule: str, **path: str) -> None:
     """A list, of everything or of what belongs to the caller's project. Raises NotAllowed, WrongScope."""
-    listed_project(call, rule)
-
-
-def listed_project(call: BaremetalCall, rule: str) -> str | None:
-    """The project to which a list is narrowed by ``rule``, such as "baremetal:node:list"; None: it shows everything.
-
-    Raises NotAllowed, WrongScope if the caller may list nothing.
-    """
-    try:
-        call.require(f"{rule}_all")
-    except (NotAllowed, WrongScope):
-        project = call.caller.project_id
-        if not project:
-            raise
-        call.require(rule)
-        return project
-    return None
+    call.listed(_kind(rule))
 
 
 def allocation(call: BaremetalCall, reader: Reader, rule: str, ident: str) -> None:
@@ -193,7 +196,7 @@ def allocation_of_node(call: BaremetalCall, reader: Reader, rule: str, ident: st
         seen_node(call, reader, ident)
     except NotFoundError:
         raise ResourceNotFound from None
-    node = select(Node.id).where(Node.uuid == canonical_or_lookup(call, reader, ident)).scalar_subquery()
+    node = select(Node.id).where(Node.uuid == call.node_uuid(reader, ident)).scalar_subquery()
     found = reader.execute(select(NodeAllocation.owner).where(NodeAllocation.node_id == node)).first()
     if found is not None:
         call.require(rule, call.target_of("allocation", owner=found.owner))

@@ -7,7 +7,6 @@ from sqlalchemy import select
 
 from baremetal_sched.baremetal.api.authorization import access
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup
 from baremetal_sched.baremetal.api.provisioning import step_rules
 from baremetal_sched.baremetal.api.resources import owners
 from baremetal_sched.baremetal.api.resources.collection import parsed_patch
@@ -78,7 +77,7 @@ def patched_node(call: BaremetalCall, reader: Reader, rule: str, ident: str) -> 
         call.require(each, target)
     changes_owner = any(root(operation) == "owner" and operation["op"] != "remove" for operation in operations)
     if changes_owner and not call.allows(_ACTIVE, target):
-        uuid = canonical_or_lookup(call, reader, ident)
+        uuid = call.node_uuid(reader, ident)
         if reader.scalar(select(Node.provision_state).where(Node.uuid == uuid)) == states.ACTIVE:
             raise InvalidNodeState(
                 message=f'Cannot update owner of node "{uuid}" while it is in state "{states.ACTIVE}".'
@@ -104,9 +103,9 @@ def _is_false(value: Any) -> bool:
 
 
 def provisioned_node(call: BaremetalCall, reader: Reader, rule: str, ident: str) -> None:
-    """A node whose provision state is to be changed: steps that the request names need rules more; those of a runbook
-    are left to the view. Raises NodeNotFound, NotAllowed, StepsNotAllowed; InvalidValue for arguments that there are
-    not."""
+    """A node whose provision state is to be changed: steps that the request names need additional rules. The view
+    checks the steps of a runbook. Raises NodeNotFound, NotAllowed, StepsNotAllowed; InvalidValue for unknown
+    arguments."""
     target = access.seen_node(call, reader, ident)
     call.require(rule, target)
     given = call.arguments(KEYS)

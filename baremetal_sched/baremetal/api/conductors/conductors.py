@@ -1,5 +1,6 @@
 """/v1/conductors"""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,7 +9,7 @@ from sqlalchemy import RowMapping, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.resources.query import PAGING, Query
+from baremetal_sched.baremetal.api.resources.query import PAGING, BaremetalQuery
 from baremetal_sched.baremetal.api.resources.view import links
 from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.db.models import Conductor
@@ -29,8 +30,8 @@ _SORT_COLUMNS = {
 
 def list_conductors(call: BaremetalCall, session: Session) -> Response:
     """GET /v1/conductors"""
-    query = Query(call, (*PAGING, "fields", "detail"))
-    names = _names(query)
+    query = BaremetalQuery(call, (*PAGING, "fields", "detail"))
+    names = known_names(query, _FIELDS)
     detail = query.flag("detail")
     if detail and names:
         raise InvalidValue(message="Can not specify ?detail=True and fields in the same request.")
@@ -46,20 +47,21 @@ def list_conductors(call: BaremetalCall, session: Session) -> Response:
 
 def show_conductor(call: BaremetalCall, session: Session, hostname: str) -> Response:
     """GET /v1/conductors/{hostname}"""
-    names = _names(Query(call, ("fields",)))
+    names = known_names(BaremetalQuery(call, ("fields",)), _FIELDS)
     row = conductors.find(session, hostname, call.settings.conductor.heartbeat_timeout)
     return json_response(_render(call, session, [row], names or _FIELDS)[0])
 
 
-def _names(query: Query) -> list[str]:
+def known_names(query: BaremetalQuery, known: Sequence[str]) -> list[str]:
+    """Return the fields that the request names. Raises InvalidValue for names that are not ``known``."""
     names = query.names("fields")
     for name in names:
-        if name not in _FIELDS:
-            raise InvalidValue(message=f"Schema error: '{name}' is not one of {list(_FIELDS)}")
+        if name not in known:
+            raise InvalidValue(message=f"Schema error: '{name}' is not one of {list(known)}")
     return names
 
 
-def _rows(call: BaremetalCall, session: Session, query: Query, limit: int) -> list[RowMapping]:
+def _rows(call: BaremetalCall, session: Session, query: BaremetalQuery, limit: int) -> list[RowMapping]:
     """The page. There are few conductors, so the marker is looked for among all of them."""
     sort_key = query.text("sort_key") or "id"
     if sort_key not in _SORT_COLUMNS:

@@ -6,10 +6,11 @@ from flask import Response
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.resources.query import Query
+from baremetal_sched.baremetal.api.conductors.conductors import known_names
+from baremetal_sched.baremetal.api.resources.query import BaremetalQuery
 from baremetal_sched.baremetal.api.resources.view import links
 from baremetal_sched.baremetal.conductors import driver_facts
-from baremetal_sched.baremetal.conductors.driver_facts import ServedDriver
+from baremetal_sched.baremetal.conductors.driver_facts import DriverFacts, ServedDriver
 from baremetal_sched.errors import InvalidValue, NotFoundError
 from baremetal_sched.errors.baremetal import DriverNotFound, RaidNotSupported
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES
@@ -44,7 +45,7 @@ class _UnknownDriver(NotFoundError):
 
 def list_drivers(call: BaremetalCall, session: Session) -> Response:
     """GET /v1/drivers"""
-    query = Query(call, ("type", "detail", "fields"))
+    query = BaremetalQuery(call, ("type", "detail", "fields"))
     query.require(DYNAMIC_SINCE, "type", "detail")
     kind = query.text("type")
     if kind is not None and kind not in _TYPES:
@@ -62,7 +63,7 @@ def list_drivers(call: BaremetalCall, session: Session) -> Response:
 
 def show_driver(call: BaremetalCall, session: Session, name: str) -> Response:
     """GET /v1/drivers/{name}"""
-    names = _names(call, Query(call, ("fields",)))
+    names = _names(call, BaremetalQuery(call, ("fields",)))
     driver = driver_facts.find_driver(session, _timeout(call), name)
     return json_response(_render(call, driver, names or _FIELDS))
 
@@ -70,28 +71,30 @@ def show_driver(call: BaremetalCall, session: Session, name: str) -> Response:
 def show_properties(call: BaremetalCall, session: Session, name: str) -> Response:
     """GET /v1/drivers/{name}/properties"""
     call.refuse_query()
-    require_driver(call, session, name)
-    known = driver_facts.find(session, name, _timeout(call))
+    known = facts_of(call, session, name)
     return json_response(known.facts["properties"] if known else {})
 
 
 def show_logical_disk_properties(call: BaremetalCall, session: Session, name: str) -> Response:
     """GET /v1/drivers/{name}/raid/logical_disk_properties"""
     call.refuse_query()
-    require_driver(call, session, name)
-    known = driver_facts.find(session, name, _timeout(call))
+    known = facts_of(call, session, name)
     properties = known.logical_disk_properties() if known else {}
     if not properties:
         raise RaidNotSupported(driver=name)
     return json_response(properties)
 
 
-def require_driver(call: BaremetalCall, session: Session, name: str) -> None:
-    """Raise NotFoundError unless a live conductor serves the hardware type."""
+def facts_of(call: BaremetalCall, session: Session, name: str) -> DriverFacts | None:
+    """Return what a live conductor says about the hardware type, if anything.
+
+    Raises NotFoundError unless a live conductor serves it.
+    """
     try:
         driver_facts.find_driver(session, _timeout(call), name)
     except DriverNotFound:
         raise _UnknownDriver(driver=name) from None
+    return driver_facts.find(session, name, _timeout(call))
 
 
 def _timeout(call: BaremetalCall) -> float:
@@ -99,14 +102,10 @@ def _timeout(call: BaremetalCall) -> float:
     return timeout
 
 
-def _names(call: BaremetalCall, query: Query) -> list[str]:
-    names = query.names("fields")
+def _names(call: BaremetalCall, query: BaremetalQuery) -> list[str]:
     if query.has("fields"):
         call.require_version(FIELDS_SINCE)
-    for name in names:
-        if name not in _FIELDS:
-            raise InvalidValue(message=f"Schema error: '{name}' is not one of {list(_FIELDS)}")
-    return names
+    return known_names(query, _FIELDS)
 
 
 def _render(call: BaremetalCall, driver: ServedDriver, shown: Any) -> dict[str, Any]:

@@ -7,8 +7,7 @@ from flask import Response
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.nodes.nodes import node_of
-from baremetal_sched.baremetal.api.resources.query import Query
+from baremetal_sched.baremetal.api.resources.query import BaremetalQuery
 from baremetal_sched.baremetal.api.resources.view import links, listing
 from baremetal_sched.baremetal.hardware import bios
 from baremetal_sched.baremetal.hardware.bios import COMPONENT_FIELDS, LIST_DEFAULT, REGISTRY_SINCE, SETTING_FIELDS
@@ -25,15 +24,15 @@ _LISTING = listing(
 
 def list_settings(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/bios"""
-    shown = select_fields(call, Query(call, ("fields", "detail")), _LISTING).shown
-    node = node_of(call, session, ident)
+    shown = select_fields(call, BaremetalQuery(call, ("fields", "detail")), _LISTING).shown
+    node = call.node(session, ident)
     return json_response({"bios": [_render(call, node, setting, shown) for setting in bios.settings(session, node)]})
 
 
 def show_setting(call: BaremetalCall, session: Session, ident: str, setting: str) -> Response:
     """GET /v1/nodes/{node}/bios/{setting}"""
     call.refuse_query()
-    node = node_of(call, session, ident)
+    node = call.node(session, ident)
     found = bios.find(session, node, setting)
     return json_response({setting: _render(call, node, found, SETTING_FIELDS.visible(call.version))})
 
@@ -54,7 +53,7 @@ _COMPONENTS = listing(fields=COMPONENT_FIELDS, list_default=tuple(COMPONENT_FIEL
 
 def list_components(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/firmware"""
-    shown = select_fields(call, Query(call, ("fields", "detail")), _COMPONENTS).shown
-    node = node_of(call, session, ident)
+    shown = select_fields(call, BaremetalQuery(call, ("fields", "detail")), _COMPONENTS).shown
+    node = call.node(session, ident)
     found = bios.components(session, node)
     return json_response({"firmware": [document(each, ("created_at", "updated_at", *shown)) for each in found]})

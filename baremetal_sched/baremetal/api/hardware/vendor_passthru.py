@@ -1,4 +1,4 @@
-"""/v1/nodes/{node}/vendor_passthru, and the same of drivers"""
+"""/v1/nodes/{node}/vendor_passthru and /v1/drivers/{driver}/vendor_passthru"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,10 +8,10 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched import masking
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.conductors.drivers import require_driver
-from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup, node_with_conductor
-from baremetal_sched.baremetal.api.resources.query import Query
-from baremetal_sched.baremetal.conductors import driver_calls, driver_facts
+from baremetal_sched.baremetal.api.conductors.drivers import facts_of
+from baremetal_sched.baremetal.api.resources.driver_views import ask
+from baremetal_sched.baremetal.api.resources.query import BaremetalQuery
+from baremetal_sched.baremetal.conductors import driver_calls
 from baremetal_sched.baremetal.hardware import vendor_passthru
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.db.documents import require_depth
@@ -22,8 +22,7 @@ from baremetal_sched.web.responses import empty_response, json_response
 def list_methods(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/vendor_passthru/methods"""
     call.refuse_query()
-    methods = vendor_passthru.methods(session, node_with_conductor(call, session, ident), call.membership(session))
-    return json_response({name: _render(method) for name, method in methods.items()})
+    return json_response({name: _render(each) for name, each in ask(call, session, ident, "vendor.methods").items()})
 
 
 def _render(method: Mapping[str, Any]) -> dict[str, Any]:
@@ -32,27 +31,31 @@ def _render(method: Mapping[str, Any]) -> dict[str, Any]:
     return {**facts, "async": asynchronous, "attach": False}
 
 
-def call_named_method(call: BaremetalCall, session: Session, ident: str) -> Response:
-    """ANY /v1/nodes/{node}/vendor_passthru?method={method}"""
-    method = Query(call, ("method",)).text("method")
-    if not method:
+def call_method(call: BaremetalCall, session: Session, ident: str, method: str | None = None) -> Response:
+    """ANY /v1/nodes/{node}/vendor_passthru/{method}, ANY /v1/nodes/{node}/vendor_passthru?method={method}"""
+    name = _name(call, method)
+    arguments = _arguments(call, name)
+    node = nodes.find_for_change(session, call.node_uuid(session, ident))
+    vendor_passthru.call(session, node, name, call.http.method, arguments, call.membership(session), _answered)
+    return empty_response(202)
+
+
+def _name(call: BaremetalCall, in_path: str | None) -> str:
+    """The method's name, which the path or else the query string has."""
+    if in_path is not None:
+        call.refuse_query()
+        return in_path
+    name = BaremetalQuery(call, ("method",)).text("method")
+    if not name:
         raise InvalidValue(message="Missing mandatory parameter: method")
-    return _call(call, session, ident, method)
+    return name
 
 
-def call_method(call: BaremetalCall, session: Session, ident: str, method: str) -> Response:
-    """ANY /v1/nodes/{node}/vendor_passthru/{method}"""
-    call.refuse_query()
-    return _call(call, session, ident, method)
-
-
-def _call(call: BaremetalCall, session: Session, ident: str, method: str) -> Response:
+def _arguments(call: BaremetalCall, name: str) -> dict[str, Any]:
     arguments = call.body()
     if not isinstance(arguments, dict):
-        raise InvalidValue(message=f"Expected an object as the arguments of method {method}")
-    node = nodes.find_for_change(session, canonical_or_lookup(call, session, ident))
-    vendor_passthru.call(session, node, method, call.http.method, arguments, call.membership(session), _answered)
-    return empty_response(202)
+        raise InvalidValue(message=f"Expected an object as the arguments of method {name}")
+    return arguments
 
 
 def _answered(value: Any) -> Response:
@@ -63,38 +66,23 @@ def _answered(value: Any) -> Response:
 def list_driver_methods(call: BaremetalCall, session: Session, name: str) -> Response:
     """GET /v1/drivers/{name}/vendor_passthru/methods"""
     call.refuse_query()
-    require_driver(call, session, name)
-    known = driver_facts.find(session, name, call.settings.conductor.heartbeat_timeout)
-    methods = known.facts["vendor_methods"] if known else {}
-    return json_response({each: _render(facts) for each, facts in methods.items()})
+    return json_response({each: _render(facts) for each, facts in _driver_methods(call, session, name).items()})
 
 
-def call_driver_method(call: BaremetalCall, session: Session, name: str, method: str) -> Response:
-    """ANY /v1/drivers/{name}/vendor_passthru/{method}"""
-    call.refuse_query()
-    return _call_driver(call, session, name, method)
+def _driver_methods(call: BaremetalCall, session: Session, driver: str) -> Mapping[str, Mapping[str, Any]]:
+    known = facts_of(call, session, driver)
+    return known.facts["vendor_methods"] if known else {}
 
 
-def call_named_driver_method(call: BaremetalCall, session: Session, name: str) -> Response:
-    """ANY /v1/drivers/{name}/vendor_passthru?method={method}"""
-    method = Query(call, ("method",)).text("method")
-    if not method:
-        raise InvalidValue(message="Missing mandatory parameter: method")
-    return _call_driver(call, session, name, method)
-
-
-def _call_driver(call: BaremetalCall, session: Session, name: str, method: str) -> Response:
-    require_driver(call, session, name)
-    known = driver_facts.find(session, name, call.settings.conductor.heartbeat_timeout)
-    facts = known.facts["vendor_methods"].get(method) if known else None
+def call_driver_method(call: BaremetalCall, session: Session, name: str, method: str | None = None) -> Response:
+    """ANY /v1/drivers/{name}/vendor_passthru/{method}, ANY /v1/drivers/{name}/vendor_passthru?method={method}"""
+    called = _name(call, method)
+    facts = _driver_methods(call, session, name).get(called)
     if facts is None:
-        raise InvalidValue(message=f"No handler for method {method}")
+        raise InvalidValue(message=f"No handler for method {called}")
     if call.http.method not in facts["http_methods"]:
-        raise InvalidValue(message=f"The method {method} does not support HTTP {call.http.method}")
-    arguments = call.body()
-    if not isinstance(arguments, dict):
-        raise InvalidValue(message=f"Expected an object as the arguments of method {method}")
-    asked = {"method": method, "arguments": arguments}
+        raise InvalidValue(message=f"The method {called} does not support HTTP {call.http.method}")
+    asked = {"method": called, "arguments": _arguments(call, called)}
     then = None if facts["asynchronous"] else _answered
     timeout = call.settings.conductor.answer_timeout
     driver_calls.order_of_type(session, name, call.membership(session), "vendor.call_driver", asked, then, timeout)

@@ -10,13 +10,12 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.errors import ResourceNotFound
 from baremetal_sched.baremetal.api.nodes.node_view import NODES, NodeView
-from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup
-from baremetal_sched.baremetal.api.resources.query import Query
+from baremetal_sched.baremetal.api.resources.query import BaremetalQuery
 from baremetal_sched.baremetal.inspection import agents, discovery
 from baremetal_sched.baremetal.inspection.agents import Heartbeat
+from baremetal_sched.baremetal.inspection.schemas import HEARTBEAT, INSPECTION
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provisioning import provision
-from baremetal_sched.baremetal.schemas.inspection import HEARTBEAT, INSPECTION
 from baremetal_sched.db.models import Node
 from baremetal_sched.documents.schema import canonical_mac, load
 from baremetal_sched.errors import InvalidValue, NotFoundError
@@ -38,7 +37,7 @@ class _TooOld(NotFoundError):
 def look_up(call: BaremetalCall, session: Session) -> Response:
     """GET /v1/lookup"""
     _require_enabled(call)
-    query = Query(call, ("addresses", "node_uuid"))
+    query = BaremetalQuery(call, ("addresses", "node_uuid"))
     node_uuid, addresses = query.uuid("node_uuid"), _macs(query.items("addresses") or ())
     if not node_uuid and not addresses:
         raise InvalidValue(message="At least one of 'addresses' and 'node_uuid' parameters is required")
@@ -53,7 +52,7 @@ def beat(call: BaremetalCall, session: Session, ident: str) -> Response:
     for name, since in HEARTBEAT_FIELDS.items():
         if call.version < since and heartbeat.get(name) is not None:
             raise InvalidValue(message=f'Field "{name}" not recognised before microversion 1.{since}')
-    node = nodes.find_for_change(session, canonical_or_lookup(call, session, ident))
+    node = nodes.find_for_change(session, call.node_uuid(session, ident))
     agents.beat(session, node, Heartbeat(**heartbeat), call.membership(session), call.settings)
     return empty_response(202)
 
@@ -65,7 +64,7 @@ def refuse_beat(call: BaremetalCall, session: Session, ident: str) -> Response:
 
 def continue_inspection(call: BaremetalCall, session: Session) -> Response:
     """POST /v1/continue_inspection; microversion 1.1, too, for agents that believe that this is ironic-inspector"""
-    query, body = Query(call, ("node_uuid",)), _report(call)
+    query, body = BaremetalQuery(call, ("node_uuid",)), _report(call)
     token = None if call.caller.unrestricted else body.pop("agent_token", None)
     inventory, node_uuid = body.pop("inventory"), query.uuid("node_uuid")
     addresses = _macs(interface["mac_address"] for interface in inventory["interfaces"])
@@ -100,7 +99,7 @@ def check_report(call: BaremetalCall) -> None:
 
 def _report(call: BaremetalCall) -> dict[str, Any]:
     _require_enabled(call)
-    query = Query(call, ("node_uuid",))
+    query = BaremetalQuery(call, ("node_uuid",))
     if call.version < CONTINUE_SINCE and (call.version > 1 or query.has("node_uuid")):
         raise _TooOld(since=CONTINUE_SINCE)
     return load(INSPECTION, call.body(), "data")
@@ -124,11 +123,4 @@ def _told(call: BaremetalCall, session: Session, node: Node) -> dict[str, Any]:
         token = agents.give_token(node, call.settings)
         session.flush()
     text = NodeView(NODES, NODE_FIELDS, call.version, call.base_url).fetch_text(session, node.uuid)
-    config = {
-        "heartbeat_timeout": call.settings.api.ramdisk_heartbeat_timeout,
-        "agent_token": token,
-        "agent_token_required": True,
-        # The agent need not run benchmarks.
-        "metrics": {"backend": "noop"},
-    }
-    return {"node": orjson.Fragment(text), "config": config}
+    return {"node": orjson.Fragment(text), "config": agents.config(node, token, call.settings)}

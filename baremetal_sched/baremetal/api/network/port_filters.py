@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.call import NAMES, BaremetalCall
-from baremetal_sched.baremetal.api.resources.query import Query
+from baremetal_sched.baremetal.api.resources.query import BaremetalQuery
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.nodes.node_list import in_shards
 from baremetal_sched.baremetal.visibility import Visibility
@@ -28,7 +28,7 @@ class PortFilters:
     groups: Sequence[str]
 
     @classmethod
-    def parse(cls, call: BaremetalCall, query: Query, node: str | None) -> Self:
+    def parse(cls, call: BaremetalCall, query: BaremetalQuery, node: str | None) -> Self:
         """The filters of the request; ``node``, if the path or another parameter names one, wins. Raises InvalidValue,
         TooNew."""
         return cls(node or _node(call, query), _address(query), query.items("shard"), query.names("conductor_groups"))
@@ -49,7 +49,7 @@ class PortFilters:
         return conditions
 
 
-def _node(call: BaremetalCall, query: Query) -> str | None:
+def _node(call: BaremetalCall, query: BaremetalQuery) -> str | None:
     """The parameter ``node``: a UUID, or, where the client knows names, a name."""
     ident = query.ident("node")
     if ident is not None and canonical_uuid(ident) is None:
@@ -57,7 +57,7 @@ def _node(call: BaremetalCall, query: Query) -> str | None:
     return ident
 
 
-def _address(query: Query) -> str | None:
+def _address(query: BaremetalQuery) -> str | None:
     """The parameter ``address``: a MAC address."""
     text = query.text("address")
     address = None if text is None else canonical_mac(text)

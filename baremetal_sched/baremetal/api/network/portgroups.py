@@ -1,92 +1,66 @@
 """/v1/portgroups, and the portgroups of nodes"""
 
 from dataclasses import astuple
+from typing import Any
 
 from flask import Response
 from sqlalchemy import ColumnElement
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.network.port_filters import PortFilters
 from baremetal_sched.baremetal.api.nodes.node_view import INSPECT_WAIT_SINCE
-from baremetal_sched.baremetal.api.nodes.nodes import uuid_of as uuid_of_node
 from baremetal_sched.baremetal.api.resources import collection
-from baremetal_sched.baremetal.api.resources.query import Query
+from baremetal_sched.baremetal.api.resources.query import BaremetalQuery
+from baremetal_sched.baremetal.api.resources.standard_views import StandardViews
 from baremetal_sched.baremetal.api.resources.view import BaremetalView, resource
 from baremetal_sched.baremetal.network import portgroups
 from baremetal_sched.baremetal.schemas.network import PORTGROUP_CREATE
 from baremetal_sched.baremetal.visibility import Visibility
-from baremetal_sched.db.models import Node, Portgroup
+from baremetal_sched.db.models import Portgroup
+from baremetal_sched.documents.patch import Patch
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.web import listing
-from baremetal_sched.web.responses import empty_response
-from baremetal_sched.web.view import Column, Resource, uuid_of_parent
 
 #: Filters, with the first microversion (minor) that has each.
 FILTERS = {"node": 23, "address": 23, "shard": 106, "conductor_groups": 23}
 
 
-class PortgroupView(BaremetalView):
-    """A portgroup as JSON."""
-
-    @classmethod
-    def column(cls, name: str, resource: Resource, version: int) -> Column | None:
-        if name == "node_uuid":
-            return uuid_of_parent(Node, Portgroup.node_id), None
-        return super().column(name, resource, version)
-
-
-PORTGROUPS = resource(
+RESOURCE = resource(
     path="portgroups",
     plural="portgroups",
     model=Portgroup,
     fields=portgroups.FIELDS,
     list_default=portgroups.LIST_DEFAULT,
     missing=portgroups.missing,
-    view=PortgroupView,
+    view=BaremetalView,
 )
 
 
 def list_portgroups(call: BaremetalCall, session: Session) -> Response:
-    """GET /v1/portgroups"""
-    return _list(call, session, "portgroups")
-
-
-def list_portgroups_in_detail(call: BaremetalCall, session: Session) -> Response:
-    """GET /v1/portgroups/detail"""
-    return _list(call, session, "portgroups/detail")
+    """GET /v1/portgroups, GET /v1/portgroups/detail"""
+    return _list(call, session)
 
 
 def list_portgroups_of_node(call: BaremetalCall, session: Session, ident: str) -> Response:
-    """GET /v1/nodes/{node}/portgroups"""
-    return _list(call, session, f"nodes/{ident}/portgroups", node=uuid_of_node(call, session, ident))
+    """GET /v1/nodes/{node}/portgroups, GET /v1/nodes/{node}/portgroups/detail"""
+    return _list(call, session, call.existing_node_uuid(session, ident))
 
 
-def list_portgroups_of_node_in_detail(call: BaremetalCall, session: Session, ident: str) -> Response:
-    """GET /v1/nodes/{node}/portgroups/detail"""
-    return _list(call, session, f"nodes/{ident}/portgroups/detail", node=uuid_of_node(call, session, ident))
-
-
-def _list(call: BaremetalCall, session: Session, path: str, *, node: str | None = None) -> Response:
-    def narrow(query: Query) -> list[ColumnElement[bool]]:
-        return _conditions(call, session, query, node, visible)
-
+def _list(call: BaremetalCall, session: Session, node: str | None = None) -> Response:
+    """A page of the portgroups; with ``node``, the UUID of a node, of the portgroups of that node."""
     visible = call.listed("portgroup")
     return collection.list_all(
         call,
         session,
-        PORTGROUPS,
-        detailed=path.endswith("/detail"),
-        path=path,
+        RESOURCE,
         filters=FILTERS,
-        narrow=narrow,
+        narrow=lambda query: _conditions(call, session, query, node, visible),
         within=visible.conditions_behind(Portgroup.node_id),
     )
 
 
 def _conditions(
-    call: BaremetalCall, session: Session, query: Query, node: str | None, visible: Visibility
+    call: BaremetalCall, session: Session, query: BaremetalQuery, node: str | None, visible: Visibility
 ) -> list[ColumnElement[bool]]:
     """The filter as a condition; ``node`` comes from the path and wins."""
     filters = PortFilters.parse(call, query, node)
@@ -95,40 +69,36 @@ def _conditions(
     return filters.conditions(session, Portgroup, visible)
 
 
-def show_portgroup(call: BaremetalCall, session: Session, ident: str) -> Response:
-    """GET /v1/portgroups/{portgroup}"""
-    return listing.show(call, session, PORTGROUPS, _uuid_of(call, session, ident))
-
-
-def create_portgroup(call: BaremetalCall, session: Session) -> Response:
-    """POST /v1/portgroups"""
-    values = collection.load_creation(call, PORTGROUPS, PORTGROUP_CREATE, "portgroup")
+def _create(call: BaremetalCall, session: Session, values: dict[str, Any]) -> Portgroup:
     access = call.access("baremetal:portgroup:create")
-    group = portgroups.create(session, values, call.settings.default_portgroup_mode, access)
-    return collection.created(call, session, PORTGROUPS, group.uuid)
+    return portgroups.create(session, values, call.settings.default_portgroup_mode, access)
 
 
-def update_portgroup(call: BaremetalCall, session: Session, ident: str) -> Response:
-    """PATCH /v1/portgroups/{portgroup}"""
-    call.refuse_query()
-    operations = collection.load_patch(
-        call, portgroups.FIELDS, lambda: _uuid_of(call, session, ident), found_for="fields"
+def _update(call: BaremetalCall, session: Session, uuid: str, operations: Patch) -> None:
+    portgroups.update(
+        session,
+        uuid,
+        operations,
+        call.membership(session),
+        hides_inspect_wait=call.version < INSPECT_WAIT_SINCE,
+        access=call.access("baremetal:portgroup:update"),
     )
-    uuid = _uuid_of(call, session, ident)
-    hides_inspect_wait = call.version < INSPECT_WAIT_SINCE
-    membership = call.membership(session)
-    access = call.access("baremetal:portgroup:update")
-    portgroups.update(session, uuid, operations, membership, hides_inspect_wait=hides_inspect_wait, access=access)
-    return collection.updated(call, session, PORTGROUPS, uuid)
 
 
-def delete_portgroup(call: BaremetalCall, session: Session, ident: str) -> Response:
-    """DELETE /v1/portgroups/{portgroup}"""
-    call.refuse_query()
-    call.refuse_body()
-    portgroups.destroy(session, _uuid_of(call, session, ident), call.membership(session))
-    return empty_response(204)
+class PortgroupViews(StandardViews):
+    """The views of portgroups: an invalid name is an error of routing."""
+
+    def identify(self, call: BaremetalCall, ident: str) -> str:
+        return call.portgroup_ident(ident)
 
 
-def _uuid_of(call: BaremetalCall, session: Session, ident: str) -> str:
-    return records.uuid_of(session, Portgroup, call.portgroup_ident(ident), portgroups.missing)
+PORTGROUPS = PortgroupViews(
+    resource=RESOURCE,
+    parameter="portgroup_ident",
+    schema=PORTGROUP_CREATE,
+    body_name="portgroup",
+    do_create=_create,
+    do_update=_update,
+    do_delete=lambda call, session, uuid: portgroups.destroy(session, uuid, call.membership(session)),
+    found_for="fields",
+)

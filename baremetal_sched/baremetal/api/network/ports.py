@@ -13,22 +13,22 @@ from baremetal_sched.baremetal import records
 from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.network.port_filters import PortFilters
 from baremetal_sched.baremetal.api.nodes.node_view import INSPECT_WAIT_SINCE
-from baremetal_sched.baremetal.api.nodes.nodes import uuid_of as uuid_of_node
 from baremetal_sched.baremetal.api.resources import collection
-from baremetal_sched.baremetal.api.resources.query import Query
+from baremetal_sched.baremetal.api.resources.query import BaremetalQuery
+from baremetal_sched.baremetal.api.resources.standard_views import StandardViews
 from baremetal_sched.baremetal.api.resources.view import BaremetalView, resource
 from baremetal_sched.baremetal.network import portgroups, ports
 from baremetal_sched.baremetal.nodes.node_list import contains
 from baremetal_sched.baremetal.schemas.network import PORT_CREATE, VTEP
 from baremetal_sched.baremetal.visibility import Visibility
-from baremetal_sched.db.models import Node, Port, Portgroup
+from baremetal_sched.db.json_rows import uuid_of_parent
+from baremetal_sched.db.models import Port, Portgroup
 from baremetal_sched.db.types import as_text
+from baremetal_sched.documents.patch import Patch
 from baremetal_sched.documents.schema import canonical_uuid
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import OperationNotPermitted
-from baremetal_sched.web import listing
-from baremetal_sched.web.responses import empty_response
-from baremetal_sched.web.view import EMPTY_OBJECT, Column, Resource, uuid_of_parent
+from baremetal_sched.web.view import EMPTY_OBJECT, Column, Resource
 
 NAMES_SINCE = 88
 NODE_IDENT_SINCE = 94
@@ -61,8 +61,6 @@ class PortView(BaremetalView):
     @classmethod
     def column(cls, name: str, resource: Resource, version: int) -> Column | None:
         match name:
-            case "node_uuid":
-                return uuid_of_parent(Node, Port.node_id), None
             case "portgroup_uuid":
                 return uuid_of_parent(Portgroup, Port.portgroup_id), None
             case "local_link_connection":
@@ -71,7 +69,7 @@ class PortView(BaremetalView):
                 return super().column(name, resource, version)
 
 
-PORTS = resource(
+RESOURCE = resource(
     path="ports",
     plural="ports",
     model=Port,
@@ -83,33 +81,18 @@ PORTS = resource(
 
 
 def list_ports(call: BaremetalCall, session: Session) -> Response:
-    """GET /v1/ports"""
-    return _list(call, session, "ports")
-
-
-def list_ports_in_detail(call: BaremetalCall, session: Session) -> Response:
-    """GET /v1/ports/detail"""
-    return _list(call, session, "ports/detail")
+    """GET /v1/ports, GET /v1/ports/detail"""
+    return _list(call, session)
 
 
 def list_ports_of_node(call: BaremetalCall, session: Session, ident: str) -> Response:
-    """GET /v1/nodes/{node}/ports"""
-    return _list(call, session, f"nodes/{ident}/ports", node=uuid_of_node(call, session, ident))
-
-
-def list_ports_of_node_in_detail(call: BaremetalCall, session: Session, ident: str) -> Response:
-    """GET /v1/nodes/{node}/ports/detail"""
-    return _list(call, session, f"nodes/{ident}/ports/detail", node=uuid_of_node(call, session, ident))
+    """GET /v1/nodes/{node}/ports, GET /v1/nodes/{node}/ports/detail"""
+    return _list(call, session, node=call.existing_node_uuid(session, ident))
 
 
 def list_ports_of_portgroup(call: BaremetalCall, session: Session, ident: str) -> Response:
-    """GET /v1/portgroups/{portgroup}/ports"""
-    return _list(call, session, f"portgroups/{ident}/ports", portgroup=call.portgroup_ident(ident))
-
-
-def list_ports_of_portgroup_in_detail(call: BaremetalCall, session: Session, ident: str) -> Response:
-    """GET /v1/portgroups/{portgroup}/ports/detail"""
-    return _list(call, session, f"portgroups/{ident}/ports/detail", portgroup=call.portgroup_ident(ident))
+    """GET /v1/portgroups/{portgroup}/ports, GET /v1/portgroups/{portgroup}/ports/detail"""
+    return _list(call, session, portgroup=call.portgroup_ident(ident))
 
 
 def refuse_creation(call: BaremetalCall, session: None, ident: str) -> Response:
@@ -117,21 +100,15 @@ def refuse_creation(call: BaremetalCall, session: None, ident: str) -> Response:
     raise InvalidValue(message="Ports are created at /v1/ports; these are lists only.")
 
 
-def _list(
-    call: BaremetalCall, session: Session, path: str, *, node: str | None = None, portgroup: str | None = None
-) -> Response:
-    def narrow(query: Query) -> list[ColumnElement[bool]]:
-        return _conditions(call, session, query, node, portgroup, visible)
-
+def _list(call: BaremetalCall, session: Session, *, node: str | None = None, portgroup: str | None = None) -> Response:
+    """A page of the ports; with ``node`` or ``portgroup``, which come from the path, of the ports that belong to it."""
     visible = call.listed("port")
     return collection.list_all(
         call,
         session,
-        PORTS,
-        detailed=path.endswith("/detail"),
-        path=path,
+        RESOURCE,
         filters=FILTERS,
-        narrow=narrow,
+        narrow=lambda query: _conditions(call, session, query, node, portgroup, visible),
         within=visible.conditions_behind(Port.node_id),
     )
 
@@ -139,7 +116,7 @@ def _list(
 def _conditions(
     call: BaremetalCall,
     session: Session,
-    query: Query,
+    query: BaremetalQuery,
     node: str | None,
     portgroup: str | None,
     visible: Visibility,
@@ -164,48 +141,28 @@ def _conditions(
     return conditions
 
 
-def show_port(call: BaremetalCall, session: Session, ident: str) -> Response:
-    """GET /v1/ports/{port}"""
-    return listing.show(call, session, PORTS, _uuid_of(call, session, ident))
-
-
-def create_port(call: BaremetalCall, session: Session) -> Response:
-    """POST /v1/ports"""
-    values = collection.load_creation(call, PORTS, PORT_CREATE, "port")
+def _create(call: BaremetalCall, session: Session, values: dict[str, Any]) -> Port:
     if "node_ident" in values:
         call.require_version(NODE_IDENT_SINCE)
     _check_link(call, values.get("local_link_connection"))
-    port = ports.create(session, values, call.membership(session), call.access("baremetal:port:create"))
-    return collection.created(call, session, PORTS, port.uuid)
+    return ports.create(session, values, call.membership(session), call.access("baremetal:port:create"))
 
 
-def update_port(call: BaremetalCall, session: Session, ident: str) -> Response:
-    """PATCH /v1/ports/{port}"""
-    call.refuse_query()
-    operations = collection.load_patch(call, ports.FIELDS, lambda: _uuid_of(call, session, ident))
+def _update(call: BaremetalCall, session: Session, uuid: str, operations: Patch) -> None:
     for operation in operations:
         if operation["path"] == "/local_link_connection":
             _check_link(call, operation.get("value"))
         elif operation["path"].startswith("/local_link_connection/"):
             _check_link(call, {operation["path"].split("/")[2]: operation.get("value")})
-    port = ports.update(
+    ports.update(
         session,
-        _uuid_of(call, session, ident),
+        uuid,
         operations,
         call.membership(session),
         hides_inspect_wait=call.version < INSPECT_WAIT_SINCE,
         group_has_network=call.version >= GROUP_NETWORK_SINCE,
         access=call.access("baremetal:port:update"),
     )
-    return collection.updated(call, session, PORTS, port.uuid)
-
-
-def delete_port(call: BaremetalCall, session: Session, ident: str) -> Response:
-    """DELETE /v1/ports/{port}, which takes no name"""
-    call.refuse_query()
-    call.refuse_body()
-    ports.destroy(session, call.uuid(ident, "port_uuid"), call.membership(session))
-    return empty_response(204)
 
 
 def _check_link(call: BaremetalCall, link: Any) -> None:
@@ -218,8 +175,24 @@ def _check_link(call: BaremetalCall, link: Any) -> None:
         call.require_version(VTEP_SINCE)
 
 
-def _uuid_of(call: BaremetalCall, session: Session, ident: str) -> str:
-    if call.version < NAMES_SINCE and canonical_uuid(ident) is None:
-        call.ident(ident, "port_ident")
-        raise ports.missing(ident)
-    return records.uuid_of(session, Port, call.ident(ident, "port_ident"), ports.missing)
+class PortViews(StandardViews):
+    """The views of ports: older clients do not know their names, and no client deletes a port by its name."""
+
+    def identify(self, call: BaremetalCall, ident: str) -> str:
+        if call.route is not None and call.route.method == "DELETE":
+            return call.uuid(ident, "port_uuid")
+        call.ident(ident, self.parameter)
+        if call.version < NAMES_SINCE and canonical_uuid(ident) is None:
+            raise ports.missing(ident)
+        return ident
+
+
+PORTS = PortViews(
+    resource=RESOURCE,
+    parameter="port_ident",
+    schema=PORT_CREATE,
+    body_name="port",
+    do_create=_create,
+    do_update=_update,
+    do_delete=lambda call, session, uuid: ports.destroy(session, uuid, call.membership(session)),
+)

@@ -10,9 +10,8 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import history
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.nodes.nodes import node_of
 from baremetal_sched.baremetal.api.resources.collection import page_response, parse_page
-from baremetal_sched.baremetal.api.resources.query import PAGING, Query
+from baremetal_sched.baremetal.api.resources.query import PAGING, BaremetalQuery
 from baremetal_sched.baremetal.api.resources.view import BaremetalView, links, resource
 from baremetal_sched.baremetal.history import FIELDS, LIST_DEFAULT
 from baremetal_sched.db import paging
@@ -81,22 +80,22 @@ HISTORY = resource(
 
 def list_history(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/history"""
-    query = Query(call, (*PAGING, "detail"))
+    query = BaremetalQuery(call, (*PAGING, "detail"))
     detail = query.flag("detail")
     page = parse_page(call, query, FIELDS)
-    node = node_of(call, session, ident)
+    node = call.node(session, ident)
     shown = FIELDS.visible(call.version) if detail else LIST_DEFAULT
     view = (EventView if detail else ShortEventView)(call, node, shown)
     statement = view.query.where(NodeHistory.node_id == node.id)
     rows: Any = paging.select_page(session, statement, NodeHistory, page, history.missing)
-    return page_response(call, query, view, rows, page, f"nodes/{ident}/history", Selection(shown))
+    return page_response(call, query, view, rows, page, Selection(shown))
 
 
 def show_event(call: BaremetalCall, session: Session, ident: str, uuid: str) -> Response:
     """GET /v1/nodes/{node}/history/{uuid}"""
     call.refuse_query()
     canonical = canonical_uuid(call.ident(uuid, "event"))
-    node = node_of(call, session, ident)
+    node = call.node(session, ident)
     if canonical is None:
         raise history.missing(uuid)
     view = EventView(call, node, FIELDS.visible(call.version))

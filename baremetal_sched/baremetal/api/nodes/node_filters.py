@@ -7,10 +7,9 @@ from sqlalchemy import ColumnElement, and_, not_, or_
 from sqlalchemy.orm.attributes import InstrumentedAttribute
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.resources.query import PAGING
-from baremetal_sched.baremetal.identifiers import is_trait
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters, contains, in_shards
-from baremetal_sched.baremetal.nodes.traits import complaint, has_all, has_any
+from baremetal_sched.baremetal.nodes.traits import has_all, has_any
+from baremetal_sched.baremetal.schemas.traits import complaint, is_trait
 from baremetal_sched.db.models import Node
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines import states
@@ -90,7 +89,6 @@ _TABLE = (
 
 FILTERS = {each.name: each for each in _TABLE}
 TRAIT_FILTERS = tuple(each.name for each in _TABLE if each.read is _traits)
-PARAMETERS = (*FILTERS, *PAGING)
 
 
 def parse_filters(call: BaremetalCall, query: Query, *, detailed: bool = False) -> NodeFilters:

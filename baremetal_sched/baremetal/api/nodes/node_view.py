@@ -9,10 +9,11 @@ from sqlalchemy import ColumnElement, case, null, select
 
 from baremetal_sched.baremetal.api.resources.view import BaremetalView, resource, split_traits
 from baremetal_sched.baremetal.conductors.ownership import LiveMembers, Membership
+from baremetal_sched.baremetal.node_masking import mask_text
 from baremetal_sched.baremetal.nodes.node_fields import FIELDS, LIST_DEFAULT
 from baremetal_sched.baremetal.nodes.node_list import missing
 from baremetal_sched.baremetal.nodes.redaction import NO_REDACTION, REPLACEMENTS, Redaction
-from baremetal_sched.baremetal.secrets import mask_instance_text
+from baremetal_sched.db.json_rows import uuid_of_parent
 from baremetal_sched.db.keyring import Keyring
 from baremetal_sched.db.models import Chassis, Node, NodeTrait
 from baremetal_sched.db.sealing import whole_text
@@ -20,7 +21,7 @@ from baremetal_sched.db.sql_functions import string_agg
 from baremetal_sched.db.types import as_text
 from baremetal_sched.documents.json_template import Template
 from baremetal_sched.machines import states
-from baremetal_sched.web.view import NO_LINKS, Column, Render, Resource, uuid_of_parent
+from baremetal_sched.web.view import NO_LINKS, Column, Render, Resource
 
 #: Below these, clients do not know the state.
 AVAILABLE_SINCE = 2
@@ -84,7 +85,7 @@ class NodeView(BaremetalView):
             case "provision_state":
                 return _provision_state(version), None
             case "instance_info":
-                return as_text(Node.instance_info.expression), mask_instance_text
+                return as_text(Node.instance_info.expression), partial(mask_text, instance=True)
             case _:
                 return super().column(name, resource, version)
 

@@ -10,13 +10,21 @@ from flask import Response
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.api.call import NAMES, BaremetalCall
-from baremetal_sched.baremetal.api.nodes.node_filters import PARAMETERS, parse_filters
+from baremetal_sched.baremetal.api.call import BaremetalCall
+from baremetal_sched.baremetal.api.nodes.node_filters import FILTERS, parse_filters
 from baremetal_sched.baremetal.api.nodes.node_view import INSPECT_WAIT_SINCE, NODES, NodeView, redacted
 from baremetal_sched.baremetal.api.resources import owners
-from baremetal_sched.baremetal.api.resources.collection import load_patch, page_response, parse_page
-from baremetal_sched.baremetal.api.resources.query import Query
+from baremetal_sched.baremetal.api.resources.collection import (
+    list_query,
+    load_patch,
+    page_response,
+    parse_page,
+    selected,
+)
+from baremetal_sched.baremetal.api.resources.hold_actors import actor_of
+from baremetal_sched.baremetal.api.resources.query import BaremetalQuery
 from baremetal_sched.baremetal.conductors.ownership import LiveMembers, Membership
+from baremetal_sched.baremetal.holds import holds
 from baremetal_sched.baremetal.nodes import node_list, node_update, nodes, shared_machines
 from baremetal_sched.baremetal.nodes.node_fields import FIELDS
 from baremetal_sched.baremetal.nodes.node_list import select_nodes
@@ -24,13 +32,11 @@ from baremetal_sched.baremetal.nodes.redaction import Redaction
 from baremetal_sched.baremetal.provider import projection
 from baremetal_sched.baremetal.schemas.nodes import MAINTENANCE, NODE_CREATE
 from baremetal_sched.db.models import Node
-from baremetal_sched.db.transaction import Reader
 from baremetal_sched.documents import patch
-from baremetal_sched.documents.schema import canonical_uuid, load
+from baremetal_sched.documents.schema import load
 from baremetal_sched.errors import InvalidValue
-from baremetal_sched.errors.baremetal import NodeNotFound
 from baremetal_sched.machines import states
-from baremetal_sched.web.listing import Selection, require_field, select_fields, selected_fields
+from baremetal_sched.web.listing import require_field, selected_fields
 from baremetal_sched.web.responses import empty_response, json_response
 
 ENROLL_SINCE = 11
@@ -40,44 +46,21 @@ CONDUCTOR_GROUP = "conductor_group"
 
 
 def list_nodes(call: BaremetalCall, session: Session) -> Response:
-    """GET /v1/nodes"""
-    query = Query(call, (*PARAMETERS, "fields", "detail"))
-    return _page(call, session, query, select_fields(call, query, NODES), "nodes")
-
-
-def list_nodes_in_detail(call: BaremetalCall, session: Session) -> Response:
-    """GET /v1/nodes/detail"""
-    return _page(call, session, Query(call, PARAMETERS), Selection(FIELDS.visible(call.version)), "nodes/detail")
+    """GET /v1/nodes, GET /v1/nodes/detail"""
+    return _page(call, session)
 
 
 def list_nodes_of_chassis(call: BaremetalCall, session: Session, uuid: str) -> Response:
-    """GET /v1/chassis/{uuid}/nodes"""
-    query = Query(call, (*PARAMETERS, "fields", "detail"))
-    chassis_uuid = call.uuid(uuid, "chassis_uuid")
-    selection = select_fields(call, query, NODES)
-    return _page(call, session, query, selection, f"chassis/{chassis_uuid}/nodes", chassis_uuid)
+    """GET /v1/chassis/{uuid}/nodes, GET /v1/chassis/{uuid}/nodes/detail"""
+    return _page(call, session, call.uuid(uuid, "chassis_uuid"))
 
 
-def list_nodes_of_chassis_in_detail(call: BaremetalCall, session: Session, uuid: str) -> Response:
-    """GET /v1/chassis/{uuid}/nodes/detail"""
-    chassis_uuid = call.uuid(uuid, "chassis_uuid")
-    selection = Selection(FIELDS.visible(call.version))
-    return _page(
-        call, session, Query(call, PARAMETERS), selection, f"chassis/{chassis_uuid}/nodes/detail", chassis_uuid
-    )
-
-
-def _page(
-    call: BaremetalCall,
-    session: Session,
-    query: Query,
-    selection: Selection,
-    path: str,
-    chassis_uuid: str | None = None,
-) -> Response:
-    """A page of the nodes; with ``chassis_uuid`` only of those in that chassis."""
+def _page(call: BaremetalCall, session: Session, chassis_uuid: str | None = None) -> Response:
+    """A page of the nodes; with ``chassis_uuid`` only of the nodes in that chassis."""
+    query = list_query(call, NODES, FILTERS)
+    selection = selected(call, query, NODES)
     visible = call.listed("node", "project")
-    filters = parse_filters(call, query, detailed=path.endswith("/detail"))
+    filters = parse_filters(call, query, detailed=call.in_detail)
     if chassis_uuid is not None:
         filters.chassis_uuid = chassis_uuid
     page = parse_page(call, query, FIELDS)
@@ -86,13 +69,13 @@ def _page(
     view = redacted(NodeView, call.redaction)(NODES, selection.shown, call.version, call.base_url, membership)
     rows = select_nodes(session, filters, page, view.query, membership, visible, call.redaction_values)
     only = query.has("instance_uuid")
-    return page_response(call, query, view, rows, page, path, selection, only=only)
+    return page_response(call, query, view, rows, page, selection, only=only)
 
 
 def show_node(call: BaremetalCall, connection: Connection, ident: str) -> Response:
     """GET /v1/nodes/{node}"""
     shown = selected_fields(call, NODES)
-    node_uuid = canonical_or_lookup(call, connection, ident)
+    node_uuid = call.node_uuid(connection, ident)
     live = LiveMembers.of(call.settings)
     view = _view_of_one(tuple(shown), call.version, call.base_url, live, call.redaction)
     return json_response(view.fetch(connection, node_uuid, values=call.redaction_values))
@@ -135,6 +118,7 @@ def create_node(call: BaremetalCall, session: Session) -> Response:
 
 
 def _check_creation(call: BaremetalCall, body: dict[str, Any]) -> None:
+    """Raise TooNew for fields that the client cannot know, InvalidValue for an invalid name."""
     given = [name for name, value in body.items() if value != ("" if name == CONDUCTOR_GROUP else None)]
     require_field(call, FIELDS, given)
     if body.get("name") is not None:
@@ -145,16 +129,16 @@ def _check_creation(call: BaremetalCall, body: dict[str, Any]) -> None:
 
 def update_node(call: BaremetalCall, session: Session, ident: str) -> Response:
     """PATCH /v1/nodes/{node}"""
-    query = Query(call, ("reset_interfaces",))
+    query = BaremetalQuery(call, ("reset_interfaces",))
     query_reset = query.flag("reset_interfaces")
     if query.has("reset_interfaces"):
         call.require_version(RESET_INTERFACES_SINCE)
-    operations = load_patch(call, FIELDS, lambda: node_of(call, session, ident), found_for="values")
+    operations = load_patch(call, NODES, lambda: call.node(session, ident), found_for="values")
     if query_reset and not any(patch.root(operation) == "driver" for operation in operations):
         raise InvalidValue(message="The reset_interfaces parameter can only be used when changing the node's driver.")
     _check_patch(call, ident, operations)
     membership = call.membership(session)
-    node_uuid = canonical_or_lookup(call, session, ident)
+    node_uuid = call.node_uuid(session, ident)
     node = node_update.update(
         session,
         node_uuid,
@@ -163,6 +147,7 @@ def update_node(call: BaremetalCall, session: Session, ident: str) -> Response:
         reset_interfaces=bool(query_reset),
         hides_inspect_wait=call.version < INSPECT_WAIT_SINCE,
         access=call.access("baremetal:node:update:owner"),
+        actor=lambda node: actor_of(call, node.owner, node.lessee),
     )
     session.flush()
     document = json.loads(whole_text(call, session, node.uuid, membership))
@@ -177,8 +162,8 @@ def update_node(call: BaremetalCall, session: Session, ident: str) -> Response:
 def _warnings(
     call: BaremetalCall, session: Session, node: Node, given: Collection[str] = ("resource_class", "driver_info")
 ) -> dict[str, str]:
-    """What is surprising about the fields ``given``, as a header: bodies are those of the original. 299 is what it is
-    for."""
+    """Return a header with warnings about surprising values of the fields ``given``. The body cannot have them: it is
+    the same as Ironic's."""
     texts = [projection.class_warning(node.resource_class)] if "resource_class" in given else []
     if "driver_info" in given:
         others = shared_machines.others(session, node)
@@ -189,6 +174,7 @@ def _warnings(
 
 
 def _check_patch(call: BaremetalCall, ident: str, operations: patch.Patch) -> None:
+    """Raise TooNew or InvalidValue for a change of the chassis or the name that the client may not make."""
     for operation in operations:
         name = patch.root(operation)
         if not patch.is_whole(operation):
@@ -210,9 +196,8 @@ def _check_patch(call: BaremetalCall, ident: str, operations: patch.Patch) -> No
 
 def delete_node(call: BaremetalCall, session: Session, ident: str) -> Response:
     """DELETE /v1/nodes/{node}"""
-    call.refuse_query()
-    call.refuse_body()
-    node_uuid = canonical_or_lookup(call, session, ident)
+    call.refuse_arguments()
+    node_uuid = call.node_uuid(session, ident)
     membership = call.membership(session)
     nodes.destroy(session, node_uuid, membership, call.settings)
     return empty_response(204)
@@ -222,60 +207,22 @@ def set_maintenance(call: BaremetalCall, session: Session, ident: str) -> Respon
     """PUT /v1/nodes/{node}/maintenance"""
     given = {} if call.body() is None else call.arguments(MAINTENANCE.fields)
     body = load(MAINTENANCE, given, "maintenance")
-    return _maintenance(call, session, ident, maintenance=True, reason=body.get("reason"))
+    node = call.node_to_change(session, ident)
+    holds.set_legacy(session, node, body.get("reason"), actor_of(call, node.owner, node.lessee))
+    return empty_response(202)
 
 
 def clear_maintenance(call: BaremetalCall, session: Session, ident: str) -> Response:
     """DELETE /v1/nodes/{node}/maintenance"""
-    call.refuse_query()
-    call.refuse_body()
-    return _maintenance(call, session, ident, maintenance=False, reason=None)
-
-
-def _maintenance(
-    call: BaremetalCall, session: Session, ident: str, *, maintenance: bool, reason: str | None
-) -> Response:
-    membership = call.membership(session)
-    node_uuid = canonical_or_lookup(call, session, ident)
-    node = nodes.find_to_change_by(session, node_uuid, membership)
-    nodes.set_maintenance(session, node, maintenance=maintenance, reason=reason)
+    call.refuse_arguments()
+    node = call.node_to_change(session, ident)
+    holds.leave_maintenance(session, node, actor_of(call, node.owner, node.lessee))
     return empty_response(202)
-
-
-def uuid_of(call: BaremetalCall, reader: Reader, ident: str) -> str:
-    """The UUID of the node that the path names. Raises NodeNotFound; RoutingError or InvalidValue for a bad name."""
-    call.node_ident(ident)
-    if call.version < NAMES and canonical_uuid(ident) is None:
-        raise NodeNotFound(node=ident)
-    try:
-        return nodes.uuid_of(reader, ident)
-    except NodeNotFound:
-        if call.stripped_json:
-            return nodes.uuid_of(reader, f"{ident}.json")
-        raise
-
-
-def canonical_or_lookup(call: BaremetalCall, reader: Reader, ident: str) -> str:
-    """``uuid_of`` for those who look the node up with it at once: what is a UUID already is not looked up twice."""
-    canonical = canonical_uuid(ident)
-    return canonical if canonical and not call.stripped_json else uuid_of(call, reader, ident)
-
-
-def node_of(call: BaremetalCall, session: Session, ident: str) -> Node:
-    """The node that the path names, for reading. Raises like ``uuid_of``."""
-    return nodes.find(session, canonical_or_lookup(call, session, ident))
-
-
-def node_with_conductor(call: BaremetalCall, session: Session, ident: str) -> Node:
-    """The node that the path names, for reading, if a live conductor serves it. Raises NoValidHost, NoConductors."""
-    node = node_of(call, session, ident)
-    call.membership(session).require(node.conductor_group, node.driver)
-    return node
 
 
 def list_children(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/children"""
     call.refuse_query()
-    parent = node_of(call, session, ident).uuid
+    parent = call.node(session, ident).uuid
     link = {"href": f"{call.base_url}/v1/nodes?parent_node={parent}", "rel": "children"}
     return json_response({"children": node_list.children(session, parent, call.listed("node")), "links": link})

@@ -4,7 +4,6 @@ from flask import Response
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup, node_of
 from baremetal_sched.baremetal.conductors.ownership import LiveMembers
 from baremetal_sched.baremetal.nodes import nodes, traits
 from baremetal_sched.baremetal.schemas.traits import check_trait, load_traits, refuse_traits
@@ -17,13 +16,13 @@ TRAITS_SINCE = 37
 
 def refuse_list(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/traits, below 1.37: a node that is not there comes first."""
-    node_of(call, session, ident)
+    call.node(session, ident)
     raise TooNew(since=f"1.{TRAITS_SINCE}")
 
 
 def list_traits(call: BaremetalCall, session: Session, ident: str) -> Response:
     """GET /v1/nodes/{node}/traits"""
-    node = node_of(call, session, ident)
+    node = call.node(session, ident)
     call.refuse_query()
     return json_response({"traits": traits.list_traits(session, node.id)})
 
@@ -37,7 +36,8 @@ def replace_traits(call: BaremetalCall, session: Session, ident: str) -> Respons
         return add_trait(call, session, ident, trait)
     call.refuse_query()
     wanted = load_traits(call.body(), "node")
-    return replaced(call, traits.replace_traits(session, _changeable(call, session, ident), wanted))
+    now = traits.replace_traits(session, _changeable(call, session, ident), wanted)
+    return replaced(call, now)
 
 
 def replaced(call: BaremetalCall, now: list[str]) -> Response:
@@ -60,20 +60,18 @@ def remove_all_traits(call: BaremetalCall, session: Session, ident: str) -> Resp
     """DELETE /v1/nodes/{node}/traits; a trait in the query string alone, as if it were in the path."""
     if trait := call.take("trait", in_body=False):
         return remove_trait(call, session, ident, trait)
-    call.refuse_query()
-    call.refuse_body()
+    call.refuse_arguments()
     traits.replace_traits(session, _changeable(call, session, ident), ())
     return empty_response(204)
 
 
 def remove_trait(call: BaremetalCall, session: Session, ident: str, trait: str) -> Response:
     """DELETE /v1/nodes/{node}/traits/{trait}"""
-    call.refuse_query()
-    call.refuse_body()
+    call.refuse_arguments()
     traits.remove_trait(session, _changeable(call, session, ident), trait)
     return empty_response(204)
 
 
 def _changeable(call: BaremetalCall, session: Session, ident: str) -> Node:
-    node_uuid = canonical_or_lookup(call, session, ident)
+    node_uuid = call.node_uuid(session, ident)
     return nodes.find_to_change_projected(session, node_uuid, LiveMembers.of(call.settings))

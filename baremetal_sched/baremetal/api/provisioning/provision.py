@@ -7,14 +7,14 @@ from flask import Response
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.nodes.nodes import canonical_or_lookup, node_with_conductor
 from baremetal_sched.baremetal.api.provisioning import step_rules
-from baremetal_sched.baremetal.api.resources.query import Query
+from baremetal_sched.baremetal.api.resources.query import BaremetalQuery
+from baremetal_sched.baremetal.holds import guards
+from baremetal_sched.baremetal.node_masking import hashed
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provisioning import provision, runbooks, validation
 from baremetal_sched.baremetal.provisioning.provision import Order
 from baremetal_sched.baremetal.schemas.provisioning.provision import KEYS, check_configdrive, check_steps, check_types
-from baremetal_sched.baremetal.secrets import hashed
 from baremetal_sched.baremetal.state_machine import VERBS
 from baremetal_sched.db.models import Node, Runbook
 from baremetal_sched.documents.schema import parse_flag
@@ -46,21 +46,18 @@ def set_provision_state(call: BaremetalCall, session: Session, ident: str) -> Re
     if verb == "rescue" and call.hashed_password is None:
         # It is slow, so it is done once, before anything is locked.
         call.hashed_password = hashed(body.get("rescue_password") or "")
-    node = nodes.find_for_change(session, canonical_or_lookup(call, session, ident))
+    node = nodes.find_for_change(session, call.node_uuid(session, ident))
     if verb in VERBS and verb not in _LATE:
-        _require_version(call, VERBS[verb].since)
+        call.require_version(VERBS[verb].since)
+    guards.require_no_lockout(session, node)
     provision.require_accepted(node, verb)
     if verb in _LATE:
-        _require_version(call, VERBS[verb].since)
+        call.require_version(VERBS[verb].since)
     if verb == "abort":
-        _require_version(call, ABORT_SINCE.get(node.provision_state, 0))
+        call.require_version(ABORT_SINCE.get(node.provision_state, 0))
     order = _order(call, session, node, verb, body)
     provision.request(session, node, order, call.membership(session), call.settings)
     return empty_response(202, {"Location": f"{call.base_url}/v1/nodes/{ident}/states"})
-
-
-def _require_version(call: BaremetalCall, since: int) -> None:
-    call.require_version(since)
 
 
 def _order(call: BaremetalCall, session: Session, node: Node, verb: str, body: Mapping[str, Any]) -> Order:
@@ -71,7 +68,7 @@ def _order(call: BaremetalCall, session: Session, node: Node, verb: str, body: M
     if disable_ramdisk is not None:
         if verb not in DISABLE_RAMDISK_SINCE:
             raise InvalidValue(message="disable_ramdisk is supported only with manual cleaning or servicing")
-        _require_version(call, DISABLE_RAMDISK_SINCE[verb])
+        call.require_version(DISABLE_RAMDISK_SINCE[verb])
     steps = _steps(call, verb, body) if runbook is None else runbook.steps
     if runbook is not None and disable_ramdisk is None:
         disable_ramdisk = runbook.disable_ramdisk
@@ -109,6 +106,7 @@ def _project(call: BaremetalCall, node: Node) -> str | None:
 
 
 def _check_configdrive(call: BaremetalCall, verb: str, configdrive: Any) -> None:
+    """Raise InvalidValue for a config drive that the verb, the microversion or its format does not allow."""
     if not configdrive:
         return
     verbs = ["active", "rebuild"] if call.version >= CONFIGDRIVE_WITH_REBUILD_SINCE else ["active"]
@@ -131,6 +129,7 @@ def _check_configdrive(call: BaremetalCall, verb: str, configdrive: Any) -> None
 
 
 def _runbook(call: BaremetalCall, session: Session, node: Node, verb: str, body: Mapping[str, Any]) -> Runbook | None:
+    """Return the runbook that the body names, if the caller may use it on the node; None without one."""
     ident = body.get("runbook")
     if not ident:
         return None
@@ -148,6 +147,7 @@ def _runbook(call: BaremetalCall, session: Session, node: Node, verb: str, body:
 
 
 def _steps(call: BaremetalCall, verb: str, body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the steps that the body names. Raises InvalidValue for steps that do not belong to the verb."""
     wanted: list[Mapping[str, Any]] = []
     for name, verbs in _STEPS.items():
         steps = body.get(name)
@@ -180,7 +180,7 @@ def validate_named_node(call: BaremetalCall, session: Session) -> Response:
 
 def named(call: BaremetalCall) -> str:
     """The UUID or name of the node that the query string names. Raises InvalidValue."""
-    query = Query(call, ("node", "node_uuid"))
+    query = BaremetalQuery(call, ("node", "node_uuid"))
     ident = query.uuid("node_uuid") or query.text("node")
     if ident is None:
         raise InvalidValue(message="Missing mandatory parameter: node or node_uuid")
@@ -188,5 +188,5 @@ def named(call: BaremetalCall) -> str:
 
 
 def _report(call: BaremetalCall, session: Session, ident: str) -> Response:
-    node = node_with_conductor(call, session, ident)
+    node = call.node_with_conductor(session, ident)
     return json_response(validation.report(session, node, call.membership(session)))

@@ -1,6 +1,9 @@
 """/v1/runbooks, and the traits of a runbook"""
 
+from typing import Any
+
 from flask import Response
+from marshmallow import Schema
 from sqlalchemy import ColumnElement, or_, select
 from sqlalchemy.orm import Session
 
@@ -9,14 +12,14 @@ from baremetal_sched.baremetal.api.call import BaremetalCall
 from baremetal_sched.baremetal.api.nodes.traits import replaced
 from baremetal_sched.baremetal.api.provisioning import step_rules
 from baremetal_sched.baremetal.api.resources import collection
+from baremetal_sched.baremetal.api.resources.standard_views import StandardViews
 from baremetal_sched.baremetal.api.resources.view import BaremetalView, resource, split_traits
 from baremetal_sched.baremetal.provisioning import runbooks
-from baremetal_sched.baremetal.schemas.runbooks import RUNBOOK_CREATE, RUNBOOK_CREATE_1_92
+from baremetal_sched.baremetal.schemas.provisioning.runbooks import RUNBOOK_CREATE, RUNBOOK_CREATE_1_92
 from baremetal_sched.baremetal.schemas.traits import check_trait, load_traits, refuse_traits
 from baremetal_sched.db.models import Runbook, RunbookTrait
 from baremetal_sched.db.sql_functions import string_agg
-from baremetal_sched.documents.patch import root
-from baremetal_sched.web import listing
+from baremetal_sched.documents.patch import Patch, root
 from baremetal_sched.web.responses import empty_response, json_response
 from baremetal_sched.web.view import Column, Resource
 
@@ -36,7 +39,7 @@ def _traits_column() -> ColumnElement[str]:
     return select(string_agg(RunbookTrait.trait)).where(RunbookTrait.runbook_id == Runbook.id).scalar_subquery()
 
 
-RUNBOOKS = resource(
+RESOURCE = resource(
     path="runbooks",
     plural="runbooks",
     model=Runbook,
@@ -51,46 +54,40 @@ RUNBOOKS = resource(
 
 def list_runbooks(call: BaremetalCall, session: Session) -> Response:
     """GET /v1/runbooks"""
-    visible = call.listed("runbook")
-    owned = visible.conditions_on(Runbook.owner)
-    return collection.list_all(call, session, RUNBOOKS, within=[or_(Runbook.public, *owned)] if owned else ())
+    owned = call.listed("runbook").conditions_on(Runbook.owner)
+    return collection.list_all(call, session, RESOURCE, within=[or_(Runbook.public, *owned)] if owned else ())
 
 
-def show_runbook(call: BaremetalCall, session: Session, ident: str) -> Response:
-    """GET /v1/runbooks/{runbook}"""
-    return listing.show(call, session, RUNBOOKS, _uuid_of(call, session, ident))
-
-
-def create_runbook(call: BaremetalCall, session: Session) -> Response:
-    """POST /v1/runbooks"""
-    schema = RUNBOOK_CREATE if _has_traits(call) else RUNBOOK_CREATE_1_92
-    values = collection.load_creation(call, RUNBOOKS, schema, "runbook")
+def _create(call: BaremetalCall, session: Session, values: dict[str, Any]) -> Runbook:
     step_rules.require(call, values["steps"])
     if call.caller.system_scope != "all":
         values["owner"] = runbooks.owner_of_new(values, call.caller.project_id)
-    runbook = runbooks.create(session, values)
-    return collection.created(call, session, RUNBOOKS, runbook.uuid)
+    return runbooks.create(session, values)
 
 
-def update_runbook(call: BaremetalCall, session: Session, ident: str) -> Response:
-    """PATCH /v1/runbooks/{runbook}"""
-    call.refuse_query()
-    operations = collection.load_patch(
-        call, runbooks.FIELDS, lambda: _uuid_of(call, session, ident), newer_is_unknown=True
-    )
-    uuid = _uuid_of(call, session, ident)
-    runbook = runbooks.update(session, uuid, operations, free_names=_has_traits(call))
+def _update(call: BaremetalCall, session: Session, uuid: str, operations: Patch) -> None:
+    runbook = runbooks.update(session, uuid, operations, free_names=call.version >= runbooks.TRAITS_SINCE)
     if any(root(operation) == "steps" for operation in operations):
         step_rules.require(call, runbook.steps)
-    return collection.updated(call, session, RUNBOOKS, uuid)
 
 
-def delete_runbook(call: BaremetalCall, session: Session, ident: str) -> Response:
-    """DELETE /v1/runbooks/{runbook}"""
-    call.refuse_query()
-    call.refuse_body()
-    runbooks.destroy(session, _uuid_of(call, session, ident))
-    return empty_response(204)
+class RunbookViews(StandardViews):
+    """The views of runbooks, which had neither traits nor free names at first."""
+
+    def creation_schema(self, call: BaremetalCall) -> Schema:
+        return self.schema if call.version >= runbooks.TRAITS_SINCE else RUNBOOK_CREATE_1_92
+
+
+RUNBOOKS = RunbookViews(
+    resource=RESOURCE,
+    parameter="runbook_ident",
+    by_name=True,
+    schema=RUNBOOK_CREATE,
+    body_name="runbook",
+    do_create=_create,
+    do_update=_update,
+    do_delete=lambda call, session, uuid: runbooks.destroy(session, uuid),
+)
 
 
 def list_traits(call: BaremetalCall, session: Session, ident: str) -> Response:
@@ -118,27 +115,17 @@ def add_trait(call: BaremetalCall, session: Session, ident: str, trait: str) -> 
 
 def remove_all_traits(call: BaremetalCall, session: Session, ident: str) -> Response:
     """DELETE /v1/runbooks/{runbook}/traits"""
-    call.refuse_query()
-    call.refuse_body()
+    call.refuse_arguments()
     runbooks.replace_traits(session, _checked(call, ident), ())
     return empty_response(204)
 
 
 def remove_trait(call: BaremetalCall, session: Session, ident: str, trait: str) -> Response:
     """DELETE /v1/runbooks/{runbook}/traits/{trait}"""
-    call.refuse_query()
-    call.refuse_body()
+    call.refuse_arguments()
     runbooks.remove_trait(session, _checked(call, ident), trait)
     return empty_response(204)
 
 
-def _has_traits(call: BaremetalCall) -> bool:
-    return call.version >= runbooks.TRAITS_SINCE
-
-
 def _checked(call: BaremetalCall, ident: str) -> str:
     return call.ident(ident, "runbook_ident")
-
-
-def _uuid_of(call: BaremetalCall, session: Session, ident: str) -> str:
-    return records.uuid_of(session, Runbook, _checked(call, ident), runbooks.missing)

@@ -1,6 +1,7 @@
 """What requests about the resources of this API have in common: lists, single things, creation and PATCH."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from flask import Response
@@ -9,7 +10,7 @@ from sqlalchemy import ColumnElement, and_
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.api.call import BaremetalCall
-from baremetal_sched.baremetal.api.resources.query import PAGING, Query
+from baremetal_sched.baremetal.api.resources.query import PAGING, BaremetalQuery
 from baremetal_sched.db import paging
 from baremetal_sched.db.paging import Page, SortKey
 from baremetal_sched.db.types import Rows
@@ -18,7 +19,7 @@ from baremetal_sched.documents.fields import Fields
 from baremetal_sched.documents.schema import canonical_uuid, load
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.web.http_errors import TooNew
-from baremetal_sched.web.listing import Selection, listed, require_field, select_fields, whole
+from baremetal_sched.web.listing import Selection, listed, require_field, select_fields
 from baremetal_sched.web.responses import json_response
 from baremetal_sched.web.view import Resource, View
 
@@ -28,7 +29,7 @@ PATCH_ESCAPES_SINCE = 98
 AHEAD_FROM = 4096
 
 #: The conditions that the filters in a query string stand for.
-Narrow = Callable[[Query], Sequence[ColumnElement[bool]]]
+Narrow = Callable[[BaremetalQuery], Sequence[ColumnElement[bool]]]
 
 
 def list_all(
@@ -36,22 +37,17 @@ def list_all(
     session: Session,
     resource: Resource,
     *,
-    detailed: bool = False,
-    path: str | None = None,
-    filters: Mapping[str, int] | None = None,
+    filters: Mapping[str, int] = MappingProxyType({}),
     narrow: Narrow = lambda query: (),
     within: Sequence[ColumnElement[bool]] = (),
 ) -> Response:
-    """A page of a collection, at ``path`` (that of the resource if not given).
+    """A page of a collection.
 
-    ``detailed``: this is the address ending in /detail. ``filters``: the parameters of the filters with the first
-    microversion of each; ``narrow`` makes conditions of them. ``within``: conditions of all that the caller may see.
-    The order of checks: versions, fields, page, filters.
+    ``filters``: the parameters of the filters with the first microversion of each; ``narrow`` makes conditions of them.
+    ``within``: conditions of everything that the caller may see. The order of checks: versions, fields, page, filters.
     """
-    filters = filters or {}
-    selecting = () if detailed else ("fields", "detail") if resource.detail else ("fields",)
-    query = Query(call, (*filters, *PAGING, *selecting))
-    selection = Selection(resource.fields.visible(call.version)) if detailed else select_fields(call, query, resource)
+    query = list_query(call, resource, filters)
+    selection = selected(call, query, resource)
     for name, since in filters.items():
         query.require(since, name)
     page = parse_page(call, query, resource.fields, any_marker=resource.any_marker)
@@ -59,10 +55,23 @@ def list_all(
     page.within = and_(*within) if within else None
     statement = view.query.where(*within, *narrow(query))
     rows = paging.select_page(session, statement, resource.model, page, resource.missing)
-    return page_response(call, query, view, rows, page, path or resource.path, selection)
+    return page_response(call, query, view, rows, page, selection)
 
 
-def parse_page(call: BaremetalCall, query: Query, fields: Fields, *, any_marker: bool = False) -> Page:
+def list_query(call: BaremetalCall, resource: Resource, filters: Iterable[str]) -> BaremetalQuery:
+    """The query string of a list. Raises InvalidValue for parameters that it does not have."""
+    selecting = () if call.in_detail else ("fields", "detail") if resource.detail else ("fields",)
+    return BaremetalQuery(call, (*filters, *PAGING, *selecting))
+
+
+def selected(call: BaremetalCall, query: BaremetalQuery, resource: Resource) -> Selection:
+    """The fields that a list shows. Raises TooNew, InvalidValue."""
+    if call.in_detail:
+        return Selection(resource.fields.visible(call.version))
+    return select_fields(call, query, resource)
+
+
+def parse_page(call: BaremetalCall, query: BaremetalQuery, fields: Fields, *, any_marker: bool = False) -> Page:
     """Return the page that the request asks for. ``any_marker``: the marker need not be a UUID."""
     sort_key = query.text("sort_key") or "id"
     require_field(call, fields, [sort_key])
@@ -73,11 +82,10 @@ def parse_page(call: BaremetalCall, query: Query, fields: Fields, *, any_marker:
 
 def page_response(
     call: BaremetalCall,
-    query: Query,
+    query: BaremetalQuery,
     view: View,
     rows: Rows,
     page: Page,
-    path: str,
     selection: Selection,
     *,
     only: bool = False,
@@ -87,7 +95,7 @@ def page_response(
     found = listed(view, rows, page)
     document: dict[str, Any] = {view.resource.plural: found.documents}
     if found.marker is not None and not only:
-        url = f"{call.base_url}/v1/{path}"
+        url = f"{call.base_url}{call.http.path}"
         document["next"] = query.next_page(url, found.marker, page.limit, selection.named)
     return json_response(document)
 
@@ -107,21 +115,16 @@ def require_known(call: BaremetalCall, fields: Fields, values: Mapping[str, Any]
 
 
 def load_patch(
-    call: BaremetalCall,
-    fields: Fields,
-    find: Callable[[], object],
-    *,
-    found_for: str = "versions",
-    newer_is_unknown: bool = False,
+    call: BaremetalCall, resource: Resource, find: Callable[[], object], *, found_for: str = "versions"
 ) -> patch.Patch:
-    """The body as a patch of these fields. Raises InvalidValue; TooNew if it sets what the client cannot know.
+    """The body as a patch of the resource. Raises InvalidValue; TooNew if it sets what the client cannot know.
 
     What is wrong may be "fields", "versions" or "values", and is looked for in this order. From ``found_for`` on, a
     thing that is not there comes first: ``find`` raises what says so. It is not called if nothing is wrong.
-    ``newer_is_unknown``: what the client cannot know is no field at all.
     """
     operations = parsed_patch(call)
-    known = [name for name in fields.patchable if not newer_is_unknown or fields[name].since <= call.version]
+    fields = resource.fields
+    known = [name for name in fields.patchable if not resource.newer_is_unknown or fields[name].since <= call.version]
     checks: dict[str, Callable[[], None]] = {
         "fields": lambda: patch.require_roots(operations, known),
         "versions": lambda: _require_known_to_set(call, fields, operations),
@@ -172,16 +175,3 @@ def evaluate_patch(view: Callable[..., Response], call: BaremetalCall, session: 
 def _require_known_to_set(call: BaremetalCall, fields: Fields, operations: patch.Patch) -> None:
     whole = [operation for operation in operations if patch.is_whole(operation) and operation["op"] != "remove"]
     require_field(call, fields, map(patch.root, whole))
-
-
-def created(call: BaremetalCall, session: Session, resource: Resource, uuid: str) -> Response:
-    """The answer to a POST that made the thing with this UUID."""
-    session.flush()
-    document = whole(call, resource).fetch(session, uuid)
-    return json_response(document, 201, {"Location": f"{call.base_url}/v1/{resource.path}/{uuid}"})
-
-
-def updated(call: BaremetalCall, session: Session, resource: Resource, uuid: str) -> Response:
-    """The answer to a PATCH of the thing with this UUID."""
-    session.flush()
-    return json_response(whole(call, resource).fetch(session, uuid))

@@ -30,12 +30,14 @@ def owner_of_new_allocation(call: BaremetalCall, asked: str | None) -> str | Non
 
 
 def owner_of_new_node(call: BaremetalCall, asked: str | None) -> str | None:
-    """The owner of a new node: for the system's callers what they ask for, for others their project.
+    """The owner of a new node: what the system's callers ask for, and those who may do everything and have no project;
+    for others their project.
 
-    Raises InvalidValue if they ask for another. Callers that are not authenticated cannot ask for one.
+    Raises InvalidValue if they ask for another.
     """
     caller = call.caller
-    if caller.system_scope == "all" or not (caller.unrestricted or creates_own_nodes(call)):
+    speaks_for_all = caller.system_scope == "all" or (caller.unrestricted and caller.project_id is None)
+    if speaks_for_all or not (caller.unrestricted or creates_own_nodes(call)):
         return asked
     if asked is not None and asked != caller.project_id:
         raise InvalidValue(

@@ -8,10 +8,10 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.web import query
 from baremetal_sched.web.query import PAGING
 
-__all__ = ["PAGING", "Query"]
+__all__ = ["PAGING", "BaremetalQuery"]
 
 
-class Query(query.Query):
+class BaremetalQuery(query.Query):
     """The query string of a request."""
 
     def ident(self, name: str) -> str | None:

@@ -3,7 +3,9 @@
 from functools import lru_cache, partial
 from typing import Any
 
-from baremetal_sched.baremetal import secrets
+from baremetal_sched.baremetal import node_masking
+from baremetal_sched.db.json_rows import uuid_of_parent
+from baremetal_sched.db.models import Node
 from baremetal_sched.db.types import as_text
 from baremetal_sched.documents.fields import FieldKind
 from baremetal_sched.documents.json_template import Template
@@ -28,7 +30,7 @@ resource = partial(Resource, fields_since=FIELDS_SINCE, detail_since=DETAIL_SINC
 
 
 class BaremetalView(view.View):
-    """Some ``fields`` of a resource of this API."""
+    """Some ``fields`` of a resource of this API, which has a column ``node_id`` if it shows ``node_uuid``."""
 
     @classmethod
     def links(cls, resource: Resource, names: tuple[str, ...], base: str) -> Template:
@@ -36,16 +38,18 @@ class BaremetalView(view.View):
 
     @classmethod
     def column(cls, name: str, resource: Resource, version: int) -> Column | None:
+        if name == "node_uuid":
+            return uuid_of_parent(Node, resource.model.node_id), None
         kind = resource.fields[name].kind
         if kind in (FieldKind.MASKED, FieldKind.STEPS):
-            mask = secrets.mask_text if kind is FieldKind.MASKED else secrets.mask_steps_text
+            mask = node_masking.mask_text if kind is FieldKind.MASKED else node_masking.mask_steps_text
             return as_text(getattr(resource.model, name).expression), mask
         return super().column(name, resource, version)
 
 
 @lru_cache(maxsize=512)
 def _links(resource: Resource, names: tuple[str, ...], base: str) -> Template:
-    """The members ``links`` and those of sub-resources, for any key."""
+    """Return the members with links: ``links`` itself and the links to sub-resources, for any key."""
     document: dict[str, Any] = {"links": links(base, resource.path, ANY)}
     for name in names:
         kind = resource.fields[name].kind

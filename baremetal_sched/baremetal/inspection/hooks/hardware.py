@@ -1,4 +1,4 @@
-"""Hooks that set ``properties`` of the node to what its machine has."""
+"""Hooks that set ``properties`` of a node from the hardware of its machine."""
 
 import json
 from collections import Counter
@@ -21,7 +21,7 @@ log = structlog.get_logger(__name__)
 
 
 def set_architecture(subject: Subject, settings: Settings) -> None:
-    """``architecture``: ``cpu_arch``"""
+    """``architecture``: Set ``cpu_arch``."""
     architecture = _part(subject, "cpu").get("architecture")
     if not isinstance(architecture, str) or not architecture:
         raise HookFailed(message="The inventory does not say the architecture of the CPU.")
@@ -29,14 +29,14 @@ def set_architecture(subject: Subject, settings: Settings) -> None:
 
 
 def set_cpus(subject: Subject, settings: Settings) -> None:
-    """``cpus``: ``cpus``, if they were counted"""
+    """``cpus``: Set ``cpus`` if they were counted."""
     count = _part(subject, "cpu").get("count")
     if _is_count(count) and count:
         subject.node["properties"]["cpus"] = count
 
 
 def set_memory(subject: Subject, settings: Settings) -> None:
-    """``memory``: ``memory_mb``"""
+    """``memory``: Set ``memory_mb``."""
     memory = _part(subject, "memory").get("physical_mb")
     if not _is_count(memory):
         raise HookFailed(message="The inventory does not say how much memory there is.")
@@ -44,14 +44,14 @@ def set_memory(subject: Subject, settings: Settings) -> None:
 
 
 def set_boot_mode(subject: Subject, settings: Settings) -> None:
-    """``boot-mode``: the capability ``boot_mode``, if the agent knows"""
+    """``boot-mode``: Set the capability ``boot_mode`` if the agent reports it."""
     mode = _part(subject, "boot").get("current_boot_mode")
     if isinstance(mode, str):
         set_capability(subject, "boot_mode", mode)
 
 
 def set_cpu_capabilities(subject: Subject, settings: Settings) -> None:
-    """``cpu-capabilities``: capabilities that follow from flags of the CPU (``[inspector] cpu_capabilities``)"""
+    """``cpu-capabilities``: Set capabilities by flags of the CPU (``[inspector] cpu_capabilities``)."""
     flags = _part(subject, "cpu").get("flags")
     for flag, name in settings.inspector.cpu_capabilities.items():
         if isinstance(flags, list) and flag in flags:
@@ -59,7 +59,7 @@ def set_cpu_capabilities(subject: Subject, settings: Settings) -> None:
 
 
 def count_pci_devices(subject: Subject, settings: Settings) -> None:
-    """``pci-devices``: capabilities that say how many of the devices in ``[inspector] pci_device_alias`` there are"""
+    """``pci-devices``: Set capabilities to the numbers of devices that ``[inspector] pci_device_alias`` names."""
     names = pci_device_names(settings)
     devices = subject.plugin_data.get("pci_devices")
     found = Counter(
@@ -73,12 +73,12 @@ def count_pci_devices(subject: Subject, settings: Settings) -> None:
 
 
 def pci_device_names(settings: Settings) -> Mapping[tuple[str, str], str]:
-    """The names in ``[inspector] pci_device_alias``, by the ids of vendor and product. Raises InvalidValue."""
+    """Return the names in ``[inspector] pci_device_alias`` by the ids of vendor and product. Raises InvalidValue."""
     return dict(map(_alias, settings.inspector.pci_device_alias))
 
 
 def _alias(entry: str) -> tuple[tuple[str, str], str]:
-    """``{"vendor_id": "10de", "product_id": "1eb8", "name": "t4"}``"""
+    """Parse an entry such as ``{"vendor_id": "10de", "product_id": "1eb8", "name": "t4"}``."""
     try:
         alias = json.loads(entry)
         return (str(alias["vendor_id"]), str(alias["product_id"])), str(alias["name"])
@@ -95,11 +95,11 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-#: Where the plugin data has the list, and the objects that are made of it.
+#: Keys of the plugin data: the list, and the objects that are made from it.
 _LIST, _OBJECTS = "data", "extra"
-#: What is in an entry of the list: of what, which one, what of it, and that.
+#: An entry of the list has a kind of hardware, the name of a device, the name of a property and its value.
 _LENGTH = 4
-#: Longer numbers are names.
+#: Texts with more digits are names and stay texts.
 _MOST_DIGITS = 18
 
 
@@ -137,14 +137,14 @@ def _objects(entries: list[list[Any]]) -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def _number(value: Any) -> Any:
-    """The number that a text says; anything else as it is."""
+    """Return the number that a text contains; other values are returned as they are."""
     if not isinstance(value, str):
         return value
     digits = value.strip().removeprefix("-")
     return int(value) if digits.isdecimal() and len(digits) <= _MOST_DIGITS else value
 
 
-#: What is said of accelerators, by the ids of vendor and device.
+#: Descriptions of accelerators, by the ids of vendor and device.
 Known = Mapping[tuple[str, str], Mapping[str, Any]]
 
 _PROPERTY = "accelerators"
@@ -163,7 +163,7 @@ _BUILT_IN: Known = {
 
 
 def list_accelerators(subject: Subject, settings: Settings) -> None:
-    """``accelerators`` in the properties: what is known of each, and its ``pci_address``.
+    """``accelerators``: Set the property of this name to the known accelerators, each with its ``pci_address``.
 
     Nothing is done if the agent has not looked for PCI devices.
     """
@@ -180,7 +180,7 @@ def list_accelerators(subject: Subject, settings: Settings) -> None:
 
 
 def known_accelerators(settings: Settings) -> Known:
-    """What ``[inspector] known_accelerators`` says. Raises InvalidValue."""
+    """Return the accelerators that ``[inspector] known_accelerators`` lists. Raises InvalidValue."""
     path = settings.inspector.known_accelerators
     return _BUILT_IN if path is None else _load(path)
 

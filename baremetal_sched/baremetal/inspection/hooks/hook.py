@@ -1,4 +1,4 @@
-"""What a hook is; and the one about what the agent says of itself."""
+"""The interface of hooks, and the hook for errors that the agent reports."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,9 +9,7 @@ from baremetal_sched.settings import Settings
 
 
 class HookFailed(SchedulerError):
-    """What was found cannot be used, or says that the inspection has failed."""
-
-    template = "{message}"
+    """The data of an inspection cannot be used, or says that the inspection has failed."""
 
 
 #: Changes the subject of an inspection, or only looks at it. Raises HookFailed.
@@ -32,7 +30,7 @@ class Hook:
 
 
 def require_no_error(subject: Subject, settings: Settings) -> None:
-    """``ramdisk-error``: an inspection of which the agent says that it failed, has failed."""
+    """``ramdisk-error``: Raise HookFailed if the agent reports that the inspection has failed."""
     error = subject.plugin_data.get("error")
     if error:
         raise HookFailed(message=f"Ramdisk reported error: {error}")

@@ -1,4 +1,4 @@
-"""``local-link-connection``: which port of which switch is at the other end, as that says by LLDP."""
+"""LLDP, by which switches describe themselves; and ``local-link-connection``, which records the switch of a port."""
 
 import ipaddress
 from collections.abc import Iterable, Mapping
@@ -12,9 +12,9 @@ from baremetal_sched.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-#: Types of what a switch says about itself.
+#: Types of a switch's data about itself.
 CHASSIS_ID, PORT_ID, PORT_DESCRIPTION, SYSTEM_NAME, SYSTEM_DESCRIPTION, CAPABILITIES, ADDRESS = 1, 2, 4, 5, 6, 7, 8
-#: The type of what an organization has defined.
+#: The type of data that an organization has defined.
 ORGANIZATIONAL = 127
 
 #: Subtypes of CHASSIS_ID and PORT_ID: which kind of name it is. Others than these are texts.
@@ -26,14 +26,14 @@ _LENGTHS = {1: 4, 2: 16, _MAC: 6}
 
 
 def said_at(subject: Subject, name: str, interface: Mapping[str, Any]) -> list[Any] | None:
-    """What was heard at an interface: pairs, if they are well formed. None if that was nothing."""
+    """Return what an interface has received by LLDP: a list of pairs, if it is well formed; None without data."""
     raw = subject.plugin_data.get("lldp_raw")
     said = (raw.get(name) if isinstance(raw, dict) else None) or interface.get("lldp")
     return said if isinstance(said, list) else None
 
 
 def decoded(pair: Any) -> tuple[int, bytes]:
-    """A type and a value, of a pair that has the latter in hexadecimal digits."""
+    """Return type and value of a pair, which has the value in hexadecimal digits. Raises ValueError."""
     kind, digits = pair if isinstance(pair, list) and len(pair) == 2 else (None, None)
     if not isinstance(kind, int) or not isinstance(digits, str):
         raise ValueError(f"{pair!r} is not a type and a value")
@@ -41,12 +41,12 @@ def decoded(pair: Any) -> tuple[int, bytes]:
 
 
 def chassis_id(value: bytes) -> str:
-    """The value of CHASSIS_ID."""
+    """Return the value of CHASSIS_ID as text. Raises ValueError."""
     return _id(value, CHASSIS_MAC, _CHASSIS_ADDRESS)
 
 
 def port_id(value: bytes) -> str:
-    """The value of PORT_ID."""
+    """Return the value of PORT_ID as text. Raises ValueError."""
     return _id(value, _PORT_MAC, _PORT_ADDRESS)
 
 
@@ -58,7 +58,7 @@ def _id(value: bytes, of_mac: int, of_address: int) -> str:
 
 
 def address(value: bytes) -> str:
-    """An address after its family."""
+    """Return the address that follows its family. Raises ValueError."""
     family = value[0] if value else None
     length = _LENGTHS.get(family or 0)
     if length is None:
@@ -68,14 +68,14 @@ def address(value: bytes) -> str:
 
 
 def mac_address(value: bytes) -> str:
-    """``aa:bb:cc:dd:ee:ff``"""
+    """Return a MAC address as ``aa:bb:cc:dd:ee:ff``. Raises ValueError."""
     if len(value) != _LENGTHS[_MAC]:
         raise ValueError(f"{value.hex()} is not a MAC address")
     return value.hex(":")
 
 
 def text(value: bytes) -> str:
-    """What people can read, in one line or several."""
+    """Return printable text of one or more lines. Raises ValueError."""
     found = value.decode()
     if not all(part.isprintable() for part in found.split()):
         raise ValueError(f"{found!r} is not printable text")
@@ -83,8 +83,7 @@ def text(value: bytes) -> str:
 
 
 def set_links(subject: Subject, settings: Settings) -> None:
-    """Set what is not known yet of ``local_link_connection`` of the ports. What a switch says and is not well formed
-    does not count."""
+    """Add the parts of ``local_link_connection`` that ports do not have yet. Malformed data of a switch is ignored."""
     for name, interface in subject.plugin_data[ALL].items():
         uuid, said = subject.addresses.get(mac_of(interface)), said_at(subject, name, interface)
         if uuid is None or said is None:
@@ -99,7 +98,7 @@ def set_links(subject: Subject, settings: Settings) -> None:
 
 
 def _link(said: Iterable[Any]) -> Mapping[str, str]:
-    """Parts of a link. Raises ValueError."""
+    """Return the parts of ``local_link_connection``. Raises ValueError."""
     link = {}
     for kind, value in map(decoded, said):
         if kind == PORT_ID:

@@ -1,6 +1,7 @@
-"""``parse-lldp``: all that switches say by LLDP, so that people and rules can read it.
+"""``parse-lldp``: everything that switches report by LLDP, in a form that people and rules can read.
 
-Beside what every switch says (IEEE 802.1AB) these are what IEEE 802.1Q and 802.3 define. Names are Ironic's.
+Besides the data that every switch sends (IEEE 802.1AB), this is the data that IEEE 802.1Q and 802.3 define. Names
+are Ironic's.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -28,9 +29,9 @@ MAU_TYPES = (
 )
 
 
-#: Where the plugin data has it, by interface.
+#: The key of the plugin data; the value has the details by interface.
 _PARSED = "parsed_lldp"
-#: What is said several times, once for each; of everything else the first counts.
+#: These may occur several times and become lists; of everything else the first one counts.
 _LISTS = frozenset(
     (
         *("switch_mgmt_addresses", "switch_port_protocol_vlan_ids", "switch_port_vlans"),
@@ -40,7 +41,7 @@ _LISTS = frozenset(
 
 Details = dict[str, Any]
 
-#: Bits from the lowest on; the first of the former says that it is something else.
+#: Names of bits, beginning with the lowest. The lowest capability means "other" and has no name.
 _CAPABILITIES = (
     *(None, "Repeater", "Bridge", "WLAN", "Router", "Telephone", "DOCSIS cable device", "Station only"),
     *("C-Vlan", "S-Vlan", "TPMR"),
@@ -53,7 +54,7 @@ _SPEEDS = (
 
 
 def parse(subject: Subject, settings: Settings) -> None:
-    """Note what was heard at each interface in the plugin data. What is not well formed does not count."""
+    """Record in the plugin data what each interface has received. Malformed data is ignored."""
     interfaces = subject.inventory.get("interfaces")
     for interface in interfaces if isinstance(interfaces, list) else ():
         name = interface.get("name") if isinstance(interface, dict) else None
@@ -144,7 +145,7 @@ def _bit(bits: int, position: int) -> bool:
 
 
 def _number(value: bytes, length: int = 2) -> int:
-    """The number that the value begins with."""
+    """Return the number at the beginning of the value. Raises ValueError."""
     if len(value) < length:
         raise ValueError(f"{value.hex()!r} is shorter than {length} bytes")
     return int.from_bytes(value[:length])
@@ -159,7 +160,7 @@ def _numbers(value: bytes, *lengths: int) -> list[int]:
 
 
 def _counted(value: bytes) -> bytes:
-    """What follows a byte that says how much that is."""
+    """Return the bytes that follow a byte with their number. Raises ValueError."""
     count = _number(value, 1)
     if len(value) <= count:
         raise ValueError(f"{value.hex()!r} has fewer than {count} bytes after the first")

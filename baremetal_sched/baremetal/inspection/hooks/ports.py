@@ -1,4 +1,4 @@
-"""Hooks about ports: that a node has those of its machine, and where these are plugged in."""
+"""Hooks that give a node the ports of its machine, and record the networks that these are connected to."""
 
 import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ ALL, VALID, MACS = "all_interfaces", "valid_interfaces", "macs"
 
 
 def validate(subject: Subject, settings: Settings) -> None:
-    """Note ALL, VALID and MACS in the plugin data. Raises HookFailed if there is nothing to note.
+    """Record ALL, VALID and MACS in the plugin data. Raises HookFailed if there are no valid interfaces.
 
     ``[inspector] add_ports`` says which interfaces are to have ports; the loopback interface never is.
     """
@@ -44,12 +44,12 @@ def validate(subject: Subject, settings: Settings) -> None:
 
 
 def mac_of(interface: Mapping[str, Any]) -> str:
-    """The MAC address of one of these interfaces, in lower case."""
+    """Return the MAC address of one of these interfaces in lower case."""
     return str(interface["mac_address"]).lower()
 
 
 def addresses_of(interface: Mapping[str, Any]) -> list[str]:
-    """Its IP addresses, the one of version 4 first."""
+    """Return the IP addresses of an interface; the one of version 4 comes first."""
     found = (interface.get(key) for key in ("ipv4_address", "ipv6_address"))
     return [address for address in found if isinstance(address, str) and address]
 
@@ -65,14 +65,15 @@ def _with_addresses(subject: Subject, boot_mac: str | None) -> Interfaces:
             continue
         ipv6_address = interface.get("ipv6_address")
         if isinstance(ipv6_address, str):
-            # fe80::1%eth0: the zone is a matter of the agent's.
+            # The zone in fe80::1%eth0 has a meaning only for the agent.
             ipv6_address = ipv6_address.partition("%")[0]
         found[name] = {**interface, "pxe_enabled": mac == boot_mac, "ipv6_address": ipv6_address}
     return found
 
 
 def _boot_mac(inventory: Mapping[str, Any]) -> str | None:
-    """The MAC address from which the machine booted, if the agent says so: also as pxelinux does, 01-aa-bb-cc-…."""
+    """Return the MAC address from which the machine booted, if the agent reports it; pxelinux's form 01-aa-bb-cc-… is
+    also understood."""
     boot = inventory.get("boot")
     text = boot.get("pxe_interface") if isinstance(boot, dict) else None
     if not isinstance(text, str):
@@ -107,7 +108,7 @@ _CLIENT_ID = "client-id"
 
 
 def settle(subject: Subject, settings: Settings) -> None:
-    """``ports``: add ports, remove ports that are not to be kept, and update the others.
+    """``ports``: Add ports, remove ports that are not to be kept, and update the others.
 
     ``[inspector] add_ports``, ``keep_ports`` and ``update_pxe_enabled`` control this. Addresses that belong to other
     nodes are detected when the ports are stored.
@@ -149,8 +150,8 @@ def _update(subject: Subject, update_pxe_enabled: bool) -> None:
 
 
 def set_physical_networks(subject: Subject, settings: Settings) -> None:
-    """``physical-network``: the network of a port, by the address that its interface has, as
-    ``[inspector] physical_network_cidr_map`` says."""
+    """``physical-network``: Set the physical network of each port by the address of its interface, according to
+    ``[inspector] physical_network_cidr_map``."""
     networks = physical_networks(settings)
     for interface in subject.plugin_data[ALL].values():
         uuid = subject.addresses.get(mac_of(interface))
@@ -162,12 +163,12 @@ def set_physical_networks(subject: Subject, settings: Settings) -> None:
 
 
 def physical_networks(settings: Settings) -> Sequence[Network]:
-    """What ``[inspector] physical_network_cidr_map`` says. Raises InvalidValue."""
+    """Return the networks in ``[inspector] physical_network_cidr_map``. Raises InvalidValue."""
     return [_network(entry) for entry in settings.inspector.physical_network_cidr_map]
 
 
 def _network(entry: str) -> Network:
-    """``10.1.0.0/16:physnet1``"""
+    """Parse an entry such as ``10.1.0.0/16:physnet1``."""
     subnet, _, name = entry.rpartition(":")
     try:
         return ipaddress.ip_network(subnet), name

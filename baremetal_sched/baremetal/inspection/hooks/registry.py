@@ -44,7 +44,7 @@ def enabled(settings: Settings) -> Sequence[str]:
 
 
 def named(text: str, option: str) -> Sequence[str]:
-    """The names in the value of an option. Raises InvalidValue like ``enabled``."""
+    """Return the names in the value of an option. Raises InvalidValue like ``enabled``."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     for position, name in enumerate(names):
         if name not in HOOKS:

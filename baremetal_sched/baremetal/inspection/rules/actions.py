@@ -6,12 +6,11 @@ from typing import Any
 
 import structlog
 
-from baremetal_sched.baremetal.identifiers import is_trait
 from baremetal_sched.baremetal.inspection.rules import values
 from baremetal_sched.baremetal.inspection.rules.limits import RuleFailed
 from baremetal_sched.baremetal.inspection.rules.subject import ApiCall, Subject
 from baremetal_sched.baremetal.inspection.rules.values import Signature
-from baremetal_sched.baremetal.nodes import traits
+from baremetal_sched.baremetal.schemas.traits import complaint, is_trait
 
 log = structlog.get_logger(__name__)
 
@@ -23,7 +22,7 @@ _LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 
 @dataclass(frozen=True)
 class Action(Signature):
-    """An action: its arguments, and what it does to the subject."""
+    """An action: its arguments, and a function that changes the subject."""
 
     do: Callable[..., None]
 
@@ -42,7 +41,7 @@ def _set(document: dict[str, Any], path: Any, value: Any) -> None:
     parts = values.split(str(path))
     _require_root(document, parts)
     if len(parts) == 1 and isinstance(value, int | float):
-        # What is no object there is text, or a flag, for which words will do.
+        # These fields are texts, or flags, which accept words.
         value = str(value)
     try:
         values.put(document, parts, value)
@@ -66,16 +65,8 @@ def _delete(document: dict[str, Any], path: Any) -> None:
     _require_root(document, parts)
     if len(parts) == 1:
         document[parts[0]] = None
-    elif not _removed(document, parts):
+    elif not values.remove(document, parts):
         raise RuleFailed(message=f"Failed to delete attribute at {path}: it does not exist")
-
-
-def _removed(document: dict[str, Any], parts: list[str]) -> bool:
-    """Remove what is at the end of the path; False if there is nothing, or no way to it."""
-    try:
-        return values.remove(document, parts)
-    except TypeError:
-        return False
 
 
 def _require_root(document: dict[str, Any], parts: list[str]) -> None:
@@ -88,7 +79,7 @@ def require_trait(name: Any) -> None:
     if not isinstance(name, str):
         raise RuleFailed(message=f"Failed to add new trait {name}: it is not a string")
     if not is_trait(name):
-        raise RuleFailed(message=f"Failed to add new trait: {traits.complaint(name)}")
+        raise RuleFailed(message=f"Failed to add new trait: {complaint(name)}")
 
 
 def _add_trait(subject: Subject, name: Any) -> None:
@@ -103,7 +94,7 @@ def _remove_trait(subject: Subject, name: Any) -> None:
 
 
 def set_capability(subject: Subject, name: Any, value: Any) -> None:
-    """Set one of the node's capabilities, instead of what it was."""
+    """Set one of the node's capabilities, replacing its value."""
     _put_capabilities(subject, [*_capabilities(subject, name), f"{name}:{value}"])
 
 
@@ -144,10 +135,10 @@ def _extend_plugin_data(subject: Subject, path: Any, value: Any, unique: Any = F
 
 def _unset_plugin_data(subject: Subject, path: Any) -> None:
     parts = _plugin_path(path)
-    if not _removed(subject.plugin_data, parts):
+    if not values.remove(subject.plugin_data, parts):
         log.warning("an inspection rule removes plugin data that does not exist", path=path)
     elif len(parts) > 1 and values.get(subject.plugin_data, parts[:-1]) == {}:
-        # What has nothing left in it goes too.
+        # An object that is empty now is removed, too.
         values.remove(subject.plugin_data, parts[:-1])
 
 

@@ -9,14 +9,14 @@ from typing import Any
 import structlog
 import yaml
 
-from baremetal_sched.baremetal import secrets
+from baremetal_sched.baremetal import node_masking
 from baremetal_sched.baremetal.inspection.rules import patterns
 from baremetal_sched.baremetal.inspection.rules.actions import ACTIONS, require_trait
 from baremetal_sched.baremetal.inspection.rules.limits import Budget, RuleFailed, require_size
 from baremetal_sched.baremetal.inspection.rules.operators import OPERATORS
 from baremetal_sched.baremetal.inspection.rules.subject import Subject
 from baremetal_sched.baremetal.inspection.rules.values import RuleContext, Signature, items_of
-from baremetal_sched.baremetal.schemas.inspection import BUILT_IN_RULE, PHASES
+from baremetal_sched.baremetal.inspection.schemas import BUILT_IN_RULE, PHASES
 from baremetal_sched.documents.schema import load
 from baremetal_sched.errors import InvalidValue
 
@@ -36,7 +36,7 @@ class Rule:
 
 
 def parse_operator(op: str) -> tuple[str, bool]:
-    """``!eq`` is ``eq``, negated."""
+    """Return the name of an operator, and whether it is negated, as ``!eq`` is."""
     return op.removeprefix(_NOT), op.startswith(_NOT)
 
 
@@ -93,8 +93,8 @@ def _context(subject: Subject, mask: bool) -> RuleContext:
     node = {**subject.read_only, **subject.node, "traits": subject.traits}
     if mask:
         # All users can read what a rule writes, so a rule must not see values that no answer shows.
-        instance_info = secrets.mask(node.get("instance_info") or {}, instance=True)
-        node = secrets.mask({**node, "instance_info": instance_info})
+        instance_info = node_masking.mask(node.get("instance_info") or {}, instance=True)
+        node = node_masking.mask({**node, "instance_info": instance_info})
     roots = {"node": node, "inventory": subject.inventory, "plugin_data": subject.plugin_data}
     return RuleContext(roots, mask=mask, budget=subject.budget)
 
@@ -136,9 +136,9 @@ ByPhase = dict[str, list[tuple[int, Rule]]]
 
 @lru_cache(maxsize=8)
 def load_file(path: str | None) -> ByPhase:
-    """The rules in a file of YAML, ``[inspection_rules] built_in_rules``: a list of them, as the API takes them.
+    """Return the rules in the YAML file ``[inspection_rules] built_in_rules``, a list in the form of the API.
 
-    Read once: a change of the file counts from the next start on. Raises InvalidValue, naming file and rule.
+    The file is read once: a change takes effect at the next start. Raises InvalidValue, naming file and rule.
     """
     if path is None:
         return {}

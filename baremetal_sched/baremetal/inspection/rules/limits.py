@@ -1,4 +1,4 @@
-"""What rules may cost: how many clauses a rule has, and how much and how long those of one inspection may produce."""
+"""Limits of rules: of the clauses of a rule, and of the size and the time of all rules of an inspection."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ MOST_REGEXES = 20
 #: Of one loop.
 MOST_ITEMS = 1000
 
-#: What a value counts besides its characters: its object, and its place in a list or an object.
+#: Size of a value besides its characters: that of the object, and of its place in a list or an object.
 _VALUE_SIZE = 16
 
 _WITH_REGEX = ("matches", "contains")
@@ -24,13 +24,11 @@ DEFAULT_SECONDS = 30.0
 
 
 class RuleFailed(SchedulerError):
-    """A rule that cannot be carried out, or one that says that the inspection has failed."""
-
-    template = "{message}"
+    """A rule cannot be applied, or says that the inspection has failed."""
 
 
 class Budget:
-    """What the rules of one inspection may use: ``size`` bytes of what they produce, and ``seconds`` from now."""
+    """The limits of the rules of one inspection: they may produce ``size`` bytes, and take ``seconds`` from now."""
 
     def __init__(self, size: int = DEFAULT_SIZE, seconds: float = DEFAULT_SECONDS) -> None:
         self._size = self._left = size

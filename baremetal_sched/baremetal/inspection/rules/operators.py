@@ -1,4 +1,4 @@
-"""The operators of conditions. Each takes its arguments, filled in, and says yes or no."""
+"""The operators of conditions. Each takes its arguments, with fields filled in, and returns a boolean."""
 
 import ipaddress
 import operator
@@ -14,15 +14,9 @@ from baremetal_sched.baremetal.inspection.rules.values import Signature
 
 @dataclass(frozen=True)
 class Operator(Signature):
-    """An operator: its arguments, and what it asks."""
+    """An operator: its arguments, and its test."""
 
     holds: Callable[..., bool]
-
-
-def _pairs(values: Any, compare: Callable[[Any, Any], bool]) -> bool:
-    if not isinstance(values, list):
-        raise RuleFailed(message=f"Expected list for 'values', got: {type(values).__name__}")
-    return all(compare(one, other) for one, other in pairwise(values))
 
 
 def _equal(one: Any, other: Any) -> bool:
@@ -43,24 +37,19 @@ def _less(one: Any, other: Any) -> bool:
         raise RuleFailed(message=f"{type(one).__name__} and {type(other).__name__} cannot be compared") from None
 
 
-def _greater(one: Any, other: Any) -> bool:
-    return _less(other, one)
+def _comparison(
+    compare: Callable[[Any, Any], bool], compare_strings: Callable[[str, str], bool]
+) -> Callable[..., bool]:
+    """Return the test of an operator that compares each of several values with the next."""
 
+    def holds(values: Any, force_strings: Any = False) -> bool:
+        if not isinstance(values, list):
+            raise RuleFailed(message=f"Expected list for 'values', got: {type(values).__name__}")
+        if force_strings:
+            return all(compare_strings(one, other) for one, other in pairwise(map(str, values)))
+        return all(compare(one, other) for one, other in pairwise(values))
 
-def _eq(values: Any, force_strings: Any = False) -> bool:
-    return _pairs(values, _as_strings(operator.eq) if force_strings else _equal)
-
-
-def _lt(values: Any, force_strings: Any = False) -> bool:
-    return _pairs(values, _as_strings(operator.lt) if force_strings else _less)
-
-
-def _gt(values: Any, force_strings: Any = False) -> bool:
-    return _pairs(values, _as_strings(operator.gt) if force_strings else _greater)
-
-
-def _as_strings(compare: Callable[[str, str], bool]) -> Callable[[Any, Any], bool]:
-    return lambda one, other: compare(str(one), str(other))
+    return holds
 
 
 def _is_empty(value: Any) -> bool:
@@ -108,9 +97,11 @@ def _is_false(value: Any) -> bool:
 
 
 OPERATORS: Mapping[str, Operator] = {
-    "eq": Operator(("values",), ("force_strings",), ("values",), _eq),
-    "lt": Operator(("values",), ("force_strings",), ("values",), _lt),
-    "gt": Operator(("values",), ("force_strings",), ("values",), _gt),
+    "eq": Operator(("values",), ("force_strings",), ("values",), _comparison(_equal, operator.eq)),
+    "lt": Operator(("values",), ("force_strings",), ("values",), _comparison(_less, operator.lt)),
+    "gt": Operator(
+        ("values",), ("force_strings",), ("values",), _comparison(lambda one, other: _less(other, one), operator.gt)
+    ),
     "is-empty": Operator(("value",), (), ("value",), _is_empty),
     "in-net": Operator(("address", "subnet"), (), ("address", "subnet"), _in_net),
     "matches": Operator(("value", "regex"), (), ("value",), _matches),

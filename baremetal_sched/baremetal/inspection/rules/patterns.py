@@ -1,7 +1,9 @@
-"""Regular expressions from untrusted sources: they may take for ever, or all memory.
+"""Regular expressions from untrusted sources: they may take forever, or all memory.
 
-They are Python's, as in Ironic, which cannot be interrupted; so a separate process (``matcher``), which can be killed,
-evaluates them. It is started on demand, and again after it was killed.
+They are Python's, as in Ironic, and Python cannot interrupt them. So a separate process (``matcher``), which can be
+killed, evaluates them. It is started on demand, and again after it was killed. A library with a time-out is no
+replacement: the one of the package ``regex`` does not cover the compilation, where ``(?:a|bc){1000000}`` ends the whole
+process by a segmentation fault, and nested repetitions take gigabytes while no other thread can run.
 """
 
 import atexit
@@ -12,29 +14,43 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 from baremetal_sched.baremetal.inspection.rules import matcher
 from baremetal_sched.baremetal.inspection.rules.limits import RuleFailed
 
-#: How many regular expressions are remembered as good ones.
-_MOST_KNOWN = 1000
-
 
 def require(regex: Any) -> None:
     """Raise RuleFailed unless ``regex`` is a regular expression."""
-    _MATCHER.require(regex)
+    _compile(_text(regex))
+
+
+# A large change of a rule is checked twice, the second time in a transaction.
+@lru_cache(maxsize=1000)
+def _compile(regex: str) -> None:
+    _MATCHER.ask("compile", regex, "")
 
 
 def matches(regex: Any, text: str) -> bool:
     """Return whether all of the text matches. Raises RuleFailed if the regular expression is invalid or takes
     too long."""
-    return _MATCHER.ask("fullmatch", regex, text)
+    return _MATCHER.ask("fullmatch", _text(regex), text)
 
 
 def contains(regex: Any, text: str) -> bool:
     """Return whether a part of the text matches. Raises like ``matches``."""
-    return _MATCHER.ask("search", regex, text)
+    return _MATCHER.ask("search", _text(regex), text)
+
+
+def _text(regex: Any) -> str:
+    if not isinstance(regex, str):
+        raise _invalid(f"{regex!r} is not a string")
+    return regex
+
+
+def _invalid(reason: str) -> RuleFailed:
+    return RuleFailed(message=f"invalid regular expression: {reason}")
 
 
 class _Matcher:
@@ -43,11 +59,8 @@ class _Matcher:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._known: set[str] = set()
 
-    def ask(self, how: str, regex: Any, text: str) -> bool:
-        if not isinstance(regex, str):
-            raise RuleFailed(message=f"invalid regular expression: {regex!r} is not a string")
+    def ask(self, how: str, regex: str, text: str) -> bool:
         question = json.dumps([how, regex, text]).encode() + b"\n"
         with self._lock:
             try:
@@ -60,19 +73,11 @@ class _Matcher:
                 raise RuleFailed(message=f"the regular expression {regex[:100]!r} {self._why_it_died()}")
         found, error = json.loads(reply)
         if error:
-            raise RuleFailed(message=f"invalid regular expression: {error}")
+            raise _invalid(error)
         return bool(found)
 
-    def require(self, regex: Any) -> None:
-        # A large change of a rule is looked at twice, the second time in a transaction.
-        if not isinstance(regex, str) or regex not in self._known:
-            self.ask("compile", regex, "")
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            self._known.add(regex)
-
     def stop(self) -> int | None:
-        """It is no longer needed; returns how it ended, None if it was not there."""
+        """End the process. Returns its exit status, or None if there was no process."""
         process, self._process = self._process, None
         if process is None:
             return None
@@ -83,7 +88,7 @@ class _Matcher:
         return process.returncode
 
     def forget(self) -> None:
-        """This is the child of a fork: the other process is its parent's."""
+        """Start anew in the child of a fork: the process belongs to its parent."""
         self._lock, self._process = threading.Lock(), None
 
     def _exchange(self, question: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""What an inspection is about, as documents that hooks and rules change; nothing is stored here."""
+"""The node and its ports as documents, which hooks and rules change; nothing is stored here."""
 
 import uuid as uuid_module
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ class Subject:
     its traits, its ports by UUID (``addresses``: UUIDs by MAC address), what the inspection found, and the inventory
     that the one before found, if there was one.
 
-    ``blank_port`` is the document of a port of which nothing is said yet; ``budget`` is what rules may use.
+    ``blank_port`` is the document of a new port; ``budget`` limits the rules.
     """
 
     node: dict[str, Any]
@@ -43,7 +43,7 @@ class Subject:
     budget: Budget = field(default_factory=Budget)
 
     def port(self, port_id: Any) -> dict[str, Any]:
-        """The document of one of its ports, by UUID or MAC address. Raises RuleFailed."""
+        """Return the document of a port by its UUID or MAC address. Raises RuleFailed."""
         key = str(port_id).lower()
         uuid = key if key in self.ports else self.addresses.get(key)
         if uuid is None:
@@ -51,11 +51,11 @@ class Subject:
         return self.ports[uuid]
 
     def add_port(self, address: str, **values: Any) -> None:
-        """The node is to have a port with this MAC address (in lower case), which it does not have yet."""
+        """Add a port with this MAC address (in lower case), which the node does not have yet."""
         uuid = str(uuid_module.uuid4())
         self.ports[uuid] = {**deepcopy(dict(self.blank_port)), **values}
         self.addresses[address] = uuid
 
     def remove_port(self, address: str) -> None:
-        """The node is no longer to have its port with this MAC address."""
+        """Remove the port with this MAC address."""
         del self.ports[self.addresses.pop(address)]

@@ -14,24 +14,24 @@ from baremetal_sched.errors import InvalidValue
 
 log = structlog.get_logger(__name__)
 
-#: What is masked in what rules read.
+#: Names whose values rules may not read.
 _SECRETS = frozenset({"password", "auth_token", "bmc_password"})
 _MASK = "***"
 
 _FIELD = re.compile(r"(\w+)((?:\[[^\[\]]+\]|\.\w+)*)")
 _PART = re.compile(r"\[([^\[\]]+)\]|\.(\w+)")
-#: How a value is to be written; not as the character of that number, which may be none that a text may have.
+#: Allowed format specifications. The type ``c`` is not: the number may not be that of a valid character.
 _SPEC = re.compile(r"[^{}\d]{0,3}\d{0,3}(\.\d{1,2})?[a-zA-Z%]?(?<!c)")
 
 
 class _Missing(Exception):
-    """A field names something that is not there, or is no field at all."""
+    """A field refers to a missing value, or is not a field at all."""
 
 
 class RuleContext:
-    """What texts may refer to: ``node``, ``inventory``, ``plugin_data``, and ``item`` in a loop.
+    """The values that texts may refer to: ``node``, ``inventory``, ``plugin_data``, and ``item`` in a loop.
 
-    ``mask``: passwords and tokens are read as stars. What is filled in is at the cost of ``budget``.
+    ``mask``: passwords and tokens are read as stars. Filled-in values are charged to ``budget``.
     """
 
     def __init__(self, roots: Mapping[str, Any], *, mask: bool, budget: Budget) -> None:
@@ -40,14 +40,14 @@ class RuleContext:
         self._budget = budget
 
     def with_item(self, item: Any) -> "RuleContext":
-        """The context within a loop. Texts in the item have been filled in already."""
+        """Return the context for an item of a loop. Texts in the item have been filled in already."""
         return RuleContext({**self._roots, "item": item}, mask=self._mask, budget=self._budget)
 
     def fill(self, value: Any, *, missing: str | None = "keep") -> Any:
-        """``value`` with its texts filled in, at any depth.
+        """Return ``value`` with its texts filled in, at any depth.
 
-        A text that is one field and nothing else becomes the value itself, with its type. One that names what is not
-        there stays as it is; with ``missing`` None it becomes None.
+        A text that is a single field becomes the field's value, with its type. A text that refers to a missing value
+        stays as it is; with ``missing`` None it becomes None.
         """
         if isinstance(value, str):
             return self._fill_text(value, missing)
@@ -107,7 +107,7 @@ class RuleContext:
         raise _Missing
 
     def _copy(self, value: Any) -> Any:
-        """A copy, which may be changed where it goes, without what is masked."""
+        """Return a copy, which the receiver may change, with secrets masked if necessary."""
         self._budget.spend(len(value) if isinstance(value, str) else 0)
         if isinstance(value, Mapping):
             hidden = _SECRETS if self._mask else ()
@@ -118,7 +118,7 @@ class RuleContext:
 
 
 def split(path: str) -> list[str]:
-    """The parts of ``/a/b`` or ``a.b``."""
+    """Return the parts of a path such as ``/a/b`` or ``a.b``."""
     return path.strip("/").split("/") if "/" in path else path.split(".")
 
 
@@ -144,10 +144,10 @@ def get(document: dict[str, Any], parts: list[str]) -> Any:
 
 
 def remove(document: dict[str, Any], parts: list[str]) -> bool:
-    """Remove the member at the end of the path. Returns False if it does not exist."""
+    """Remove the member at the end of the path. Returns False if it, or an object on the way to it, does not exist."""
     try:
         holder = _holder(document, parts, create=False)
-    except KeyError:
+    except (KeyError, TypeError):
         return False
     if parts[-1] not in holder:
         return False
@@ -176,7 +176,10 @@ class Signature:
     filled: tuple[str, ...]
 
     def named(self, args: Any) -> dict[str, Any]:
-        """The arguments by name: they may be given as a list, in order. Raises InvalidValue for what does not fit."""
+        """Return the arguments by name. They may be given as a list, in order.
+
+        Raises InvalidValue if they do not match.
+        """
         names = (*self.required, *self.optional)
         if isinstance(args, list):
             if len(args) > len(names):
@@ -191,7 +194,7 @@ class Signature:
         return dict(args)
 
     def prepare(self, args: Any, context: RuleContext, *, looped: bool, missing: str | None = "keep") -> dict[str, Any]:
-        """The arguments by name, filled in; within a loop all of them are."""
+        """Return the arguments by name, with fields filled in; within a loop this applies to all arguments."""
         return {
             name: context.fill(value, missing=missing) if looped or name in self.filled else value
             for name, value in self.named(args).items()
@@ -199,7 +202,10 @@ class Signature:
 
 
 def items_of(clause: Mapping[str, Any], context: RuleContext) -> list[tuple[RuleContext, bool]]:
-    """The contexts in which a condition or an action is to be looked at: one, or one for each item of its loop."""
+    """Return the contexts of a condition or an action: one, or one for each item of its loop.
+
+    Each comes with whether it is in a loop.
+    """
     loop = clause.get("loop")
     if not loop:
         return [(context, False)]

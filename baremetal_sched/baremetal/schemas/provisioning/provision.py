@@ -8,7 +8,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
-from baremetal_sched.baremetal.schemas.runbooks import CLEAN_STEP, DEPLOY_STEP, MOST_STEPS
+from baremetal_sched.baremetal.schemas.provisioning.runbooks import CLEAN_STEP, DEPLOY_STEP, MOST_STEPS
 from baremetal_sched.documents.schema import parse_flag, shown
 from baremetal_sched.errors import InvalidValue
 

@@ -15,9 +15,8 @@ from baremetal_sched.placement.query_values import (
     parse_resources,
     parse_traits,
 )
-from baremetal_sched.placement.schemas.common import INT32
+from baremetal_sched.placement.schemas.common import INT32, is_tolerant_uuid
 from baremetal_sched.placement.schemas.queries import GROUP_POLICIES, LIMIT
-from baremetal_sched.placement.schemas.validation import is_tolerant_uuid
 
 _GROUPED = re.compile(r"(resources|required|member_of|in_tree)(.*)", re.DOTALL)
 
@@ -47,7 +46,7 @@ class RequestGroup:
 
     @property
     def conditions(self) -> int:
-        """How much is asked for."""
+        """The number of conditions."""
         traits, aggregates = self.traits, self.aggregates
         places = bool(self.in_tree) + len(aggregates.member_of) + bool(aggregates.forbidden)
         return 1 + len(self.resources) + len(traits.required) + len(traits.forbidden) + places
@@ -59,7 +58,7 @@ class RequestGroup:
 
     @property
     def mentioned(self) -> int:
-        """How many names there are in it."""
+        """The number of names in all conditions."""
         traits, aggregates = self.traits, self.aggregates
         any_of = sum(map(len, [*traits.required, *aggregates.member_of]))
         return len(self.resources) + any_of + len(traits.forbidden) + len(aggregates.forbidden)

@@ -10,12 +10,12 @@ from sqlalchemy import Connection, bindparam, literal_column, null, select, unio
 
 from baremetal_sched.db import compiled
 from baremetal_sched.db.models import ResourceClass, Trait
+from baremetal_sched.db.transaction import process_cache
 from baremetal_sched.db.types import Query
 from baremetal_sched.errors.placement import TraitNotFound, UnknownClassInQuery
 from baremetal_sched.placement import name_memory
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.candidates.request.resolved_request import FrozenDict, Group, ResolvedRequest
-from baremetal_sched.placement.names import learn_names
 from baremetal_sched.placement.query_values import TraitConditions
 from baremetal_sched.placement.schemas.common import INT32
 from baremetal_sched.placement.tables import (
@@ -46,7 +46,7 @@ _KINDS = {"class": "classes", "trait": "traits", "aggregate": "aggregates", "tre
 
 @dataclass
 class Ids:
-    """Ids by name, and the ids of those that few providers have."""
+    """Ids by name; ``few`` are the ids of classes, traits and aggregates that few providers have."""
 
     classes: dict[str, int] = field(default_factory=dict)
     traits: dict[str, int] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Ids:
     few: dict[str, set[int]] = field(default_factory=lambda: {"class": set(), "trait": set(), "aggregate": set()})
 
     def add(self, kind: str, name: str, row_id: int, *, few: bool) -> None:
-        """Note what a name stands for."""
+        """Add the id of a name."""
         getattr(self, _KINDS[kind])[name] = row_id
         if few and kind in self.few:
             self.few[kind].add(row_id)
@@ -108,7 +108,7 @@ def needs_all(request: CandidateRequest) -> bool:
 
 
 def _mentioned(request: CandidateRequest) -> tuple[list[str], set[str]]:
-    """The classes and traits of a request."""
+    """Return the classes and traits that the request names."""
     groups = request.groups.values()
     resources = list(dict.fromkeys(name for group in groups for name in group.resources))
     traits = request.root_required.names().union(*(group.traits.names() for group in groups))
@@ -122,7 +122,7 @@ def _resolved(request: CandidateRequest, ids: Ids, version: int) -> ResolvedRequ
 
 
 def by_ids(request: CandidateRequest, ids: Ids, version: int) -> ResolvedRequest:
-    """The request by ids, which there are of all that it names but for aggregates."""
+    """Return the request by ids. ``ids`` have to hold every name in it, except aggregates."""
     root = request.root_required
     return ResolvedRequest(
         groups=tuple(_group(group, ids) for group in request.groups.values()),
@@ -166,7 +166,7 @@ def _required(conditions: TraitConditions, ids: Ids) -> tuple[frozenset[int], ..
 
 
 def _asked(request: CandidateRequest) -> dict[str, Collection[str]]:
-    """The names in a request, by kind."""
+    """Return the names in the request, by kind."""
     groups = request.groups.values()
     classes, traits = _mentioned(request)
     aggregates = set[str]().union(*(group.aggregates.forbidden.union(*group.aggregates.member_of) for group in groups))
@@ -175,7 +175,7 @@ def _asked(request: CandidateRequest) -> dict[str, Collection[str]]:
 
 
 def with_unknown(request: CandidateRequest, ids: Ids) -> Ids:
-    """Return the ids of the request's names; what there is not has an id that nothing has."""
+    """Return the ids of the request's names; unknown names get ids that do not exist."""
     none, found = count(-1, -1), Ids()
     for kind, names in _asked(request).items():
         known = getattr(ids, _KINDS[kind])
@@ -187,8 +187,9 @@ def with_unknown(request: CandidateRequest, ids: Ids) -> Ids:
 def look_up(connection: Connection, request: CandidateRequest) -> Ids:
     """Return the ids of the names in the request, without unknown ones."""
     asked = _asked(request)
-    known = name_memory.of(connection).searched_ids()
-    ahead = name_memory.is_kept(connection) and not known
+    memory = name_memory.of(connection)
+    known = memory.searched_ids()
+    ahead = process_cache(connection) is not None and not known
     counts = [(kind, len(names)) for kind, names in asked.items() if names]
     given = {f"{kind}_{place}": name for kind, names in asked.items() for place, name in enumerate(names)}
     ids = Ids()
@@ -201,7 +202,7 @@ def look_up(connection: Connection, request: CandidateRequest) -> Ids:
             ids.add(kind, name, row_id, few=not many)
         if kind in _MODELS:
             known[kind, name] = (row_id, not many)
-            learn_names(connection, _MODELS[kind], {row_id: name})
+            memory.names[_MODELS[kind]][row_id] = name
     return ids
 
 

@@ -101,7 +101,7 @@ def _needs(resolved: ResolvedRequest, sharing: Sequence[Provider]) -> list[Need]
 
 
 def _condition(need: Need) -> Hashable:
-    """All that a need says, but for the name of its group: the database is asked once about those that are the same."""
+    """Return the need without the name of its group. The database is asked only once about equal needs."""
     group, resources = need.group, frozenset(need.resources.items())
     traits, aggregates = (group.required, group.forbidden), (group.member_of, group.not_member_of)
     return bool(group.suffix), resources, traits, aggregates, group.tree, frozenset(need.aggregates), need.shareable

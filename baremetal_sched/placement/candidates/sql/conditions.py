@@ -7,9 +7,10 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Integer, Table, and_, bindparam, literal, literal_column, select, true
 
+from baremetal_sched.db.clock import statement_epoch
 from baremetal_sched.db.types import Query
 from baremetal_sched.placement.candidates.request.resolved_request import Group
-from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDER_TRAITS
+from baremetal_sched.placement.tables import INVENTORIES, PROVIDER_AGGREGATES, PROVIDER_TRAITS, is_open
 
 #: A column, or an attribute of an entity; a table, or an alias of one.
 Column = Any
@@ -38,7 +39,7 @@ _JOINED = [PROVIDER_TRAITS.alias(f"trait_{place}") for place in range(FEW)]
 
 
 def hinted(query: Query, source: Source, hint: str) -> Query:
-    """The query with an index hint for MariaDB and MySQL, whose optimizers do not see what LIMIT saves."""
+    """Return the query with an index hint for MariaDB and MySQL, whose optimizers do not see what LIMIT saves."""
     return query.with_hint(source, hint, "mysql").with_hint(source, hint, "mariadb")
 
 
@@ -68,13 +69,14 @@ def fits(inventory: Source, resource_class: int, amount: int) -> tuple[ColumnEle
         inventory.c.min_unit <= amount,
         inventory.c.max_unit >= amount,
         literal(amount, Integer) % inventory.c.step_size < literal_column("1"),
+        is_open(inventory, statement_epoch),
     )
 
 
 @_memoized
 def could_fit(inventory: Source, resource_class: int, amount: int) -> tuple[ColumnElement[bool], ...]:
-    """The inventory is of the class and could give the amount if nothing of it were used, reserved or withheld."""
-    of_class, _, *suits = fits(inventory, resource_class, amount)
+    """The inventory is of the class and could give the amount if nothing of it were used or kept back."""
+    of_class, _, *suits, _ = fits(inventory, resource_class, amount)
     return of_class, inventory.c.total * inventory.c.allocation_ratio >= amount, *suits
 
 
@@ -87,7 +89,7 @@ def gives(provider_id: Column, resource_class: int, amount: int) -> ColumnElemen
 
 @_memoized
 def could_give(provider_id: Column, resource_class: int, amount: int) -> ColumnElement[bool]:
-    """Return the condition that an inventory of the provider would fit if nothing were used, reserved or withheld."""
+    """Return the condition that an inventory of the provider would fit if nothing were used or kept back."""
     row = _INVENTORY
     return _exists(row, row.c.provider_id == provider_id, *could_fit(row, resource_class, amount))
 

@@ -11,9 +11,10 @@ from operator import itemgetter
 from typing import Any, TypeVar
 
 import orjson
-from sqlalchemy import Column, ColumnElement, Connection, func, literal_column, select
+from sqlalchemy import Column, ColumnElement, Connection, case, func, literal_column, select
 
 from baremetal_sched.db import compiled
+from baremetal_sched.db.clock import statement_epoch
 from baremetal_sched.db.json_text import arrays
 from baremetal_sched.db.sql_functions import constant
 from baremetal_sched.db.types import Query
@@ -27,17 +28,22 @@ from baremetal_sched.placement.candidates.trees.providers import (
     RequestedAmounts,
     TreeInventory,
 )
-from baremetal_sched.placement.tables import INVENTORIES, PROVIDERS
+from baremetal_sched.placement.tables import INVENTORIES, PROVIDERS, is_open
 
 T = TypeVar("T")
 
 _STOCK = INVENTORIES.c
 
-#: The numbers of an inventory: class id, capacity, used, min_unit, max_unit and step_size. What is withheld suits no
+#: 1 for an inventory that can be claimed, 0 for one that is withheld or closed.
+OFFERED = case(
+    (is_open(INVENTORIES, statement_epoch), literal_column("1") - _STOCK.withheld), else_=literal_column("0")
+)
+
+#: The numbers of an inventory: class id, capacity, used, min_unit, max_unit and step_size. What is not offered suits no
 #: amount.
 _INVENTORY = (
     *(_STOCK.resource_class_id, _STOCK.capacity, _STOCK.used),
-    *(_STOCK.min_unit, _STOCK.max_unit * (literal_column("1") - _STOCK.withheld), _STOCK.step_size),
+    *(_STOCK.min_unit, _STOCK.max_unit * OFFERED, _STOCK.step_size),
 )
 
 

@@ -12,7 +12,7 @@ from baremetal_sched.placement.candidates.trees.providers import Anchor, Provide
 from baremetal_sched.placement.tables import PROVIDER_AGGREGATES, PROVIDER_TRAITS, PROVIDERS, TRAITS
 from baremetal_sched.placement.traits import SHARING_TRAIT
 
-#: All providers of a tree, and those that matter.
+#: All providers of a tree, and the ones that matter to the request.
 Tree = tuple[list[ProviderRow], list[Provider]]
 
 #: Trees in one batch.

@@ -8,7 +8,8 @@ from baremetal_sched.placement.candidates.trees.providers import Anchor
 
 @dataclass(slots=True)
 class Candidate:
-    """Amounts by provider and class name; providers by suffix; roots of the trees of those that give something.
+    """Amounts by provider and class name; providers by suffix; roots of the trees of the
+    providers that give something.
 
     ``anchor`` is where it was found, if that was read as a tree; another tree may have the same candidate.
     """
@@ -20,7 +21,7 @@ class Candidate:
 
     @property
     def size(self) -> int:
-        """How many providers it names, once for each thing that they do."""
+        """The number of providers that it names; a provider with several roles counts once for each."""
         return len(self.allocations) + len(self.mappings)
 
 
@@ -46,7 +47,7 @@ class PatternMatch:
 
     @property
     def size(self) -> int:
-        """How many providers it names, once for each thing that they do."""
+        """The number of providers that it names; a provider with several roles counts once for each."""
         return len(self.pattern.allocations) + len(self.pattern.mappings)
 
     @property
@@ -62,7 +63,7 @@ class PatternMatch:
 
     @property
     def roots(self) -> set[int]:
-        """Roots of the trees of those that give something."""
+        """The roots of the trees of the providers that give something."""
         return {self.anchor.root_id} if self.pattern.allocations else set()
 
 

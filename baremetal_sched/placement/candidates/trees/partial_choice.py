@@ -127,11 +127,11 @@ class _Traits:
 
     @property
     def had(self) -> int:
-        """What the chosen providers have."""
+        """The bits of the traits that the chosen providers have together."""
         return self._had[-1]
 
     def of(self, provider: Provider) -> int:
-        """What the provider has."""
+        """Return the bits of the traits that the provider has."""
         bits = self._bits.get(provider.id)
         if bits is None:
             having = (1 << place for place, some in enumerate(self._required) if not some.isdisjoint(provider.traits))

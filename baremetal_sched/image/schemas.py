@@ -1,4 +1,4 @@
-"""The schema of an image: what ``/v2/schemas/image`` shows, and what bodies are checked against."""
+"""The schemas of images and of their members: what ``/v2/schemas`` shows, and what bodies are checked against."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ import jsonschema
 from jsonschema.exceptions import best_match
 
 from baremetal_sched.errors.image import ImageChangeForbidden, InvalidImage
-from baremetal_sched.image.access import VISIBILITIES
+from baremetal_sched.image.access import MEMBER_STATUSES, VISIBILITIES
 
 CONTAINER_FORMATS = ("ami", "ari", "aki", "bare", "ovf", "ova", "docker", "compressed")
 DISK_FORMATS = ("ami", "ari", "aki", "vhd", "vhdx", "vmdk", "raw", "qcow2", "vdi", "iso", "ploop")
@@ -34,6 +34,8 @@ LONGEST_VALUE = 65_535
 LONGEST_NAME = 255
 _LARGEST_INTEGER = 2**31 - 1
 
+_UUID_PATTERN = "^([0-9a-fA-F]){8}-([0-9a-fA-F]){4}-([0-9a-fA-F]){4}-([0-9a-fA-F]){4}-([0-9a-fA-F]){12}$"
+
 
 def _text(description: str, longest: int | None = None, **more: Any) -> dict[str, Any]:
     limit = {} if longest is None else {"maxLength": longest}
@@ -48,7 +50,7 @@ def _nullable(kind: str, description: str, longest: int | None = None, **more: A
 PROPERTIES: dict[str, dict[str, Any]] = {
     "id": _text(
         "The image's UUID",
-        pattern="^([0-9a-fA-F]){8}-([0-9a-fA-F]){4}-([0-9a-fA-F]){4}-([0-9a-fA-F]){4}-([0-9a-fA-F]){12}$",
+        pattern=_UUID_PATTERN,
     ),
     "name": _nullable("string", "The image's name, which others may have too", 255),
     "status": _text("What the image can be used for now", readOnly=True, enum=list(STATUSES)),
@@ -175,3 +177,64 @@ def normal(name: str, value: Any) -> Any:
     if name in ("min_disk", "min_ram"):
         return int(value)
     return None if name == "owner" and not value else value
+
+
+# -- members -----------------------------------------------------------------------------------------------------------
+
+MEMBER: dict[str, Any] = {
+    "name": "member",
+    "properties": {
+        "created_at": {"type": "string", "description": "When the image was shared with the project"},
+        "image_id": {
+            "type": "string",
+            "description": "The image's UUID",
+            "pattern": _UUID_PATTERN,
+        },
+        "member_id": {"type": "string", "description": "The project that the image is shared with"},
+        "schema": {"readOnly": True, "type": "string"},
+        "status": {
+            "type": "string",
+            "description": "Whether the project accepts the image",
+            "enum": list(MEMBER_STATUSES),
+        },
+        "updated_at": {"type": "string", "description": "When that was said"},
+    },
+}
+
+MEMBERS: dict[str, Any] = {
+    "name": "members",
+    "properties": {
+        "members": {"type": "array", "items": MEMBER},
+        "schema": {"type": "string"},
+    },
+    "links": [{"rel": "describedby", "href": "{schema}"}],
+}
+
+
+def load_new(body: Any) -> str:
+    """Return the project that a body shares an image with. Raises InvalidImage."""
+    if not isinstance(body, dict):
+        raise InvalidImage(message='Expected a member in the form: {"member": "project_id"}')
+    if "member" not in body:
+        raise InvalidImage(message="Member to be added not specified")
+    member = body["member"]
+    if not member:
+        raise InvalidImage(message="Member can't be empty")
+    if not isinstance(member, str):
+        raise InvalidImage(message="A member is a text: a project's id")
+    require_trimmed("A member", member)
+    if len(member) > LONGEST_NAME:
+        raise InvalidImage(message=f"Maximum length of a member is {LONGEST_NAME} characters")
+    return member
+
+
+def load_status(body: Any) -> str:
+    """Return the member status in a body. Raises InvalidImage."""
+    if not isinstance(body, dict):
+        raise InvalidImage(message='Expected a status in the form: {"status": "status"}')
+    if "status" not in body:
+        raise InvalidImage(message="Status not specified")
+    status = body["status"]
+    if status not in MEMBER_STATUSES:
+        raise InvalidImage(message='Incorrect request: Status must be "pending", "accepted" or "rejected".')
+    return str(status)

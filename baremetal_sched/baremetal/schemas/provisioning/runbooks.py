@@ -63,7 +63,7 @@ _PARTS = {
 
 @dataclass(frozen=True)
 class StepShape:
-    """The members of a step: those that are ``required``, and those that may be left out, with their defaults."""
+    """The members of a step: the ``required`` ones, and the ``optional`` ones with their defaults."""
 
     required: Sequence[str]
     optional: Mapping[str, Any] = field(default_factory=dict)
@@ -152,6 +152,8 @@ class _Runbook1x92(StrictSchema):
 
 
 class _RunbookUpdate(_Runbook1x92):
+    """A runbook since 1.112: its name is free."""
+
     name = _Name(required=True)
     description = Text(longest=255, allow_none=True)
 
@@ -170,6 +172,8 @@ RUNBOOK_UPDATE = _RunbookUpdate()
 
 
 class _TemplateUpdate(StrictSchema):
+    """A deploy template as a PATCH leaves it."""
+
     name = TraitName(required=True)
     steps = Steps(DEPLOY_STEP, "template", "deploy", required=True)
     description = Text(longest=255, allow_none=True)
@@ -177,6 +181,8 @@ class _TemplateUpdate(StrictSchema):
 
 
 class _TemplateCreate(_TemplateUpdate):
+    """A new deploy template."""
+
     uuid = Uuid(allow_none=True)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, delete, func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.holds import guards
 from baremetal_sched.db import requester
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import DriverCall, Node, NodeWork
@@ -24,7 +25,7 @@ CHANNEL = "baremetal_sched_work"
 WRITES = "work_writes"
 
 #: The kind of work on one node that is done along with work on another; no process claims it by itself.
-LED = "led"
+SUBORDINATE = "led"
 #: The kind of work that is a driver call for which a request waits: see ``driver_calls``.
 CALL = "call"
 
@@ -38,8 +39,10 @@ CAN_BE_HANDED_OVER = or_(NodeWork.claimed_by.is_(None), NodeWork.not_before.is_n
 def request(session: Session, node: Node, conductor: str, kind: str, arguments: Mapping[str, Any]) -> int:
     """Reserve ``node`` (its row locked, without work on it) for ``conductor`` and request the work.
 
-    ``kind`` is a key of ``conductor.work.HANDLERS``, ``arguments`` are JSON. Returns the id of the work.
+    ``kind`` is a key of ``conductor.handlers.HANDLERS``, ``arguments`` are JSON. Returns the id of the work. Raises
+    NodeLockedOut.
     """
+    guards.require_no_lockout(session, node)
     node.reservation = conductor
     node.touch()
     session.flush()
@@ -101,12 +104,12 @@ def is_held(session: Session, work_id: int, conductor: str) -> bool:
     return session.scalar(mine) is not None
 
 
-def lead(session: Session, work_id: int, conductor: str, node_id: int) -> NodeWork | None:
+def reserve_related(session: Session, work_id: int, conductor: str, node_id: int) -> NodeWork | None:
     """Reserve another node for what must be done there along with this work, by the process that does this work.
 
     Only this work's row and the other node's are locked, never both nodes': so two that reserve each other's node do
     not deadlock. Returns None, and changes nothing, if the work is not the conductor's any more. Raises NodeNotFound,
-    NodeLocked.
+    NodeLocked, NodeLockedOut.
     """
     work = _hold(session, work_id, conductor)
     if work is None:
@@ -116,20 +119,21 @@ def lead(session: Session, work_id: int, conductor: str, node_id: int) -> NodeWo
         raise NodeNotFound(node=node_id)
     if node.reservation is not None:
         raise NodeLocked(node=node.uuid, host=node.reservation)
+    guards.require_no_lockout(session, node)
     node.reservation = conductor
     node.touch()
-    led = NodeWork(
+    subordinate = NodeWork(
         node_id=node_id,
         conductor=conductor,
-        kind=LED,
+        kind=SUBORDINATE,
         arguments={},
         requested_at=epoch(),
         claimed_by=work.claimed_by,
         writes=0,
     )
-    session.add(led)
+    session.add(subordinate)
     session.flush()
-    return led
+    return subordinate
 
 
 def _hold(session: Session, work_id: int, conductor: str) -> NodeWork | None:

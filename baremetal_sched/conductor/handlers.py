@@ -6,14 +6,23 @@ from sqlalchemy import exists
 
 from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.conductors.driver_calls import KIND as DRIVER_CALL
-from baremetal_sched.baremetal.conductors.work import POLL
+from baremetal_sched.baremetal.conductors.work_queue import POLL
 from baremetal_sched.baremetal.hardware import vendor_passthru
 from baremetal_sched.baremetal.hardware.power import KIND as POWER
 from baremetal_sched.baremetal.inspection import discovery
-from baremetal_sched.baremetal.provisioning import outcomes
-from baremetal_sched.baremetal.provisioning.outcomes import Why
+from baremetal_sched.baremetal.provisioning import completion
+from baremetal_sched.baremetal.provisioning.completion import FailureReason
 from baremetal_sched.baremetal.state_machine import RESUME
-from baremetal_sched.conductor import cleaning, deploying, driver_calls, inspecting, power, servers, stepping
+from baremetal_sched.conductor import (
+    agent_commands,
+    cleaning,
+    deploying,
+    driver_calls,
+    inspecting,
+    power,
+    servers,
+    stepping,
+)
 from baremetal_sched.conductor.job import Job
 from baremetal_sched.conductor.task import Task, handler
 from baremetal_sched.db.models import Node, NodeWork
@@ -23,6 +32,16 @@ from baremetal_sched.machines import states
 
 def resume(task: Task) -> None:
     """Continue with the remaining steps."""
+    record = agent_commands.pending(task)
+    if record is not None and state_machine.accepts(task.state, state_machine.RESUME):
+        try:
+            task.answer = agent_commands.ask(task, record)
+        except InvalidValue:
+            deploying.switch_off_after_failure(task)
+            raise
+        if task.answer is None or task.answer.is_running:
+            agent_commands.keep_waiting(task, is_heard=task.answer is not None)
+            return
     if state_machine.accepts(task.state, state_machine.RESUME):
         if task.machine.clean_step.get("abort_after"):
             raise InvalidValue(message="By request, the cleaning was aborted after the step that was going on.")
@@ -31,16 +50,16 @@ def resume(task: Task) -> None:
 
 
 _GO_ON: Mapping[str, Callable[[Task], None]] = {
-    states.CLEANING: lambda task: cleaning.continue_cleaning(task, stepping.left_over(task, "clean")),
+    states.CLEANING: lambda task: cleaning.go_on(task, "clean", stepping.left_over(task, "clean")),
     states.DEPLOYING: lambda task: deploying.continue_deployment(task, stepping.left_over(task, "deploy")),
-    states.SERVICING: lambda task: cleaning.continue_service(task, stepping.left_over(task, "service")),
+    states.SERVICING: lambda task: cleaning.go_on(task, "service", stepping.left_over(task, "service")),
     states.RESCUING: deploying.continue_rescue,
     states.INSPECTING: inspecting.continue_inspection,
 }
 
 
-#: Handlers by kind of work. A handler does all of the work, and ends with ``baremetal.conductors.work.finish`` in any
-#: case. The kind of provisioning work is the state in which it begins.
+#: Handlers by kind of work. A handler does all of the work, and in any case ends with
+#: ``baremetal.conductors.work_queue.finish``. The kind of provisioning work is the state in which it begins.
 HANDLERS: dict[str, Callable[[Job], None]] = {
     POWER: power.do,
     vendor_passthru.KIND: driver_calls.call_vendor_method,
@@ -74,5 +93,5 @@ def do(job: Job) -> None:
         job.log.exception("work failed")
         reason = f"Unexpected failure of work of the kind '{job.kind}': {error!r}"
         mine = exists().where(NodeWork.node_id == Node.id, NodeWork.id == job.id)
-        why = Why(power=reason, provisioning=reason, event_type=job.kind)
-        job.write(lambda session: outcomes.release_abandoned(session, job.node_id, mine, job.conductor, why))
+        why = FailureReason(power=reason, provisioning=reason, event_type=job.kind)
+        job.write(lambda session: completion.release_abandoned(session, job.node_id, mine, job.conductor, why))

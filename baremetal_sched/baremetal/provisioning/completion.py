@@ -8,7 +8,8 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import history, state_machine
 from baremetal_sched.baremetal.allocations import allocations
-from baremetal_sched.baremetal.conductors import work
+from baremetal_sched.baremetal.conductors import work_queue
+from baremetal_sched.baremetal.holds import holds
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Conductor, Node
 from baremetal_sched.db.sealing import readable
@@ -69,10 +70,14 @@ def event_type_of(state: str) -> str:
     return _EVENT_TYPES.get(state, state)
 
 
-def settle(node: Node) -> None:
+def clear_progress(node: Node) -> None:
     """Clear the current step, the remaining steps and the agent."""
     clear_steps(node)
     agent_info.leave(node)
+
+
+#: Keys of ``driver_internal_info`` that are kept only while steps are executed.
+_OF_STEPS = (agent_info.PLANNED, agent_info.IMAGE)
 
 
 def clear_steps(node: Node) -> None:
@@ -82,6 +87,9 @@ def clear_steps(node: Node) -> None:
     left = [name for name in ("clean_steps", "deploy_steps", "service_steps") if name in known]
     if left:
         set_internal(node, **dict.fromkeys(left))
+    if not known.keys().isdisjoint(_OF_STEPS):
+        kept = readable(node.driver_internal_info)
+        node.driver_internal_info = {key: value for key, value in kept.items() if key not in _OF_STEPS}
 
 
 def fail(
@@ -93,21 +101,24 @@ def fail(
 
     A machine that failed at a step of cleaning or servicing may be in any condition: it is put into maintenance.
     """
-    # Messages of agents and drivers may be longer than the column.
-    reason = reason[: history.MAX_EVENT]
     column, fault = _STEPS.get(node.provision_state, (None, None))
     step = readable(getattr(node, column)) if column is not None else None
+    image = agent_info.said_of_image(readable(node.driver_internal_info))
+    if image and not reason.endswith("."):
+        image = f".{image}"
+    # Messages of agents and drivers may be longer than the column.
+    reason = reason[: history.MAX_EVENT - len(image)] + image
     if column is not None and step:
         stopped = f"Stopped at step {step['interface']}.{step['step']}"
         history.record(session, node, stopped, event_type=_end_of(node, column), severity="ERROR", conductor=conductor)
         if fault is not None:
-            node.maintenance, node.maintenance_reason, node.fault = True, reason, fault
+            holds.assert_fault(session, node, fault, reason, conductor)
     if node.provision_state in (states.RESCUING, states.RESCUEWAIT):
         forget_rescue_password(node)
     kind = event_type or event_type_of(node.provision_state)
     history.record(session, node, reason, event_type=kind, severity="ERROR", conductor=conductor)
     state_machine.fail(node, reason)
-    settle(node)
+    clear_progress(node)
     node.touch()
 
 
@@ -119,9 +130,12 @@ def _end_of(node: Node, column: str) -> str:
 
 
 @dataclass(frozen=True)
-class Why:
-    """Why work has failed: in the words of ``last_error`` for power actions and for provisioning ("{state}" is that of
-    the node), and as a type of events."""
+class FailureReason:
+    """Why work has failed, as text for ``last_error`` and as the type of the event in the node's history.
+
+    ``power`` is the text for power actions, ``provisioning`` the text for provisioning, in which "{state}" stands for
+    the node's state.
+    """
 
     power: str
     provisioning: str
@@ -142,13 +156,15 @@ def is_orphan(timeout: float) -> ColumnElement[bool]:
     return dead.exists()
 
 
-def release_abandoned(session: Session, node_id: int, condition: ColumnElement[bool], conductor: str, why: Why) -> bool:
+def release_abandoned(
+    session: Session, node_id: int, condition: ColumnElement[bool], conductor: str, why: FailureReason
+) -> bool:
     """Free the node of its reservation if ``condition`` (still) holds; the work of its conductor has failed.
 
     ``conductor`` is the host name of the conductor that decided this. Returns False, and changes nothing, if the
     condition does not hold.
     """
-    node = work.take_away(session, node_id, condition)
+    node = work_queue.take_away(session, node_id, condition)
     if node is None:
         return False
     if node.target_power_state is not None:
@@ -157,6 +173,8 @@ def release_abandoned(session: Session, node_id: int, condition: ColumnElement[b
         history.record(session, node, why.power, event_type=why.event_type, severity="ERROR", conductor=conductor)
     if node.provision_state in state_machine.TRANSIENT:
         reason = why.provisioning.format(state=node.provision_state)
+        step = agent_info.unknown_step(readable(node.driver_internal_info))
+        reason += f" It is unknown whether step {step} ran." if step else ""
         fail(session, node, reason, conductor, why.event_type)
     return True
 

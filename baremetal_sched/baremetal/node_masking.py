@@ -11,12 +11,12 @@ from baremetal_sched import masking
 from baremetal_sched.db.sealing import masked_text
 from baremetal_sched.masking import MASK
 
-__all__ = ["MASK", "hashed", "mask", "mask_instance_text", "mask_json", "mask_steps_text", "mask_text"]
+__all__ = ["MASK", "hashed", "mask", "mask_json", "mask_steps_text", "mask_text"]
 
 #: Always masked in instance_info: it may be signed.
 _IMAGE_URL = "image_url"
 
-#: Numbers stay as they are written: not every one that JSON can say fits into Python's or orjson's.
+#: Numbers stay as they are written: some numbers of JSON fit neither into Python's nor into orjson's types.
 #: ``dump_json`` leaves no blanks around a document, so it is found at 0.
 _decode = json.JSONDecoder(parse_float=orjson.Fragment, parse_int=orjson.Fragment).scan_once  # type: ignore[attr-defined]
 
@@ -29,24 +29,15 @@ def mask(document: dict[str, Any], *, instance: bool = False) -> dict[str, Any]:
     return masked
 
 
-def mask_text(text: str | None) -> Any:
+def mask_text(text: str | None, *, instance: bool = False) -> Any:
     """``mask`` of a JSON object in its stored text, as something that orjson can dump; ``{}`` for None."""
     if not text or text == "{}":
         return {}
     text = masked_text(text)
     document = _decode(text, 0)[0]
     masked = masking.mask_decoded(document, text)
-    return orjson.Fragment(text) if masked == document else masked
-
-
-def mask_instance_text(text: str | None) -> Any:
-    """The same for an instance_info."""
-    if not text or text == "{}":
-        return {}
-    text = masked_text(text)
-    document = _decode(text, 0)[0]
-    masked = masking.mask_decoded(document, text)
-    _mask_image_url(masked)
+    if instance:
+        _mask_image_url(masked)
     return orjson.Fragment(text) if masked == document else masked
 
 

@@ -1,0 +1,152 @@
+"""Which node a new allocation gets: one that is free now, or, if it waits, the first that becomes free and fits.
+
+An allocation that waits is ``allocating``, and has a row in the queue of pending claims (``placement.pending_claims``)
+until it is active, has failed or is deleted. Locks are taken in the order node, pending claim, allocation.
+"""
+
+from dataclasses import replace
+
+import structlog
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
+
+from baremetal_sched.baremetal.allocations import allocation_claim
+from baremetal_sched.baremetal.allocations.allocation_choice import Wanted, choose, question
+from baremetal_sched.baremetal.conductors.ownership import Membership
+from baremetal_sched.baremetal.matching.explanation import why_none
+from baremetal_sched.baremetal.matching.masks import Verdict
+from baremetal_sched.baremetal.matching.sentences import FALLBACK
+from baremetal_sched.baremetal.provider import projection
+from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models import Node, NodeAllocation, PendingClaim
+from baremetal_sched.errors.baremetal import AllocationNotFound, SuitableNodesLocked, UuidOfClaim
+from baremetal_sched.placement import pending_claims
+from baremetal_sched.placement.pending_claims import ALLOCATION, TIMED_OUT, NewPendingClaim
+from baremetal_sched.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+
+def place(
+    session: Session,
+    allocation: NodeAllocation,
+    settings: Settings,
+    eligible: Visibility = EVERYTHING,
+    *,
+    wait: float = 0,
+) -> Node | None:
+    """Give a new allocation one of the ``eligible`` nodes, which is returned; otherwise let it wait for ``wait``
+    seconds; or give it an error if it does not wait, or if no node would fit even if all were free.
+
+    Raises InstanceAssociated or ConsumerHoldsOthers if its UUID is taken, and StaleDataError like ``choose``; without
+    ``wait`` SuitableNodesLocked; with it UuidOfClaim, TooManyWaitingClaims, WaitingNotServed.
+    """
+    allocation_claim.require_uuid_free(session, allocation.uuid)
+    wanted = Wanted(
+        resource_class=allocation.resource_class or "",
+        traits=allocation_claim.entries(allocation),
+        candidates=allocation.candidate_nodes or (),
+        owner=allocation.owner,
+        name=allocation.name,
+        eligible=eligible,
+    )
+    try:
+        node = choose(session, wanted)
+    except SuitableNodesLocked as error:
+        if not wait:
+            raise
+        _enter(session, allocation, wanted, wait, str(error), settings)
+        return None
+    if node is not None:
+        allocation_claim.claim(session, allocation, node, settings)
+        return node
+    found = why_none(session, settings, question(wanted))
+    reason = FALLBACK if found is None else found.summary
+    if wait and (found is None or found.verdict is not Verdict.IMPOSSIBLE):
+        _enter(session, allocation, wanted, wait, reason, settings)
+        return None
+    _fail(allocation, reason)
+    return None
+
+
+def _enter(
+    session: Session, allocation: NodeAllocation, wanted: Wanted, seconds: float, reason: str, settings: Settings
+) -> None:
+    """Enter a new allocation into the queue."""
+    if pending_claims.find(session, allocation.uuid) is not None:
+        raise UuidOfClaim(uuid=allocation.uuid)
+    new = NewPendingClaim(
+        uuid=allocation.uuid,
+        kind=ALLOCATION,
+        resource_class=projection.resource_class_of(wanted.resource_class),
+        request=wanted.document(),
+        project=allocation.owner or settings.placement.incomplete_consumer_project_id,
+        user=settings.placement.incomplete_consumer_user_id,
+        seconds=seconds,
+        consumer_type=allocation_claim.CONSUMER_TYPE,
+        reason=reason,
+        needed_trait=wanted.needed_trait(),
+    )
+    pending_claims.enter(session, new, most=settings.scheduling.most_waiting)
+    log.info("an allocation waits", allocation=allocation.uuid, seconds=seconds, reason=reason)
+
+
+def _fail(allocation: NodeAllocation, reason: str, waited: str = "") -> None:
+    log.info("an allocation failed", allocation=allocation.uuid, reason=reason)
+    allocation.state = allocation_claim.ERROR
+    allocation.last_error = f"Failed to process allocation {allocation.uuid}{waited}: {reason}"
+    allocation.updated_at = utcnow()
+
+
+# -- those that wait ---------------------------------------------------------------------------------------------------
+
+
+def give(session: Session, claim: PendingClaim, node: Node, membership: Membership, settings: Settings) -> bool:
+    """Give the node to the allocation that waits (both rows locked, and the node's inventory); return whether it fits.
+
+    Raises InstanceAssociated or ConsumerHoldsOthers if the allocation's UUID was taken meanwhile, AllocationNotFound,
+    and what a claim in placement raises.
+    """
+    wanted = Wanted.of(claim.request)
+    if wanted.candidates and node.uuid not in wanted.candidates:
+        return False
+    try:
+        if choose(session, replace(wanted, candidates=(node.uuid,))) is None:
+            return False
+    except SuitableNodesLocked:
+        return False
+    allocation = _locked(session, claim.uuid)
+    if allocation is None:
+        raise AllocationNotFound(allocation=claim.uuid)
+    allocation_claim.require_uuid_free(session, allocation.uuid)
+    allocation_claim.claim(session, allocation, node, settings)
+    allocation.conductor_affinity = membership.owner(node.uuid, node.conductor_group, node.driver)
+    pending_claims.leave(session, claim.uuid)
+    return True
+
+
+def end(session: Session, claim: PendingClaim, state: str, reason: str) -> None:
+    """End the waiting of an allocation without a node (the claim's row locked): it is in error."""
+    allocation = _locked(session, claim.uuid)
+    if allocation is not None:
+        waited = f" after waiting for {claim.deadline - claim.asked_at:.0f} seconds" if state == TIMED_OUT else ""
+        _fail(allocation, reason, waited)
+    pending_claims.leave(session, claim.uuid)
+
+
+def cancel(session: Session, allocation: NodeAllocation) -> None:
+    """Take an allocation without a node out of the queue, before it is deleted.
+
+    Raises StaleDataError if it got a node, or failed, meanwhile.
+    """
+    if allocation.state == allocation_claim.ALLOCATING and not pending_claims.leave(session, allocation.uuid):
+        raise StaleDataError("it was decided meanwhile what becomes of the allocation")
+
+
+def _locked(session: Session, uuid: str) -> NodeAllocation | None:
+    """SELECT … FROM node_allocations WHERE uuid = :uuid FOR UPDATE"""
+    query = select(NodeAllocation).where(NodeAllocation.uuid == uuid).with_for_update()
+    found: NodeAllocation | None = session.scalars(query.execution_options(populate_existing=True)).first()
+    return found

@@ -1,0 +1,58 @@
+"""Errors of the scheduling API: claims that wait."""
+
+from baremetal_sched.errors import ConflictError, InvalidError, NotFoundError, UnavailableError
+
+
+class ClaimNotFound(NotFoundError):
+    template = "There is no claim {claim}."
+
+
+class ClaimDiffers(ConflictError):
+    """The consumer's UUID is the idempotency key: the same body is the same claim."""
+
+    template = "Claim {claim} exists and was asked for with another body. Use a new UUID for a new claim."
+
+
+class ConsumerInUse(ConflictError):
+    template = "Consumer {consumer} has allocations already: release them, or use a new UUID."
+
+
+class ClaimElsewhere(ConflictError):
+    """What waits is an allocation or a server."""
+
+    template = "What waits under {claim} is the {kind} of that UUID: delete the {kind} instead."
+
+
+class NothingFree(ConflictError):
+    """No machine fits now, and the request does not wait. ``reason`` is a sentence."""
+
+    template = "{reason}"
+
+
+class NeverFits(ConflictError):
+    """No machine could ever fit as things are."""
+
+    template = (
+        "{reason} Waiting is refused, as no machine would fit even if all were free; even_if_impossible allows it."
+    )
+
+
+class CannotWait(InvalidError):
+    """The request does not say what it waits for."""
+
+
+class CannotBegin(ConflictError):
+    """The deployment of a server cannot begin on this node, which others may have."""
+
+    template = "{reason}"
+
+
+class TooManyWaitingClaims(ConflictError):
+    template = "Project {project} has {limit} claims that wait, which is the most ([scheduling] most_waiting)."
+
+
+class WaitingNotServed(UnavailableError):
+    template = (
+        "Nothing can wait while a release before this one may serve the database, since it hands no machine over. "
+        "When all its processes have ended, run: baremetal-sched db upgrade --finish"
+    )

@@ -1,1 +1,0 @@
-"""What clients may send to the image API, as JSON schemas, which the API also shows."""
