@@ -9,7 +9,7 @@ project = "baremetal-sched"
 author = "the baremetal-sched authors"
 copyright = "the baremetal-sched authors, Apache License 2.0"
 
-extensions = ["os_api_ref", "operations"]
+extensions = ["os_api_ref", "operations", "oslo_config.sphinxext"]
 exclude_patterns = ["_build"]
 highlight_language = "none"
 

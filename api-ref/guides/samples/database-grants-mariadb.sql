@@ -12,6 +12,7 @@ GRANT INSERT, UPDATE, DELETE ON baremetal_sched.deploy_templates TO 'baremetal_a
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.driver_calls TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.flavor_projects TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.flavors TO 'baremetal_api'@'%';
+GRANT INSERT, UPDATE, DELETE ON baremetal_sched.holds TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.image_members TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.image_properties TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.image_tags TO 'baremetal_api'@'%';
@@ -24,6 +25,7 @@ GRANT INSERT, UPDATE, DELETE ON baremetal_sched.node_history TO 'baremetal_api'@
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.node_traits TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.node_work TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.nodes TO 'baremetal_api'@'%';
+GRANT INSERT, UPDATE, DELETE ON baremetal_sched.pending_claims TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.portgroups TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.ports TO 'baremetal_api'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.provider_aggregates TO 'baremetal_api'@'%';
@@ -47,6 +49,7 @@ GRANT INSERT, UPDATE, DELETE ON baremetal_sched.conductors TO 'baremetal_conduct
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.consumers TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.driver_calls TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.firmware_components TO 'baremetal_conductor'@'%';
+GRANT INSERT, UPDATE, DELETE ON baremetal_sched.holds TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.inventories TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.node_allocations TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.node_history TO 'baremetal_conductor'@'%';
@@ -54,6 +57,7 @@ GRANT INSERT, UPDATE, DELETE ON baremetal_sched.node_inventories TO 'baremetal_c
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.node_traits TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.node_work TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.nodes TO 'baremetal_conductor'@'%';
+GRANT INSERT, UPDATE, DELETE ON baremetal_sched.pending_claims TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.portgroups TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.ports TO 'baremetal_conductor'@'%';
 GRANT INSERT, UPDATE, DELETE ON baremetal_sched.provider_traits TO 'baremetal_conductor'@'%';
