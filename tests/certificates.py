@@ -27,17 +27,24 @@ class Certificate:
 
 
 def make_certificate(
-    folder: Path, name: str = "server", *, passphrase: bytes | None = None, days: tuple[int, int] = (-1, 2)
+    folder: Path,
+    name: str = "server",
+    *,
+    passphrase: bytes | None = None,
+    days: tuple[int, int] = (-1, 2),
+    authority: bool = True,
 ) -> Certificate:
-    """A certificate for 127.0.0.1, ::1 and localhost; it is valid from and until these days, counted from now."""
+    """A certificate for 127.0.0.1, ::1 and localhost; it is valid from and until these days, counted from now.
+
+    Without ``authority`` it is one as agents make it: for 127.0.0.1 only, and not allowed to sign others.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    names = [
-        x509.DNSName("localhost"),
-        *(x509.IPAddress(ip_address(address)) for address in ("127.0.0.1", "::1")),
-    ]
+    names: list[x509.GeneralName] = [x509.IPAddress(ip_address("127.0.0.1"))]
+    if authority:
+        names += [x509.DNSName("localhost"), x509.IPAddress(ip_address("::1"))]
     now = datetime.now(UTC)
-    certificate = (
+    builder = (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(subject)
@@ -46,9 +53,10 @@ def make_certificate(
         .not_valid_before(now + days[0] * _DAY)
         .not_valid_after(now + days[1] * _DAY)
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(key, hashes.SHA256())
     )
+    if authority:
+        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+    certificate = builder.sign(key, hashes.SHA256())
     made = Certificate(folder / f"{name}.pem", folder / f"{name}.key")
     made.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
     protection = serialization.BestAvailableEncryption(passphrase) if passphrase else serialization.NoEncryption()

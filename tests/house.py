@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[1]
 SHORT = 25
 SHORT_FILES = {
     "__main__.py": "python -m",
+    "cli/conductor.py": "each command is in the module of its name",
     "scheduling/api/edge.py": "each API has an edge",
     "placement/consumers.py": "below claims and allocations, which share it",
     "placement/tables.py": "what all statements without entities name",
@@ -23,16 +24,16 @@ SHORT_FILES = {
 }
 
 LIMITS: Mapping[str, int] = {
-    "statements": 34_600,
-    "files": 563,
+    "statements": 39_030,
+    "files": 630,
     "short files": 0,
-    "lines of the longest file": 428,
-    "uses of Any": 1_700,
-    "class names that are used twice": 15,
+    "lines of the longest file": 351,
+    "uses of Any": 1_850,
+    "class names that are used twice": 5,
     "modules in circles": 0,
-    "rooms of the candidate search": 23,
-    "rooms of replacing traits": 10,
-    "rooms of an explanation": 24,
+    "rooms of the candidate search": 22,
+    "rooms of replacing traits": 7,
+    "rooms of an explanation": 16,
 }
 #: Docstrings are not what is to be saved.
 LEAST_DOCSTRINGS = 4_000

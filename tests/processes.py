@@ -162,6 +162,10 @@ class Client:
         """A request to ``/image/v2<path>``."""
         return self._session.request(method, f"{self._url}/image/v2{path}", json=body, timeout=_START_SECONDS)
 
+    def scheduling(self, method: str, path: str, body: Any = None) -> requests.Response:
+        """A request to ``/scheduling/v1<path>``."""
+        return self._session.request(method, f"{self._url}/scheduling/v1{path}", json=body, timeout=_START_SECONDS)
+
     def healthcheck(self) -> requests.Response:
         """GET /healthcheck"""
         return self._session.get(f"{self._url}/healthcheck", timeout=_START_SECONDS)

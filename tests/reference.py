@@ -10,23 +10,17 @@ from typing import Any
 
 import yaml
 
-from baremetal_sched.baremetal.api.routes import ROUTES as BAREMETAL_ROUTES
-from baremetal_sched.compute.api.routes import ROUTES as COMPUTE_ROUTES
-from baremetal_sched.image.api.routes import ROUTES as IMAGE_ROUTES
-from baremetal_sched.placement.api.routes import ROUTES as PLACEMENT_ROUTES
-from baremetal_sched.scheduling.api.routes import ROUTES as SCHEDULING_ROUTES
+from baremetal_sched.app import APIS
+from baremetal_sched.baremetal.api.routes import ALTERNATIVES
+from baremetal_sched.settings import load
 from baremetal_sched.web.route import Route
 
 API_REF = Path(__file__).parents[1] / "api-ref"
 
-#: Every route, with the name of its API.
-ROUTES = [
-    *(("baremetal", route) for route in BAREMETAL_ROUTES),
-    *(("placement", route) for route in PLACEMENT_ROUTES),
-    *(("compute", route) for route in COMPUTE_ROUTES),
-    *(("scheduling", route) for route in SCHEDULING_ROUTES),
-    *(("image", route) for route in IMAGE_ROUTES),
-]
+#: Every route, with the name of its API. Other addresses of the same are left out.
+ROUTES = [(api.name, route) for api in APIS for route in api.routes if route not in ALTERNATIVES]
+#: The microversions of each API; None where it has none.
+MICROVERSIONS = {api.name: api(load(overrides={})).versions for api in APIS}
 
 PARAMETERS = re.compile(r"^\.\. rest_parameters:: (\S+)\n\n((?:   - .+\n)+)", re.MULTILINE)
 STATUS_LINE = re.compile(r"^   - (\d{3})(?:: (\w+))?$", re.MULTILINE)

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from webtest import TestApp, TestResponse
 
 from baremetal_sched.baremetal.nodes import nodes
+from baremetal_sched.conductor import answering
 from baremetal_sched.conductor.answering import Answering
 from baremetal_sched.conductor.daemon import ConductorDaemon
 from baremetal_sched.conductor.host import ConductorHost
@@ -61,12 +62,14 @@ class Service:
     def close(self) -> None:
         """End what is going on; another service may use the application from now on."""
         self.app.extensions["drivers"].close()
+        self.app.extensions["decisions"].close()
         _await_threads()
         self._application.end()
 
     def disconnect(self) -> None:
         """End what is going on, and close the connections to the database. The next request opens new ones."""
         self.app.extensions["drivers"].close()
+        self.app.extensions["decisions"].close()
         _await_threads()
         self.database.dispose()
 
@@ -95,9 +98,11 @@ class Service:
         conductor = self.conductors.get(host)
         if conductor is None:  # one that is only registered
             settings = self.app.extensions["settings"]
-            Answering(ConductorHost(host, self.database, settings), "a process of its own").answer_all()
+            called = Answering(ConductorHost(host, self.database, settings), "a process of its own")
         else:
-            conductor.answering.answer_all()
+            called = conductor.answering
+        for call_id in self.database.select(lambda connection: answering._waiting(connection, host)):
+            called._make(call_id)
 
     def work(self) -> None:
         """Let every conductor do all that is pending."""

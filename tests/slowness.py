@@ -16,13 +16,14 @@ import pytest
 
 FIRST_TIER = "not slow and not ci"
 
-_SLOW = ("tests/clients/", "tests/emulators/", "tests/fault/", "tests/functional/fuzz/")
+_SLOW = ("tests/agents/", "tests/clients/", "tests/emulators/", "tests/fault/", "tests/functional/fuzz/")
 #: Of these folders, what is in the first tier: it shows that a real client works.
 _NOT_SLOW = (
     "tests/clients/test_openstack_client.py",
     "tests/fault/test_claim_journal.py",
     "tests/fault/test_journal.py",
     "tests/fault/test_lifetimes.py",
+    "tests/fault/test_waiting_journal.py",
 )
 #: Of these folders, what is in the second.
 _IN_CI = (
@@ -37,9 +38,11 @@ _IN_CI = (
     "tests/clients/test_provisioning_commands.py::test_life_of_a_machine",
     "tests/clients/test_readme.py",
     "tests/clients/test_start.py",
+    "tests/clients/test_waiting_allocations.py::test_the_command_gets_the_machine_that_is_undeployed",
     "tests/fault/test_claims.py::test_no_machine_is_held_twice_and_nothing_is_lost[postgresql]",
     "tests/fault/test_conductors.py::test_nothing_is_stuck_doubled_or_lost[mariadb]",
     "tests/fault/test_releases.py::test_an_upgrade_that_needs_no_stop[postgresql]",
+    "tests/fault/test_waiting_claims.py::test_machines_go_to_those_who_wait_whatever_is_killed[postgresql]",
     "tests/functional/fuzz/test_every_route.py",
 )
 

@@ -135,7 +135,7 @@ def run(store: Store, times: int, only: str, folder: Path) -> None:
     ((nodes,),) = store.rows("SELECT count(*) FROM nodes")
     print(f"{store.version()}: {nodes} nodes, {len(CLASSES)} classes, {len(GROUPS)} groups")
     with ExitStack() as stack:
-        explained, searched = (stack.enter_context(_served(store, folder, name)) for name in ("explain", "search"))
+        explained, searched = (stack.enter_context(served(store, folder, name)) for name in ("explain", "search"))
         for title, request in CASES.items():
             if only not in title:
                 continue
@@ -165,7 +165,8 @@ def _beside(explained: Client, searched: Client) -> None:
 
 
 @contextmanager
-def _served(store: Store, folder: Path, name: str) -> Iterator[Client]:
+def served(store: Store, folder: Path, name: str) -> Iterator[Client]:
+    """Serve the database, with two workers for ``explain`` and one for other names."""
     own = folder / name
     own.mkdir(exist_ok=True)
     server = servers.ours(store, own, "", {"OpenStack-API-Version": "placement 1.36"})

@@ -4,7 +4,6 @@ import re
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,10 +12,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from baremetal_sched.cli.demo import demo, service
+from baremetal_sched.cli.demo import play as play_module
 from baremetal_sched.cli.demo.client import DemoAnswer, DemoFailed
 from baremetal_sched.cli.demo.service import Service
 from tests.functional.test_demo import ClientInProcess, service_for_demo
-from tests.processes import BAREMETAL_SCHED, Client, Program, program, wait_until
+from tests.processes import BAREMETAL_SCHED, Client, Program, free_port, program, wait_until
 
 CHAPTERS = ("Enrol", "Conductors", "node list", "Ask placement", "Claim", "refusals", "Release")
 
@@ -62,11 +62,13 @@ def test_demo(tmp_path: Path, temporary: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
 def test_keep(tmp_path: Path, temporary: Path, number: signal.Signals) -> None:
-    """With ``--keep`` the service goes on where it says, until a signal; that is a good end."""
-    with program((*BAREMETAL_SCHED, "demo", "--keep"), tmp_path, "demo") as running:
+    """With ``--keep`` the service goes on at its port, as it says, until a signal; that is a good end."""
+    port = free_port()
+    with program((*BAREMETAL_SCHED, "demo", "--keep", "--port", str(port)), tmp_path, "demo") as running:
         wait_until(lambda: "OS_PLACEMENT_API_VERSION" in running.output, 120, "the end of the story")
         url = re.search(r"keeps running at (\S+) ", running.output)
         assert url
+        assert url[1].endswith(f":{port}")
         assert f"export OS_ENDPOINT={url[1]}/placement\n" in running.output
         assert f"in a browser: {url[1]}/ui/\n" in running.output
         with Client(url[1]) as client:
@@ -140,12 +142,12 @@ def play(sqlite_url: str, monkeypatch: pytest.MonkeyPatch, lie: Lie) -> Result:
             return lie(method, path, super().send(method, path, body, headers))
 
     @contextmanager
-    def running() -> Iterator[SimpleNamespace]:
+    def running(port: int) -> Iterator[SimpleNamespace]:
         yield SimpleNamespace(url="http://demo.invalid", start=lambda: None, complaints=lambda: "It hurts.")
 
     monkeypatch.setattr(service, "running", running)
     with service_for_demo(sqlite_url) as stub:
-        monkeypatch.setattr(import_module("baremetal_sched.cli.demo"), "Client", lambda url: Liar(stub))
+        monkeypatch.setattr(play_module, "DemoClient", lambda url: Liar(stub))
         return CliRunner().invoke(demo)
 
 

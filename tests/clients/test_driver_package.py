@@ -1,7 +1,6 @@
-"""A driver that comes in a package of its own, made as CONTRIBUTING.md says, word for word."""
+"""A driver that comes in a package of its own, made as the page for contributors says, word for word."""
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,16 +9,10 @@ from typing import Any
 import pytest
 
 from tests.processes import Client, run, serve, wait_until
+from tests.recipes.recipe import blocks
 
-CONTRIBUTING = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
-RECIPE = CONTRIBUTING.split("**A driver.**")[1].split("\n**")[0]
+BLOCKS = {block.path or block.language: block.text for block in blocks("driver")}
 SHORT = {"conductor": {"heartbeat_interval": 0.5, "sync_power_state_interval": 0.5}}
-
-
-def code(language: str) -> str:
-    """The block of code in this language."""
-    [block] = re.findall(rf"^```{language}\n(.*?)^```$", RECIPE, re.MULTILINE | re.DOTALL)
-    return str(block)
 
 
 @pytest.fixture(scope="module")
@@ -27,10 +20,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the package, installed there instead of beside the service, and without asking any index."""
     source = tmp_path_factory.mktemp("source") / "rack-drivers"
     source.mkdir()
-    for name, language in (("pyproject.toml", "toml"), ("rack_drivers.py", "python")):
-        assert f"`{name}`: " in RECIPE
-        (source / name).write_text(code(language))
-    python, *install, package = code("sh").split()
+    for name in ("pyproject.toml", "rack_drivers.py"):
+        (source / name).write_text(BLOCKS[name])
+    python, *install, package = BLOCKS["sh"].split()
     assert (python, package) == ("python", f"./{source.name}")
     site = tmp_path_factory.mktemp("site")
     here = ("--target", str(site), "--no-deps", "--no-index", "--no-build-isolation", "--quiet")
@@ -49,7 +41,7 @@ def installed(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def enabled(tmp_path: Path) -> tuple[str, ...]:
     """What enables the hardware type."""
     file = tmp_path / "strip.ini"
-    file.write_text(code("ini"))
+    file.write_text(BLOCKS["ini"])
     return ("--config-file", str(file))
 
 

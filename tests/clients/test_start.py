@@ -10,12 +10,14 @@ import sys
 import time
 from pathlib import Path
 
+import click
 import pytest
 import requests
 import yaml
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
+from baremetal_sched.cli import cli
 from baremetal_sched.db import schema
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.settings import load
@@ -142,7 +144,7 @@ def test_newer_schema_is_refused(tmp_path: Path, database_url: str) -> None:
         (("--workers", "0"), "--workers"),
         (("--group", "no group"), "'no group' cannot be a conductor group"),
         (("--auth-strategy", "magic"), "magic"),
-        (("--config-file", "/nosuch.conf"), "baremetal-sched: There is no configuration file /nosuch.conf.\n"),
+        (("--config-file", "/nosuch.conf"), "'/nosuch.conf' does not exist"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -150,6 +152,28 @@ def test_refused(tmp_path: Path, options: tuple[str, ...], words: str) -> None:
     """What cannot work is refused at the start, in a line or two of words and without a traceback."""
     done = run(tmp_path, "serve", "--port", "0", *options)
     assert_refused(done, words)
+
+
+def test_help_is_there_at_once(tmp_path: Path) -> None:
+    """For any command and its subcommands it imports no library of the service, and takes less than 0.4 s."""
+    script = """
+import resource, sys
+sys.argv = ["baremetal-sched", *sys.argv[1:], "--help"]
+from baremetal_sched.cli import main
+try:
+    main()
+finally:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    slow = {"sqlalchemy", "oslo_config", "structlog", "gunicorn", "flask", "rich", "yaml"}
+    print(used.ru_utime + used.ru_stime, *sorted(slow.intersection(sys.modules)))
+"""
+    for arguments in ([], *([name] for name in cli.list_commands(click.Context(cli))), ["db", "upgrade"]):
+        command = (sys.executable, "-c", script, *arguments)
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
+        *text, (seconds, *slow) = (line.split() for line in done.stdout.splitlines())
+        assert text[0][0] == "Usage:"
+        assert not slow, arguments
+        assert float(seconds) < 0.4, arguments
 
 
 def test_port_in_use_is_refused(tmp_path: Path) -> None:

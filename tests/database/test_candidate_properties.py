@@ -299,7 +299,7 @@ def test_the_search_finds_what_there_is(
 
     def check(session: Session) -> None:
         if remembers:
-            session.connection().execution_options(remembered={})
+            session.connection().execution_options(process_cache={})
         found = comparable(session, search.find(session.connection(), request, version))
         assert len(set(found)) == len(found)
         assert set(found) == expected

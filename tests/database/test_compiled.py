@@ -9,7 +9,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from baremetal_sched.db import compiled
 from baremetal_sched.db.models import Trait, table_of
 from baremetal_sched.db.results import rows_changed
-from baremetal_sched.placement.names import ids_of_traits
+from baremetal_sched.placement.names import ids_of
 from tests.service import Service
 
 _IDS = select(Trait.id).where(Trait.name == bindparam("name"))
@@ -27,7 +27,7 @@ NAMES = ["HW_CPU_X86_VMX", "HW_CPU_X86_AVX", "COMPUTE_NODE"]
 
 def test_each_run_has_its_own_values(service: Service) -> None:
     names = ["HW_CPU_X86_VMX", "HW_CPU_X86_AVX", "100%_of_nothing"]
-    ids = service.database.read(lambda session: ids_of_traits(session, names))
+    ids = service.database.read(lambda session: ids_of(session, Trait, names))
     found = [
         service.database.select(lambda connection, name=name: compiled.run(connection, _IDS, {"name": name}).scalar())
         for name in names
@@ -44,7 +44,7 @@ def test_values_that_the_driver_does_not_know_are_what_they_always_are(service: 
 
 
 def test_each_run_has_its_own_ids(service: Service) -> None:
-    ids = service.database.read(lambda session: ids_of_traits(session, NAMES))
+    ids = service.database.read(lambda session: ids_of(session, Trait, NAMES))
     for names in (NAMES[:1], NAMES):
         wanted = [ids[name] for name in names]
         found = service.database.select(
@@ -93,4 +93,4 @@ def test_a_change_is_all_or_nothing(service: Service) -> None:
 
     with pytest.raises(ValueError, match="not today"):
         service.database.change(fail)
-    assert service.database.read(lambda session: ids_of_traits(session, NAMES[:1])).keys() == {NAMES[0]}
+    assert service.database.read(lambda session: ids_of(session, Trait, NAMES[:1])).keys() == {NAMES[0]}

@@ -276,9 +276,9 @@ def test_waiting_for_a_locked_node_ends_with_the_deadline(database_url: str) -> 
         service.add_conductor("c1")
         node = service.add_node("n1")
         service.set_columns(node, reservation="c1")
-        accepted_at = time.monotonic() + SHORT - load().api.request_timeout
+        accepted_at = time.monotonic() + TIMEOUT / 2 - load().api.request_timeout
         patch = [{"op": "add", "path": "/extra/a", "value": 1}]
-        with timed(SHORT - 0.1, SHORT + LATE):
+        with timed(TIMEOUT / 2 - 0.1, TIMEOUT / 2 + LATE):
             path = f"/baremetal/v1/nodes/{node}"
             service.http.patch_json(path, patch, extra_environ={ACCEPTED_AT: accepted_at}, status=409)
 

@@ -8,14 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.allocations.allocation_choice import TraitEntry, Wanted, choose
+from baremetal_sched.baremetal.allocations.allocation_choice import Wanted, choose
+from baremetal_sched.baremetal.matching.explanation import Explanation
 from baremetal_sched.baremetal.matching.question import Asker
 from baremetal_sched.baremetal.nodes import traits
+from baremetal_sched.baremetal.schemas.allocations import TraitEntry
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors.baremetal import SuitableNodesLocked
-from baremetal_sched.explain.explanation import VERSION, Context, Explained
+from baremetal_sched.explain.context import VERSION, Context
 from baremetal_sched.explain.explanations import explain_allocation, explain_query
 from baremetal_sched.placement.candidates import search
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
@@ -51,10 +53,15 @@ class Machine:
     maintenance: bool
     power_state: str | None
     reservation: str | None
+    closes_at: float | None
 
     @property
     def is_available(self) -> bool:
         return self.provision_state == "available" and not self.maintenance and self.power_state is not None
+
+    @property
+    def is_offered(self) -> bool:
+        return self.is_available and self.closes_at != 0.0
 
 
 machines = st.builds(
@@ -65,6 +72,7 @@ machines = st.builds(
     maintenance=st.sampled_from([False, False, False, True]),
     power_state=st.sampled_from(["power on", "power off", "power on", None]),
     reservation=st.sampled_from([None, None, None, "c1"]),
+    closes_at=st.sampled_from([None, None, None, 0.0, 1e12]),
 )
 fleets = st.lists(machines, max_size=30)
 entries = st.lists(
@@ -93,6 +101,7 @@ def build(session: Session, fleet: list[Machine]) -> None:
             maintenance=machine.maintenance,
             power_state=machine.power_state,
             reservation=machine.reservation,
+            closes_at=machine.closes_at,
         )
         session.add(node)
         session.flush()
@@ -112,11 +121,11 @@ def in_a_fleet(database: Database, fleet: list[Machine], check: Any) -> None:
         database.write(work)
 
 
-def assert_counts(found: Explained, fleet: list[Machine], failed: dict[str, Any]) -> None:
+def assert_counts(found: Explanation, fleet: list[Machine], failed: dict[str, Any]) -> None:
     """``failed``: by the id of each condition that counts, whether a machine fails it."""
     shares = {share.condition.id: share for share in found.analysis.shares if share.condition.counts}
     left = fleet
-    assert found.scanned.nodes == len(fleet)
+    assert found.scan.nodes == len(fleet)
     for share in shares.values():
         fails = failed[share.condition.id]
         others = [fail for name, fail in failed.items() if name != share.condition.id and name in shares]
@@ -145,7 +154,7 @@ def test_candidates_of_a_fleet(database: Database, fleet: list[Machine], asked: 
         found = explain_query(context, request_of(asked))
         failed: dict[str, Any] = {
             "class:CUSTOM_GOLD": lambda one: one.resource_class != "gold",
-            "availability:CUSTOM_GOLD": lambda one: one.resource_class != "gold" or not one.is_available,
+            "availability:CUSTOM_GOLD": lambda one: one.resource_class != "gold" or not one.is_offered,
         }
         for entry in asked:
             failed[f"trait:{entry}"] = lambda one, entry=entry: not meets(one, entry)
@@ -158,7 +167,7 @@ def test_candidates_of_a_fleet(database: Database, fleet: list[Machine], asked: 
             candidates = list(search.find(session.connection(), request_of(rest), VERSION))
             assert len(candidates) == relaxation.would_fit > found.fitting
         busy = {one for one in fleet if one.resource_class == "gold" and all(meets(one, entry) for entry in asked)}
-        assert bool(found.scanned.busy) == any(not one.is_available or one.reservation for one in busy)
+        assert bool(found.scan.busy) == any(not one.is_offered or one.reservation for one in busy)
 
     in_a_fleet(database, fleet, check)
 
@@ -176,6 +185,7 @@ def test_allocations_of_a_fleet(database: Database, fleet: list[Machine], asked:
             "availability:maintenance": lambda one: one.maintenance,
             "availability:instance": lambda one: False,
             "availability:power state": lambda one: one.power_state is None,
+            "availability:planned hold": lambda one: one.closes_at == 0.0,
             "availability:allocation in placement": lambda one: False,
             "availability:lock": lambda one: one.reservation is not None,
         }
@@ -225,7 +235,7 @@ def test_candidates_of_any_providers(
         found = explain_query(Context(session, SETTINGS, Asker(), wanted), request)
         count = len(list(search.find(session.connection(), request, VERSION)))
         assert found.fitting == count
-        assert found.scanned.nodes == len(specs)
+        assert found.scan.nodes == len(specs)
         for relaxation in found.analysis.relaxations:
             changed = without(request, set(relaxation.drop))
             assert len(list(search.find(session.connection(), changed, VERSION))) == relaxation.would_fit > count

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from baremetal_sched.compute import flavors
+from baremetal_sched.compute.flavors import flavors
 from baremetal_sched.db.models import Flavor, FlavorProject
 from baremetal_sched.errors.compute import FlavorIdTaken, FlavorNameTaken, FlavorNotFound, InvalidExtraSpec
 from tests.service import Service

@@ -101,7 +101,7 @@ def take_trait_ids(engine: Engine) -> dict[str, str]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_migrator_that_is_killed_can_be_run_again(engine: Engine, database_url: str) -> None:
     """It is killed after each statement that changes something, in turn; up and down."""
     # With transactions all is undone each time, so it takes longer to get where the next one is killed.

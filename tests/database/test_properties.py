@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.api.nodes.node_filters import FILTERS
 from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.baremetal.conductors.ownership import Membership, live_members
+from baremetal_sched.baremetal.holds import holds
 from baremetal_sched.baremetal.nodes import nodes, traits
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters, select_nodes
 from baremetal_sched.baremetal.provider.projection import resource_class_of
@@ -102,7 +103,8 @@ def build(session: Session, machine: Machine) -> str:
         claim = {node.uuid: {resource_class_of(machine.resource_class): 1}}
         allocations.write(session, [ConsumerWrite(node.uuid, claim, "p", "u")], "")
     node.power_state, node.provision_state = machine.power_state, machine.state
-    nodes.set_maintenance(session, node, maintenance=machine.maintenance)
+    if machine.maintenance:
+        holds.set_legacy(session, node, reason=None)
     session.flush()
     return node.uuid
 

@@ -49,7 +49,7 @@ def test_what_is_written_is_there_and_what_fails_is_not(database: Database) -> N
 
     def fail(session: Session) -> None:
         add(session, "CUSTOM_B")
-        raise ConflictError
+        raise ConflictError(message="no")
 
     with pytest.raises(ConflictError):
         database.write(fail)
@@ -262,7 +262,7 @@ IDLE_LIMIT = {
 def test_a_snapshot_may_stand_still(database_url: str) -> None:
     """While what it read is compared. Other transactions may not."""
     with opened(database_url, attempts=1, idle_transaction_timeout=7) as database:
-        query = IDLE_LIMIT.get(database.engine.dialect.name)
+        query = IDLE_LIMIT.get(database.engine.dialect.name.replace("mysql", "mariadb"))
         if query is None:
             pytest.skip("whatever is open may stand still")
         assert database.snapshot(lambda session: session.scalar(text(query))) in ("0", "0s0")

@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy.orm import Session
 
+from baremetal_sched.baremetal.matching.explanation import Explanation
 from baremetal_sched.baremetal.matching.question import Asker
 from baremetal_sched.db.transaction import Database
-from baremetal_sched.explain.explanation import VERSION, Context, Explained
+from baremetal_sched.explain.context import VERSION, Context
 from baremetal_sched.explain.explanations import explain_query
-from baremetal_sched.explain.trees import MOST_COUNTED
+from baremetal_sched.explain.tree_explanations import MOST_COUNTED
 from baremetal_sched.placement.candidates import search
 from baremetal_sched.placement.candidates.request.query import CandidateRequest, RequestGroup
 from baremetal_sched.placement.query_values import AggregateConditions, TraitConditions
@@ -187,7 +188,7 @@ def compare(database: Database, specs: list[Spec], request: CandidateRequest, wa
             return
         assert found.fitting == min(number_of_machines(session, request), MOST_COUNTED)
         trees = Trees(specs, request)
-        assert found.scanned.nodes == len(trees.roots)
+        assert found.scan.nodes == len(trees.roots)
         assert_parts(found, trees)
         assert_relaxations(session, found, trees)
         assert_closest(found, trees)
@@ -195,7 +196,7 @@ def compare(database: Database, specs: list[Spec], request: CandidateRequest, wa
     in_a_world(database, specs, check)
 
 
-def assert_parts(found: Explained, trees: Trees) -> None:
+def assert_parts(found: Explanation, trees: Trees) -> None:
     assert found.parts.keys() == trees.parts.keys()
     for parameter, group in trees.parts.items():
         part = found.parts[parameter]
@@ -206,7 +207,7 @@ def assert_parts(found: Explained, trees: Trees) -> None:
             if SHARES not in one.traits:
                 assert len(ways) == 1
             machines.append(min(ways, key=lambda failed: sum(failed.values())))
-        assert part.scanned.nodes == len(machines)
+        assert part.scan.nodes == len(machines)
         if not any(SHARES in one.traits for one in trees.by_name.values()):
             assert {each.condition.id: (each.fails, each.only_this) for each in part.analysis.shares} == {
                 name: (
@@ -226,7 +227,7 @@ def assert_parts(found: Explained, trees: Trees) -> None:
                 assert share.fails == sum(lacking)
 
 
-def assert_relaxations(session: Session, found: Explained, trees: Trees) -> None:
+def assert_relaxations(session: Session, found: Explanation, trees: Trees) -> None:
     proposed = {frozenset(each.drop) for each in found.analysis.relaxations}
     assert found.analysis.exact or not proposed
     assert max(map(len, proposed), default=0) <= _TRIED
@@ -254,7 +255,7 @@ def smallest(session: Session, trees: Trees) -> Iterator[frozenset[str]]:
                 yield drop
 
 
-def assert_closest(found: Explained, trees: Trees) -> None:
+def assert_closest(found: Explanation, trees: Trees) -> None:
     if found.fitting:
         assert found.closest is None
         return

@@ -84,25 +84,28 @@ def fake_systems(
     users: Mapping[str, str] | None = None,
     tls: Certificate | None = None,
     power_seconds: tuple[int, int] = (0, 0),
+    notified: str | None = None,
     **settings: Any,
 ) -> Iterator[Emulator]:
     """``--fake`` with ``count`` systems, all off, one network interface each. Power, boot device and mode, secure boot,
     LED, virtual media; no BIOS, processors, storage, firmware, sessions.
 
     ``users`` with their passwords, everybody if None; ``tls``: served with this certificate; a change of power shows
-    after ``power_seconds``, at random between the two; ``settings``: others of sushy-emulator, without
-    ``SUSHY_EMULATOR_``.
+    after ``power_seconds``, at random between the two; ``notified``: a URL that is told of each change by PUT;
+    ``settings``: others of sushy-emulator, without ``SUSHY_EMULATOR_``.
     """
     settings["FAKE_SYSTEMS"] = [
         {
             "uuid": f"{number:08x}-0000-4000-8000-00000000fa4e",
             "name": f"fake-{number}",
             "power_state": "Off",
+            "external_notifier": notified is not None,
             "nics": [{"mac": f"52:54:00:fa:{number >> 8:02x}:{number & 255:02x}", "ip": "192.0.2.1"}],
         }
         for number in range(1, count + 1)
     ]
-    with _emulator(("--fake",), settings, users=users, tls=tls, power_seconds=power_seconds) as emulator:
+    others = {"EXTERNAL_NOTIFICATION_URL": notified} if notified else {}
+    with _emulator(("--fake",), settings, users=users, tls=tls, power_seconds=power_seconds, others=others) as emulator:
         yield emulator
 
 
@@ -165,8 +168,12 @@ def _emulator(
     tls: Certificate | None = None,
     power_seconds: tuple[int, int] = (0, 0),
     files: Mapping[str, str] | None = None,
+    others: Mapping[str, str] | None = None,
 ) -> Iterator[Emulator]:
-    """The emulator with these options and settings, which answers; ``files`` are in the folder where it runs."""
+    """The emulator with these options and settings, which answers; ``files`` are in the folder where it runs.
+
+    ``others`` are settings whose names do not begin with ``SUSHY_EMULATOR_``.
+    """
     folder = Path(tempfile.mkdtemp(prefix="emulator-"))
     try:
         # Port 0 is a free one: no other process can take it before the emulator does.
@@ -175,7 +182,8 @@ def _emulator(
             told["AUTH_FILE"] = str(_htpasswd(folder, users))
         if tls is not None:
             told |= {"SSL_CERT": str(tls.certificate), "SSL_KEY": str(tls.key)}
-        lines = (f"SUSHY_EMULATOR_{name} = {value!r}" for name, value in told.items())
+        named = {f"SUSHY_EMULATOR_{name}": value for name, value in told.items()} | dict(others or {})
+        lines = (f"{name} = {value!r}" for name, value in named.items())
         for name, text in {"emulator.conf": "\n".join(lines), **(files or {})}.items():
             (folder / name).write_text(text)
         # TMPDIR: the images that it downloads are kept there, for ever.

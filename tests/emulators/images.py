@@ -1,7 +1,7 @@
 """Images for virtual media: an emulator downloads what is inserted."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,7 +12,7 @@ CONTENT = b"an image to boot from\n" * 50
 
 @dataclass
 class ImageServer:
-    """An HTTP server that answers any path with the same image; paths that begin with ``/missing`` are not there."""
+    """An HTTP server that answers any path with an image; paths that begin with ``/missing`` are not there."""
 
     url: str
     #: The paths that were asked for.
@@ -24,8 +24,11 @@ class ImageServer:
 
 
 @contextmanager
-def image_server() -> Iterator[ImageServer]:
-    """Serve images on a free port of 127.0.0.1, with threads that have ended when this ends."""
+def image_server(address: str = "127.0.0.1", contents: Mapping[str, bytes] | None = None) -> Iterator[ImageServer]:
+    """Serve images on a free port, with threads that have ended when this ends.
+
+    ``contents`` are those of images that are not the same as all others, by name.
+    """
     images = ImageServer("")
 
     class Handler(BaseHTTPRequestHandler):
@@ -40,7 +43,7 @@ def image_server() -> Iterator[ImageServer]:
 
         def _answer(self, *, with_body: bool) -> None:
             found = not self.path.startswith("/missing")
-            body = CONTENT if found else b""
+            body = (contents or {}).get(self.path[1:], CONTENT) if found else b""
             self.send_response(200 if found else 404)
             self.send_header("Content-Type", "application/octet-stream")
             self.send_header("Content-Length", str(len(body)))
@@ -49,11 +52,11 @@ def image_server() -> Iterator[ImageServer]:
                 self.wfile.write(body)
 
         def log_message(self, *arguments: object) -> None:
-            """Nobody reads it."""
+            """Log nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with ThreadingHTTPServer((address, 0), Handler) as server:
         server.daemon_threads = False  # so that they are waited for
-        images.url = f"http://127.0.0.1:{server.server_port}"
+        images.url = f"http://{address}:{server.server_port}"
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         try:

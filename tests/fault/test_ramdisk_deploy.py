@@ -51,7 +51,7 @@ def slow_images() -> Iterator[Slow]:
             self.wfile.write(b"iso")
 
         def log_message(self, *arguments: object) -> None:
-            """Nobody reads it."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.daemon_threads = False

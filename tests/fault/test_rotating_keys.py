@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-import pytest
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.nodes import nodes
@@ -67,10 +66,7 @@ def change(path: Path, *keys: str) -> None:
     time.sleep(STEP)
 
 
-def test_keys_are_changed_while_passwords_are(
-    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("baremetal_sched.db.keyring._LOOK_EVERY", STEP / 4)
+def test_keys_are_changed_while_passwords_are(database_url: str, tmp_path: Path) -> None:
     path, key = tmp_path / "keys", generate_key()
     change(path, key)
     with Service(database_url, database={"secrets_key_file": str(path)}) as service:
@@ -84,9 +80,9 @@ def test_keys_are_changed_while_passwords_are(
                 rounds, newer = rounds + 1, generate_key()
                 change(path, key, newer)
                 change(path, newer, key)
-                outcome = resealing.rotate(service.database)
+                outcome = resealing.reseal(service.database, resealing.rotated)
                 while outcome.missed:
-                    outcome = resealing.rotate(service.database)
+                    outcome = resealing.reseal(service.database, resealing.rotated)
                 assert outcome.failed == 0
                 change(path, newer)
                 key = newer

@@ -1,6 +1,7 @@
 """Errors that a database may answer with: 503 or 409 in words, never 500, and health that says what is wrong."""
 
 import io
+import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -276,6 +277,32 @@ def test_a_login_that_is_refused(
         assert "wrong-Passw0rd" not in response.text
     assert words in lines.getvalue()
     assert "wrong-Passw0rd" not in "".join((lines.getvalue(), *capfd.readouterr()))
+
+
+@pytest.mark.sqlite_only
+@pytest.mark.parametrize(
+    ("url", "state", "words"),
+    [
+        ("postgresql://u@nosuch.invalid/d", "host unknown", "has no address"),
+        ("mariadb://u@nosuch.invalid/d", "host unknown", "has no address"),
+        ("mariadb+mysqldb://u@nosuch.invalid/d", "host unknown", "has no address"),
+        ("sqlite:////no/such/folder/d.sqlite", "file unusable", "Its directory has to exist"),
+    ],
+)
+def test_nobody_is_told_to_try_again_where_that_does_not_help(
+    url: str, state: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)  # a resolver may take seconds
+    if "mysqldb" in url:
+        pytest.importorskip("MySQLdb")
+    with Service(url) as service:
+        answer = fault(service.baremetal("GET", "/nodes", status=503))
+        assert words in answer
+        assert "Try again" not in answer
+        assert service.http.get("/healthcheck", status=503).json["checks"]["database"] == state
 
 
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:

@@ -44,6 +44,13 @@ def test_a_claim_takes_nothing_that_was_taken_meanwhile(service: Service, provid
     assert service.placement("GET", f"/resource_providers/{provider}/usages").json["usages"] == {"VCPU": 0}
 
 
+def test_a_claim_takes_nothing_for_which_a_hold_began_meanwhile(service: Service, provider: str) -> None:
+    with just_before(service.database, "UPDATE inventories SET used", "UPDATE inventories SET closes_at = 1") as seen:
+        lost(service, "POST", "/allocations", claims(provider, provider))
+    assert len(seen) == 2
+    assert service.placement("GET", f"/resource_providers/{provider}/usages").json["usages"] == {"VCPU": 0}
+
+
 def test_the_holder_of_a_tree_takes_nothing_that_was_taken_meanwhile(service: Service) -> None:
     child = {"name": "child", "parent_provider_uuid": service.add_node("n1")}
     uuid = service.placement("POST", "/resource_providers", child).json["uuid"]

@@ -4,7 +4,6 @@ import pytest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from baremetal_sched.errors.compute import ExplanationTookTooLong
 from baremetal_sched.scheduling.capacity import Figures
 from baremetal_sched.scheduling.metrics import KEYS, MOST_PAIRS, CapacityMetrics
 from baremetal_sched.web.metrics import count_request
@@ -108,7 +107,7 @@ def test_capacity_that_takes_too_long_is_left_out(service: Service, monkeypatch:
     def measure(*asked: object) -> list[Figures]:
         counted.append(asked)
         if len(counted) != 2:
-            raise ExplanationTookTooLong(seconds="1")
+            raise TimeoutError("It took long.")
         return [Figures({"resource_class": f"c{n}", "conductor_group": None}, free=n) for n in range(MOST_PAIRS + 3)]
 
     def scraped() -> dict[str, Metric]:

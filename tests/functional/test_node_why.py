@@ -12,7 +12,8 @@ from sqlalchemy.orm import Session
 
 from baremetal_sched import logs
 from baremetal_sched.baremetal.conductors.ownership import live_members
-from baremetal_sched.baremetal.matching.explanation import explain
+from baremetal_sched.baremetal.matching.node_explanation import explain
+from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.cli import main
 from baremetal_sched.db.models import Inventory
 from tests.functional.test_metrics import value
@@ -46,7 +47,7 @@ def labels(service: Service, ident: str) -> tuple[list[str], list[str]]:
     """The labels of the reasons, and of the remarks."""
 
     def read(session: Session) -> Any:
-        return explain(session, ident, live_members(session, service.app.extensions["settings"]))
+        return explain(session, nodes.find(session, ident), live_members(session, service.app.extensions["settings"]))
 
     found = service.database.read(read)
     return [each.label for each in found.reasons], [each.label for each in found.remarks]

@@ -6,6 +6,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from baremetal_sched.app import APIS
 from baremetal_sched.baremetal.api.policies import RULES
 from baremetal_sched.cli import cli
 from tests.service import Service
@@ -28,11 +29,7 @@ def configuration(service: Service, tmp_path: Path) -> Path:
 def test_list_shows_the_rules_of_all_apis() -> None:
     lines = _run("list").output.splitlines()
     assert [line for line in lines if line.startswith("# ")] == [
-        "# baremetal",
-        "# placement",
-        "# compute",
-        "# scheduling",
-        "# image",
+        *(f"# {api.name}" for api in APIS),
         "# root",
     ]
     assert '"baremetal:node:delete": "role:admin and system_scope:all"  (system, project)' in lines

@@ -4,6 +4,7 @@ from tests.mutants.mutant import Mutant
 
 RACES = "functional/test_lost_races.py"
 LOCKED = "functional/baremetal/test_locked_nodes.py"
+WAITING = "functional/baremetal/test_waiting_allocations.py"
 ALLOCATIONS = "functional/baremetal/test_allocations.py"
 STEPS = "functional/baremetal/test_step_rules.py"
 
@@ -60,7 +61,7 @@ MUTANTS = (
     _reservation(
         "resume",
         "provisioning/provision",
-        f"{_REQUIRED}    work.request(session, node, owner, RESUME",
+        f"{_REQUIRED}    work_queue.request(session, node, owner, RESUME",
         f"{LOCKED}::test_an_inspection_does_not_go_on",
     ),
     _reservation(
@@ -133,6 +134,27 @@ MUTANTS = (
         f"{ALLOCATIONS}::test_backfill_of_a_node_with_another_instance",
     ),
     Mutant(
+        "cancel-while-decided",
+        "baremetal/allocations/placing.py",
+        " and not pending_claims.leave(session, allocation.uuid):",
+        " and pending_claims.leave(session, allocation.uuid) is None:",
+        f"{WAITING}::test_one_that_gets_a_node_just_now_is_not_deleted_without_it",
+    ),
+    Mutant(
+        "waiting-for-the-impossible",
+        "baremetal/allocations/placing.py",
+        " and (found is None or found.verdict is not Verdict.IMPOSSIBLE):",
+        ":",
+        f"{WAITING}::test_what_is_impossible_fails_at_once",
+    ),
+    Mutant(
+        "waiting-consumer",
+        "baremetal/allocations/placing.py",
+        "    allocation_claim.require_uuid_free(session, allocation.uuid)\n    allocation_claim.claim(",
+        "    allocation_claim.claim(",
+        f"{WAITING}::test_a_consumer_of_its_uuid_that_holds_something_makes_it_fail",
+    ),
+    Mutant(
         "deallocate-in-use",
         "baremetal/allocations/allocations.py",
         "        _require_idle(node, allocation)\n",
@@ -142,8 +164,8 @@ MUTANTS = (
     Mutant(
         "instance-of-another-node",
         "baremetal/nodes/nodes.py",
-        "        raise InstanceAssociated(instance=instance_uuid, node=node_uuid)",
-        "        pass",
+        "    records.require_free(session, Node.instance_uuid, instance_uuid, taken)",
+        "    pass",
         "functional/baremetal/test_node_patch.py::test_names_and_instances_are_taken_once",
     ),
     Mutant(
@@ -207,7 +229,7 @@ MUTANTS = (
     Mutant(
         "allocation-traits",
         "baremetal/allocations/allocation_claim.py",
-        "    if not all(entry.fits(present) for entry in entries):\n",
+        "    if not all(entry.fits(present) for entry in wanted):\n",
         "    if False:\n",
         f"{RACES}::test_a_node_whose_traits_were_changed_meanwhile_is_not_allocated",
     ),

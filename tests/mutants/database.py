@@ -6,18 +6,18 @@ GUARD = "functional/test_schema_guard.py"
 TRANSACTION = "database/test_transaction.py"
 DEADLINES = "database/test_deadlines.py"
 MIGRATIONS = "database/test_migrations.py"
+MIRROR = "moving/test_mirror.py"
 
-_VERSION = '__mapper_args__ = {"version_id_col": revision}'
 
-
-def _version(model: str, file: str, after: str = "") -> Mutant:
-    """Rows of ``model`` have a revision, and nothing looks at it. ``after`` is what comes after the line."""
+def _version(table: str, model: str, file: str) -> Mutant:
+    """Rows of ``model`` have a revision, and nothing looks at it."""
     return Mutant(
-        f"version-{model}",
+        f"version-{table}",
         f"db/models/{file}.py",
-        _VERSION + after,
-        "revision = mapped_column(Integer, default=1, onupdate=1)" + after,
-        f"functional/test_lost_races.py::test_a_row_that_was_changed_meanwhile_is_read_again[sqlite-{model}]",
+        f"class {model}(HasUuid, Versioned, Timestamped, Base):\n",
+        f"class {model}(HasUuid, Timestamped, Base):\n"
+        "    revision: Mapped[int] = mapped_column(default=1, onupdate=1)\n",
+        f"functional/test_lost_races.py::test_a_row_that_was_changed_meanwhile_is_read_again[sqlite-{table}]",
     )
 
 
@@ -36,11 +36,11 @@ MUTANTS = (
         "    if False:\n",
         "functional/test_db_command.py::test_a_downgrade_asks",
     ),
-    _version("nodes", "nodes", after="\n\n    def touch(self)"),
-    _version("node_allocations", "nodes", after="\n\n\nclass NodeHistory(Base)"),
-    _version("deploy_templates", "steps", after="\n\n\nclass Runbook(Base)"),
-    _version("runbooks", "steps", after="\n\n\nclass RunbookTrait(Base)"),
-    _version("inspection_rules", "steps", after="\n\n\nclass DeployTemplate(Base)"),
+    _version("nodes", "Node", "nodes"),
+    _version("node_allocations", "NodeAllocation", "nodes"),
+    _version("deploy_templates", "DeployTemplate", "steps"),
+    _version("runbooks", "Runbook", "steps"),
+    _version("inspection_rules", "InspectionRule", "steps"),
     # Transactions
     Mutant(
         "commit-unknown",
@@ -56,6 +56,28 @@ MUTANTS = (
         "    if isinstance(error, StaleDataError):\n",
         "    if False:\n",
         f"{TRANSACTION}::test_a_lost_race_is_run_again_from_the_start",
+    ),
+    # Moving in
+    Mutant(
+        "mirror-writes",
+        "db/schema_guard.py",
+        "if writes and self.is_mirror and not self._imports:",
+        "if False:",
+        f"{MIRROR}::test_requests_read_and_change_nothing_until_it_is_finished",
+    ),
+    Mutant(
+        "mirror-is-complete",
+        "moving/importing.py",
+        "if state.phase != mirror.COMPLETE:",
+        "if False:",
+        "moving/test_import.py::test_an_import_that_is_killed_goes_on[sqlite-3]",
+    ),
+    Mutant(
+        "mirror-generations",
+        "moving/row_sync.py",
+        "max(wanted[name], least)",
+        "wanted[name]",
+        "moving/test_import.py::test_generations_are_copied_and_never_go_back",
     ),
     # The schema
     Mutant(

@@ -80,9 +80,30 @@ MUTANTS = (
     Mutant(
         "claim-enough",
         "placement/stock.py",
-        '_TAKE = _GIVE_BACK.where(INVENTORIES.c.free >= bindparam("growth"))',
+        '_TAKE = _GIVE_BACK.where(INVENTORIES.c.free >= bindparam("growth"), is_open(INVENTORIES))',
         "_TAKE = _GIVE_BACK",
         f"{RACES}::test_a_claim_takes_nothing_that_was_taken_meanwhile",
+    ),
+    Mutant(
+        "claim-open",
+        "placement/stock.py",
+        'INVENTORIES.c.free >= bindparam("growth"), is_open(INVENTORIES))',
+        'INVENTORIES.c.free >= bindparam("growth"))',
+        f"{RACES}::test_a_claim_takes_nothing_for_which_a_hold_began_meanwhile",
+    ),
+    Mutant(
+        "single-claim-open",
+        "placement/single_claim.py",
+        "    is_open(INVENTORIES),\n",
+        "",
+        "functional/scheduling/test_closing.py",
+    ),
+    Mutant(
+        "tree-open",
+        "placement/indivisible.py",
+        "~PROVIDERS.c.withheld, is_open(PROVIDERS)),",
+        "~PROVIDERS.c.withheld),",
+        "functional/scheduling/test_closing.py",
     ),
     Mutant(
         "claim-enough-of-tree",
@@ -151,8 +172,8 @@ MUTANTS = (
     Mutant(
         "tree-holder",
         "placement/indivisible.py",
-        "and_(PROVIDERS.c.holder.is_(None), ~PROVIDERS.c.withheld),",
-        "~PROVIDERS.c.withheld,",
+        "and_(PROVIDERS.c.holder.is_(None), ~PROVIDERS.c.withheld, is_open(PROVIDERS)),",
+        "and_(~PROVIDERS.c.withheld, is_open(PROVIDERS)),",
         f"{TREES}::test_a_claimed_child_withholds_the_node",
     ),
     Mutant(
@@ -166,8 +187,8 @@ MUTANTS = (
     Mutant(
         "tree-withheld",
         "placement/indivisible.py",
-        "and_(PROVIDERS.c.holder.is_(None), ~PROVIDERS.c.withheld),",
-        "PROVIDERS.c.holder.is_(None),",
+        "and_(PROVIDERS.c.holder.is_(None), ~PROVIDERS.c.withheld, is_open(PROVIDERS)),",
+        "and_(PROVIDERS.c.holder.is_(None), is_open(PROVIDERS)),",
         f"{TREES}::test_a_child_is_withheld_while_its_node_cannot_be_had",
     ),
     Mutant(

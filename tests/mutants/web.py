@@ -81,7 +81,7 @@ MUTANTS = (
     ),
     Mutant(
         "report-of-any-size",
-        "baremetal/schemas/inspection.py",
+        "baremetal/inspection/schemas.py",
         "len(value) > MOST_INTERFACES",
         "False",
         "functional/baremetal/test_agents.py::test_an_inspection_has_so_many_interfaces_at_most",

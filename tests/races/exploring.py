@@ -70,6 +70,8 @@ class Explorer:
         #: What the database contains, as long as nothing can have changed it.
         self._now: Rows | None = None
         self._serial: dict[tuple[str, ...], End] = {}
+        #: An operation after each meeting, for what is left to a periodic task.
+        self.afterwards: str | None = None
         self.runs = 0
 
     def __enter__(self) -> Self:
@@ -157,6 +159,8 @@ class Explorer:
         return partial(OPERATIONS[name].act, self.service, self._facts[state])
 
     def _end(self, state: str, statuses: tuple[int, ...]) -> End:
+        if self.afterwards is not None:
+            self._act(state, self.afterwards)()
         self._now = self._contents.read()
         return End(statuses, self._contents.compared(self._now, self._facts[state].values()))
 

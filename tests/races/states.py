@@ -1,8 +1,20 @@
 """The states in which requests meet: what there is of the node n1, and who holds it; beside it everything else once."""
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from baremetal_sched.baremetal.holds import due, holds
+from baremetal_sched.compute.hosts.host_choice import HostRequest
+from baremetal_sched.db.models import Hold, PendingClaim
+from baremetal_sched.scheduling import claims
+from baremetal_sched.scheduling.claims import NewClaim
+from baremetal_sched.settings import Settings
+from tests.passing_time import HOUR, go_by
 from tests.service import Service
 
 #: What operations say for things, by the names that they say: "{node}" is the UUID of n1.
@@ -20,7 +32,7 @@ _THINGS = (
     *("new_allocation", "new_node", "new_provider", "image", "plain_image", "new_image", "port", "portgroup"),
     *("chassis", "template", "runbook", "rule", "connector", "target", "new_port", "new_portgroup", "new_chassis"),
     *("new_template", "new_runbook", "new_rule", "new_connector", "new_target", "aggregate", "new_child", "instance"),
-    *("picky_image", "foreign_runbook", "queued_image"),
+    *("picky_image", "foreign_runbook", "queued_image", "hold"),
 )
 NAMES: Names = {name: given(number) for number, name in enumerate(_THINGS, 1)}
 
@@ -146,6 +158,32 @@ def _boot(service: Service) -> None:
     service.work()
 
 
+def _wait(service: Service) -> None:
+    """An allocation waits for n1, then a server."""
+    body = {"uuid": NAMES["allocation"], "name": "a1", "resource_class": "gold"}
+    service.baremetal("POST", "/allocations", body, headers={"Prefer": "allocation-wait=3600"})
+    server = {"name": "s1", "flavorRef": "gold", "imageRef": NAMES["image"], "networks": "none"}
+    service.compute("POST", "/servers", {"server": server, "os:scheduler_hints": {"wait": "3600"}})
+
+
+def _claims_wait(service: Service) -> None:
+    """Two claims of the scheduling API wait for n1, one of which n1 does not fit."""
+    settings = service.app.extensions["settings"]
+    for name, query in (("new_consumer", "&required=!CUSTOM_FAST"), ("instance", "")):
+        request = HostRequest(f"resources=CUSTOM_GOLD:1{query}", served=False, version=39)
+        asked = NewClaim(NAMES[name], request, "p", "u", None, "digest")
+        service.database.write(partial(_enter, asked=asked, settings=settings))
+
+
+def _enter(session: Session, asked: NewClaim, settings: Settings) -> None:
+    claims.wait(session, asked, 3600, "None is free.", settings)
+
+
+def _lapse(service: Service) -> None:
+    """The time of all that wait is over, and nobody has said so yet."""
+    service.database.write(lambda session: session.execute(update(PendingClaim).values(deadline=1)) and None)
+
+
 def _deploy(service: Service) -> None:
     """The node n1 is active, deployed without an allocation for the consumer that holds it."""
     service.patch(NAMES["node"], ("add", "/instance_uuid", NAMES["consumer"]))
@@ -156,6 +194,39 @@ def _deploy(service: Service) -> None:
 def _maintain(service: Service) -> None:
     """The node n1 is in maintenance."""
     service.baremetal("PUT", f"/nodes/{NAMES['node']}/maintenance", {"reason": "broken"})
+    _name_hold(service)
+
+
+def _plan(service: Service) -> None:
+    """A hold of the node n1 was to begin an hour ago, and to end in another; nobody has looked since."""
+    start = service.database.read(holds.now) + HOUR
+    body = {"type": "window", "starts_at": _text(start), "ends_at": _text(start + 2 * HOUR)}
+    service.http.post_json(f"/scheduling/v1/nodes/{NAMES['node']}/holds", body)
+    go_by(service, 2 * HOUR)
+    _name_hold(service)
+
+
+def _begin(service: Service) -> None:
+    """It has begun, and is to end by now."""
+    settings = service.app.extensions["settings"]
+    for node in service.database.read(due.due_nodes):
+        service.database.write(partial(due.settle_due, node_id=node.id, settings=settings))
+    go_by(service, 2 * HOUR)
+
+
+def _drain(service: Service) -> None:
+    """A hold waits until the node n1 rests."""
+    service.http.post_json(f"/scheduling/v1/nodes/{NAMES['node']}/holds", {"type": "window", "drain": True})
+    _name_hold(service)
+
+
+def _name_hold(service: Service) -> None:
+    named = update(Hold).values(uuid=NAMES["hold"])
+    service.database.write(lambda session: session.execute(named) and None)
+
+
+def _text(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
 def _manage(service: Service) -> None:
@@ -176,4 +247,13 @@ STATES: Mapping[str, tuple[Callable[[Service], None], ...]] = {
     "held-maintenance": (_free, _hold, _maintain),
     "deployed": (_free, _hold, _deploy),
     "manageable": (_free, _manage),
+    "waiting": (_free, _hold, _wait),
+    "claims-waiting": (_free, _hold, _claims_wait),
+    "waiting-maintenance": (_free, _maintain, _wait),
+    "due-hold": (_free, _plan),
+    "ending-hold": (_free, _plan, _begin),
+    "draining-hold": (_free, _hold, _drain),
+    "draining-server": (_free, _boot, _drain),
+    "waiting-hold": (_free, _plan, _wait),
+    "overdue": (_free, _hold, _wait, _lapse),
 }

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.matching.capabilities import of_node, unmet, wanted
+from baremetal_sched.baremetal.matching.conditions import capabilities_of, unmet_capabilities, wanted_capabilities
 
 
 def test_wanted() -> None:
-    assert wanted({"capabilities:boot_mode": "uefi", "x": "y", "capabilities:a:b": "v"}) == {
+    assert wanted_capabilities({"capabilities:boot_mode": "uefi", "x": "y", "capabilities:a:b": "v"}) == {
         "boot_mode": "uefi",
         "a:b": "v",
     }
@@ -27,12 +27,12 @@ def test_wanted() -> None:
     ],
 )
 def test_capabilities_of_a_node(properties: dict[str, Any], capabilities: dict[str, str]) -> None:
-    assert of_node(properties) == capabilities
+    assert capabilities_of(properties) == capabilities
 
 
 def test_unmet() -> None:
     extra_specs = {"capabilities:boot_mode": "uefi", "capabilities:cores": "4", "trait:CUSTOM_A": "required"}
-    assert unmet(extra_specs, {"capabilities": "boot_mode:uefi,cores:4"}) == []
-    assert unmet(extra_specs, {"capabilities": "boot_mode:UEFI,cores:4.0"}) == ["boot_mode", "cores"]
-    assert unmet(extra_specs, {}) == ["boot_mode", "cores"]
-    assert unmet({}, {}) == []
+    assert unmet_capabilities(extra_specs, {"capabilities": "boot_mode:uefi,cores:4"}) == []
+    assert unmet_capabilities(extra_specs, {"capabilities": "boot_mode:UEFI,cores:4.0"}) == ["boot_mode", "cores"]
+    assert unmet_capabilities(extra_specs, {}) == ["boot_mode", "cores"]
+    assert unmet_capabilities({}, {}) == []

@@ -3,6 +3,7 @@
 import re
 import tomllib
 from collections.abc import Iterator
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import click
@@ -16,16 +17,18 @@ from baremetal_sched.settings import OPTIONS, load
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+TESTS = (ROOT / "tests" / "README.md").read_text()
 CONFIGURATION = (ROOT / "api-ref" / "configuration.rst").read_text()
 
 #: How the page writes defaults that are no plain text.
 _WORDS = {None: "none", "": "empty"}
-_PAGES = {"README.md": README, "CONTRIBUTING.md": CONTRIBUTING}
+_PAGES = {"README.md": README, "CONTRIBUTING.md": CONTRIBUTING, "tests/README.md": TESTS}
+RECIPES = {page.stem: page.read_text() for page in sorted((ROOT / "api-ref" / "contributing").glob("*.rst"))}
 DESIGN = {page.stem: page.read_text() for page in sorted((ROOT / "api-ref" / "design").glob("*.rst"))}
 
 
 def documented_options() -> dict[str, dict[str, str]]:
-    """The options of the configuration page by group: each with what it says after "Default: "."""
+    """The options of libraries on the configuration page, by group: each with what it says after "Default: "."""
     groups: dict[str, dict[str, str]] = {}
     sections = re.split(r"^\[(\w+)\]\n=+\n", CONFIGURATION, flags=re.MULTILINE)[1:]
     for group, text in zip(sections[::2], sections[1::2], strict=True):
@@ -36,31 +39,46 @@ def documented_options() -> dict[str, dict[str, str]]:
 #: These are there only if they are asked for.
 WITH_KEYSTONE = {"api": {"auth_strategy": "keystone"}}
 KEYSTONE = keystone_settings.register(load(), WITH_KEYSTONE)
-OPTIONS_BY_NAME = [(group, option) for group, options in (OPTIONS | KEYSTONE).items() for option in options]
+OPTIONS_BY_NAME = [(group, option) for group, options in KEYSTONE.items() for option in options]
 
 
 @pytest.mark.parametrize(("group", "option"), OPTIONS_BY_NAME, ids=[f"{g}.{o.dest}" for g, o in OPTIONS_BY_NAME])
-def test_every_option_is_documented(group: str, option: cfg.Opt) -> None:
-    """With its default; the default of ``host`` is the name of whatever machine this is."""
+def test_every_option_of_keystonemiddleware_is_documented(group: str, option: cfg.Opt) -> None:
+    """With its default, which may be another than the library's."""
     said = documented_options()[group][option.dest]
     default = keystone_settings.DEFAULTS.get(option.dest, option.default)
     if isinstance(default, bool):
         default = str(default).lower()
     elif isinstance(default, list):
         default = ",".join(default)
-    elif isinstance(default, dict):
-        default = ",".join(f"{key}:{value}" for key, value in default.items())
-    expected = "the name of this machine." if option.dest == "host" else _WORDS.get(default, f"``{default}``")
-    assert said == expected
+    assert said == _WORDS.get(default, f"``{default}``")
 
 
 def test_no_option_is_invented() -> None:
     settings = load()
     keystone_settings.register(settings, WITH_KEYSTONE)
     for group, options in documented_options().items():
-        section = settings if group == "DEFAULT" else settings[group]
         for option in options:
-            assert option in section
+            assert option in settings[group]
+
+
+def test_the_page_of_options_is_made_of_all_of_them() -> None:
+    """By an entry point, which is how oslo.config finds them."""
+    assert ".. show-options::\n\n   baremetal_sched\n" in CONFIGURATION
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = EntryPoint("", project["entry-points"]["oslo.config.opts"]["baremetal_sched"], "")
+    listed = {group.name: options for group, options in named.load()()}
+    assert listed == OPTIONS
+
+
+@pytest.mark.parametrize("group", sorted(OPTIONS))
+def test_options_say_what_they_do(group: str) -> None:
+    """In full sentences, which link to pages that exist: a broken text does not stop the page from being made."""
+    for option in OPTIONS[group]:
+        assert option.help.endswith("."), option.dest
+        assert option.help.count("``") % 2 == 0, option.dest
+        for page in re.findall(r":doc:`(?:.*<)?([\w/]+)>?`", option.help):
+            assert (ROOT / "api-ref" / f"{page}.rst").exists(), page
 
 
 def code(text: str, language: str) -> list[str]:
@@ -107,7 +125,7 @@ def test_commands_are_in_the_readme(command: str) -> None:
 
 
 def test_variables_of_the_environment_name_options() -> None:
-    named = re.findall(r"OS_([A-Z_]+?)__([A-Z_]+)", README + CONTRIBUTING + CONFIGURATION)
+    named = re.findall(r"OS_([A-Z_]+?)__([A-Z_]+)", README + TESTS + CONFIGURATION + RECIPES["migration"])
     assert named
     for group, option in named:
         assert option.lower() in {known.dest for known in OPTIONS[group if group == "DEFAULT" else group.lower()]}
@@ -118,7 +136,7 @@ def test_links_lead_to_files(page: str) -> None:
     links = re.findall(r"\]\((?!https?://)([^)#]+)\)", _PAGES[page])
     assert links
     for link in links:
-        assert (ROOT / link).exists(), link
+        assert ((ROOT / page).parent / link).exists(), link
 
 
 @pytest.mark.parametrize("page", sorted(_PAGES))
@@ -134,12 +152,28 @@ def test_modules_and_options_of_the_design_exist(page: str) -> None:
     for module in re.findall(r"``((?:\w+/)*\w+\.py)``", DESIGN[page]):
         assert (ROOT / "baremetal_sched" / module).exists(), module
     for group, option in re.findall(r"\[(\w+)\] (\w+)", DESIGN[page]):
-        assert option in documented_options()[group]
+        assert option in {known.dest for known in OPTIONS[group]}
 
 
 def test_pages_of_the_design_are_in_their_index() -> None:
     for page in DESIGN.keys() - {"index"}:
         assert f"   {page}\n" in DESIGN["index"]
+
+
+@pytest.mark.parametrize("page", sorted(RECIPES))
+def test_pages_for_contributors_are_short_and_name_what_there_is(page: str) -> None:
+    assert len(RECIPES[page].splitlines()) <= 150
+    assert page == "index" or f"   {page}\n" in RECIPES["index"]
+    text = re.sub(r"^\.\. code-block::.*\n(?:   .*\n|\n)*", "", RECIPES[page], flags=re.MULTILINE)
+    for path in re.findall(r"``((?:\w+/)+[\w.]*)``", text):
+        assert any((folder / path).exists() for folder in (ROOT, ROOT / "baremetal_sched")), path
+
+
+def test_the_first_pages_for_contributors_are_short() -> None:
+    assert len(CONTRIBUTING.splitlines()) <= 150
+    assert len(TESTS.splitlines()) <= 120
+    for page in RECIPES.keys() - {"index"}:
+        assert f"api-ref/contributing/{page}.rst" in CONTRIBUTING
 
 
 def test_linters_are_the_same_everywhere() -> None:
@@ -154,7 +188,7 @@ def test_every_tier_is_run_and_described() -> None:
     run, extended = ((ROOT / ".ci" / name).read_text() for name in ("run", "extended"))
     assert "-m 'not slow'" in run
     assert '-m "slow or not slow"' in extended
-    for page in (README, CONTRIBUTING):
+    for page in (README, CONTRIBUTING, TESTS):
         assert all(tier in page for tier in ("`pytest`", "`.ci/run`", "`.ci/extended PART`"))
 
 

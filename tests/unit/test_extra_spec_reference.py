@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from baremetal_sched.compute import extra_specs
+from baremetal_sched.compute.flavors import extra_specs
 from baremetal_sched.image.properties import REFUSED
 
 PAGE = (Path(__file__).parents[2] / "api-ref" / "compute" / "extra_specs.rst").read_text()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from baremetal_sched.compute.extra_specs import check, forbidden_anywhere
+from baremetal_sched.compute.flavors.extra_specs import check, forbidden_anywhere
 from baremetal_sched.errors.compute import InvalidExtraSpec
 
 _FORMS = "Write resources[S]:CLASS=N or trait[S]:NAME=required|forbidden"

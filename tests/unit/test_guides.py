@@ -9,8 +9,8 @@ import pytest
 from baremetal_sched.baremetal.provider.projection import resource_class_of
 from baremetal_sched.cli import cli
 from baremetal_sched.cli.compute import BAD_ARGUMENTS, FAILED, NOTHING_FOUND, SEVERAL_SERVERS, migrate_flavors
-from baremetal_sched.compute import extra_specs
-from baremetal_sched.compute.upgrade_checks import Result
+from baremetal_sched.compute.flavors import extra_specs
+from baremetal_sched.compute.migration.upgrade_checks import Result
 from baremetal_sched.image import properties as image_properties
 
 API_REF = Path(__file__).parents[2] / "api-ref"
@@ -41,6 +41,20 @@ def test_commands_and_their_options_exist(guide: str, words: list[str]) -> None:
     assert command is not None, guide
     options = {name for option in command.params for name in option.opts}
     assert {word for word in rest if word.startswith("--")} <= options
+
+
+def test_no_command_lacks_the_settings() -> None:
+    """Commands to copy name the file of settings: it is not where they are run that decides about the database."""
+    context = click.Context(cli)
+    for name, text in GUIDES.items():
+        for line in re.findall(r"^    baremetal-sched (.*)$", re.sub(r" \\\n +", " ", text), re.MULTILINE):
+            command: click.Command | None = cli
+            words = line.split()
+            while isinstance(command, click.Group):
+                command = command.get_command(context, words.pop(0))
+            assert command is not None, line
+            needs = any("--config-file" in option.opts for option in command.params) and command.name != "serve"
+            assert ("--config-file" in words) == needs, f"{name}: {line}"
 
 
 def test_options_of_the_migration() -> None:

@@ -13,7 +13,7 @@ from baremetal_sched.baremetal.inspection.hooks import registry
 from baremetal_sched.baremetal.inspection.hooks.hook import HookFailed
 from baremetal_sched.baremetal.inspection.hooks.registry import HOOKS
 from baremetal_sched.baremetal.inspection.rules.subject import Subject
-from baremetal_sched.cli.conductor import check_registration
+from baremetal_sched.conductor.process import check_registration
 from baremetal_sched.db.types import dump_json
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.settings import load

@@ -213,3 +213,40 @@ def test_what_is_no_answer(listen: Callable[[Serve], int], text: str) -> None:
     port = listen(answer(text))
     with pytest.raises(CallFailed):
         get(f"http://127.0.0.1:{port}/")
+
+
+# -- any request -------------------------------------------------------------------------------------------------------
+
+
+def exchange(url: str, *, seconds: float = 5, **options: Any) -> http_get.Answer:
+    return http_get.exchange("POST", url, hosts=LOCAL, deadline=time.monotonic() + seconds, **options)
+
+
+def test_a_body_is_sent_and_read(listen: Callable[[Serve], int]) -> None:
+    asked: list[bytes] = []
+
+    def serve(connection: socket.socket, request: bytes) -> None:
+        asked.append(request)
+        connection.sendall(b"HTTP/1.1 201 Created\r\nContent-Length: 3\r\n\r\nabc")
+
+    answered = exchange(f"http://127.0.0.1:{listen(serve)}/a?b=c", body=b"{}", headers={"X-Y": "z"}, most=3)
+    assert (answered.status, answered.body) == (201, b"abc")
+    assert asked[0].startswith(b"POST /a?b=c HTTP/1.1\r\n")
+    assert b"X-Y: z\r\n" in asked[0]
+
+
+def test_a_body_has_a_limit(listen: Callable[[Serve], int]) -> None:
+    port = listen(answer("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabcd"))
+    with pytest.raises(CallFailed, match="larger than 3 bytes"):
+        exchange(f"http://127.0.0.1:{port}/", most=3)
+
+
+def test_it_is_known_whether_a_request_was_sent(listen: Callable[[Serve], int]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        closed = server.getsockname()[1]
+    with pytest.raises(CallFailed) as caught:
+        exchange(f"http://127.0.0.1:{closed}/")
+    assert not caught.value.sent
+    with pytest.raises(CallFailed) as caught:
+        exchange(f"http://127.0.0.1:{listen(answer(''))}/")
+    assert caught.value.sent

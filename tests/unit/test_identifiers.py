@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baremetal_sched.baremetal import identifiers
+from baremetal_sched.baremetal.schemas import traits
 
 UUID = "aaaaaaaa-0000-4000-8000-00000000000f"
 
@@ -46,7 +47,7 @@ def test_conductor_groups(group: str, good: bool) -> None:
 
 @pytest.mark.parametrize("name", os_traits.get_traits())
 def test_every_standard_trait_is_a_trait(name: str) -> None:
-    assert identifiers.is_trait(name)
+    assert traits.is_trait(name)
 
 
 @pytest.mark.parametrize(
@@ -66,9 +67,9 @@ def test_every_standard_trait_is_a_trait(name: str) -> None:
     ],
 )
 def test_what_is_no_trait(name: str) -> None:
-    assert not identifiers.is_trait(name)
+    assert not traits.is_trait(name)
 
 
 @given(st.from_regex(r"CUSTOM_[A-Z0-9_]{1,248}", fullmatch=True))
 def test_custom_traits(name: str) -> None:
-    assert identifiers.is_trait(name)
+    assert traits.is_trait(name)

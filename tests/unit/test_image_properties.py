@@ -2,9 +2,9 @@
 
 import pytest
 
-from baremetal_sched.compute import extra_specs
-from baremetal_sched.compute.image_values import check_together
-from baremetal_sched.compute.resource_request import FlavorSpec
+from baremetal_sched.compute.flavors import extra_specs
+from baremetal_sched.compute.flavors.extra_specs import check_together
+from baremetal_sched.compute.flavors.resource_request import FlavorSpec
 from baremetal_sched.errors.compute import InvalidExtraSpec, NothingRequested, TraitConflict
 from baremetal_sched.errors.image import InvalidImageProperty
 from baremetal_sched.image.properties import REFUSED, check

@@ -2,8 +2,8 @@
 
 import pytest
 
-from baremetal_sched.compute.image_values import check
 from baremetal_sched.errors.image import InvalidImageProperty
+from baremetal_sched.image.properties import check_bootable as check
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """What Nova does not have in ``instance_info``: what is known of images without Glance."""
 
-from baremetal_sched.compute.instance_info import ImageSpec, Owner, build, required_traits
-from baremetal_sched.compute.resource_request import FlavorSpec
+from baremetal_sched.compute.flavors.resource_request import FlavorSpec
+from baremetal_sched.compute.hosts.instance_info import ImageSpec, Owner, build, required_traits
 
 IMAGE = "11111111-1111-4111-8111-111111111111"
 

@@ -8,16 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baremetal_sched.baremetal.matching.masks import (
-    MOST_EXACT,
-    Analysis,
-    Bucket,
-    Condition,
-    Kind,
-    Verdict,
-    analyse,
-    beside,
-)
+from baremetal_sched.baremetal.matching.conditions import Condition, Kind
+from baremetal_sched.baremetal.matching.masks import MOST_EXACT, Analysis, Bucket, Verdict, analyse, beside
 
 A, B, C = (Condition(name, f"has {name}") for name in ("a", "b", "c"))
 FREE = Condition("free", "is free", Kind.AVAILABILITY)

@@ -3,6 +3,7 @@
 import pytest
 from sqlalchemy import create_engine
 
+from baremetal_sched.db.transaction import process_cache
 from baremetal_sched.placement import name_memory
 
 
@@ -48,13 +49,13 @@ def test_only_a_process_that_remembers_finds_what_was_remembered() -> None:
     with engine.connect() as forgetful:
         name_memory.of(forgetful).note_trees()
         assert not name_memory.of(forgetful).saw_trees()
-        assert not name_memory.is_kept(forgetful)
+        assert process_cache(forgetful) is None
     cache: dict[object, object] = {}
-    remembering = engine.execution_options(remembered=cache)
+    remembering = engine.execution_options(process_cache=cache)
     with remembering.connect() as one, remembering.connect() as other:
         name_memory.of(one).note_trees()
         assert name_memory.of(other).saw_trees()
-        assert name_memory.is_kept(other)
+        assert process_cache(other) is cache
         cache.clear()
         assert not name_memory.of(other).saw_trees()
     engine.dispose()

@@ -3,7 +3,7 @@
 import netaddr
 import pytest
 
-from baremetal_sched.compute.network_addresses import compact_ipv6
+from baremetal_sched.compute.hosts.network_addresses import compact_ipv6
 
 
 @pytest.mark.parametrize(

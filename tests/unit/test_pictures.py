@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 import pytest
 from markupsafe import Markup
 
+from baremetal_sched.ui.pictures.drawing import compact, shortened
 from baremetal_sched.ui.pictures.heat_map import LEVELS, MOST_COLUMNS, MOST_ROWS, Cell, bar, grid, heat_map
-from baremetal_sched.ui.pictures.markup import compact, element, shortened
 from baremetal_sched.ui.pictures.ring import COLOURS, MOST_ARCS, RingMember, ring
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -138,12 +138,6 @@ def test_hostile_names_are_text() -> None:
         assert named(root)[0] == "</title><script>alert(1)</script>\ufffd\ufffd\ufffd\ufffd\" onload='x' &amp;"
         assert "<script" not in picture
         assert "\u202e" not in picture
-
-
-def test_elements_escape_texts_and_attributes() -> None:
-    assert element("text", "<b>", element("tspan", "&"), x=1.5, y=2.0, class_='"a"', dy=None) == (
-        '<text x="1.5" y="2" class="&#34;a&#34;">&lt;b&gt;<tspan>&amp;</tspan></text>'
-    )
 
 
 @pytest.mark.parametrize(

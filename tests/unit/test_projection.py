@@ -9,7 +9,7 @@ import pytest
 from baremetal_sched.baremetal.provider.availability import is_available
 from baremetal_sched.baremetal.provider.projection import inventory_of, resource_class_of
 from baremetal_sched.db.models import Node
-from baremetal_sched.placement.projected import Copies, Unit
+from baremetal_sched.placement.projected import Copies, SingleUnit
 
 DATA = Path(__file__).parents[1] / "data"
 NAMES = [
@@ -54,4 +54,4 @@ def test_a_node_without_a_class_has_no_inventory(resource_class: str | None) -> 
 
 def test_a_node_that_can_be_had_is_one_unit() -> None:
     node = Node(resource_class="gold.v1", provision_state="available", power_state="power on", maintenance=False)
-    assert inventory_of(node) == Unit("CUSTOM_GOLD_V1", reserved=False, copies=Copies("gold.v1", "", None))
+    assert inventory_of(node) == SingleUnit("CUSTOM_GOLD_V1", reserved=False, copies=Copies("gold.v1", "", None))

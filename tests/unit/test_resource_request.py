@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baremetal_sched.compute.resource_request import FlavorSpec, build
+from baremetal_sched.compute.flavors.resource_request import FlavorSpec, build
 from tests.examples import examples
 
 SUFFIX_LETTERS = ascii_letters + digits + "_-"

@@ -297,6 +297,14 @@ def test_regular_expressions_that_never_end(condition: dict[str, Any], reason: s
     assert holds(clause("contains", value="abc", regex="b"))
 
 
+@pytest.mark.parametrize("regex", ["(?:a|bc){1000000}", "(?:(?:(?:a?){1000}){1000}){1000}", "a{100000000}"])
+def test_repetitions_are_not_unrolled(regex: str) -> None:
+    """A matcher that compiles them into as many parts needs gigabytes, or fails for the whole process."""
+    with suppress(RuleFailed):
+        holds(clause("contains", value="a" * 40, regex=regex))
+    assert holds(clause("contains", value="abc", regex="b"))
+
+
 def test_a_matcher_that_was_killed_is_started_again() -> None:
     assert holds(clause("contains", value="abc", regex="b"))
     process = patterns._MATCHER._process

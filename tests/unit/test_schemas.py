@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baremetal_sched.placement.schemas import allocations, associations, inventories, providers, queries, validation
-from baremetal_sched.placement.schemas.validation import complaint
+from baremetal_sched.placement.schemas import allocations, associations, common, inventories, providers, queries
+from baremetal_sched.placement.schemas.common import validation_error
 
 UUID = "2f1a9cf0-6b0e-4c57-8d5c-7f0b1d7a3c11"
 
@@ -91,16 +91,16 @@ def test_what_the_quick_validator_takes_the_exact_one_takes(name: str) -> None:
 
     @given(near(schema))
     def compare(document: Any) -> None:
-        said = complaint(document, schema, query=query)
+        said = validation_error(document, schema, query=query)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(validation, "_is_fine", lambda *arguments: False)
-            assert complaint(document, schema, query=query) == said
+            patch.setattr(common, "_is_fine", lambda *arguments: False)
+            assert validation_error(document, schema, query=query) == said
 
     compare()
 
 
 def test_the_quick_validator_decides_what_is_plainly_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(validation, "best_match", partial(pytest.fail, "jsonschema was asked"))
+    monkeypatch.setattr(common, "best_match", partial(pytest.fail, "jsonschema was asked"))
     claim = {
         "allocations": {UUID: {"resources": {"CUSTOM_A": 1}}},
         "project_id": "p",
@@ -108,5 +108,5 @@ def test_the_quick_validator_decides_what_is_plainly_right(monkeypatch: pytest.M
         "consumer_generation": None,
         "consumer_type": "INSTANCE",
     }
-    assert complaint(claim, allocations.put_schema(38)) is None
-    assert complaint({"resources": "VCPU:1", "limit": "1"}, queries.candidates(36), query=True) is None
+    assert validation_error(claim, allocations.put_schema(38)) is None
+    assert validation_error({"resources": "VCPU:1", "limit": "1"}, queries.candidates(36), query=True) is None

@@ -1,6 +1,6 @@
 """Secrets do not leave."""
 
-from baremetal_sched.baremetal.secrets import MASK, mask
+from baremetal_sched.baremetal.node_masking import MASK, mask
 
 
 def test_keys_that_name_a_secret_are_masked_at_any_depth() -> None:

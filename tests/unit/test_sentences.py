@@ -2,10 +2,9 @@
 
 import pytest
 
-from baremetal_sched.baremetal.matching.masks import Condition, Kind
+from baremetal_sched.baremetal.matching.conditions import Condition, Kind, of_forbidden, of_traits
 from baremetal_sched.baremetal.matching.question import LOCK, availability_checks
 from baremetal_sched.baremetal.matching.sentences import failing, of_parts, sentence, together
-from baremetal_sched.baremetal.matching.wording import of_forbidden, of_traits
 from baremetal_sched.baremetal.provider import availability
 from tests.unit.test_masks import of
 
@@ -91,7 +90,7 @@ def test_several_parts() -> None:
 def test_every_condition_has_words_for_its_failure() -> None:
     assert {check.condition.failure for check in availability_checks()} == {
         each.failure for each in availability.CONDITIONS
-    }
+    } | {("is kept free for a planned hold", "are kept free for planned holds")}
     assert failing(ANY) == ("lacks CUSTOM_A or CUSTOM_B", "lack CUSTOM_A or CUSTOM_B")
     assert failing(Condition("x", "can give 1 of X")) == ("cannot give 1 of X", "cannot give 1 of X")
     assert failing(Condition("x", "is not in aggregate X")) == ("is in aggregate X", "are in aggregate X")

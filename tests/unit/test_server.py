@@ -115,7 +115,7 @@ def ask(one: Wire, server: Server) -> None:
     """Have a request served, and its thread come to rest."""
     one.send(GET.format(""))
     assert one.response().status == 200
-    wait_until(lambda: not server.threads._at_work, 5, "the end of the request")
+    wait_until(lambda: server.threads._free == server.threads._started, 5, "the end of the request")
 
 
 def test_idle_connections_are_closed_after_a_while(clock: ServersClock) -> None:
@@ -218,45 +218,17 @@ def test_threads_are_started_when_they_are_needed() -> None:
                 released.wait(10)
 
     for number in range(1, 6):
-        threads.add(Request(waits=False))
-        wait_until(lambda: len(names) == number and not threads._at_work, 5, "the request")  # noqa: B023
+        threads.add(Request(waits=False).service)
+        wait_until(lambda: len(names) == number and threads._free == 1, 5, "the request")  # noqa: B023
     assert set(names) == {"request-1"}
     for _ in range(5):
-        threads.add(Request(waits=True))
+        threads.add(Request(waits=True).service)
     wait_until(lambda: len(names) == 8, 5, "three requests")
     time.sleep(0.1)
     assert len(names) == 8
     assert len(set(names)) == 3
     released.set()
     wait_until(lambda: len(names) == 10, 5, "all requests")
-
-
-def test_another_thread_serves_while_a_request_is_idle() -> None:
-    threads, released, log = RequestThreads(3, at_work=1), threading.Event(), list[str]()
-
-    class Patient:
-        def service(self) -> None:
-            log.append("waits")
-            with threads.idle():
-                released.wait(10)
-            log.append("goes on")
-
-    class Quick:
-        def service(self) -> None:
-            log.append("begins")
-            time.sleep(0.02)
-            log.append("ends")
-
-    for request in (Patient(), Patient(), Quick(), Quick(), Quick()):
-        threads.add(request)
-    wait_until(lambda: len(log) == 8, 5, "the quick ones")
-    assert log == ["waits"] * 2 + ["begins", "ends"] * 3
-    released.set()
-    wait_until(lambda: log.count("goes on") == 2, 5, "the patient ones")
-    for _ in range(2):
-        threads.add(Quick())
-    wait_until(lambda: len(log) == 14, 5, "two more")
-    assert log[10:] == ["begins", "ends"] * 2
 
 
 def test_the_time_of_acceptance_is_when_the_request_was_complete() -> None:

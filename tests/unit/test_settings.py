@@ -113,9 +113,9 @@ def test_variables_of_clients_and_of_other_services_are_left_alone(monkeypatch: 
 def test_groups_of_other_services_are_left_alone(tmp_path: Path) -> None:
     """Those that Ironic and Placement have, and those of oslo's libraries, are no slips."""
     others = """
-        agent_containers anaconda ansible api_database audit cifs cinder console dhcp disk_utils dnsmasq drac errors
-        glance healthcheck inventory ironic_lib ironic_networking json_rpc keystone_authtoken mdns metrics
-        metrics_statsd neutron nfs nova oci oslo_concurrency oslo_limit oslo_messaging_kafka
+        anaconda ansible api_database audit cifs cinder console dhcp disk_utils dnsmasq drac errors
+        glance healthcheck inventory ironic_lib ironic_networking json_rpc keystone_authtoken mdns
+        neutron nfs nova oci oslo_concurrency oslo_limit oslo_messaging_kafka
         oslo_messaging_notifications oslo_messaging_rabbit oslo_reports oslo_versionedobjects placement_database
         profiler pxe pxe_filter sensor_data service_catalog service_user swift vnc workarounds
     """.split()  # noqa: SIM905
@@ -129,7 +129,11 @@ def test_groups_of_other_services_are_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[api]\n\nmax_limit = many\n", "FILE, line 3: [api] max_limit = many: "),
+        ("[api]\n\nmax_limit = many\n", "FILE, line 3: [api] max_limit = many: 'many' is not an integer"),
+        (
+            "[conductor]\nheartbeat_interval = soon\n",
+            "FILE, line 2: [conductor] heartbeat_interval = soon: 'soon' is not a number",
+        ),
         ("[cors]\nmax_age = many\n", "FILE, line 2: [cors] max_age = many: "),
         ("[inspector]\nhooks = $nosuch\n", "FILE, line 2: [inspector] hooks = $nosuch: "),
         ("[api]\nauth_strategy = magic\n", "FILE, line 2: [api] auth_strategy = magic: Valid values are"),

@@ -2,8 +2,7 @@
 
 import pytest
 
-from baremetal_sched.baremetal.identifiers import is_trait
-from baremetal_sched.baremetal.nodes.traits import complaint, proposals
+from baremetal_sched.baremetal.schemas.traits import complaint, is_trait, proposals
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,10 @@ import pytest
 from oslo_config import cfg
 
 from baremetal_sched.cli import user_files
-from baremetal_sched.errors import AuthenticationUnavailable
 from baremetal_sched.settings import load
+from baremetal_sched.watched_file import WatchedFile
 from baremetal_sched.web.authentication import password_file
 from baremetal_sched.web.authentication.password_file import Assignment, roles_path, users_path
-from baremetal_sched.web.authentication.watched_file import WatchedFile
 
 HASH = "$2b$04$" + "a" * 53
 #: As Apache's htpasswd -B made it for the password "myPassword"; it is in Ironic's documentation too.
@@ -170,16 +169,17 @@ def test_a_change_that_is_not_valid_changes_nothing(tmp_path: Path, content: byt
     assert file.contents() == 2
 
 
-def test_a_file_that_is_gone_holds_nothing(tmp_path: Path) -> None:
+def test_a_file_that_is_gone_is_lost_and_keeps_what_it_had(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("1")
     file = WatchedFile(path, number_in, "The file")
     path.unlink()
     for _ in range(2):
-        with pytest.raises(AuthenticationUnavailable, match="The file cannot be read"):
-            file.contents()
-    path.write_text("1")
-    assert file.contents() == 1
+        assert file.contents() == 1
+        assert file.is_lost
+    path.write_text("2")
+    assert file.contents() == 2
+    assert not file.is_lost
 
 
 @pytest.mark.parametrize(

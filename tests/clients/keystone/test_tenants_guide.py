@@ -100,7 +100,7 @@ def cloud(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory)
         made = Cloud(keystone, folder)
         admin = made.openstack("admin", "admin")
         for command in commands(USER):
-            do(admin, command)
+            do(admin, command.replace("https://identity.internal.example.com", keystone.url))
         with serve(folder, settings=settings_of(keystone)) as (_, url):
             made.url = url
             for command in commands(CATALOGUE):

@@ -7,6 +7,7 @@ import pytest
 
 from tests.clients.osc.conftest import Site
 
+MISTAKE = 2
 NOTHING_FITS = 3
 
 
@@ -34,7 +35,10 @@ def test_nodes_are_found(site: Site, options: str) -> None:
 
 
 def test_nodes_for_people(site: Site) -> None:
-    done = site.run("baremetal node find --class gold --trait CUSTOM_NVME --limit 1")
+    short = site.run("baremetal node find --class gold --trait CUSTOM_NVME --limit 1").stdout
+    assert "gold-" in short
+    assert "CUSTOM_NVME" not in short
+    done = site.run("baremetal node find --class gold --trait CUSTOM_NVME --limit 1 --long")
     assert done.returncode == 0
     (row,) = [line for line in done.stdout.splitlines() if "gold-" in line]
     assert "CUSTOM_NVME, " in row
@@ -150,7 +154,7 @@ def test_capacity(site: Site) -> None:
     assert site.json("scheduling capacity --by class --at-least 1") == []
     assert "silver.v1" in site.run("scheduling capacity --by class").stdout
     refused = site.run("scheduling capacity --by clas")
-    assert (refused.returncode, "Cannot group by 'clas'" in refused.stderr) == (1, True)
+    assert (refused.returncode, "Cannot group by 'clas'" in refused.stderr) == (MISTAKE, True)
 
 
 def test_groups(site: Site) -> None:
@@ -200,6 +204,11 @@ def test_tenants(site: Site) -> None:
 
 
 MISTAKES = {
+    "scheduling explain --query foo=bar": "The query has no parameter 'foo', only resources",
+    "scheduling capacity --at-least none": "is not an integer of 1 or more",
+    "scheduling claim --class gold --group rack1": "is a part of the query, and not a conductor group",
+    "scheduling claim --class golden": "No machine has the resource class 'golden'. Did you mean 'gold'?",
+    "scheduling claim --class CUSTOM_SILVER_V1": "is what placement calls the class 'silver.v1'.",
     "scheduling explain": "Specify the request",
     "scheduling explain --class gold --resource CUSTOM_GOLD=1": "different requests",
     "scheduling explain --query resources=A:1 --required B": "--query is the whole request",
@@ -218,6 +227,36 @@ MISTAKES = {
 
 @pytest.mark.parametrize("command", MISTAKES)
 def test_mistakes_are_explained(site: Site, command: str) -> None:
-    done = site.run(command)
-    assert done.returncode == 1
+    done = site.run(command, "operator" if " claim " in command else "admin")
+    assert done.returncode == MISTAKE
     assert MISTAKES[command] in done.stderr
+
+
+UNKNOWN = {
+    "scheduling capacity --class golden": (0, "No machine has the resource class 'golden'. Did you mean 'gold'?"),
+    "scheduling capacity --by class --group rack9": (0, "No machine is in the conductor group 'rack9'."),
+    "scheduling group list --group rack9": (0, "No machine is in the conductor group 'rack9'."),
+    "baremetal node find --class golden": (NOTHING_FITS, "Did you mean 'gold'?"),
+    "baremetal node find --group rack9": (NOTHING_FITS, "No machine is in the conductor group 'rack9'."),
+}
+
+
+@pytest.mark.parametrize("command", UNKNOWN)
+def test_unknown_names_are_said(site: Site, command: str) -> None:
+    status, words = UNKNOWN[command]
+    done = site.run(command)
+    assert (done.returncode, words in done.stderr) == (status, True), done.stderr
+
+
+def test_tables_fit_into_100_columns(site: Site) -> None:
+    for command in (
+        "baremetal node find",
+        "scheduling capacity --by class,group",
+        "scheduling group list",
+        "scheduling group list --rings",
+        "scheduling explain --class golden --trait CUSTOM_NVME --without-trait CUSTOM_OLD --any-trait CUSTOM_A",
+        "scheduling explain node annas --class golden --trait CUSTOM_NVME",
+    ):
+        output = site.run(command).stdout
+        assert output
+        assert max(map(len, output.splitlines())) <= 100, output

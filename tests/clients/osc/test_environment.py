@@ -16,11 +16,18 @@ from tests.processes import Client, serve
 
 OURS = {
     "baremetal node find",
+    "baremetal node hold add",
+    "baremetal node hold list",
+    "baremetal node hold remove",
     "scheduling capacity",
     "scheduling claim",
+    "scheduling claim cancel",
+    "scheduling claim list",
+    "scheduling claim show",
     "scheduling explain",
     "scheduling explain node",
     "scheduling group list",
+    "scheduling hold list",
 }
 
 #: Prints the names of all commands with the package that has each, and the version of the client.

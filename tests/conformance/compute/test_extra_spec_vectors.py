@@ -2,7 +2,7 @@
 
 import pytest
 
-from baremetal_sched.compute.extra_specs import check_one
+from baremetal_sched.compute.flavors.extra_specs import check_one
 from baremetal_sched.errors.compute import InvalidExtraSpec
 from tests.conformance.compute.vectors import load
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.compute.instance_info import ImageSpec, Owner, build
-from baremetal_sched.compute.resource_request import FlavorSpec
+from baremetal_sched.compute.flavors.resource_request import FlavorSpec
+from baremetal_sched.compute.hosts.instance_info import ImageSpec, Owner, build
 from tests.conformance.compute.vectors import load
 
 DOCUMENT = load("ironic_instance_info")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.compute.resource_request import FlavorSpec, ResourceRequest, build
+from baremetal_sched.compute.flavors.resource_request import FlavorSpec, ResourceRequest, build
 from baremetal_sched.errors.placement import BadQuery
 from baremetal_sched.placement.candidates.request import query
 from tests.conformance.compute.vectors import load

@@ -23,6 +23,8 @@ class _Handler(WSGIRequestHandler):
 
 
 class _Server(WSGIServer):
+    request_queue_size = 128
+
     def server_bind(self) -> None:
         # Not HTTPServer's, which asks DNS for the name of the host.
         self.socket.bind(self.server_address)

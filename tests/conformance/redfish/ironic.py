@@ -10,7 +10,7 @@ from tests.originals import served_ironic
 _INTERFACES = {
     "bios": "redfish,no-bios,fake",
     "boot": "redfish-virtual-media,fake",
-    "deploy": "ramdisk,fake",
+    "deploy": "ramdisk,direct,fake",
     "firmware": "redfish,no-firmware,fake",
     "inspect": "redfish,no-inspect,fake",
     "management": "redfish,fake",
@@ -27,6 +27,10 @@ connection_retry_interval = 1
 firmware_update_status_interval = 1
 firmware_update_fail_interval = 1
 boot_mode_config_timeout = 5
+
+[agent]
+post_deploy_get_power_state_retry_interval = 1
+require_tls = false
 """
 
 

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from baremetal_sched.conductor import http_get
+from tests.emulators.stub_agent import StubAgent
 from tests.functional.baremetal.fleet import Fleet, shared
 
 
@@ -12,3 +14,11 @@ def fleet(database_url: str) -> Iterator[Fleet]:
     """A fleet that several projects share."""
     with shared(database_url) as fleet:
         yield fleet
+
+
+@pytest.fixture
+def agent(monkeypatch: pytest.MonkeyPatch) -> StubAgent:
+    """The agent that is at every address."""
+    stub = StubAgent()
+    monkeypatch.setattr(http_get, "exchange", stub.exchange)
+    return stub

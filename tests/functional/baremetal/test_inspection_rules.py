@@ -13,8 +13,8 @@ import pytest
 
 from baremetal_sched.baremetal.inspection import inspection
 from baremetal_sched.baremetal.inspection.rules import engine
-from baremetal_sched.cli.conductor import check_registration
 from baremetal_sched.conductor import inspecting
+from baremetal_sched.conductor.process import check_registration
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.settings import load
 from tests.service import Service, fault

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from baremetal_sched.baremetal.api import waiting
 from baremetal_sched.db.transaction import Database
+from baremetal_sched.errors import DatabaseTimeout
 from tests.service import Service, fault
 
 MAC = "52:54:00:00:00:01"
@@ -91,3 +93,16 @@ def test_while_it_is_locked_it_is_only_looked_at(database_url: str, monkeypatch:
         monkeypatch.setattr(Database, "write", note)
         refused(service, "PATCH", f"/nodes/{node}", [{"op": "add", "path": "/extra/a", "value": 1}])
         assert len(runs) == 1
+
+
+def test_it_is_what_is_told_if_the_last_look_is_cut(
+    service: Service, node: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a slow machine the deadline may pass within the statement that asks whether the node is still locked."""
+    service.set_columns(node, reservation="c9")
+
+    def cut(*_: object) -> bool:
+        raise DatabaseTimeout
+
+    monkeypatch.setattr(waiting, "_is_locked", cut)
+    refused(service, "PATCH", f"/nodes/{node}", [{"op": "add", "path": "/extra/a", "value": 1}])

@@ -87,7 +87,6 @@ def test_null_means_not_given(service: Service) -> None:
         ({"driver": "manual-management", "deploy_interface": "fake"}, "not supported by hardware type"),
         ({"parent_node": UUID}, "Unable to apply the requested parent_node"),
         ({"network_data": {"links": 5}}, "network_data"),
-        ({"owner": "o"}, "project scoped admin"),
         ({"instance_name": ""}, "instance_name"),
     ],
 )
@@ -171,3 +170,19 @@ def test_secrets_are_masked(service: Service) -> None:
     ).json
     assert node["driver_info"] == {"ipmi_password": "******", "user": "u"}
     assert node["instance_info"] == {"configdrive": "******"}
+
+
+def test_who_may_do_everything_and_has_no_project_names_an_owner(service: Service) -> None:
+    """As with a later change of the node."""
+    node = create(service, 201, owner="o").json
+    assert node["owner"] == "o"
+    assert service.patch(node["uuid"], ("replace", "/owner", "p")).json["owner"] == "p"
+
+
+def test_who_has_a_project_creates_nodes_of_this_project(database_url: str) -> None:
+    with Service(database_url, api={"auth_strategy": "noauth2"}) as service:
+        service.add_conductor("c1")
+        headers = {"X-Auth-Token": "someone:ours", "OpenStack-System-Scope": ""}
+        body = {"driver": "fake-hardware", "owner": "theirs"}
+        answer = service.baremetal("POST", "/nodes", body, headers=headers, status=400)
+        assert "project scoped admin" in fault(answer)

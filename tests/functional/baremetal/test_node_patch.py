@@ -70,7 +70,11 @@ def test_a_patch_is_all_or_nothing(service: Service, uuid: str) -> None:
         (("replace", "/driver", "manual-management"), 400, "not supported by hardware type"),
         (("replace", "/driver", None), 400, "driver"),
         (("remove", "/driver"), 400, "driver"),
-        (("replace", "/deploy_interface", "nosuch"), 400, "Valid interfaces are ['direct', 'fake', 'noop']"),
+        (
+            ("replace", "/deploy_interface", "nosuch"),
+            400,
+            "Valid interfaces are ['autodetect', 'custom-agent', 'direct', 'fake', 'noop']",
+        ),
         (("replace", "/conductor_group", 5), 400, "conductor_group"),
         (("replace", "/conductor_group", "bad group"), 400, "No valid host"),
         (("replace", "/resource_class", "x" * 81), 400, "resource_class"),

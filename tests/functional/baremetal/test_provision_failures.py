@@ -100,6 +100,7 @@ def test_errors_and_steps_are_in_the_history(service: Service, uuid: str, monkey
         ("INFO", "automated_cleaning_start", "cleaning", "c1"),
         ("INFO", "clean_step_start", "cleaning", "c1"),
         ("ERROR", "automated_cleaning_end", "cleaning", "c1"),
+        ("INFO", "maintenance", "cleaning", "c1"),
         ("ERROR", "cleaning", "cleaning", "c1"),
         ("INFO", "automated_cleaning_start", "cleaning", "c1"),
         ("INFO", "clean_step_start", "cleaning", "c1"),

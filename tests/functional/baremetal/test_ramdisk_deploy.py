@@ -9,7 +9,7 @@ from baremetal_sched.drivers.fake.hardware import FakePower
 from baremetal_sched.drivers.fake.provisioning import FakeBoot
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.machine import Effect, Machine
-from tests.functional.baremetal.provisioning import ask, do, put_into, state_of
+from tests.functional.baremetal.provisioning import ask, do, state_of
 from tests.functional.compute.test_servers import add_flavor, add_image, boot, show
 from tests.functional.conductor.test_orphans import ORPHANS, die
 from tests.leaks import WATCH
@@ -206,25 +206,13 @@ def test_a_server_that_runs_from_memory(service: Service, node: str) -> None:
     assert state_of(service.node(node)) == ("available", None)
 
 
-def test_direct_says_what_it_lacks(service: Service, node: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of machines that are really switched; those whose power is only remembered are for trying things out."""
-    monkeypatch.setattr(FakePower, "only_remembers", False)
-    service.patch(node, ("replace", "/instance_info", {"image_source": ISO}), ("add", "/deploy_interface", "direct"))
-    said = fault(ask(service, "active", status=400))
-    assert "this release has no client for agents. Give the node the deploy interface 'ramdisk'" in said
-    put_into(service, node, "manageable", automated_clean=True)
-    shown = do(service, "provide")
-    assert state_of(shown) == ("clean failed", "available")
-    assert "The deploy interface 'direct' cannot clean node" in shown["last_error"]
-
-
 @pytest.mark.parametrize(
     ("deploy_interface", "instance_info", "reason"),
     [
         ("ramdisk", {}, None),
         ("ramdisk", {"kernel": ISO, "ramdisk": ISO}, None),
         ("ramdisk", {"boot_iso": ISO}, "The boot interface 'ipxe' cannot boot instance_info/boot_iso"),
-        ("direct", {"image_source": ISO}, "this release has no client for agents"),
+        ("direct", {"image_source": ISO}, "checksum"),
     ],
 )
 def test_machines_with_ipmi(

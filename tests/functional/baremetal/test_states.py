@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import delete, select
 
-from baremetal_sched.conductor import job, work
+from baremetal_sched.conductor import handlers, job
 from baremetal_sched.db.models import NodeWork
 from baremetal_sched.drivers import registry
 from baremetal_sched.drivers.fake.hardware import FakePower
@@ -211,7 +211,7 @@ def test_work_that_was_taken_away_writes_nothing(service: Service, uuid: str) ->
     power(service, "power on", status=202)
     (item,) = job.take(service.database, service.app.extensions["settings"], "c1", "this process")
     service.database.write(lambda session: session.execute(delete(NodeWork)))
-    work.do(item)
+    handlers.do(item)
     assert service.node(uuid)["power_state"] is None
     assert service.node(uuid)["reservation"] == "c1"
 

@@ -30,6 +30,27 @@ def test_projects_get_nodes_that_they_own_or_lease(fleet: Fleet) -> None:
     assert "Of 3 nodes, 3 are in use by instances" in failed["last_error"]
 
 
+def test_nodes_that_a_project_waits_for_are_those_that_it_owns_or_leases(fleet: Fleet) -> None:
+    everyone = [fleet.service.baremetal("POST", "/allocations", {"resource_class": "gold"}).json for _ in NODES]
+    wait = {"Prefer": "allocation-wait=60"}
+    waiting = fleet.ask("POST", "/allocations", {"resource_class": "gold"}, **wait).json["uuid"]
+    theirs = fleet.ask("POST", "/allocations", {"resource_class": "gold"}, project="theirs", **wait).json["uuid"]
+    fleet.ask("GET", f"/allocations/{waiting}", project="theirs", status=404)
+    fleet.ask("DELETE", f"/allocations/{waiting}", project="theirs", status=404)
+    nodes = {uuid: name for name, uuid in fleet.uuids.items()}
+    held = {}
+    for each in everyone:
+        found = fleet.service.baremetal("GET", f"/allocations/{each['uuid']}").json
+        held[nodes[found["node_uuid"]]] = each["uuid"]
+    fleet.service.baremetal("DELETE", f"/allocations/{held['ownerless']}")
+    fleet.service.baremetal("DELETE", f"/allocations/{held['foreign']}")
+    assert fleet.ask("GET", f"/allocations/{waiting}").json["state"] == "allocating"
+    shown = fleet.ask("GET", f"/allocations/{theirs}", project="theirs").json
+    assert nodes[shown["node_uuid"]] == "foreign"
+    fleet.service.baremetal("DELETE", f"/allocations/{held['leased']}")
+    assert nodes[fleet.ask("GET", f"/allocations/{waiting}").json["node_uuid"]] == "leased"
+
+
 def test_candidates_are_nodes_that_the_project_sees(fleet: Fleet) -> None:
     expected = allocate(fleet, candidate_nodes=["unknown"], status=400)["fault"]
     for name in SECRETS:

@@ -10,10 +10,8 @@ from sqlalchemy import select
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provider.audit import audit
 from baremetal_sched.db.models import Node
-from baremetal_sched.drivers.fake.provisioning import FakeDeploy
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.compute import InvalidExtraSpec, NothingRequested, TraitConflict
-from baremetal_sched.machines.machine import Effect, Machine
 from tests.functional.compute.world import ZEROS, boot, create, flavor, held, image, show
 from tests.interleaving import just_before
 from tests.service import Service
@@ -272,24 +270,6 @@ def test_all_of_several_servers_or_none(service: Service) -> None:
 
 
 # -- deployments that fail ---------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def broken(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """UUIDs of machines that cannot be deployed."""
-    machines: set[str] = set()
-
-    deploy = FakeDeploy.deploy
-
-    def fail(self: FakeDeploy, machine: Machine) -> Effect:
-        if machine.uuid in machines:
-            raise InvalidValue(message="The disk is broken.")
-        return deploy(self, machine)
-
-    fail.__dict__.update(deploy.__dict__)
-    fail.__doc__ = deploy.__doc__
-    monkeypatch.setattr(FakeDeploy, "deploy", fail)
-    return machines
 
 
 def test_the_next_machine_is_tried(service: Service, broken: set[str]) -> None:

@@ -426,7 +426,7 @@ def test_what_fails_is_no_answer(compute: Compute, tmp_path: Path, command: str)
 
 
 def test_a_defect_is_no_answer_either(compute: Compute, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("baremetal_sched.compute.upgrade_checks.run", lambda *_: 1 / 0)
+    monkeypatch.setattr("baremetal_sched.compute.migration.upgrade_checks.run", lambda *_: 1 / 0)
     code, _, complaints = compute("status")
     assert code == 255
     assert "ZeroDivisionError" in complaints

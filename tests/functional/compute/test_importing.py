@@ -9,7 +9,8 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.compute import importing, instance_info, nova_documents
+from baremetal_sched.compute.hosts import instance_info
+from baremetal_sched.compute.migration import importing, nova_documents
 from baremetal_sched.db.models import Flavor, Keypair, Node, Server, ServerTag
 from baremetal_sched.machines import states
 from tests.functional.compute import world

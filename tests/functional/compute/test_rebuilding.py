@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.compute import rebuilding, servers
-from baremetal_sched.compute.rebuilding import Rebuild
+from baremetal_sched.compute.servers import server_operations, servers
+from baremetal_sched.compute.servers.server_operations import Rebuild
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.compute import FlavorForbidsTraits, MachineLacksTraits, MachineRefuses, ServerStateRefused
 from tests.functional.compute.test_booting import add_child
@@ -25,7 +25,7 @@ def rebuild(service: Service, uuid: str, with_image: dict[str, Any], **changes: 
     asked = Rebuild(with_image, admin_password="secret-2", changes=changes)
     within(
         service,
-        lambda context: rebuilding.rebuild(
+        lambda context: server_operations.rebuild(
             context, servers.find_for_change(context.session, uuid, None), asked, REQUESTER
         ),
     )

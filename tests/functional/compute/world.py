@@ -7,10 +7,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import live_members
-from baremetal_sched.compute import server_history, servers
-from baremetal_sched.compute.booting import BootContext
+from baremetal_sched.compute import server_history
+from baremetal_sched.compute.hosts.booting import BootContext
 from baremetal_sched.compute.server_history import ServerRequester
-from baremetal_sched.compute.servers import NewServers
+from baremetal_sched.compute.servers import servers
+from baremetal_sched.compute.servers.servers import NewServers
 from baremetal_sched.db.models import Node, Server
 from tests.service import Service
 

@@ -189,11 +189,11 @@ def test_what_was_begun_and_not_answered_may_have_been_done(
     service: Service, uuid: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release = threading.Event()
-    recorder = replace(monkeypatch, "set_boot_device", lambda: release.wait(10) and Effect())
+    recorder = replace(monkeypatch, "set_boot_device", lambda: release.wait(60) and Effect())
 
     def begin(name: str) -> None:
         service.conductors[name].answering.begin_all()
-        wait_until(lambda: recorder.calls, 5, "the call")
+        wait_until(lambda: recorder.calls, 30, "the call")
 
     service.app.extensions["drivers"].on_call = begin
     set_patience(service, 0.1)
@@ -203,7 +203,7 @@ def test_what_was_begun_and_not_answered_may_have_been_done(
     assert (recorder.calls, reservation(service)) == (1, "c1")
     release.set()
     for making in service.conductors["c1"].answering._making.values():
-        making.thread.join(5)
+        making.thread.join(30)
     assert reservation(service) is None
 
 
@@ -212,7 +212,7 @@ def test_a_driver_that_hangs_when_it_is_asked_is_not_asked_again(
 ) -> None:
     """Clients repeat a request that was answered with 503."""
     release = threading.Event()
-    monkeypatch.setattr(registry.interface("power", "fake"), "validate", lambda machine: release.wait(10) and None)
+    monkeypatch.setattr(registry.interface("power", "fake"), "validate", lambda machine: release.wait(60) and None)
     made, clock = service.conductors["c1"].answering, Clock()
     monkeypatch.setattr(answering, "time", clock)
 
@@ -227,7 +227,7 @@ def test_a_driver_that_hangs_when_it_is_asked_is_not_asked_again(
     service.baremetal("GET", "/nodes/n1/validate", status=504)
     release.set()
     for making in list(made._making.values()):
-        making.thread.join(5)
+        making.thread.join(30)
 
 
 def test_no_call_is_begun_past_its_deadline(service: Service, uuid: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -339,7 +339,7 @@ def test_a_driver_that_hangs_is_given_up_and_its_node_is_free(
     service: Service, uuid: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release = threading.Event()
-    replace(monkeypatch, "set_boot_device", lambda: release.wait(10) and Effect(internal={"late": True}))
+    replace(monkeypatch, "set_boot_device", lambda: release.wait(60) and Effect(internal={"late": True}))
     made = service.conductors["c1"].answering
     made._longest = 0.1
     call_id = write_down(service)
@@ -416,7 +416,7 @@ def test_a_conductor_that_cannot_wait_any_longer_says_so(
     service: Service, uuid: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release = threading.Event()
-    replace(monkeypatch, "set_boot_device", lambda: release.wait(10) and Effect())
+    replace(monkeypatch, "set_boot_device", lambda: release.wait(60) and Effect())
     conductor = service.conductors["c1"]
     monkeypatch.setattr(conductor, "_settings", load(overrides={"DEFAULT": {"graceful_shutdown_timeout": 0.1}}))
 
@@ -435,7 +435,7 @@ def test_a_conductor_that_cannot_wait_any_longer_says_so(
 
 def test_calls_that_hang_leave_room_for_others(service: Service, uuid: str, monkeypatch: pytest.MonkeyPatch) -> None:
     release = threading.Event()
-    replace(monkeypatch, "set_boot_device", lambda: release.wait(10) and Effect())
+    replace(monkeypatch, "set_boot_device", lambda: release.wait(60) and Effect())
     made, clock = service.conductors["c1"].answering, Clock()
     monkeypatch.setattr(answering, "time", clock)
     made._most = 1
@@ -450,7 +450,7 @@ def test_calls_that_hang_leave_room_for_others(service: Service, uuid: str, monk
     assert list(made._making) == [first, second]
     release.set()
     for making in made._making.values():
-        making.thread.join(5)
+        making.thread.join(30)
 
 
 def test_deleting_a_node_stops_its_console(service: Service, uuid: str, monkeypatch: pytest.MonkeyPatch) -> None:

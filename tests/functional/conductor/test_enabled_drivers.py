@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from sqlalchemy import delete
 
-from baremetal_sched.cli.conductor import check_registration
 from baremetal_sched.conductor.daemon import ConductorDaemon
+from baremetal_sched.conductor.process import check_registration
 from baremetal_sched.db.models import ConductorHardwareType
 from baremetal_sched.drivers import registry
 from baremetal_sched.errors import InvalidValue

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.conductors import work
+from baremetal_sched.baremetal.conductors import work_queue
 from baremetal_sched.conductor import job, noted_calls, workers
 from baremetal_sched.db.models import NodeWork
 from baremetal_sched.drivers.fake.hardware import FakePower, FakeVendor
@@ -215,7 +215,7 @@ def test_a_conductor_that_lost_the_work_does_nothing_more(
             service.database.write(lose)
             clock.go_on(6)
         else:
-            monkeypatch.setattr(work, "is_held", away)
+            monkeypatch.setattr(work_queue, "is_held", away)
             clock.go_on(20)
             wait_until(lambda: len(asked) > 1, 10, "the question whether the work is lost")
             assert ends == []

@@ -4,9 +4,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors import conductors
@@ -15,6 +16,7 @@ from baremetal_sched.conductor import host
 from baremetal_sched.conductor.daemon import ConductorDaemon
 from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.db.models import Conductor as ConductorEntry
+from baremetal_sched.errors import CommitUnknown
 from baremetal_sched.errors.baremetal import HostNameTaken
 from tests.clocks import Clock
 from tests.processes import wait_until
@@ -155,3 +157,71 @@ def test_a_stop_ends_the_wait_and_leaves_the_other_alone(database_url: str) -> N
         assert time.monotonic() - began < 15
         assert service.baremetal("GET", "/conductors/c1").json["alive"] is True
         assert service.node(uuid)["reservation"] == "c1"
+
+
+def test_a_name_is_claimed_once(site: Service) -> None:
+    def claim_twice(session: Session) -> list[bool]:
+        seen = session.execute(select(ConductorEntry.heartbeat_at)).scalar_one()
+        return [conductors.claim(session, "c1", seen) is not None for _ in range(2)]
+
+    assert site.database.write(claim_twice) == [True, False]
+
+
+def test_a_conductor_that_was_replaced_leaves_the_name_to_its_successor(site: Service, clock: Clock) -> None:
+    """Its heartbeats came later than the successor waited."""
+    old, successor = site.conductors["c1"], newcomer(site)
+    successor.start(Waiting(clock))
+    for action in (old.beat, old.sign_off, old.register):
+        with pytest.raises(HostNameTaken, match="c1"):
+            action()
+    assert site.baremetal("GET", "/conductors/c1").json["alive"] is True
+    successor.beat()
+    successor.sign_off()
+    assert site.baremetal("GET", "/conductors/c1").json["alive"] is False
+
+
+def test_a_starting_conductor_that_was_replaced_does_not_register(site: Service, clock: Clock) -> None:
+    first, second = newcomer(site), newcomer(site)
+    register = first.register
+
+    def be_slow() -> None:
+        second.start(Waiting(clock))
+        register()
+
+    first.register = be_slow  # type: ignore[method-assign]
+    with pytest.raises(HostNameTaken):
+        first.start(Waiting(clock))
+    second.beat()
+
+
+def test_a_heartbeat_whose_commit_is_in_doubt_is_its_own(site: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    write, conductor = site.database.write, site.conductors["c1"]
+
+    def lose_reply(*arguments: Any, **named: Any) -> None:
+        write(*arguments, **named)
+        raise CommitUnknown
+
+    with monkeypatch.context() as patch:
+        patch.setattr(site.database, "write", lose_reply)
+        with pytest.raises(CommitUnknown):
+            conductor.beat()
+    conductor.beat()
+
+
+def test_a_running_conductor_that_was_replaced_ends_and_hands_nothing_over(database_url: str) -> None:
+    with Service(database_url, conductor={"heartbeat_interval": 0.1}) as site:
+        site.add_conductor("other")
+        site.add_conductor("c1")
+        uuid = site.add_node("n1", power=False)
+        site.set_columns(uuid, reservation="c1", target_power_state="power on")
+
+        def replace() -> None:
+            site.database.write(lambda session: conductors.heartbeat(session, "c1"))
+            site.set_columns(uuid, reservation="c1", target_power_state="power on")
+
+        stop = threading.Event()
+        with pytest.raises(HostNameTaken, match="c1"):
+            newcomer(site).run(stop, started=replace)
+        assert stop.is_set()
+        assert site.node(uuid)["reservation"] == "c1"
+        assert site.baremetal("GET", "/conductors/c1").json["alive"] is True

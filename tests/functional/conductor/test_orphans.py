@@ -10,10 +10,9 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import history
-from baremetal_sched.baremetal.conductors import work
+from baremetal_sched.baremetal.conductors import work_queue
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.conductor import job, orphaned_reservations
-from baremetal_sched.conductor import work as conductor_work
+from baremetal_sched.conductor import handlers, job, orphaned_reservations
 from baremetal_sched.conductor.daemon import ConductorDaemon
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.db.clock import epoch
@@ -36,7 +35,7 @@ def reserve(service: Service, uuid: str, host: str, **columns: object) -> None:
     service.set_columns(uuid, **columns)
 
     def request(session: Session) -> None:
-        work.request(
+        work_queue.request(
             session, nodes.find_for_change(session, uuid), host, "power", {"target": "power on", "timeout": None}
         )
 
@@ -138,9 +137,9 @@ def test_a_conductor_that_wakes_up_too_late_writes_nothing(service: Service) -> 
     c1.run_periodic_task(ORPHANS)
     service.conductors["c2"].beat()
     before = service.node(uuid)
-    conductor_work.do(item)
+    handlers.do(item)
     assert service.node(uuid) == before
-    assert service.database.write(lambda session: work.hold(session, item.id, "c2")) is None
+    assert service.database.write(lambda session: work_queue.hold(session, item.id, "c2")) is None
 
 
 class Suspending(Database):
@@ -172,7 +171,7 @@ def test_who_was_suspended_before_a_step_looks_again_whether_the_work_is_his(
         monkeypatch.setattr(vendor, "log_passthrough", lambda machine: begun.append("vendor") or NOTHING)
         service.set_columns(uuid, provision_state="cleaning", target_provision_state="available")
         service.database.write(
-            lambda session: work.request(session, nodes.find_for_change(session, uuid), "c2", "cleaning", {})
+            lambda session: work_queue.request(session, nodes.find_for_change(session, uuid), "c2", "cleaning", {})
         )
         settings = service.app.extensions["settings"]
         (item,) = job.take(service.database, settings, "c2", "process 2")
@@ -185,7 +184,7 @@ def test_who_was_suspended_before_a_step_looks_again_whether_the_work_is_his(
                 orphaned_reservations.release(c1._host)  # the task waits for heartbeats of its own
 
         database.meanwhile = meanwhile
-        conductor_work.do(dataclasses.replace(item, database=database))
+        handlers.do(dataclasses.replace(item, database=database))
         database.dispose()
         assert begun == ([] if lost else ["vendor"])
         assert service.node(uuid)["provision_state"] == ("clean failed" if lost else "available")
@@ -223,7 +222,7 @@ def test_what_a_dead_conductor_has_not_begun_is_done_by_the_next_owner(service: 
     reserve(service, power, "c2", target_power_state="power on")
     service.set_columns(deploy, provision_state="deploying", target_provision_state="active")
     service.database.write(
-        lambda session: work.request(session, nodes.find_for_change(session, deploy), "c2", "deploying", {})
+        lambda session: work_queue.request(session, nodes.find_for_change(session, deploy), "c2", "deploying", {})
     )
     c1.run_periodic_task(ORPHANS)
     assert [service.node(uuid)["reservation"] for uuid in (power, deploy)] == ["c1", "c1"]
@@ -271,7 +270,7 @@ def test_work_of_an_unknown_kind_frees_the_node_and_says_so(service: Service) ->
     def request(session: Session) -> None:
         node = nodes.find_for_change(session, uuid)
         node.target_power_state = "power on"
-        work.request(session, node, "c1", "from the future", {})
+        work_queue.request(session, node, "c1", "from the future", {})
 
     service.database.write(request)
     service.work()
@@ -347,7 +346,7 @@ class Forgetful(Database):
         return result
 
 
-@pytest.mark.parametrize("take", [work.hold, work.finish])
+@pytest.mark.parametrize("take", [work_queue.hold, work_queue.finish])
 def test_a_write_whose_answer_was_lost_is_not_made_twice(service: Service, take: Callable[..., Node | None]) -> None:
     uuid = service.add_node("n1")
     reserve(service, uuid, "c1")

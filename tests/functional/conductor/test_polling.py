@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from baremetal_sched.conductor import job
-from baremetal_sched.conductor import work as conductor_work
+from baremetal_sched.conductor import handlers, job
 from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.drivers.fake.hardware import FakeBios, FakeVendor
 from baremetal_sched.errors import InvalidValue
@@ -203,7 +202,7 @@ def test_what_follows_the_step_is_not_begun_again(service: Service, busy: Busy, 
     c2.run_periodic_task(ORPHANS)
     node = service.node(uuid)
     assert (node["provision_state"], node["reservation"]) == ("clean failed", None)
-    conductor_work.do(item)
+    handlers.do(item)
     assert service.node(uuid) == node
 
 
@@ -236,7 +235,7 @@ def test_who_was_asking_while_the_work_was_given_to_another_writes_nothing(
     service.conductors["c1"].beat()
     busy.says = NOTHING
     before = service.node(uuid)
-    conductor_work.do(item)
+    handlers.do(item)
     assert service.node(uuid) == before
     ((number, kind, conductor, claimed_by, _),) = rows(service)
     assert (number != item.id, kind, conductor, claimed_by) == (True, "poll", "c2", None)
@@ -281,7 +280,7 @@ def test_who_was_asking_while_the_conductor_was_started_again_writes_nothing(
     again.start()
     busy.says = NOTHING
     before = service.node(uuid)
-    conductor_work.do(item)
+    handlers.do(item)
     assert (service.node(uuid), len(busy.asked)) == (before, 0)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, select
 
-from baremetal_sched.conductor import job, work
+from baremetal_sched.conductor import handlers, job
 from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.drivers.fake.hardware import FakePower
 from baremetal_sched.errors import InvalidValue
@@ -278,7 +278,7 @@ def test_a_conductor_that_lost_its_work_leaves_the_relatives_as_they_are(
     (item,) = job.take(service.database, service.app.extensions["settings"], "c1", "this process")
     service.database.write(lambda session: session.execute(delete(NodeWork)))
     before = service.node(parent)
-    work.do(item)
+    handlers.do(item)
     assert switched == []
     assert service.node(parent) == before
 
@@ -314,7 +314,7 @@ def test_work_that_is_lost_while_the_parent_is_switched(service: Service, monkey
     child = add(service, "c", "power off", parent_node=parent)
     ask(service, child, "power on")
     (item,) = job.take(service.database, service.app.extensions["settings"], "c1", "this process")
-    work.do(item)
+    handlers.do(item)
     assert switched == [parent]
     assert power_states(service, parent, child) == ["power on", "power off"]
     require_free(service, parent)

@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import select, true
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.conductors import conductors, work
+from baremetal_sched.baremetal.conductors import conductors, work_queue
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.baremetal.provisioning import outcomes
+from baremetal_sched.baremetal.provisioning import completion
 from baremetal_sched.conductor import job, orphaned_reservations, periodic_tasks
 from baremetal_sched.conductor.host import ConductorHost
 from baremetal_sched.db.models import Node, NodeWork
@@ -72,7 +72,7 @@ def test_work_that_was_handed_over_meanwhile_is_not_begun(
     reserve(service, uuid, "c1")
 
     def hand_over() -> None:
-        assert service.database.write(lambda session: work.hand_over(session, work_id(service), "c2"))
+        assert service.database.write(lambda session: work_queue.hand_over(session, work_id(service), "c2"))
 
     meanwhile(service, monkeypatch, hand_over)
     assert take(service, "process 1") == []
@@ -89,18 +89,18 @@ def test_what_others_do_does_not_keep_a_process_from_finding_work(service: Servi
 
 def test_work_that_was_begun_meanwhile_is_not_handed_over(service: Service, uuid: str) -> None:
     begin(service, uuid, "c1")
-    assert service.database.write(lambda session: work.hand_over(session, work_id(service), "c2")) is False
+    assert service.database.write(lambda session: work_queue.hand_over(session, work_id(service), "c2")) is False
     assert service.node(uuid)["reservation"] == "c1"
     assert len(take(service, "process of c1")) == 1
 
 
-@pytest.mark.parametrize("write", [work.hold, work.finish])
+@pytest.mark.parametrize("write", [work_queue.hold, work_queue.finish])
 def test_who_has_handed_work_over_writes_nothing_more(service: Service, uuid: str, write: Any) -> None:
     reserve(service, uuid, "c1")
     number = work_id(service)
-    service.database.write(lambda session: work.hand_over(session, number, "c2"))
+    service.database.write(lambda session: work_queue.hand_over(session, number, "c2"))
     assert service.database.write(lambda session: write(session, number, "c1")) is None
-    assert service.database.write(lambda session: work.lead(session, number, "c1", 1)) is None
+    assert service.database.write(lambda session: work_queue.reserve_related(session, number, "c1", 1)) is None
     assert service.node(uuid)["reservation"] == "c2"
 
 
@@ -130,7 +130,7 @@ def test_a_node_that_is_worked_on_is_not_failed(service: Service, uuid: str) -> 
     number = node_id(service, uuid)
 
     def fail(session: Session) -> bool:
-        return outcomes.fail_abandoned(session, number, true(), conductor="c1", reason="late")
+        return completion.fail_abandoned(session, number, true(), conductor="c1", reason="late")
 
     assert service.database.write(fail) is False
     assert service.node(uuid)["provision_state"] == "wait call-back"

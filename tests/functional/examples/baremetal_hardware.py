@@ -100,8 +100,8 @@ def _inspect_and_deploy(teller: Storyteller) -> None:
     teller.ask("POST", "/v1/continue_inspection", found, status=202)
     teller.work()
     teller.ask("GET", "/v1/nodes/{ident}/inventory", sort_keys=True, ident=AGENT)
-    image = [{"op": "add", "path": "/instance_info/image_source", "value": "https://images.example.org/debian.raw"}]
-    teller.prepare("PATCH", f"/v1/nodes/{AGENT}", image)
+    image = {"image_source": "https://images.example.org/debian.raw", "image_checksum": "0" * 64}
+    teller.prepare("PATCH", f"/v1/nodes/{AGENT}", [{"op": "add", "path": "/instance_info", "value": image}])
     teller.service.set_columns(node, provision_state="available")
     provision(teller, AGENT, "active")
     config = teller.ask("GET", "/v1/lookup", query=f"addresses={MAC}")["config"]

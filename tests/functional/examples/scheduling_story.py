@@ -10,6 +10,8 @@ NODES = {
 }
 UUIDS = {name: f"f0e1d2c3-1111-4111-8111-00000000000{number}" for number, name in enumerate(NODES, 1)}
 CONSUMER = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
+CLAIM = "3f2504e0-4f89-41d3-9a0c-0305e82c3302"
+PROJECT, USER = "b4e8c6a0f1d24f0a9c3e5d7b8a6f4e21", "d2a1f0e9c8b74a6d8e5f3c1b0a9d8e7f"
 QUERY = "resources=CUSTOM_GOLD:1&required=CUSTOM_NVME,!CUSTOM_OLD"
 FLAVOR = {
     "vcpus": 64,
@@ -45,6 +47,28 @@ def tell(teller: Storyteller) -> None:
     teller.ask("GET", one, query="resources=CUSTOM_GOLD:1&required=CUSTOM_NVME", node="rack1-09")
     teller.ask("POST", one, {"flavor": FLAVOR, "image": image}, node="rack1-08")
     teller.ask("GET", "/v1/nodes/{node}/availability", node="rack1-10")
+    consumer = {"uuid": CLAIM, "project_id": PROJECT, "user_id": USER, "type": "INSTANCE"}
+    teller.ask("POST", "/v1/claims", {"query": QUERY, "consumer": consumer, "wait": 3600}, status=202)
+    teller.ask("GET", "/v1/claims", query="state=waiting&resource_class=CUSTOM_GOLD")
+    teller.service.placement("DELETE", f"/allocations/{CONSUMER}")
+    teller.ask("GET", "/v1/claims/{claim}", query="wait=30", claim=CLAIM)
+    teller.ask("DELETE", "/v1/claims/{claim}", claim=CLAIM)
+    _tell_holds(teller)
+
+
+def _tell_holds(teller: Storyteller) -> None:
+    """A window for the rack, and a machine that is broken."""
+    window = {"type": "window", "reason": "New switches", "starts_at": "2050-01-01T22:00:00Z"}
+    window |= {"ends_at": "2050-01-02T04:00:00Z", "filter": {"conductor_group": "rack1"}}
+    teller.ask("POST", "/v1/holds", window, longest=2)
+    broken = {"type": "hardware_failure", "reason": "Fan 3", "extra": {"ticket": "T-4711"}}
+    path = "/v1/nodes/{node}/holds"
+    hold = teller.ask("POST", path, broken, node="rack1-07")["uuid"]
+    teller.ask("GET", path, node="rack1-07")
+    teller.ask("GET", "/v1/holds", query="since=2050-01-01T00:00:00Z&conductor_group=rack1&limit=2")
+    teller.ask("GET", f"{path}/{{hold}}", node="rack1-07", hold=hold)
+    teller.ask("DELETE", f"{path}/{{hold}}", node="rack1-07", hold=hold)
+    teller.ask("DELETE", path, node="rack1-07")
 
 
 def _add(teller: Storyteller, name: str) -> None:

@@ -4,20 +4,19 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from baremetal_sched.web.microversions import STANDARD_HEADER
 from tests.functional.examples.exchange import Constants, answer_text, request_text, shortened
-from tests.reference import example_name
-from tests.service import ADMINISTRATOR, Service
+from tests.reference import MICROVERSIONS, example_name
+from tests.service import ADMINISTRATOR, LATEST, Service
 
 HOST = "baremetal.example.org"
 JSON = "application/json"
 
 #: The headers of every request: they select the latest microversion, and errors as JSON.
 HEADERS: Mapping[str, Mapping[str, str]] = {
-    "baremetal": {"X-OpenStack-Ironic-API-Version": "1.115"},
-    "placement": {"OpenStack-API-Version": "placement 1.39"},
-    "compute": {"OpenStack-API-Version": "compute 2.100"},
-    "scheduling": {},
-    "image": {"Accept": "application/json"},
+    **{api: {STANDARD_HEADER: f"{api} {each.newest}"} if each else {} for api, each in MICROVERSIONS.items()},
+    "baremetal": {"X-OpenStack-Ironic-API-Version": LATEST},
+    "image": {"Accept": JSON},
 }
 
 

@@ -8,7 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
+from baremetal_sched.conductor import http_get
 from baremetal_sched.drivers.fake.hardware import FakeManagement
+from tests.emulators.stub_agent import StubAgent
 from tests.functional.examples import (
     baremetal_hardware,
     baremetal_network,
@@ -44,6 +46,7 @@ def test_examples_are_what_is_answered(database_url: str, api: str, monkeypatch:
     for name, method in vars(baremetal_hardware.Controller).items():
         if not name.startswith("__"):
             monkeypatch.setattr(FakeManagement, name, method)
+    monkeypatch.setattr(http_get, "exchange", StubAgent().exchange)
     # The conductor says once that it lives.
     settings = {"conductor": {"heartbeat_timeout": 3600}, "api": {"allowed_hosts": [HOST]}}
     with Service(database_url, **settings) as service:

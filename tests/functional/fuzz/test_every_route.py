@@ -15,13 +15,12 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import strategies as st
 from webtest import TestResponse
 
-from baremetal_sched.baremetal.api import versions as baremetal_versions
-from baremetal_sched.compute.api import call, root
-from baremetal_sched.placement.api import root as placement_root
+from baremetal_sched.compute.api import call
+from baremetal_sched.web.microversions import STANDARD_HEADER
 from baremetal_sched.web.route import Route
 from tests.functional.fuzz import fleet
 from tests.functional.fuzz.requests import Request, edges, requests
-from tests.reference import ROUTES, Method, page_of
+from tests.reference import MICROVERSIONS, ROUTES, Method, page_of
 from tests.service import Service
 
 #: How many requests a route gets, on SQLite and on others.
@@ -39,16 +38,14 @@ SELDOM_RIGHT = {
     "reshaper",
     "server_actions",
 }
+#: The first and the last microversion of each API; 0 without any.
 VERSIONS = {
-    "baremetal": (baremetal_versions.MINIMUM, baremetal_versions.MAXIMUM),
-    "placement": (placement_root.MINIMUM, placement_root.MAXIMUM),
-    "compute": (root.MINIMUM, root.MAXIMUM),
-    "scheduling": (0, 0),
-    "image": (0, 0),
+    api: (versions.minimum, versions.maximum) if versions else (0, 0) for api, versions in MICROVERSIONS.items()
 }
 
 
-def _resource(api: str, route: Route) -> str:
+def resource_of(api: str, route: Route) -> str:
+    """Return what the page is called that describes the route."""
     return page_of(api, route).name
 
 
@@ -60,13 +57,13 @@ def _described() -> Iterator[tuple[str, Route, Method]]:
 
 
 DESCRIBED = [*_described()]
-RESOURCES = sorted({(api, _resource(api, route)) for api, route, _ in DESCRIBED})
+RESOURCES = sorted({(api, resource_of(api, route)) for api, route, _ in DESCRIBED})
 
 
 @pytest.mark.parametrize(("api", "resource"), RESOURCES, ids=["-".join(each) for each in RESOURCES])
 def test_answers_are_those_described(service: Service, api: str, resource: str) -> None:
     routes = [
-        (route, section) for each, route, section in DESCRIBED if (each, _resource(each, route)) == (api, resource)
+        (route, section) for each, route, section in DESCRIBED if (each, resource_of(each, route)) == (api, resource)
     ]
     words = fleet.build(service)
     seen: Counter[int] = Counter()
@@ -97,13 +94,9 @@ def test_answers_are_those_described(service: Service, api: str, resource: str) 
 
 
 def send(service: Service, api: str, request: Request, headers: Mapping[str, str] | None = None) -> TestResponse:
-    version = {
-        "baremetal": {"X-OpenStack-Ironic-API-Version": f"1.{request.version}"},
-        "placement": {"OpenStack-API-Version": f"placement 1.{request.version}"},
-        "compute": {"OpenStack-API-Version": f"compute 2.{request.version}"},
-        "scheduling": {},
-        "image": {"Accept": "application/json"},
-    }[api]
+    versions = MICROVERSIONS[api]
+    asked = f"{versions.service_type} {versions.text(request.version)}" if versions else None
+    version = {STANDARD_HEADER: asked} if asked else {"Accept": "application/json"}
     return service.http.request(
         f"/{api}{request.path}?{request.query}",
         method=request.method,
@@ -136,12 +129,12 @@ def assert_format(api: str, response: TestResponse, request: Request) -> None:
         assert name == call.NAMES.get(response.status_code, call.FAULT), request
         assert error["code"] == response.status_code, request
         assert error["message"], request
-    elif api == "scheduling":
-        assert document["error"]["status"] == response.status_code, request
-        assert document["error"]["message"], request
     elif api == "image":
         assert document["code"].startswith(str(response.status_code)), request
         assert document["message"], request
-    else:
+    elif api == "baremetal":
         message = json.loads(document["error_message"])
         assert message.get("faultstring") or message.get("title"), request
+    else:
+        assert document["error"]["status"] == response.status_code, request
+        assert document["error"]["message"], request

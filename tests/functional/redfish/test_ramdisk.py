@@ -224,7 +224,7 @@ def test_an_agent_is_booted_to_inspect(service: Service, machine: Machine, image
         (
             "direct",
             {},
-            {"boot": "driver_info/deploy_iso is missing", "deploy": "this release has no client for agents"},
+            {"boot": "driver_info/deploy_iso is missing", "deploy": "driver_info/deploy_iso is missing"},
         ),
         ("direct", {"deploy_iso": "file:///a"}, {"boot": "driver_info/deploy_iso has to be a URL that the machine's"}),
         ("direct", {"rescue_iso": 7}, {"boot": "driver_info/rescue_iso has to be a URL"}),

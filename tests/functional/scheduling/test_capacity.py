@@ -6,8 +6,8 @@ from typing import Any
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.matching.reasons import reason, with_provider
 from baremetal_sched.baremetal.provider.audit import audit
+from baremetal_sched.baremetal.provider.availability import MAINTENANCE, reason, with_provider
 from baremetal_sched.db.models import Inventory, Node, ResourceProvider, table_of
 from baremetal_sched.scheduling.capacity import COLUMNS
 from tests.service import Service
@@ -22,9 +22,12 @@ def capacity(service: Service, query: str = "", status: int = 200, **headers: st
 
 
 def row(free: int = 0, allocated: int = 0, unavailable: dict[str, int] | None = None, **keys: Any) -> dict[str, Any]:
+    """A row of the answer; what is in maintenance is so by the flag."""
     unavailable = unavailable or {}
     total = free + allocated + sum(unavailable.values())
-    return {**keys, "total": total, "free": free, "allocated": allocated, "unavailable": unavailable}
+    legacy = unavailable.get(MAINTENANCE)
+    held = [{"type": "legacy", "nodes": legacy, "until": None}] if legacy else []
+    return {**keys, "total": total, "free": free, "allocated": allocated, "unavailable": unavailable, "held": held}
 
 
 def fleet(service: Service) -> dict[str, str]:
@@ -63,7 +66,7 @@ def test_capacity(service: Service) -> None:
     told_apart(service)
     filters(service)
     alerts(service)
-    one_statement(service)
+    two_statements(service)
 
 
 def of_all_machines(service: Service) -> None:
@@ -113,10 +116,11 @@ def test_machines_on_their_way(service: Service) -> None:
     assert capacity(service) == [row(unavailable={"enroll": 1})]
 
 
-def one_statement(service: Service) -> None:
+def two_statements(service: Service) -> None:
+    """One counts, and one names the holds, as something is in maintenance."""
     with service.statements() as statements:
         capacity(service, "group_by=resource_class,trait:CUSTOM_A&at_least=2&traits-any=CUSTOM_A,CUSTOM_B")
-    assert len(statements) == 1
+    assert len(statements) == 2
 
 
 HELD: dict[str, dict[str, Any]] = {
@@ -262,3 +266,31 @@ def test_tenants_have_their_own_counted(database_url: str) -> None:
         assert capacity(service, **system) == [row(4)]
         assert "scheduling:capacity:get" in capacity(service, "", 403, **{"X-Auth-Token": "u:p", "X-Roles": "member"})
         assert capacity(service, "", 401)
+
+
+def test_which_holds_the_machines_have_and_when_they_come_back(service: Service) -> None:
+    for name in ("n1", "n2", "n3", "n4", "n5"):
+        service.add_node(name, resource_class="gold" if name < "n4" else "silver", power=False)
+    wanted = {
+        "n1": [{"type": "window", "ends_at": "2090-01-01T00:00:00Z"}, {"type": "hardware_failure"}],
+        "n2": [{"type": "window", "ends_at": "2091-01-01T00:00:00+01:00"}],
+        "n3": [{"type": "window", "starts_at": "2090-01-01T00:00:00Z"}],
+        "n4": [{"type": "hardware_failure", "ends_at": "2090-01-01T00:00:00Z"}, {"type": "lockout"}],
+    }
+    for name, bodies in wanted.items():
+        for body in bodies:
+            service.http.post_json(f"/scheduling/v1/nodes/{name}/holds", body, status=201)
+    gold, silver = capacity(service, "group_by=resource_class")
+    assert gold["held"] == [
+        {"type": "hardware_failure", "nodes": 1, "until": None},
+        {"type": "window", "nodes": 2, "until": "2090-12-31T23:00:00+00:00"},
+    ]
+    assert silver["held"] == [
+        {"type": "hardware_failure", "nodes": 1, "until": "2090-01-01T00:00:00+00:00"},
+        {"type": "lockout", "nodes": 1, "until": None},
+    ]
+    (each,) = capacity(service, "resource_class=silver")
+    assert each["held"] == silver["held"]
+    with service.statements() as statements:
+        capacity(service, "resource_class=bronze")
+    assert len(statements) == 1

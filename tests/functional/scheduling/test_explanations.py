@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from baremetal_sched.baremetal.matching import limits
+from baremetal_sched.baremetal.matching import explanation
 from tests.functional.compute.test_booting import add_child
 from tests.functional.compute.world import ZEROS
 from tests.service import Service
@@ -120,6 +120,34 @@ def test_a_flavor_and_an_image(service: Service) -> None:
     found = post(service, flavor={**GOLD, "extra_specs": specs})
     assert figures(found)["capability:boot_mode=uefi"] == (1, 1)
     assert relaxations(found) == [(["capability:boot_mode=uefi"], 1)]
+
+
+def test_a_flavor_without_zeros(service: Service) -> None:
+    """The hint is that of the server's fault."""
+    service.add_node("n1")
+    flavor = {**GOLD, "vcpus": 2, "ram": 1024, "disk": 10, "extra_specs": {"resources:CUSTOM_GOLD": "1"}}
+    found = post(service, flavor=flavor)
+    hint = (
+        " A custom resource class does not switch the base classes off: add resources:VCPU=0, resources:MEMORY_MB=0, "
+        "resources:DISK_GB=0 to the flavor."
+    )
+    assert found["summary"].endswith(hint)
+    assert hint not in post(service, flavor=GOLD)["summary"]
+
+
+def test_a_query_with_a_mistake_is_answered_in_a_sentence(service: Service) -> None:
+    known = "resources, required, member_of, in_tree, group_policy, limit, root_required, same_subtree"
+    groups = "of which the first 4 may end with the name of a group."
+    for query, said in (
+        ("foo=bar", f"The query has no parameter 'foo', only {known}, {groups}"),
+        ("resource=A:1", f"The query has no parameter 'resource', only {known}, {groups}"),
+        ("limit=x", "The parameter limit of the query is not valid: 'x' does not match '^[1-9][0-9]*$'."),
+        (
+            "group_policy=x",
+            "The parameter group_policy of the query is not valid: 'x' is not one of ['none', 'isolate'].",
+        ),
+    ):
+        assert post(service, 400, query=query) == said
 
 
 def test_without_a_conductor(service: Service) -> None:
@@ -297,8 +325,8 @@ def counts(found: Any) -> dict[str, tuple[int, int, int, int]]:
 
 def test_two_at_once(service: Service) -> None:
     with ExitStack() as others:
-        for _ in range(limits.AT_ONCE):
-            others.enter_context(limits.one_of_few())
+        for _ in range(explanation.AT_ONCE):
+            others.enter_context(explanation.one_of_few())
         response = service.http.get("/scheduling/v1/explanations?resources=CUSTOM_GOLD:1", status=503)
         assert response.headers["Retry-After"] == "1"
         assert "2 explanations are being worked on" in response.json["error"]["message"]

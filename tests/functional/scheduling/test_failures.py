@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.matching import limits, scan
+from baremetal_sched.baremetal.matching import explanation
 from baremetal_sched.baremetal.matching.sentences import FALLBACK
 from tests.database.test_explanation_limits import SLOW
 from tests.functional.compute.world import ZEROS
@@ -97,8 +97,8 @@ def test_no_explanation_is_made_for_a_success(service: Service) -> None:
 @pytest.fixture
 def occupied() -> Iterator[None]:
     with ExitStack() as others:
-        for _ in range(limits.AT_ONCE):
-            others.enter_context(limits.one_of_few())
+        for _ in range(explanation.AT_ONCE):
+            others.enter_context(explanation.one_of_few())
         yield
 
 
@@ -117,8 +117,8 @@ def test_an_explanation_that_takes_too_long(service: Service, monkeypatch: pytes
         session.execute(text(SLOW[service.database.engine.dialect.name])).all()
 
     service.add_node("n1")
-    monkeypatch.setattr(scan, "scan", slow)
-    monkeypatch.setattr(scan, "_SECONDS", 0.1)
+    monkeypatch.setattr(explanation, "scan", slow)
+    monkeypatch.setattr(explanation, "_SECONDS", 0.1)
     allocation = allocate(service, name="mine")
     assert (allocation["state"], last_error(allocation)) == ("error", FALLBACK)
     assert boot(service)["fault"]["message"] == f"No valid host was found. {FALLBACK}"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from webtest import TestResponse
 
-from baremetal_sched.compute import flavors
+from baremetal_sched.compute.flavors import flavors
 from baremetal_sched.image import images
 from baremetal_sched.image.access import EVERYTHING
 from tests.functional.compute.test_booting import add_child

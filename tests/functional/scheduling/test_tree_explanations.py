@@ -4,7 +4,7 @@ that is offered works."""
 from typing import Any
 
 from tests.functional.compute.test_booting import TOTALS, add_child
-from tests.functional.compute.world import ZEROS
+from tests.functional.compute.world import ZEROS, boot, flavor
 from tests.functional.scheduling.test_explanations import explain, post, relaxations
 from tests.service import Service
 
@@ -50,6 +50,9 @@ def test_what_would_not_fit_if_it_were_free_is_not_busy(service: Service) -> Non
         "No node matches. 1 node would meet each of the conditions if free, but not all together."
     )
     assert post(service, flavor=server(resources_A__CUSTOM_GPU="1"))["verdict"] == "busy"
+    fault = boot(service, flavor=flavor(resources_A__CUSTOM_GPU="1", resources_B__CUSTOM_GPU="1", group_policy="none"))
+    assert fault["fault"] == f"No valid host was found. {found['summary']}"
+    assert "No node that matches is free." in boot(service, flavor=flavor(resources_A__CUSTOM_GPU="1"))["fault"]
 
 
 def test_what_is_below_a_machine_is_held_back_for_its_reason(service: Service) -> None:

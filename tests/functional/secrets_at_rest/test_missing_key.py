@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal.conductors import work
+from baremetal_sched.baremetal.conductors import work_queue
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.db.keyring import generate_key
@@ -191,10 +191,10 @@ def test_work_that_is_handed_over_keeps_its_arguments(database_url: str, path: P
 
         def request(session: Session) -> int:
             node = nodes.find_for_change(session, uuid)
-            return work.request(session, node, "c1", work.POLL, asked)
+            return work_queue.request(session, node, "c1", work_queue.POLL, asked)
 
         work_id = able.database.write(request)
         able.database.write(lambda session: session.execute(update(NodeWork).values(not_before=1.0)))
-        assert unable.database.write(lambda session: work.hand_over(session, work_id, "c2"))
+        assert unable.database.write(lambda session: work_queue.hand_over(session, work_id, "c2"))
         row = able.database.read(lambda session: session.scalars(select(NodeWork)).one())
         assert (row.arguments, row.conductor, row.id == work_id) == (asked, "c2", False)

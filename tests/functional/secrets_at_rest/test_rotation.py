@@ -26,8 +26,7 @@ from tests.service import Service
 pytestmark = pytest.mark.shows_secrets
 
 
-def test_keys_are_read_again(serve: Callable[..., Service], key_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("baremetal_sched.db.keyring._LOOK_EVERY", 0.0)
+def test_keys_are_read_again(serve: Callable[..., Service], key_file: Path) -> None:
     service = serve(key_file, SHOWING)
     service.add_node("n1", power=False, driver_info=DOCUMENT)
     old_id, old = sealing.key_of(stored(service)), key_file.read_text().strip()
@@ -44,20 +43,20 @@ def test_rotate_encrypt_and_decrypt(
     service = serve(key_file, SHOWING)
     assert total(service)[resealing.PLAIN] > 5
     before = shown(service)
-    assert resealing.encrypt(service.database).failed == 0
+    assert resealing.reseal(service.database, resealing.encrypted).failed == 0
     assert (total(service)[resealing.PLAIN], leaks(service), shown(service)) == (0, [], before)
-    assert resealing.encrypt(service.database) == (0, 0, 0)
+    assert resealing.reseal(service.database, resealing.encrypted) == (0, 0, 0)
     both = tmp_path / "both"
     write_keys(both, new_key(), key_file.read_text().strip())
     service = serve(both, SHOWING)
     others = total(service)[resealing.OTHER]
     assert others > 5
-    assert resealing.rotate(service.database) == (others, 0, 0)
+    assert resealing.reseal(service.database, resealing.rotated) == (others, 0, 0)
     assert (total(service)[resealing.OTHER], total(service)[resealing.FIRST], shown(service)) == (0, others, before)
     without = serve(key_file)
     assert total(without)[resealing.UNKNOWN] == others
-    assert resealing.rotate(without.database) == (0, 0, others)
-    assert resealing.decrypt(service.database) == (others, 0, 0)
+    assert resealing.reseal(without.database, resealing.rotated) == (0, 0, others)
+    assert resealing.reseal(service.database, resealing.decrypted) == (others, 0, 0)
     assert (total(service)[resealing.PLAIN], shown(serve(None, SHOWING))) == (others, before)
 
 
@@ -99,9 +98,9 @@ def test_rotation_while_others_write(serve: Callable[..., Service], key_file: Pa
         return change(work, **more)
 
     service.database.change = interrupted  # type: ignore[method-assign]
-    assert resealing.rotate(service.database) == (2, 1, 0)
+    assert resealing.reseal(service.database, resealing.rotated) == (2, 1, 0)
     assert service.node("n1")["driver_info"] == {"ipmi_password": f"{SECRET}new"}
-    assert resealing.rotate(service.database) == (1, 0, 0)
+    assert resealing.reseal(service.database, resealing.rotated) == (1, 0, 0)
     assert [service.node(f"n{n}")["driver_info"]["ipmi_password"] for n in range(3)] == [
         f"{SECRET}0",
         f"{SECRET}new",

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from sqlalchemy import String, select, type_coerce, update
 
-from baremetal_sched.baremetal.conductors import work
+from baremetal_sched.baremetal.conductors import work_queue
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.baremetal.provisioning import outcomes
+from baremetal_sched.baremetal.provisioning import completion
 from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.drivers.fake.hardware import FakePower
 from baremetal_sched.errors import SecretsUnreadable
@@ -94,9 +94,9 @@ def test_a_node_whose_notes_cannot_be_read_is_freed(serve: Callable[..., Service
     def begin(session: Any) -> None:
         node = nodes.find_for_change(session, uuid)
         if "wait" in state:
-            outcomes.fail(session, node, "too late")
+            completion.fail(session, node, "too late")
         else:
-            work.request(session, node, "c1", state, {"steps": [], "priorities": None})
+            work_queue.request(session, node, "c1", state, {"steps": [], "priorities": None})
 
     without.database.write(begin)
     without.work()

@@ -17,7 +17,7 @@ from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Conductor
 from baremetal_sched.web.route import Route
 from tests.functional.fuzz.requests import Request, requests
-from tests.functional.fuzz.test_every_route import DESCRIBED, RESOURCES, VERSIONS, send
+from tests.functional.fuzz.test_every_route import DESCRIBED, RESOURCES, VERSIONS, resource_of, send
 from tests.functional.fuzz.words import Words
 from tests.functional.tenants import estate, rows
 from tests.functional.tenants.estate import Estate
@@ -72,16 +72,14 @@ def _serving(path: Path) -> Service:
 @pytest.mark.slow
 @pytest.mark.parametrize(("api", "resource"), RESOURCES, ids=["-".join(each) for each in RESOURCES])
 def test_tenants_do_not_meet(town: Town, api: str, resource: str) -> None:
-    routes = [(route, section) for each, route, section in DESCRIBED if (each, _resource(route)) == (api, resource)]
+    routes = [
+        (route, section) for each, route, section in DESCRIBED if (each, resource_of(each, route)) == (api, resource)
+    ]
     words = _words(town.blue)
     for role in roles(api):
         for route, _ in routes:
             _ask(town, api, role, _plain(route, words, VERSIONS[api][1]))
         _ask_at_random(town, api, role, routes, words)
-
-
-def _resource(route: Route) -> str:
-    return route.view.__module__.rpartition(".")[2]
 
 
 def _words(other: Estate) -> Words:

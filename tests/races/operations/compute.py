@@ -9,9 +9,10 @@ _operation = partial(Operation, api="compute")
 _FLAVOR, _SERVER = "/v2.1/flavors/gold", "/v2.1/servers/{server}"
 
 
-def _boot(name: str, image: str, **more: Any) -> Operation:
+def _boot(name: str, image: str, hints: dict[str, str] | None = None, **more: Any) -> Operation:
     asked = {"name": "s2", "flavorRef": "gold", "imageRef": f"{{{image}}}", "networks": "none", **more}
-    return _operation(name, method="POST", path="/v2.1/servers", body={"server": asked}, is_hot=True)
+    body = {"server": asked, **({"os:scheduler_hints": hints} if hints else {})}
+    return _operation(name, method="POST", path="/v2.1/servers", body=body, is_hot=True)
 
 
 def _action(name: str, value: Any = None, called: str = "") -> Operation:
@@ -23,6 +24,7 @@ def _action(name: str, value: Any = None, called: str = "") -> Operation:
 OPERATIONS = (
     _boot("boot", "image"),
     _boot("boot plain", "plain_image"),
+    _boot("boot and wait", "image", {"wait": "3600"}),
     _boot("boot picky", "picky_image"),
     _boot("boot with key", "plain_image", key_name="key"),
     _operation("delete server", method="DELETE", path=_SERVER, is_hot=True),

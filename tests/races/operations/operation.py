@@ -1,7 +1,7 @@
 """What an operation is."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tests.service import ADMINISTRATOR, LATEST, Service
@@ -12,6 +12,7 @@ _HEADERS = {
     "placement": ("OpenStack-API-Version", "placement {}", "1.39"),
     "compute": ("OpenStack-API-Version", "compute {}", "2.100"),
     "image": ("X-Unused", "{}", ""),
+    "scheduling": ("X-Unused", "{}", ""),
 }
 _TYPE = "Content-Type"
 
@@ -31,6 +32,7 @@ class Operation:
     version: str | None = None
     is_hot: bool = False
     media_type: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def minor_version(self) -> int:
@@ -46,7 +48,7 @@ class Operation:
     def act(self, service: Service, facts: Mapping[str, Any]) -> int:
         """Make the request; return its status."""
         header, form, latest = _HEADERS[self.api]
-        headers = {header: form.format(self.version or latest), **ADMINISTRATOR}
+        headers = {header: form.format(self.version or latest), **ADMINISTRATOR, **self.headers}
         url = f"/{self.api}{filled(self.path, facts)}"
         body = filled(self.body, facts)
         if isinstance(body, bytes):

@@ -7,7 +7,7 @@ import pytest
 from keystoneauth1.exceptions import ConnectFailure
 from osc_lib.exceptions import CommandError
 
-from baremetal_sched.osc.claim import Consumers, NothingFits, claim
+from baremetal_sched.osc.claiming import Consumers, NothingFits, claim
 from baremetal_sched.osc.client import RequestFailed
 
 LOST = RequestFailed("Conflict", 409, "placement.concurrent_update")
@@ -80,9 +80,15 @@ def test_claims_are_repeated(passing: Exception) -> None:
 
 def test_attempts_are_bounded() -> None:
     placement = Placement(2, *[(LOST, False)] * 9)
-    with pytest.raises(CommandError, match=r"Nothing is claimed: .* in 4 attempts"):
+    with pytest.raises(CommandError, match="Nothing is claimed in 4 attempts: others were faster"):
         claim_of(placement, attempts=4)
     assert (placement.claims, placement.held) == (4, {})
+
+
+def test_the_cause_of_an_outage_is_said() -> None:
+    placement = Placement(2, *[(BUSY, False)] * 9)
+    with pytest.raises(CommandError, match=f"Nothing is claimed in 4 attempts: .* Its last answer: {BUSY}"):
+        claim_of(placement, attempts=4)
 
 
 @pytest.mark.parametrize("error", [BUSY, ConnectFailure("gone")], ids=["busy", "connection"])

@@ -1,10 +1,14 @@
 """Options as queries."""
 
 import argparse
+import ast
+import re
+from pathlib import Path
 
 import pytest
 from osc_lib.exceptions import CommandError
 
+from baremetal_sched import osc
 from baremetal_sched.baremetal.provider.projection import resource_class_of
 from baremetal_sched.osc.client import plain
 from baremetal_sched.osc.query import add_query_options, candidate_query, placement_class
@@ -56,3 +60,17 @@ def test_classes_are_named_as_the_service_does(name: str) -> None:
 def test_terminals_are_told_nothing() -> None:
     assert plain("a\x1b[31mb\u202ec\n\x00") == "a\\u001b[31mb\\u202ec\\u000a\\u0000"
     assert plain(None) == ""
+
+
+def test_help_is_written_in_sentences() -> None:
+    modules = sorted((Path(osc.__path__[0])).glob("*.py"))
+    helps = [
+        ast.literal_eval(keyword.value)
+        for module in modules
+        for call in ast.walk(ast.parse(module.read_text()))
+        if isinstance(call, ast.Call)
+        for keyword in call.keywords
+        if keyword.arg == "help" and isinstance(keyword.value, ast.Constant)
+    ]
+    assert len(helps) > 30
+    assert [each for each in helps if not re.fullmatch(r"[A-Z].*[.)]", each)] == []

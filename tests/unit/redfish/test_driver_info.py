@@ -130,7 +130,7 @@ def test_each_property_that_is_read_is_described_and_no_other() -> None:
 WITHOUT_SUSHY = """
 import sys
 sys.modules["sushy"] = None
-from baremetal_sched.cli.conductor import check_registration
+from baremetal_sched.conductor.process import check_registration
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.settings import load
 check_registration(load())

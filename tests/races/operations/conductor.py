@@ -1,0 +1,43 @@
+"""What conductors do, and no request does."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from baremetal_sched.baremetal.holds import due
+from baremetal_sched.errors import SchedulerError
+from baremetal_sched.scheduling import sweep
+from tests.races.operations.operation import Operation
+from tests.service import Service
+
+
+class Sweep(Operation):
+    """The sweep of the claims that wait, by one that has all nodes, and whose machines are not counted."""
+
+    def act(self, service: Service, facts: Mapping[str, Any]) -> int:
+        """Sweep; return the status of a request that would."""
+        try:
+            sweep.sweep(service.database, service.app.extensions["settings"], "nobody", lambda *_: True)
+        except SchedulerError:
+            return 503
+        return 204
+
+
+class SweepHolds(Operation):
+    """The sweep of holds that are due, by a conductor that has all nodes."""
+
+    def act(self, service: Service, facts: Mapping[str, Any]) -> int:
+        """Begin and end holds; return the status of a request that would."""
+        settings = service.app.extensions["settings"]
+        try:
+            for node in service.database.read(due.due_nodes):
+                service.database.write(partial(due.settle_due, node_id=node.id, settings=settings))
+        except SchedulerError:
+            return 503
+        return 204
+
+
+OPERATIONS = (
+    Sweep("sweep", api="conductor", method="PUT", path="", is_hot=True),
+    SweepHolds("sweep holds", api="conductor", method="PUT", path="", is_hot=True),
+)
