@@ -8,9 +8,9 @@ _LONGEST = 80
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return a sentence, with a blank before it, that suggests the word of ``known`` most similar to ``word``.
-
-    Return the empty string if no word is similar.
+    """Return a sentence, with a blank before it, that suggests the word of ``known`` most similar to ``word``,
+    in whichever case. Return the empty string if no word is similar.
     """
-    close = get_close_matches(word.lower(), [*known], n=1) if len(word) <= _LONGEST else []
-    return f" Did you mean '{close[0]}'?" if close else ""
+    words = {each.lower(): each for each in known}
+    close = get_close_matches(word.lower(), words, n=1) if len(word) <= _LONGEST else []
+    return f" Did you mean '{words[close[0]]}'?" if close else ""

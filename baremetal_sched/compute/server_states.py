@@ -38,10 +38,12 @@ _REBUILD_SPAWNING = "rebuild_spawning"
 _NO_STATE, _RUNNING, _SHUTDOWN = 0, 1, 4
 _POWER = {states.POWER_ON: _RUNNING, states.POWER_OFF: _SHUTDOWN}
 
-_BEING_DEPLOYED = frozenset({states.DEPLOYING, states.DEPLOYWAIT, states.DEPLOYHOLD})
-_BEING_RESCUED = frozenset({states.RESCUING, states.RESCUEWAIT})
+#: States in which an image is being put on the machine.
+BEING_DEPLOYED = frozenset({states.DEPLOYING, states.DEPLOYWAIT, states.DEPLOYHOLD})
+#: States in which the machine is about to boot a rescue system.
+BEING_RESCUED = frozenset({states.RESCUING, states.RESCUEWAIT})
 #: States in which the instance is on the machine, which is on or off.
-_IN_USE = frozenset({states.ACTIVE, states.SERVICING, states.SERVICEWAIT, states.SERVICEHOLD, states.SERVICEFAIL})
+IN_USE = frozenset({states.ACTIVE, states.SERVICING, states.SERVICEWAIT, states.SERVICEHOLD, states.SERVICEFAIL})
 
 
 @dataclass(frozen=True)
@@ -91,16 +93,16 @@ def _states(task: str | None, power_after_task: str | None, node: NodeState) -> 
     being_built = task == SPAWNING and state in (states.AVAILABLE, states.DEPLOYFAIL)
     if being_built or state == states.ADOPTING:
         return BUILDING, SPAWNING
-    if state in _BEING_DEPLOYED:
+    if state in BEING_DEPLOYED:
         return _deployment(task, power_after_task)
     deleting = DELETING if task == DELETING else None
-    if state in _BEING_RESCUED:
+    if state in BEING_RESCUED:
         return ACTIVE, deleting or RESCUING
     if state == states.RESCUE:
         return RESCUED, deleting
     if state == states.UNRESCUING:
         return RESCUED, deleting or UNRESCUING
-    if state in _IN_USE:
+    if state in IN_USE:
         return _by_power(node.power_state), deleting or _power_task(task, node)
     return ERROR, deleting
 

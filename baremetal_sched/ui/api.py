@@ -5,6 +5,8 @@ from http import HTTPStatus
 from flask import Request, Response
 
 from baremetal_sched.baremetal.api.policies import RULES as BAREMETAL_RULES
+from baremetal_sched.compute.api.edge import ComputeApi
+from baremetal_sched.image.api.edge import ImageApi
 from baremetal_sched.scheduling.api.policies import RULES as SCHEDULING_RULES
 from baremetal_sched.settings import Settings
 from baremetal_sched.ui import access
@@ -18,10 +20,10 @@ from baremetal_sched.web.call import Call
 from baremetal_sched.web.http_errors import message_of
 from baremetal_sched.web.policy import Policy
 
-#: No script, no frame, nothing from elsewhere: what a page shows is all that it is.
+#: One script of our own, which asks for the page again; no frame, nothing inline, nothing from elsewhere.
 _HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; "
+    "img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
@@ -31,8 +33,7 @@ _HEADERS = {
 
 
 class UiApi(Api):
-    """Pages, which show what the bare metal and scheduling APIs show to the same caller. Only the rules of these APIs
-    apply."""
+    """Pages, which show what the APIs show to the same caller. Only the rules of these APIs apply."""
 
     name = "ui"
     routes = ROUTES
@@ -40,6 +41,7 @@ class UiApi(Api):
     def __init__(self, settings: Settings, strategy: Strategy | None = None) -> None:
         super().__init__(settings, strategy)
         self.policy = Policy(settings, (*BAREMETAL_RULES, *SCHEDULING_RULES))
+        self._compute, self._image = ComputeApi(settings, self.strategy), ImageApi(settings, self.strategy)
 
     @property
     def is_served(self) -> bool:
@@ -47,7 +49,7 @@ class UiApi(Api):
         return access.why_off(self.settings) is None
 
     def new_call(self, http: Request, request_id: str) -> Call:
-        return UiCall(http, request_id, self.settings)
+        return UiCall(http, request_id, self.settings, self._compute, self._image)
 
     def authenticate(self, call: Call, *, public: bool) -> None:
         """Authenticate the caller. Raises like ``access.check``."""

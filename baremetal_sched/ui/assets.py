@@ -1,4 +1,4 @@
-"""/static/{name}: what pages look like. There is nothing secret in it."""
+"""/static/{name}: what pages look like, and how they stay up to date. There is nothing secret in it."""
 
 from functools import cache
 from hashlib import sha256
@@ -11,7 +11,12 @@ from baremetal_sched.web.http_errors import PathNotFound
 
 _CSS = "text/css; charset=utf-8"
 #: The files, with their media types.
-_FILES = {"ui.css": _CSS, "pictures.css": _CSS, "icon.svg": "image/svg+xml"}
+_FILES = {
+    "ui.css": _CSS,
+    "pictures.css": _CSS,
+    "icon.svg": "image/svg+xml",
+    "live.js": "text/javascript; charset=utf-8",
+}
 
 
 def show_asset(call: Call, session: None, name: str) -> Response:

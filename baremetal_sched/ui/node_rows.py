@@ -1,7 +1,6 @@
 """The rows of the list of nodes: filters of the pages' own, order, and pages both ways."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import ColumnElement, and_, func, not_, or_, select, true
@@ -14,13 +13,11 @@ from baremetal_sched.baremetal.provider.availability import ALLOCATED, IS_AVAILA
 from baremetal_sched.baremetal.visibility import Visibility
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, table_of
-from baremetal_sched.db.paging import Page, SortKey
 from baremetal_sched.db.types import Query as SqlQuery
 from baremetal_sched.db.types import Rows
-from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines import states
 from baremetal_sched.settings import Settings
-from baremetal_sched.suggestions import did_you_mean
+from baremetal_sched.ui.paging import ListPage, Place, of_rows
 from baremetal_sched.web.query import Query
 
 _COLUMNS = (
@@ -75,31 +72,6 @@ LONG = timedelta(hours=1)
 HAS_FAILED = or_(Node.provision_state.in_(FAILED_STATES), Node.fault.is_not(None))
 
 
-@dataclass(frozen=True)
-class Place:
-    """Which page: at most ``limit`` nodes after the one with UUID ``after``, or before the one with UUID ``before``;
-    without either the first ones. ``sort``: one of SORT_KEYS; None: the oldest node first."""
-
-    limit: int
-    after: str | None = None
-    before: str | None = None
-    sort: str | None = None
-    descending: bool = False
-
-
-@dataclass(frozen=True)
-class NodePage:
-    """Some nodes, how many there are in all, and the UUIDs by which the next and the previous page are requested.
-
-    A node has ``_COLUMNS`` and ``why`` it is not free (None if it is).
-    """
-
-    rows: Rows
-    total: int = 0
-    next: str | None = None
-    previous: str | None = None
-
-
 def own_conditions(session: Session, query: Query, settings: Settings) -> list[ColumnElement[bool]]:
     """Return the conditions of PAGE_FILTERS. Raises InvalidValue for an invalid value."""
     found: list[ColumnElement[bool]] = []
@@ -136,22 +108,9 @@ def is_stuck() -> ColumnElement[bool]:
     return and_(Node.provision_state.in_(_PASSING), since < utcnow() - LONG)
 
 
-def sort_of(query: Query) -> tuple[str | None, bool]:
-    """Return by what the list is sorted, and whether in descending order. Raises InvalidValue."""
-    key, direction = query.text("sort_key"), query.text("sort_dir")
-    if key is not None and key not in SORT_KEYS:
-        known = ", ".join(SORT_KEYS)
-        raise InvalidValue(
-            message=f"The list cannot be sorted by '{key}', only by {known}.{did_you_mean(key, SORT_KEYS)}"
-        )
-    if direction not in (None, "asc", "desc"):
-        raise InvalidValue(message=f"The order is asc or desc, not '{direction}'.")
-    return key, direction == "desc"
-
-
-def read(session: Session, filters: NodeFilters, place: Place, visible: Visibility, *, by_offer: bool) -> NodePage:
-    """Return a page of the visible nodes that the filters let through, children included. ``by_offer``: one of the
-    filters asks why a node is not free.
+def read(session: Session, filters: NodeFilters, place: Place, visible: Visibility, *, by_offer: bool) -> ListPage:
+    """Return a page of the visible nodes that the filters let through, children included. A node has ``_COLUMNS`` and
+    ``why`` it is not free (None if it is). ``by_offer``: one of the filters asks why a node is not free.
 
     At most four statements: the node that the page begins behind, the ids of the page, its rows, and the number of all.
     Raises NodeNotFound if the first does not exist.
@@ -161,24 +120,10 @@ def read(session: Session, filters: NodeFilters, place: Place, visible: Visibili
     filters.include_children = True
     nodes = table_of(Node)
     source = with_provider(nodes) if by_offer else nodes
-    backwards = place.before is not None
-    # One more than is shown: it tells whether there is another page.
-    page = Page(
-        limit=place.limit + 1,
-        marker=place.before if backwards else place.after,
-        sort=(SortKey(place.sort or "id", descending=place.descending != backwards),),
-    )
-    chosen = select_nodes(session, filters, page, select(Node.id).select_from(source), NO_MEMBERS, visible)
-    goes_on = len(chosen) > place.limit
-    ids = [node_id for (node_id,) in chosen[: place.limit]]
-    rows = _rows(session, ids[::-1] if backwards else ids)
+    chosen = select_nodes(session, filters, place.page(), select(Node.id).select_from(source), NO_MEMBERS, visible)
+    rows = _rows(session, [node_id for (node_id,) in chosen])
     total = count_nodes(session, filters, select(func.count()).select_from(source), visible)
-    if not rows:
-        return NodePage(rows, total)
-    first, last = rows[0].uuid, rows[-1].uuid
-    if backwards:
-        return NodePage(rows, total, last, first if goes_on else None)
-    return NodePage(rows, total, last if goes_on else None, first if place.after else None)
+    return of_rows(place, rows, total)
 
 
 def _rows(session: Session, ids: Sequence[int]) -> Rows:

@@ -3,18 +3,23 @@
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cache
+from hashlib import sha256
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from flask import Response
 from jinja2 import Environment
+from markupsafe import Markup
 
 from baremetal_sched import __version__
+from baremetal_sched.db.clock import utcnow
 from baremetal_sched.ui.call import UiCall
 from baremetal_sched.ui.pictures.drawing import make_environment, percent
 from baremetal_sched.web.call import Call
 
 _HTML = "text/html; charset=utf-8"
+#: Where a page says when it was made. What others have written is escaped, and cannot have it.
+_AS_OF = Markup("<!-- as of -->")
 
 #: The pages of the navigation in their order: path and label.
 NAVIGATION = (
@@ -25,6 +30,10 @@ NAVIGATION = (
     ("/waiting", "Waiting"),
     ("/holds", "Holds"),
     ("/groups", "Groups"),
+    ("/servers", "Servers"),
+    ("/allocations", "Allocations"),
+    ("/flavors", "Flavors"),
+    ("/images", "Images"),
 )
 
 
@@ -41,11 +50,12 @@ def page(call: Call, template: str, status: int = 200, **values: Any) -> Respons
     """Return the page that ``template`` makes of ``values``.
 
     Templates know ``url(…)`` (see ``url_of``), ``pages``: label and address of each page of the navigation, ``path``:
-    that of this one, and ``user``: the name of the user, or None.
+    that of this one, and ``user``: the name of the user, or None. A page that has not changed since the one that the
+    client has is answered with 304.
     """
     url = url_of(call.mount)
     made = _environment().get_template(template)
-    text = made.render(
+    text: str = made.render(
         values,
         url=url,
         pages=[(label, call.mount + path) for path, label in NAVIGATION],
@@ -53,8 +63,17 @@ def page(call: Call, template: str, status: int = 200, **values: Any) -> Respons
         user=call.known_caller if isinstance(call, UiCall) else None,
         asked=values.get("asked", ""),
         release=__version__,
+        as_of=_AS_OF,
     )
-    return Response(text, status, content_type=_HTML)
+    # The same page at another time has the same tag: an open page that asks again is told that nothing has changed.
+    tag = sha256(text.encode()).hexdigest()[:32]
+    made_at = Markup('<time datetime="{}" data-tag="W/&quot;{}&quot;">{}</time>')
+    text = text.replace(_AS_OF, made_at.format(machine_time(utcnow()), tag, moment(utcnow())[11:]), 1)
+    response = Response(text, status, content_type=_HTML)
+    if status == 200:
+        response.set_etag(tag, weak=True)
+        response.make_conditional(call.http)
+    return response
 
 
 def url_of(mount: str) -> Callable[..., str]:

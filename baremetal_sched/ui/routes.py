@@ -6,7 +6,20 @@ from typing import Literal
 
 from baremetal_sched.baremetal.api.policies.holds import GET as GET_HOLD
 from baremetal_sched.scheduling.api import policies
-from baremetal_sched.ui import assets, capacity, fleet, groups, holds, node, nodes, search, waiting
+from baremetal_sched.ui import (
+    allocations,
+    assets,
+    capacity,
+    catalog,
+    fleet,
+    groups,
+    holds,
+    node,
+    nodes,
+    search,
+    servers,
+    waiting,
+)
 from baremetal_sched.ui.find import view as find
 from baremetal_sched.web.route import Route, View
 
@@ -50,6 +63,10 @@ PAGES = (
     PageRoute("/holds", holds.show_holds, GET_HOLD, checks_policy=True),
     PageRoute("/groups", groups.list_groups, policies.GROUPS, transaction="select"),
     PageRoute("/groups/<path:name>", groups.show_group, policies.GROUPS, transaction="select"),
+    PageRoute("/servers", servers.show_servers, "os_compute_api:servers:index", checks_policy=True),
+    PageRoute("/allocations", allocations.show_allocations, "baremetal:allocation:list", checks_policy=True),
+    PageRoute("/flavors", catalog.show_flavors, "os_compute_api:servers:index", checks_policy=True),
+    PageRoute("/images", catalog.show_images, "get_images", checks_policy=True),
 )
 
 ROUTES = (

@@ -68,6 +68,12 @@ class Api(ABC):
         """Return the request for the views of this API."""
         return self.call(http, request_id, self.settings)
 
+    def request_of(self, call: Call) -> Call:
+        """Return a request to another API, whose caller is known, as one to this API: this API's rules decide."""
+        own = self.new_call(call.http, call.request_id)
+        own.caller, own.policy, own.deadline = self._scoped(call.caller), self.policy, call.deadline
+        return own
+
     def rewrite_path(self, environ: dict[str, Any]) -> None:  # noqa: B027 - most have nothing to do here
         """Normalize PATH_INFO to the form of the route table."""
 

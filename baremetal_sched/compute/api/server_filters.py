@@ -57,7 +57,6 @@ _PARTS = {
 }
 
 _STATES: Mapping[str, Callable[[Any], Any]] = {
-    "status": lambda row: server_rows.state_of(row).status,
     "vm_state": lambda row: server_rows.state_of(row).vm_state,
     "task_state": lambda row: server_rows.state_of(row).task_state,
     "power_state": lambda row: str(server_rows.state_of(row).power_state),
@@ -76,6 +75,7 @@ PARAMETERS = (
     *PAGING,
     *_EQUAL,
     *_PARTS,
+    "status",
     *_STATES,
     *_TAGS,
     *_ADDRESSES,
@@ -103,7 +103,7 @@ def filters_of(call: ComputeCall, reader: Reader, query: Query, operation: str) 
         for name, column in _PARTS.items()
         if (value := query.text(name)) is not None
     ]
-    filters.clauses += [*_plain(call, query), *_of_tags(query), *_of_times(query)]
+    filters.clauses += [*_of_status(query), *_plain(call, query), *_of_tags(query), *_of_times(query)]
     filters.rows = [*_of_states(query), *_of_addresses(query), *_of_hosts(call, reader, query)]
     return filters
 
@@ -188,17 +188,15 @@ def moment(name: str, text: str | None) -> datetime | None:
         raise InvalidValue(message=f"Invalid filter field: {name}. A time in ISO 8601 is expected.") from None
 
 
+def _of_status(query: Query) -> list[ColumnElement[bool]]:
+    wanted = {value.upper() for value in query.texts("status")}
+    if not wanted <= STATUSES and query.call.version >= UNKNOWN_STATUS_REFUSED_SINCE:
+        raise InvalidValue(message=f"Invalid status value: {', '.join(sorted(wanted - STATUSES))}")
+    return [server_rows.status().in_(sorted(wanted))] if wanted else []
+
+
 def _of_states(query: Query) -> list[RowCondition]:
-    found: list[RowCondition] = []
-    for name, get in _STATES.items():
-        values = query.texts(name)
-        if not values:
-            continue
-        wanted = {value.upper() if name == "status" else value for value in values}
-        if name == "status" and not wanted <= STATUSES and query.call.version >= UNKNOWN_STATUS_REFUSED_SINCE:
-            raise InvalidValue(message=f"Invalid status value: {', '.join(sorted(wanted - STATUSES))}")
-        found.append(_is_one_of(get, wanted))
-    return found
+    return [_is_one_of(get, set(values)) for name, get in _STATES.items() if (values := query.texts(name))]
 
 
 def _is_one_of(get: Callable[[Any], Any], wanted: set[str]) -> RowCondition:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, bindparam, exists, func, not_, select
+from sqlalchemy import ColumnElement, and_, bindparam, case, exists, func, not_, or_, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.compute import server_states
@@ -20,6 +20,7 @@ from baremetal_sched.db.sql_functions import has_all, string_agg
 from baremetal_sched.db.transaction import Reader, connection_of
 from baremetal_sched.db.types import Query, Rows, as_text
 from baremetal_sched.errors.compute import ServerMarkerNotFound, ServerNotFound
+from baremetal_sched.machines import states
 
 #: Most tags that a server may have.
 MOST_TAGS = 50
@@ -107,6 +108,30 @@ def state_of(row: Any) -> ServerState:
     return server_states.state_of(row.task, row.power_after_task, node)
 
 
+def status() -> ColumnElement[str]:
+    """Return the SQL of what ``state_of`` says of a server's status: of a server and its node, which may be missing."""
+    task, state, power = Server.task, Node.provision_state, Node.power_state
+    by_power = case((power == states.POWER_OFF, "SHUTOFF"), else_="ACTIVE")
+    reboots = and_(Node.target_power_state.is_not(None), or_(power.is_(None), power != states.POWER_OFF))
+    in_use = case(
+        (and_(reboots, task == server_states.REBOOTING), "REBOOT"),
+        (and_(reboots, task == server_states.REBOOTING_HARD), "HARD_REBOOT"),
+        else_=by_power,
+    )
+    spawns = and_(task == server_states.SPAWNING, state.in_((states.AVAILABLE, states.DEPLOYFAIL)))
+    builds = task.in_((server_states.SPAWNING, server_states.DELETING))
+    return case(
+        (and_(state.is_(None), task == server_states.SCHEDULING), "BUILD"),
+        (state == states.DELETING, by_power),
+        (or_(spawns, state == states.ADOPTING), "BUILD"),
+        (state.in_(server_states.BEING_DEPLOYED), case((builds, "BUILD"), else_="REBUILD")),
+        (state.in_(server_states.BEING_RESCUED), "ACTIVE"),
+        (state.in_((states.RESCUE, states.UNRESCUING)), "RESCUE"),
+        (state.in_(server_states.IN_USE), in_use),
+        else_="ERROR",
+    )
+
+
 class ServerRow(SimpleNamespace):
     """A server and its node: their columns by name. Time stamps are texts; ``flavor`` and ``image`` are texts of JSON,
     ``tags`` is sorted, and other JSON is decoded, with ``{}`` for nothing."""
@@ -117,14 +142,15 @@ def _row(found: Any) -> ServerRow:
     return ServerRow(**orjson.loads(f"{{{found.members}}}"), flavor=found.flavor, image=found.image, tags=tags)
 
 
-def _select(*columns: Any) -> Query:
+def select_servers(*columns: Any) -> Query:
+    """Return the query of these columns of servers and of their nodes: a server that has none is among them."""
     return select(*columns).select_from(Server).outerjoin(Node, Node.instance_uuid == Server.uuid)
 
 
 @lru_cache
 def _one() -> Query:
     """Return the statement for one server. It is kept, since it takes longer to make than to run."""
-    return _select(*_COLUMNS).where(Server.uuid == bindparam("server"))
+    return select_servers(*_COLUMNS).where(Server.uuid == bindparam("server"))
 
 
 def find(reader: Reader, uuid: str, project: str | None) -> ServerRow:
@@ -153,15 +179,15 @@ def _page(reader: Reader, page: Page, filters: Filters, columns: Sequence[Any]) 
     def missing(marker: str) -> ServerMarkerNotFound:
         return ServerMarkerNotFound(marker=marker)
 
-    query = after_marker(reader, _select(*columns).where(*filters.clauses), Server, page, missing)
+    query = after_marker(reader, select_servers(*columns).where(*filters.clauses), Server, page, missing)
     terms = order(Server, page)
     if not filters.rows:
         return reader.execute(query.order_by(*terms).limit(page.limit)).all()
-    states = query.with_only_columns(Server.id, *STATE_COLUMNS).order_by(*terms)
-    ids = _first(reader.execute(states), filters.rows, page.limit)
+    every = query.with_only_columns(Server.id, *STATE_COLUMNS).order_by(*terms)
+    ids = _first(reader.execute(every), filters.rows, page.limit)
     if not ids:
         return []
-    return reader.execute(_select(*columns).where(Server.id.in_(ids)).order_by(*terms)).all()
+    return reader.execute(select_servers(*columns).where(Server.id.in_(ids)).order_by(*terms)).all()
 
 
 def _first(rows: Iterable[Any], conditions: Sequence[RowCondition], limit: int) -> list[int]:

@@ -9,7 +9,7 @@ from tests.service import Service
 
 _VOID = frozenset({"meta", "link", "input", "br", "hr", "img"})
 #: Elements without which a page has to do.
-_FORBIDDEN = frozenset({"script", "style", "iframe", "object", "embed", "base"})
+_FORBIDDEN = frozenset({"style", "iframe", "object", "embed", "base"})
 
 
 class Document(HTMLParser):
@@ -33,6 +33,7 @@ class Document(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = dict(attrs)
         assert tag not in _FORBIDDEN, tag
+        assert tag != "script" or (attributes["src"] or "").endswith("/ui/static/live.js")
         assert "style" not in attributes, f"inline style at {tag}"
         assert not [name for name in attributes if name.startswith("on")], f"script at {tag}"
         if attributes.get("role") == "search" or ("form" in self.open and "header" in self.open):

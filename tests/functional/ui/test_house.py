@@ -28,6 +28,7 @@ def test_nothing_but_what_the_service_sends_is_loaded(service: Service, path: st
     answer = service.http.get(path, expect_errors=True)
     policy = answer.headers["Content-Security-Policy"].split("; ")
     assert policy[0] == "default-src 'none'"
+    assert {"script-src 'self'", "connect-src 'self'"} < set(policy)
     assert {"base-uri 'none'", "frame-ancestors 'none'", "form-action 'self'", "style-src 'self'"} < set(policy)
     assert "unsafe" not in answer.headers["Content-Security-Policy"]
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
@@ -104,6 +105,34 @@ def test_the_style_sheet_is_asked_for_once(service: Service) -> None:
     assert "<svg" in service.http.get("/ui/static/icon.svg").text
     assert "url(" not in first.text
     assert "@import" not in first.text
+
+
+@pytest.mark.sqlite_only
+def test_a_page_that_has_not_changed_is_not_sent_again(service: Service) -> None:
+    first = service.http.get("/ui/nodes")
+    (as_of,) = [each for each in read(first).all("time") if "data-tag" in each]
+    assert as_of["data-tag"] == first.headers["ETag"]
+    known = {"If-None-Match": first.headers["ETag"]}
+    again = service.http.get("/ui/nodes", headers=known, status=304)
+    assert again.body == b""
+    assert again.headers["Date"]
+    service.add_node("n1")
+    assert service.http.get("/ui/nodes", headers=known).headers["ETag"] != first.headers["ETag"]
+    assert "ETag" not in service.http.get("/ui/nothing", status=404).headers
+
+
+@pytest.mark.sqlite_only
+def test_the_script_is_small_and_knows_no_other_place(service: Service) -> None:
+    script = service.http.get("/ui/static/live.js")
+    assert script.content_type == "text/javascript"
+    assert len(script.body) < 15_000
+    assert "http" not in script.text
+    for name in ("innerHTML", "eval(", "document.write"):
+        assert name not in script.text
+    # What takes long or depends on a form is not asked for again and again.
+    refreshed = {path for path in ADDRESSES if look(service, path).all("script")}
+    assert refreshed == set(ADDRESSES) - {"/find"}
+    assert not look(service, "/search?q=x").all("script")
 
 
 @pytest.mark.sqlite_only

@@ -1,0 +1,84 @@
+"""/flavors and /images: what servers can be asked for, and which machines that means."""
+
+from collections.abc import Mapping
+
+import orjson
+from flask import Response
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from baremetal_sched.compute.flavors import flavors
+from baremetal_sched.db.clock import utcnow
+from baremetal_sched.db.models import Flavor, Image, Server
+from baremetal_sched.db.paging import SortKey, after_marker, order
+from baremetal_sched.image.access import listed
+from baremetal_sched.image.records import COLUMNS, select_records
+from baremetal_sched.ui.call import UiCall
+from baremetal_sched.ui.forms import submitted, without
+from baremetal_sched.ui.paging import MARKERS, PAGING, MarkerGone, active_filters, columns_of, of_rows, place_of
+from baremetal_sched.ui.rendering import page
+
+FLAVOR_KEYS = {"name": "Name", "flavorid": "ID"}
+IMAGE_KEYS = {"name": "Name", "status": "Status", "visibility": "Visibility", "owner": "Owner", "created_at": "Age"}
+
+_OF_FLAVORS = ("Asks for", "Who may use it", ("Servers", "number"), "Machines")
+
+#: What decides which machines fit begins with one of these.
+_OF_MACHINES = ("resources", "trait", "group_policy", "capabilities:")
+
+
+def show_flavors(call: UiCall, session: Session) -> Response:
+    """GET /flavors: those that the caller may use. Raises InvalidValue."""
+    query = submitted(call, PAGING)
+    compute = call.compute
+    place = place_of(query, FLAVOR_KEYS, SortKey("name"), by_uuid=False)
+    seen = flavors.visible_to(compute.viewer)
+    rows = flavors.list_page(session, place.page(flavors.SORT_KEYS, "flavorid"), seen)
+    found = of_rows(place, rows, session.scalars(select(func.count(Flavor.id)).where(seen)).one(), "flavorid")
+    ids = [row.flavorid for row in found.rows]
+    used = select(Server.flavor_id, func.count()).where(Server.flavor_id.in_(ids)).group_by(Server.flavor_id)
+    if compute.viewer is not None:
+        used = used.where(Server.project_id == compute.viewer)
+    return page(
+        call,
+        "flavors.html",
+        found=found,
+        wants={row.flavorid: _wants(orjson.loads(row.extra_specs)) for row in rows if compute.shows_extra_specs},
+        used={flavor: count for flavor, count in session.execute(used)} if ids else {},
+        kept=without(call.query, *MARKERS),
+        columns=columns_of(call, "flavors", FLAVOR_KEYS, {"flavorid": _OF_FLAVORS}),
+    )
+
+
+def show_images(call: UiCall, session: Session) -> Response:
+    """GET /images: those that the caller may use. Raises NotAllowed, InvalidValue."""
+    image = call.image
+    image.require("get_images")
+    query = submitted(call, ("name", *PAGING))
+    place = place_of(query, IMAGE_KEYS, SortKey("created_at", descending=True))
+    seen = listed(image.requester, None, "accepted")
+    if (name := query.text("name")) is not None:
+        seen.append(Image.name == name)
+    asked = place.page()
+
+    def missing(marker: str) -> MarkerGone:
+        return MarkerGone(marker=f"Image {marker}")
+
+    chosen = after_marker(session, select(*COLUMNS).where(*seen), Image, asked, missing)
+    records = select_records(session, chosen.order_by(*order(Image, asked)).limit(asked.limit))
+    shown = [each for each in records if image.requester.may("get_image", each)]
+    return page(
+        call,
+        "images.html",
+        found=of_rows(place, shown, session.scalars(select(func.count(Image.id)).where(*seen)).one()),
+        wants={each.uuid: _wants(each.properties) for each in shown},
+        kept=without(call.query, *MARKERS),
+        columns=columns_of(call, "images", IMAGE_KEYS, {"visibility": ["Asks for"], "created_at": ["Servers"]}),
+        active=active_filters(call),
+        now=utcnow(),
+    )
+
+
+def _wants(specs: Mapping[str, str]) -> list[str]:
+    """What is said of the machine, as name=value, sorted."""
+    return [f"{name}={value}" for name, value in sorted(specs.items()) if name.startswith(_OF_MACHINES)]
