@@ -1,4 +1,4 @@
-"""Methods as this reference shows them: a heading with the title, verb and path below it, and an example.
+"""Methods as this reference shows them: a list in front, and each with a heading, verb and path, and an example.
 
 os-api-ref draws verb, path and title as one line of a theme that folds sections. Here the title is a heading like any
 other, with the same anchor.
@@ -25,6 +25,12 @@ def method_html(translator: Any, node: rest_method) -> None:
     raise nodes.SkipNode
 
 
+#: Parts of the names of files that os-api-ref brings.
+_OF_THE_THEME = ("api-site", "bootstrap", "glyphicons")
+#: From so many methods on a page lists them.
+_SEVERAL = 2
+
+
 class RestExample(SphinxDirective):
     """``.. rest_example:: NAME`` shows request and answer of ``examples/NAME.http``, which lies beside the page."""
 
@@ -48,11 +54,37 @@ def _block(text: str) -> nodes.literal_block:
     return nodes.literal_block(text, text, language="http", force=True)
 
 
+def list_operations(app: Sphinx, doctree: nodes.document) -> None:
+    """Put a list of the methods, each a link, in front of a page that has several."""
+    methods = list(doctree.findall(rest_method))
+    top = next(iter(doctree.findall(nodes.section)), None)
+    if len(methods) < _SEVERAL or top is None:
+        return
+    place = next(index for index, child in enumerate(top.children) if next(iter(child.findall(rest_method)), None))
+    items = (nodes.list_item("", nodes.paragraph("", "", *_entry(each))) for each in methods)
+    top.insert(place, nodes.bullet_list("", *items, classes=["operations"]))
+
+
+def _entry(method: rest_method) -> list[nodes.Node]:
+    verb = nodes.inline(text=method["method"], classes=["badge", f"label-{method['method']}"])
+    link = nodes.reference("", str(method["desc"]), refuri=f"#{method['target']}", internal=True)
+    return [verb, nodes.Text(" "), nodes.literal(text=method["url"]), nodes.Text("  "), link]
+
+
+def drop_assets(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Leave out the scripts and styles of os-api-ref: they fold what is open here, and need jQuery."""
+    for name in ("script_files", "css_files"):
+        kept = [each for each in context.get(name, ()) if not any(own in str(each) for own in _OF_THE_THEME)]
+        context[name] = kept
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Replace what os-api-ref draws, and add the directive."""
     app.setup_extension("os_api_ref")
     app.add_node(rest_method, override=True, html=(method_html, None), text=(_skip, None))
     app.add_directive("rest_example", RestExample)
+    app.connect("doctree-read", list_operations)
+    app.connect("html-page-context", drop_assets, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 

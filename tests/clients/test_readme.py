@@ -1,4 +1,4 @@
-"""The README's five minutes with the ``openstack`` client, as they are written there."""
+"""The tutorial with the ``openstack`` client, as it is written, and the README's five minutes, a part of it."""
 
 import json
 import re
@@ -12,17 +12,34 @@ from tests.clients.forked import forked_openstack
 from tests.clients.openstack import OpenStack, variables_in
 from tests.processes import serve
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
-#: What the README asks for again and again, and how many machines the text around it says that there are.
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+TUTORIAL = (ROOT / "api-ref" / "tutorial.md").read_text()
+#: What is asked for again and again, and how many machines the text around it says that there are.
 CANDIDATES = "openstack allocation candidate list"
 OFFERED = [1, 0, 0, 1, 0, 1]
+#: How the tutorial has what it prints, if not as a table.
+_FORMAT = re.compile(r" (-f value|-c ('[^']+'|\S+))(?= |$)")
 
 
-def tour() -> Iterator[str]:
-    """The lines of code up to the part that needs a Nova, or more than one shell."""
+def blocks(text: str, language: str) -> list[str]:
+    """The blocks of code of a page of Markdown."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def tour() -> list[str]:
+    """The lines that the tutorial has people type, up to the part that needs more than one shell."""
+    return [line[2:] for block in blocks(TUTORIAL, "console") for line in block.splitlines() if line.startswith("$ ")]
+
+
+def test_the_readme_does_the_same() -> None:
+    """Each of its commands of the client is in the tutorial, in this order."""
     text = README.split("## Five minutes with the openstack client")[1].split("### Under Nova")[0]
-    for block in re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-        yield from block.splitlines()
+    commands = [line for block in blocks(text, "sh") for line in block.splitlines() if line.startswith("openstack ")]
+    assert len(commands) >= 10
+    followed = iter(_FORMAT.sub("", line) for line in tour())
+    for command in commands:
+        assert _FORMAT.sub("", command) in followed, command
 
 
 def follow(openstack: OpenStack) -> Iterator[tuple[str, Any]]:
@@ -35,9 +52,13 @@ def follow(openstack: OpenStack) -> Iterator[tuple[str, Any]]:
         elif line.startswith("openstack "):
             command, _, otherwise = line.partition(" || ")
             words = shlex.split(re.sub(r"\$(\w+)", lambda found: variables[found[1]], command))[1:]
-            shows = {"list", "show"} & set(words)
+            shows = {"list", "show", "explain"} & set(words)
+            words = shlex.split(_FORMAT.sub("", command))[1:] if shows else words
+            words = [re.sub(r"^\$(\w+)", lambda found: variables[found[1]], word) for word in words]
             done = openstack.run([*words, *(["-f", "json"] if shows else [])])
-            assert (done.returncode != 0) == bool(otherwise), f"{line}\n{done.stdout}{done.stderr}"
+            # An explanation of why nothing fits says so with its exit status, too.
+            fails = bool(otherwise) or "explain" in words
+            assert (done.returncode != 0) == fails, f"{line}\n{done.stdout}{done.stderr}"
             yield line, json.loads(done.stdout) if shows else done.stderr
 
 
@@ -53,6 +74,7 @@ def test_the_tour(tmp_path: Path) -> None:
             results = list(follow(openstack))
     assert [len(value) for line, value in results if line.startswith(CANDIDATES)] == OFFERED
     shown = {line.split(" -")[0]: value for line, value in results}
+    assert shown["openstack scheduling explain"]["verdict"] == "impossible"
     node = shown["openstack baremetal node show n1"]
     assert (node["provision_state"], node["power_state"]) == ("available", "power off")
     first, second = shown["openstack server show s1"], shown["openstack server show s2"]

@@ -4,6 +4,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import click
@@ -12,6 +13,7 @@ from oslo_config import cfg
 
 from baremetal_sched import keystone_settings
 from baremetal_sched.cli import cli
+from baremetal_sched.errors import SchedulerError
 from baremetal_sched.settings import OPTIONS, load
 
 ROOT = Path(__file__).parents[2]
@@ -22,6 +24,7 @@ CONFIGURATION = (ROOT / "api-ref" / "configuration.rst").read_text()
 
 #: How the page writes defaults that are no plain text.
 _WORDS = {None: "none", "": "empty"}
+TUTORIAL = (ROOT / "api-ref" / "tutorial.md").read_text()
 _PAGES = {"README.md": README, "CONTRIBUTING.md": CONTRIBUTING, "tests/README.md": TESTS}
 RECIPES = {page.stem: page.read_text() for page in sorted((ROOT / "api-ref" / "contributing").glob("*.rst"))}
 DESIGN = {page.stem: page.read_text() for page in sorted((ROOT / "api-ref" / "design").glob("*.rst"))}
@@ -96,8 +99,8 @@ def test_the_readme_begins_with_its_two_commands() -> None:
 
 def calls() -> Iterator[tuple[str, list[str]]]:
     """Every call of our command in the pages, as the words after its name."""
-    for page, text in _PAGES.items():
-        for block in code(text, "sh"):
+    for page, text in (*_PAGES.items(), ("tutorial.md", TUTORIAL)):
+        for block in (*code(text, "sh"), *code(text, "console")):
             for call in re.findall(r"(?:^|/| )baremetal-sched ([^&|;#>\n]*)", block, re.MULTILINE):
                 yield f"{page}: {call.strip()}", call.split()
 
@@ -121,7 +124,39 @@ def test_commands_and_their_options_exist(words: list[str]) -> None:
 
 @pytest.mark.parametrize("command", ["serve", "demo", "conductor", "db upgrade", "db check"])
 def test_commands_are_in_the_readme(command: str) -> None:
-    assert f"baremetal-sched {command}" in README
+    assert f"baremetal-sched {command}" in " ".join(README.split())
+
+
+def test_every_message_is_on_the_page_for_troubleshooting() -> None:
+    """The page is made of the classes of the errors: of all that say more than what they are given."""
+    spec = spec_from_file_location("error_messages", ROOT / "api-ref" / "_extensions" / "error_messages.py")
+    assert spec is not None
+    assert spec.loader is not None
+    extension = module_from_spec(spec)
+    spec.loader.exec_module(extension)
+    listed = {(each.name, each.text) for found in extension.catalogue().values() for each in found}
+    known = {
+        (error.__name__, error.template)
+        for error in _subclasses(SchedulerError)
+        if error.__module__.startswith("baremetal_sched.errors") and "template" in vars(error)
+    }
+    assert {each for each in known if re.sub(r"\{\w+[^}]*\}", "", each[1]).strip()} == listed
+    assert len(listed) > 150
+    page = (ROOT / "api-ref" / "troubleshooting.rst").read_text()
+    assert ".. error_messages::" in page
+    for quoted in re.findall(r'"([^"]+)"', " ".join(page.split())):
+        words = quoted.split(":")[0]
+        assert words in QUOTED_OTHERWISE or any(words in text for _, text in listed), quoted
+
+
+def _subclasses(kind: type[SchedulerError]) -> Iterator[type[SchedulerError]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from _subclasses(each)
+
+
+#: What the page for troubleshooting quotes besides messages of errors: states, and names of things.
+QUOTED_OTHERWISE = {"power unknown", "fault", "deploy failed", "clean failed", "clean wait", "deploy wait", "schema"}
 
 
 def test_variables_of_the_environment_name_options() -> None:

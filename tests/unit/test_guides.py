@@ -27,8 +27,7 @@ CALLS = [
 def test_guides_are_in_the_index() -> None:
     index = (API_REF / "index.rst").read_text()
     for name in GUIDES:
-        assert f"   guides/{name}\n" in index
-        assert f":doc:`guides/{name}`" in index
+        assert index.count(f"   guides/{name}\n") == 1
 
 
 @pytest.mark.parametrize(("guide", "words"), CALLS, ids=[f"{name}: {' '.join(words)}" for name, words in CALLS])
