@@ -4,6 +4,7 @@ os-api-ref draws verb, path and title as one line of a theme that folds sections
 other, with the same anchor.
 """
 
+import re
 from html import escape
 from pathlib import Path
 from typing import Any, ClassVar
@@ -27,6 +28,9 @@ def method_html(translator: Any, node: rest_method) -> None:
 
 #: Parts of the names of files that os-api-ref brings.
 _OF_THE_THEME = ("api-site", "bootstrap", "glyphicons")
+_WITHOUT_WORDS = re.compile(
+    r'(<ul>\s*)?<li><a class="reference internal" href="#[\w-]+-selector"></a></li>\s*(?(1)</ul>)'
+)
 #: From so many methods on a page lists them.
 _SEVERAL = 2
 
@@ -71,8 +75,10 @@ def _entry(method: rest_method) -> list[nodes.Node]:
     return [verb, nodes.Text(" "), nodes.literal(text=method["url"]), nodes.Text("  "), link]
 
 
-def drop_assets(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Leave out the scripts and styles of os-api-ref: they fold what is open here, and need jQuery."""
+def tidy(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Leave out the scripts and styles of os-api-ref, which fold what is open here and need jQuery, and its entries
+    without words in the list of sections."""
+    context["toc"] = _WITHOUT_WORDS.sub("", context.get("toc", ""))
     for name in ("script_files", "css_files"):
         kept = [each for each in context.get(name, ()) if not any(own in str(each) for own in _OF_THE_THEME)]
         context[name] = kept
@@ -84,7 +90,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_node(rest_method, override=True, html=(method_html, None), text=(_skip, None))
     app.add_directive("rest_example", RestExample)
     app.connect("doctree-read", list_operations)
-    app.connect("html-page-context", drop_assets, priority=900)
+    app.connect("html-page-context", tidy, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 

@@ -4,7 +4,7 @@ const LIFT = [
   ["contributing/", -10],
 ];
 
-const Scorer = {
+var Scorer = {
   score: ([name, , , , score]) => score + (LIFT.find(([start]) => name.startsWith(start))?.[1] ?? 0),
   objNameMatch: 11, objPartialMatch: 6, objPrio: { 0: 15, 1: 5, 2: -5 }, objPrioDefault: 0,
   title: 15, partialTitle: 7, term: 5, partialTerm: 2,

@@ -64,6 +64,7 @@ def page(call: Call, template: str, status: int = 200, **values: Any) -> Respons
         asked=values.get("asked", ""),
         release=__version__,
         as_of=_AS_OF,
+        is_answer=status == 200,
     )
     # The same page at another time has the same tag: an open page that asks again is told that nothing has changed.
     tag = sha256(text.encode()).hexdigest()[:32]
@@ -73,6 +74,7 @@ def page(call: Call, template: str, status: int = 200, **values: Any) -> Respons
     if status == 200:
         response.set_etag(tag, weak=True)
         response.make_conditional(call.http)
+        response.headers.pop("Date", None)  # the server adds it, and two of them are no date
     return response
 
 

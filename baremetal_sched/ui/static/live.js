@@ -38,7 +38,7 @@
       } else if (answer.status !== 304) {
         throw new Error(`the service answers ${answer.status}`);
       }
-      at(new Date(answer.headers.get("Date") ?? Date.now()));
+      at(new Date(Date.parse(answer.headers.get("Date")) || Date.now()));
       wait = EVERY;
       trouble.textContent = "";
     } catch (error) {

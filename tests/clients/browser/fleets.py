@@ -2,6 +2,8 @@
 there is room for words, and 50,000."""
 
 from pathlib import Path
+from typing import Any
+from uuid import uuid4
 
 from sqlalchemy import update
 from sqlalchemy.orm import Session
@@ -9,9 +11,22 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import history
 from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.baremetal.nodes import nodes
-from baremetal_sched.db.clock import epoch
-from baremetal_sched.db.models import Base, Conductor, Inventory, Node, NodeTrait, ProviderTrait, ResourceProvider
+from baremetal_sched.compute.flavors import flavors
+from baremetal_sched.db.clock import epoch, utcnow
+from baremetal_sched.db.models import (
+    Base,
+    Conductor,
+    Inventory,
+    Node,
+    NodeAllocation,
+    NodeTrait,
+    ProviderTrait,
+    ResourceProvider,
+    Server,
+)
 from baremetal_sched.db.transaction import Database
+from baremetal_sched.image import images
+from baremetal_sched.image.access import EVERYTHING
 from baremetal_sched.settings import load
 from tests.benchmarks.baremetal import seeding
 from tests.benchmarks.baremetal.fleet import Fleet
@@ -77,6 +92,21 @@ def _ordinary(service: Service) -> None:
     service.set_columns(service.add_node("failed"), provision_state="deploy failed", last_error="The disk is full.")
     service.set_columns(service.add_node("locked"), reservation="c1")
     service.add_node("waiting", conductor_group="rack1", resource_class="silver", traits=("CUSTOM_NVME",))
+    service.database.write(_add_servers)
+
+
+def _add_servers(session: Session) -> None:
+    """Flavors, images, servers and allocations with hostile words; no server and no allocation has a machine."""
+    for number, words in enumerate(WORDS):
+        flavors.create(session, {"name": words, "memory_mb": 1, "vcpus": 1, "root_gb": 1, "is_public": number % 2 == 0})
+        images.create(session, EVERYTHING, {"name": words, "visibility": "public"}, {"os_distro": words}, ())
+        own = {"uuid": str(uuid4()), "created_at": utcnow()}
+        failed = {"state": "error", "last_error": words}
+        session.add(NodeAllocation(**own, **failed, name=f"a-{number}", owner=words, traits=[words]))
+        of_flavor = {"flavor": {"name": words}, "flavor_id": words, "image": {"name": words}, "image_id": CLAIMED}
+        lists: dict[str, Any] = {"user_metadata": {}, "security_groups": [], "scheduler_hints": {}, "tried_nodes": []}
+        who = {"name": words, "hostname": "h", "project_id": words, "user_id": words, "reservation_id": "r-1"}
+        session.add(Server(**own, **who, **of_flavor, **lists, fault={"message": words, "details": words}))
 
 
 def _remember(session: Session, uuid: str, words: str) -> None:
@@ -117,6 +147,15 @@ _COPIED: dict[type[Base], dict[str, str]] = {
     Inventory: {"provider_id": "provider_id + n"},
 }
 _HELD_BACK = "SELECT id FROM nodes WHERE provision_state = 'clean wait' OR maintenance OR power_state IS NULL"
+#: A server on each node that has an instance, one in a hundred of them in error.
+_SERVERS = """
+INSERT INTO servers (uuid, revision, name, hostname, project_id, user_id, flavor, flavor_id, image, image_id, metadata,
+                     security_groups, scheduler_hints, reservation_id, tried_nodes, fault, created_at)
+SELECT instance_uuid, 1, 'server-' || id, 'h', 'project-' || (id % 50), 'u', '{"name": "bm.gold"}', 'f' || (id % 9),
+       '{"name": "debian"}', 'i' || (id % 9), '{}', '[]', '{}', 'r-1', '[]',
+       CASE WHEN id % 100 = 1 THEN '{"message": "The disk is broken."}' END, datetime(1700000000 + id, 'unixepoch')
+  FROM nodes WHERE instance_uuid IS NOT NULL
+"""
 _VARIETY = (
     f"UPDATE nodes SET conductor_group = 'rack-' || (id / 7 % {GROUPS})",
     "UPDATE nodes SET provision_state = 'clean wait' WHERE id % 10 = 3 AND instance_uuid IS NULL",
@@ -128,6 +167,13 @@ _VARIETY = (
     " WHEN power_state IS NULL THEN 'power unknown' WHEN instance_uuid IS NOT NULL THEN 'allocated' END"
     " FROM nodes WHERE nodes.id = provider_id)",
     f"UPDATE resource_providers SET withheld = 1 WHERE id IN ({_HELD_BACK})",
+    "UPDATE nodes SET provision_state = CASE WHEN id % 100 = 1 THEN 'error' ELSE 'active' END"
+    " WHERE instance_uuid IS NOT NULL",
+    _SERVERS,
+    "INSERT INTO node_allocations (uuid, revision, name, node_id, state, resource_class, created_at)"
+    " SELECT instance_uuid, 1, 'allocation-' || id, id, 'active', resource_class,"
+    "        datetime(1700000000 + id, 'unixepoch')"
+    "   FROM nodes WHERE instance_uuid IS NOT NULL",
 )
 
 

@@ -115,7 +115,7 @@ def test_a_page_that_has_not_changed_is_not_sent_again(service: Service) -> None
     known = {"If-None-Match": first.headers["ETag"]}
     again = service.http.get("/ui/nodes", headers=known, status=304)
     assert again.body == b""
-    assert again.headers["Date"]
+    assert "Date" not in again.headers  # the server adds it
     service.add_node("n1")
     assert service.http.get("/ui/nodes", headers=known).headers["ETag"] != first.headers["ETag"]
     assert "ETag" not in service.http.get("/ui/nothing", status=404).headers

@@ -1,0 +1,149 @@
+"""Ten questions that people come with, each answered in at most three steps from the first page.
+A step is a link that is followed, or a form that is filled in and sent."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.clients.browser.chromium import Visit
+from tests.clients.browser.conftest import Served, in_thread
+from tests.functional.compute import world
+from tests.functional.compute.test_servers import add_flavor, add_image
+from tests.functional.ui.test_servers import change
+from tests.service import Service
+
+MAC = "52:54:00:12:34:56"
+MOST = 3
+
+
+@pytest.fixture(scope="module")
+def site(browser: Browser, sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A small site in which there is something to find out."""
+    path = tmp_path_factory.mktemp("tasks") / "site.sqlite"
+    path.write_bytes(sqlite_template.read_bytes())
+    path.chmod(0o600)
+    with Service(f"sqlite:///{path}", api={"auth_strategy": "none"}) as service, in_thread(service) as served:
+        service.add_conductor("c1")
+        service.add_conductor("c2", "rack-b")
+        for number in range(4):
+            service.add_node(f"b-gold-{number}", conductor_group="rack-b")
+        service.set_columns(service.add_node("lonely", power=False), conductor_group="rack-c")
+        x = service.add_node("node-x", resource_class="silver")
+        service.baremetal("POST", "/ports", {"node_uuid": x, "address": MAC}, status=201)
+        service.set_columns(service.add_node("sick"), provision_state="clean failed", last_error="The disk is full.")
+        for name, reason in (("old-1", "no fan"), ("old-2", "no disk")):
+            uuid = service.add_node(name)
+            service.baremetal("PUT", f"/nodes/{uuid}/maintenance", {"reason": reason}, status=202)
+        add_flavor(service, "bm.gold", trait__CUSTOM_TPM="required")
+        add_image(service, "debian")
+        uuid = world.boot(service, name="of-ann", flavor={**world.flavor(), "extra_specs": {
+            "resources:CUSTOM_SILVER": "1", **world.ZEROS}})["uuid"]  # fmt: skip
+        broken = world.boot(service, name="broken", flavor={**world.flavor(), "extra_specs": {
+            "resources:CUSTOM_NONE": "1", **world.ZEROS}})["uuid"]  # fmt: skip
+        change(service, uuid, user_id="ann")
+        change(service, broken, fault={"code": 500, "message": "No valid host was found."})
+        yield served
+
+
+@dataclass
+class Walk:
+    """A visitor, and the steps so far."""
+
+    page: Page
+    steps: int = 0
+
+    def follow(self, name: str, within: str = "body") -> None:
+        """Follow the first link that is called so, or begins so."""
+        self.steps += 1
+        self.page.locator(within).get_by_role("link", name=name).first.click()
+        self.page.wait_for_load_state()
+
+    def search(self, words: str) -> None:
+        self.steps += 1
+        self.page.get_by_role("searchbox").fill(words)
+        self.page.get_by_role("searchbox").press("Enter")
+        self.page.wait_for_url(lambda address: not address.endswith("/ui/"))
+
+    def sees(self, *texts: str) -> None:
+        for text in texts:
+            expect(self.page.locator("main")).to_contain_text(text)
+
+
+def failed_today_and_why(walk: Walk) -> None:
+    walk.sees("sick", "clean failed", "The disk is full.")
+
+
+def free_gold_machines_in_rack_b(walk: Walk) -> None:
+    walk.follow("Capacity", "nav")
+    row = walk.page.locator("tbody tr", has_text="rack-b").filter(has_text="gold").first
+    expect(row).to_contain_text("4")
+
+
+def who_has_node_x(walk: Walk) -> None:
+    walk.search("node-x")
+    walk.sees("Node node-x", "of-ann")
+
+
+def where_is_this_mac(walk: Walk) -> None:
+    walk.search(MAC)
+    walk.sees("Node node-x", MAC)
+
+
+def why_a_flavor_and_an_image_find_nothing(walk: Walk) -> None:
+    walk.follow("Flavors", "nav")
+    walk.follow("Find machines for the flavor bm.gold")
+    walk.sees("CUSTOM_TPM", "No machine fits")
+
+
+def which_group_has_no_conductor(walk: Walk) -> None:
+    walk.sees("rack-c", "no live conductor")
+
+
+def what_can_be_done_with_a_node(walk: Walk) -> None:
+    walk.search("b-gold-1")
+    walk.sees("Possible now", "openstack baremetal node deploy")
+
+
+def longest_in_maintenance(walk: Walk) -> None:
+    walk.page.get_by_role("region", name="Nodes by provision state").get_by_role("link", name="2").first.click()
+    walk.steps += 1
+    walk.follow("In state for")
+    walk.sees("old-1", "no fan", "old-2", "no disk")
+
+
+def servers_in_error_and_why(walk: Walk) -> None:
+    walk.follow("Servers", "nav")
+    walk.follow("ERROR")
+    walk.sees("broken", "No valid host was found.")
+
+
+def unavailable_in_class_gold_by_reason(walk: Walk) -> None:
+    row = walk.page.get_by_role("region", name="Nodes by resource class").locator("tr", has_text="gold").first
+    expect(row).to_contain_text("maintenance: 2")
+    expect(row).to_contain_text("clean failed: 1")
+
+
+TASKS: tuple[Callable[[Walk], None], ...] = (
+    failed_today_and_why,
+    free_gold_machines_in_rack_b,
+    who_has_node_x,
+    where_is_this_mac,
+    why_a_flavor_and_an_image_find_nothing,
+    which_group_has_no_conductor,
+    what_can_be_done_with_a_node,
+    longest_in_maintenance,
+    servers_in_error_and_why,
+    unavailable_in_class_gold_by_reason,
+)
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.__name__)
+def test_task(browser: Browser, site: Served, task: Callable[[Walk], None]) -> None:
+    with Visit(browser, site.url) as visit:
+        walk = Walk(visit.open("/ui/"))
+        task(walk)
+        assert walk.steps <= MOST
+        print(f"{task.__name__.replace('_', ' ')}: {walk.steps} steps")
