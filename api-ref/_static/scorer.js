@@ -1,6 +1,6 @@
 /* People search for what they want to do: guides come before the pages of the APIs, and before how it works inside. */
 const LIFT = [
-  ["tutorial", 40], ["guides/", 30], ["troubleshooting", 20], ["upgrades", 20], ["changes", -10], ["design/", -5],
+  ["tutorial", 5], ["guides/", 30], ["troubleshooting", 20], ["upgrades", 20], ["changes", -10], ["design/", -5],
   ["contributing/", -10],
 ];
 

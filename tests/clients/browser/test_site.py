@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 #: What people type, and the page that has to come first.
 SEARCHES = {
     "quickstart": "tutorial",
-    "install": "guides/install",
+    "install": "guides/production",
     "power unknown": "guides/machines",
     "backup": "guides/backup",
     "no valid host": "guides/nothing_found",
