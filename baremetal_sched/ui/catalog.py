@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import orjson
 from flask import Response
-from sqlalchemy import func, select
+from sqlalchemy import and_, func, select, true
 from sqlalchemy.orm import Session
 
 from baremetal_sched.compute.flavors import flavors
@@ -33,7 +33,7 @@ def show_flavors(call: UiCall, session: Session) -> Response:
     compute = call.compute
     place = place_of(query, FLAVOR_KEYS, SortKey("name"), by_uuid=False)
     seen = flavors.visible_to(compute.viewer)
-    rows = flavors.list_page(session, place.page(flavors.SORT_KEYS, "flavorid"), seen)
+    rows = flavors.list_page(session, place.page(flavors.SORT_KEYS, "flavorid", within=seen), seen)
     found = of_rows(place, rows, session.scalars(select(func.count(Flavor.id)).where(seen)).one(), "flavorid")
     ids = [row.flavorid for row in found.rows]
     used = select(Server.flavor_id, func.count()).where(Server.flavor_id.in_(ids)).group_by(Server.flavor_id)
@@ -59,7 +59,7 @@ def show_images(call: UiCall, session: Session) -> Response:
     seen = listed(image.requester, None, "accepted")
     if (name := query.text("name")) is not None:
         seen.append(Image.name == name)
-    asked = place.page()
+    asked = place.page(within=and_(true(), *seen))
 
     def missing(marker: str) -> MarkerGone:
         return MarkerGone(marker=f"Image {marker}")

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from flask import Response
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, and_, func, select, true
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import NO_MEMBERS
@@ -67,7 +67,7 @@ def show_servers(call: UiCall, session: Session) -> Response:
     counts = _counts(session, conditions)
     status = query.text("status")
     shows_node = Viewer(compute, NO_MEMBERS).shows_extended
-    found = _read(session, query, [*conditions, *_conditions(query)])
+    found = _read(session, query, conditions, _conditions(query))
     return page(
         call,
         "servers.html",
@@ -107,7 +107,11 @@ def _conditions(query: Query) -> list[ColumnElement[bool]]:
     return found
 
 
-def _read(session: Session, query: Query, conditions: list[ColumnElement[bool]]) -> ListPage:
+def _read(
+    session: Session, query: Query, seen: list[ColumnElement[bool]], asked: list[ColumnElement[bool]]
+) -> ListPage:
+    """``seen``: what the caller may see, markers included; ``asked``: the filters."""
+    conditions = [*seen, *asked]
     place = place_of(query, SORT_KEYS, _NEWEST_FIRST)
 
     def missing(marker: str) -> MarkerGone:
@@ -119,7 +123,7 @@ def _read(session: Session, query: Query, conditions: list[ColumnElement[bool]])
         *(Node.uuid.label("node_uuid"), Node.name.label("node_name"), server_rows.status().label("status")),
     )
     chosen = server_rows.select_servers(*columns).where(*conditions)
-    rows = select_page(session, chosen, Server, place.page(_SORTED), missing)
+    rows = select_page(session, chosen, Server, place.page(_SORTED, within=and_(true(), *seen)), missing)
     counted = (
         server_rows.select_servers(func.count(Server.id)) if query.has("status") else select(func.count(Server.id))
     )

@@ -1,8 +1,11 @@
 """The pages of allocations, flavors and images."""
 
 import pytest
+from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from baremetal_sched.compute.flavors import flavors
+from baremetal_sched.db.models import Image
 from tests.functional.compute.test_servers import add_flavor, add_image
 from tests.functional.ui.pages import look
 from tests.functional.ui.test_fleet import HOSTILE
@@ -65,6 +68,12 @@ def test_images_and_what_they_ask_for(service: Service) -> None:
     assert "No image matches" in look(service, "/images?name=other").text
 
 
+def hide(session: Session, image: str) -> None:
+    """Make an image one of another project."""
+    found = session.scalars(select(Image).where(Image.uuid == image)).one()
+    found.visibility, found.owner = "private", "p9"
+
+
 @pytest.mark.sqlite_only
 def test_tenants_see_what_their_apis_show_them(database_url: str) -> None:
     with Service(database_url, api={"auth_strategy": "noauth2"}) as service:
@@ -74,6 +83,12 @@ def test_tenants_see_what_their_apis_show_them(database_url: str) -> None:
             service.database.write(lambda session, values=values: flavors.create(session, values).id)
         assert [row[0] for row in look(service, "/flavors", **TENANT).rows("Flavors")] == ["public"]
         assert {row[0] for row in look(service, "/flavors", **ROOT).rows("Flavors")} == {"public", "secret"}
+        secret = look(service, "/flavors", **ROOT).rows("Flavors")[1][1]
+        look(service, f"/flavors?marker={secret}", 400, **TENANT)
+        image = add_image(service, "hidden")
+        service.database.write(lambda session: hide(session, image))
+        look(service, f"/images?marker={image}", 404, **TENANT)
+        look(service, f"/images?marker={image}", **ROOT)
         look(service, "/images", **TENANT)
         document = look(service, "/allocations", **TENANT)
         assert "You see the allocations of your project." in document.text

@@ -122,8 +122,12 @@ def test_projects_see_their_own_without_machines(database_url: str) -> None:
         service.add_conductor("c1")
         service.add_node("n1")
         service.add_node("n2")
-        for project in ("p1", "p2"):
-            change(service, world.boot(service, name=f"of-{project}")["uuid"], project_id=project)
+        uuids = {project: world.boot(service, name=f"of-{project}")["uuid"] for project in ("p1", "p2")}
+        for project, uuid in uuids.items():
+            change(service, uuid, project_id=project)
+        # That another project has a server is not told by where a page may begin.
+        look(service, f"/servers?marker={uuids['p2']}", 404, **TENANT)
+        look(service, f"/servers?marker={uuids['p1']}", **TENANT)
         document = look(service, "/servers", **TENANT)
         assert names(document) == ["of-p1"]
         assert "You see the servers of your project." in document.text
