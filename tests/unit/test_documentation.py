@@ -129,7 +129,7 @@ def test_commands_are_in_the_readme(command: str) -> None:
 
 def test_every_message_is_on_the_page_for_troubleshooting() -> None:
     """The page is made of the classes of the errors: of all that say more than what they are given."""
-    spec = spec_from_file_location("error_messages", ROOT / "api-ref" / "_extensions" / "error_messages.py")
+    spec = spec_from_file_location("error_catalogue", ROOT / "api-ref" / "_extensions" / "error_catalogue.py")
     assert spec is not None
     assert spec.loader is not None
     extension = module_from_spec(spec)
