@@ -9,7 +9,15 @@ project = "baremetal-sched"
 author = "the baremetal-sched authors"
 copyright = "the baremetal-sched authors, Apache License 2.0"
 
-extensions = ["os_api_ref", "operations", "error_messages", "oslo_config.sphinxext", "myst_parser", "sphinx_copybutton"]
+extensions = [
+    "os_api_ref",
+    "operations",
+    "error_messages",
+    "oslo_config.sphinxext",
+    "myst_parser",
+    "sphinx_click",
+    "sphinx_copybutton",
+]
 exclude_patterns = ["_build"]
 highlight_language = "none"
 # Links of the changelog lead to files of the repository, which are pages here.
@@ -26,3 +34,5 @@ html_show_sphinx = False
 # What is printed is not copied with the commands.
 copybutton_prompt_text = "$ "
 copybutton_selector = "div:not(.no-copybutton) > div.highlight > pre"
+
+man_pages = [("command_line", "baremetal-sched", "a bare metal scheduler", author, 1)]

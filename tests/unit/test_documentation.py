@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.shell_completion import BashComplete
 from oslo_config import cfg
 
 from baremetal_sched import keystone_settings
@@ -125,6 +126,18 @@ def test_commands_and_their_options_exist(words: list[str]) -> None:
 @pytest.mark.parametrize("command", ["serve", "demo", "conductor", "db upgrade", "db check"])
 def test_commands_are_in_the_readme(command: str) -> None:
     assert f"baremetal-sched {command}" in " ".join(README.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "begun", "offered"),
+    [([], "d", {"db", "demo"}), (["db"], "up", {"upgrade"}), (["db", "upgrade"], "--f", {"--finish"})],
+)
+def test_shells_complete_commands(words: list[str], begun: str, offered: set[str]) -> None:
+    """With the variable that the page of the command names."""
+    variable = "_BAREMETAL_SCHED_COMPLETE"
+    assert f"{variable}=bash_source baremetal-sched" in (ROOT / "api-ref" / "command_line.rst").read_text()
+    completions = BashComplete(cli, {}, "baremetal-sched", variable).get_completions(words, begun)
+    assert {each.value for each in completions} == offered
 
 
 def test_every_message_is_on_the_page_for_troubleshooting() -> None:
