@@ -1,13 +1,13 @@
 """openstack scheduling claim list, show, cancel"""
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import quote
 
 from osc_lib.command import command
 
-from baremetal_sched.osc.client import Client, TextColumn, client_of, lines, plain
+from baremetal_sched.osc.client import TextColumn, client_of, lines, plain
 from baremetal_sched.osc.find import positive
 from baremetal_sched.osc.query import placement_class
 from baremetal_sched.osc.waiting import CLAIMED, WAITING, duration
@@ -41,22 +41,8 @@ class ListClaims(command.Lister):
             "resource_class": wanted if wanted is None or wanted.startswith("CUSTOM_") else placement_class(wanted),
         }
         parameters = [(name, value) for name, value in values.items() if value is not None]
-        return _TITLES, [_row(each) for each in _found(client_of(self.app), parameters, parsed_args.limit)]
-
-
-def _found(client: Client, parameters: list[tuple[str, str]], limit: int | None) -> Iterator[dict[str, Any]]:
-    """Yield the claims of all pages, at most ``limit``."""
-    marker: list[tuple[str, str]] = []
-    left = limit
-    while left is None or left > 0:
-        size = [] if left is None else [("limit", str(left))]
-        page = client.get("scheduling", "/claims", [*parameters, *size, *marker])
-        yield from page["claims"]
-        left = None if left is None else left - len(page["claims"])
-        links = page.get("claims_links")
-        if not links:
-            return
-        marker = [("marker", parse_qs(urlsplit(links[0]["href"]).query)["marker"][0])]
+        found = client_of(self.app).pages("/claims", "claims", parameters, parsed_args.limit)
+        return _TITLES, [_row(each) for each in found]
 
 
 def _row(claim: dict[str, Any]) -> tuple[Any, ...]:

@@ -4,9 +4,9 @@ import argparse
 import json
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qs, quote, urlencode, urlsplit, urlunsplit
 
 from cliff.columns import FormattableColumn
 from keystoneauth1 import exceptions as keystone_errors
@@ -115,6 +115,20 @@ class Client:
         """Return the document at ``path`` of an API. Raises like ``request``."""
         query = f"?{urlencode(parameters)}" if parameters else ""
         return self.request(service, "GET", path + query)
+
+    def pages(self, path: str, items: str, parameters: Sequence[tuple[str, str]], limit: int | None) -> Iterator[Any]:
+        """Yield what a list of the scheduling API has under ``items``, of all its pages, at most ``limit``. Raises like
+        ``request``."""
+        marker: list[tuple[str, str]] = []
+        left = limit
+        while left is None or left > 0:
+            size = [] if left is None else [("limit", str(left))]
+            page = self.get("scheduling", path, [*parameters, *size, *marker])
+            yield from page[items]
+            left = None if left is None else left - len(page[items])
+            if not (links := page.get(f"{items}_links")):
+                return
+            marker = [("marker", parse_qs(urlsplit(links[0]["href"]).query)["marker"][0])]
 
     def request(self, service: str, method: str, path: str, body: Any = None) -> Any:
         """Send a request, and return the document of the answer, or None.

@@ -1,15 +1,15 @@
 """openstack baremetal node hold add, list, remove; openstack scheduling hold list"""
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import quote
 
 from osc_lib.cli import parseractions
 from osc_lib.command import command
 
-from baremetal_sched.osc.client import Client, TextColumn, client_of, plain
+from baremetal_sched.osc.client import TextColumn, client_of, plain
 from baremetal_sched.osc.find import positive
 
 _TYPES = ("hardware_failure", "operator_hold", "lockout", "window")
@@ -124,19 +124,5 @@ class ListHolds(command.Lister):
         """Return titles and rows."""
         names = ("type", "since", "until", "active", "resource_class", "conductor_group")
         parameters = [(name, value) for name in names if (value := getattr(parsed_args, name)) is not None]
-        return _TITLES, [_row(each) for each in _found(client_of(self.app), parameters, parsed_args.limit)]
-
-
-def _found(client: Client, parameters: list[tuple[str, str]], limit: int | None) -> Iterator[dict[str, Any]]:
-    """Yield the holds of all pages, at most ``limit``."""
-    marker: list[tuple[str, str]] = []
-    left = limit
-    while left is None or left > 0:
-        size = [] if left is None else [("limit", str(left))]
-        page = client.get("scheduling", "/holds", [*parameters, *size, *marker])
-        yield from page["maintenance"]
-        left = None if left is None else left - len(page["maintenance"])
-        links = page.get("maintenance_links")
-        if not links:
-            return
-        marker = [("marker", parse_qs(urlsplit(links[0]["href"]).query)["marker"][0])]
+        found = client_of(self.app).pages("/holds", "maintenance", parameters, parsed_args.limit)
+        return _TITLES, [_row(each) for each in found]

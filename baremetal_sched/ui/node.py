@@ -14,6 +14,7 @@ from baremetal_sched.baremetal.api.nodes.nodes import whole_text
 from baremetal_sched.baremetal.matching.node_explanation import NodeExplanation
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.nodes.redaction import REPLACEMENTS
+from baremetal_sched.compute.api.policies import name_of
 from baremetal_sched.db.clock import utcnow
 from baremetal_sched.db.models import Node, NodeHistory
 from baremetal_sched.errors import NotAllowed, WrongScope
@@ -83,6 +84,7 @@ def show_node(call: UiCall, session: Session, ident: str) -> Response:
     if call.allows(NODE_AVAILABILITY, target):
         explanation = explain_node(session, entity, membership, call.settings, names_others=names_conductors)
     sees_history = call.allows(SEE_HISTORY, target)
+    parts = node_actions.parts(session, entity, with_ports=_sees_ports(call, entity))
     return page(
         call,
         "node.html",
@@ -96,7 +98,8 @@ def show_node(call: UiCall, session: Session, ident: str) -> Response:
             ("Changed", entity.updated_at),
             ("In its state since", entity.provision_updated_at),
         ],
-        parts=node_actions.parts(session, entity, with_ports=_sees_ports(call, entity)),
+        parts=parts,
+        links_server=_sees_server(call, parts.server_project),
         controller=_controller(seen.document),
         actions=list(node_actions.possible(entity)),
         pills=list(_pills(seen.document)),
@@ -155,6 +158,12 @@ def _sees_ports(call: UiCall, node: Node) -> bool:
     except (NotAllowed, WrongScope):
         return False
     return visible.covers(node.owner, node.lessee)
+
+
+def _sees_server(call: UiCall, project: str | None) -> bool:
+    """Return whether the list of servers has that of the node, whose project this is."""
+    allowed = call.compute.allows(name_of("servers", "index"))
+    return project is not None and allowed and call.compute.viewer in (None, project)
 
 
 def _events(session: Session, node: Node) -> list[Row[Any]]:

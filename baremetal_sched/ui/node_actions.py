@@ -7,7 +7,7 @@ from sqlalchemy import func, literal, null, select, union_all
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal import state_machine
-from baremetal_sched.db.models import FirmwareComponent, Node, NodeInventory, Port
+from baremetal_sched.db.models import FirmwareComponent, Node, NodeInventory, Port, Server
 
 #: The number of ports and of components that a page names; the others are counted.
 MOST_PARTS = 32
@@ -47,12 +47,14 @@ def possible(node: Node) -> Iterator[tuple[str, str]]:
 @dataclass
 class Parts:
     """The ports of a node (address and physical network), its firmware (component and version), and whether there is a
-    hardware inventory. ``ports`` is None for a caller who may not list them."""
+    hardware inventory. ``ports`` is None for a caller who may not list them. ``server_project``: of the server of the
+    compute API that runs there; None if there is none."""
 
     ports: list[tuple[str, str | None]] | None = None
     port_count: int = 0
     firmware: list[tuple[str, str | None]] = field(default_factory=list)
     has_inventory: bool = False
+    server_project: str | None = None
 
 
 def parts(session: Session, node: Node, *, with_ports: bool) -> Parts:
@@ -63,15 +65,19 @@ def parts(session: Session, node: Node, *, with_ports: bool) -> Parts:
     ports = select(literal("port"), Port.address, Port.physical_network, func.count().over())
     firmware = select(literal("firmware"), FirmwareComponent.component, FirmwareComponent.current_version, literal(0))
     inventory = select(literal("inventory"), literal(""), null(), literal(0)).where(NodeInventory.node_id == node.id)
+    server = select(literal("server"), Server.project_id, null(), literal(0)).where(Server.uuid == node.instance_uuid)
     wanted = [
         ports.where(Port.node_id == node.id).order_by(Port.address).limit(MOST_PARTS).subquery(),
         firmware.where(FirmwareComponent.node_id == node.id).limit(MOST_PARTS).subquery(),
         inventory.subquery(),
+        server.subquery(),
     ]
     found = Parts([] if with_ports else None)
     for kind, name, detail, number in session.execute(union_all(*(select(each) for each in wanted))):
         if kind == "inventory":
             found.has_inventory = True
+        elif kind == "server":
+            found.server_project = name
         elif kind == "firmware":
             found.firmware.append((name, detail))
         elif found.ports is not None:

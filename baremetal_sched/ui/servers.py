@@ -54,7 +54,7 @@ STATUSES = {
     "ACTIVE": "good",
 }
 
-_EQUAL = {"flavor": Server.flavor_id, "image": Server.image_id, "project": Server.project_id}
+_EQUAL = {"uuid": Server.uuid, "flavor": Server.flavor_id, "image": Server.image_id, "project": Server.project_id}
 _FILTERS = ("status", "name", *_EQUAL)
 
 

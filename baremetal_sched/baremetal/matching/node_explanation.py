@@ -117,7 +117,7 @@ def _claims(session: Session, node: Node, names_others: bool) -> Iterator[Findin
 
 def _drift(session: Session, node: Node) -> Iterator[Finding]:
     """SELECT EXISTS (SELECT … FROM nodes WHERE id = :id AND <its provider is not what it should be>)"""
-    if session.scalar(select(exists().where(Node.id == node.id, reconciliation.drifted(session)))):
+    if session.scalar(select(exists().where(Node.id == node.id, reconciliation.drifted(session, node)))):
         yield Finding(
             "resource provider",
             "Its resource provider was changed directly and differs from the node.",

@@ -1,5 +1,7 @@
 """Undoing direct changes of the resource providers of nodes: the node is the source of truth."""
 
+from collections.abc import Sequence
+
 from sqlalchemy import ColumnElement, and_, case, exists, func, or_, select, update
 from sqlalchemy.orm import Session
 
@@ -22,15 +24,17 @@ from baremetal_sched.placement.traits import scheduler_clause
 EVENT_TYPE = "reconciliation"
 
 
-def drifted(session: Session) -> ColumnElement[bool]:
+def drifted(session: Session, node: Node | None = None) -> ColumnElement[bool]:
     """SQL condition: the node's provider differs from the result of ``projection.project``.
+
+    ``node``: the only one that is asked about; None for any.
 
     NOT EXISTS (the provider, a root with the marks of the node) OR its class is wanted AND NOT EXISTS (an inventory of
     it, as it should be) OR EXISTS (an inventory of another, unless it is claimed and withheld) OR EXISTS (a trait of
     the node that the provider lacks) OR EXISTS (a trait of the provider that the node lacks). Traits of the scheduler
     are ignored
     """
-    wanted = _wanted_class(session)
+    wanted = _wanted_class(session, _used_classes(session) if node is None else [node.resource_class])
     reserved = case((availability.IS_AVAILABLE, 0), else_=1)
     marked = and_(
         ResourceProvider.uuid == Node.uuid,
@@ -69,9 +73,13 @@ def drifted(session: Session) -> ColumnElement[bool]:
     )
 
 
-def _wanted_class(session: Session) -> ColumnElement[int]:
-    """The id of the resource class that the node's provider should have: 0 for none, -1 if it does not exist."""
-    used = session.scalars(select(Node.resource_class).where(Node.resource_class.is_not(None)).distinct()).all()
+def _used_classes(session: Session) -> Sequence[str | None]:
+    return session.scalars(select(Node.resource_class).distinct()).all()
+
+
+def _wanted_class(session: Session, used: Sequence[str | None]) -> ColumnElement[int]:
+    """The id of the resource class that the provider of a node with one of these classes should have: 0 for none, -1 if
+    it does not exist."""
     wanted = {name: projection.resource_class_of(name) for name in used if name}
     ids = names.ids_of(session, ResourceClass, sorted(set(wanted.values())))
     whens = {name: ids.get(standard, -1) for name, standard in wanted.items()}

@@ -26,8 +26,6 @@ QUERIES: dict[str, list[str]] = {
 }
 #: No page needs more statements, whatever the size of the fleet.
 _STATEMENTS = 12
-#: A node of a class that no other has is compared with the other classes, too.
-_MORE = {"/nodes/<ident>": 1}
 #: So many pages of single things are looked at.
 _FOLLOWED = 5
 
@@ -62,7 +60,7 @@ def test_page(browser: Browser, fleet: Served, path: str) -> None:
         for address in addresses(visit, path):
             with fleet.service.statements() as seen:
                 visit.open(address)
-            assert len(seen) <= _STATEMENTS + _MORE.get(path, 0), seen
+            assert len(seen) <= _STATEMENTS, seen
             wrong += [f"{address}: {one}" for one in judge(visit)]
             visit.page.set_viewport_size({"width": DESK[0], "height": DESK[1]})
     assert wrong == []

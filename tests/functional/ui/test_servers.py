@@ -60,6 +60,12 @@ def test_what_there_is(servers: Service) -> None:
     assert {"ACTIVE: 2", "ERROR: 1"} <= {text for _, text in document.texts}
 
 
+def test_the_node_of_a_server_leads_to_it(servers: Service) -> None:
+    (node,) = [link for link in look(servers, "/servers?name=one").links() if link.startswith("/ui/nodes/")]
+    (server,) = [link for link in look(servers, node.removeprefix("/ui")).links() if "/ui/servers?" in link]
+    assert names(look(servers, server.removeprefix("/ui"))) == ["one"]
+
+
 def test_which_are_in_error_and_why_is_one_link_away(servers: Service) -> None:
     assert "/ui/servers?status=ERROR" in look(servers, "/servers").links()
     document = look(servers, "/servers?status=error")
@@ -134,3 +140,8 @@ def test_projects_see_their_own_without_machines(database_url: str) -> None:
         assert "Node" not in document.tables["Servers"][0]
         assert sorted(names(look(service, "/servers?project=p2", **ROOT))) == ["of-p2"]
         assert names(look(service, "/servers?project=p2", **TENANT)) == []
+        # A project leases a machine on which a server of another one runs: it sees no link that leads to nothing.
+        node = _node_of(service, uuids["p2"])
+        service.set_columns(node, owner="p0", lessee="p1")
+        link = f"/ui/servers?uuid={uuids['p2']}"
+        assert [link in look(service, f"/nodes/{node}", **who).links() for who in (TENANT, ROOT)] == [False, True]
