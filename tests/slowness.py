@@ -5,6 +5,7 @@
 processes or compute for long are slow as a whole, but for the files and tests that are named here.
 """
 
+import math
 import os
 import sys
 import time
@@ -46,8 +47,10 @@ _IN_CI = (
     "tests/functional/fuzz/test_every_route.py",
 )
 
-#: Seconds of a processor that a test of the first tier may take. Child processes that have ended are included.
+#: Seconds of a processor that a test of the first tier may take, on one that adds up a million numbers in
+#: ``_MILLION`` seconds; on a slower one, as many times more. Child processes that have ended are included.
 _MOST_PROCESSOR = 2.0
+_MILLION = 0.04
 #: Seconds for which it may sleep itself, in all threads together: clocks and intervals are injected.
 _MOST_SLEEP = 0.3
 #: The number of waits that are shown, and the shortest one.
@@ -87,6 +90,11 @@ class Slowness:
     def __init__(self) -> None:
         self._waits: dict[str, float] = {}
         self._meter: _Meter | None = None
+        self._slower = 1.0
+
+    def pytest_sessionstart(self) -> None:
+        """Measure the processor."""
+        self._slower = times_slower()
 
     def pytest_configure(self, config: pytest.Config) -> None:
         """Run the first tier, unless it was said which tests are to run."""
@@ -123,7 +131,7 @@ class Slowness:
         if call.when == "teardown" and self._meter is not None:
             processor, clock, slept = self._meter.read()
             report.waited = clock - processor
-            if self._is_judged(item) and (complaint := complaint_of(processor, slept)) and report.passed:
+            if self._is_judged(item) and (complaint := complaint_of(processor, slept, self._slower)) and report.passed:
                 report.outcome, report.longrepr = "failed", complaint
         return report
 
@@ -146,11 +154,22 @@ class Slowness:
             terminalreporter.line(f"{seconds:5.1f} s {name}")
 
 
-def complaint_of(processor: float, slept: float) -> str | None:
-    """Return why a test takes too much for the first tier, if it does."""
+def times_slower() -> float:
+    """Return how many times slower than usual this processor is now; at least 1."""
+    best = math.inf
+    for _ in range(3):
+        began = time.process_time()
+        sum(number + 1 for number in range(1_000_000))
+        best = min(best, time.process_time() - began)
+    return max(1.0, best / _MILLION)
+
+
+def complaint_of(processor: float, slept: float, slower: float = 1.0) -> str | None:
+    """Return why a test takes too much for the first tier, if it does. ``slower``: how slow the processor is."""
     advice = "make it cheaper, or give it the mark ci or slow (see tests/slowness.py)"
-    if processor > _MOST_PROCESSOR:
-        return f"It took {processor:.1f} s of a processor, and {_MOST_PROCESSOR:g} are allowed: {advice}"
+    most = _MOST_PROCESSOR * slower
+    if processor > most:
+        return f"It took {processor:.1f} s of a processor, and {most:.1f} are allowed: {advice}"
     if slept > _MOST_SLEEP:
         return f"It slept for {slept:.2f} s, and {_MOST_SLEEP:g} are allowed: inject a clock, or {advice}"
     return None

@@ -64,6 +64,12 @@ def test_what_the_first_tier_may_take(processor: float, slept: float, expected: 
     assert expected is None or expected in str(complaint)
 
 
+def test_on_a_slow_processor_a_test_may_take_more() -> None:
+    assert slowness.times_slower() >= 1
+    assert complaint_of(3.9, 0, 2.0) is None
+    assert complaint_of(4.1, 0, 2.0) is not None
+
+
 @pytest.mark.parametrize(
     ("expression", "name", "expected"),
     [
