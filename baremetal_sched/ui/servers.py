@@ -1,10 +1,10 @@
 """/servers: the servers of the compute API, their machines, and why they failed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from flask import Response
-from sqlalchemy import ColumnElement, and_, func, select, true
+from sqlalchemy import ColumnElement, and_, func, true
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import NO_MEMBERS
@@ -67,7 +67,7 @@ def show_servers(call: UiCall, session: Session) -> Response:
     counts = _counts(session, conditions)
     status = query.text("status")
     shows_node = Viewer(compute, NO_MEMBERS).shows_extended
-    found = _read(session, query, conditions, _conditions(query))
+    found = _read(session, query, conditions, counts)
     return page(
         call,
         "servers.html",
@@ -107,11 +107,9 @@ def _conditions(query: Query) -> list[ColumnElement[bool]]:
     return found
 
 
-def _read(
-    session: Session, query: Query, seen: list[ColumnElement[bool]], asked: list[ColumnElement[bool]]
-) -> ListPage:
-    """``seen``: what the caller may see, markers included; ``asked``: the filters."""
-    conditions = [*seen, *asked]
+def _read(session: Session, query: Query, seen: list[ColumnElement[bool]], counts: Mapping[str, int]) -> ListPage:
+    """``seen``: what the caller may see, markers included; ``counts``: of that, by status."""
+    conditions = [*seen, *_conditions(query)]
     place = place_of(query, SORT_KEYS, _NEWEST_FIRST)
 
     def missing(marker: str) -> MarkerGone:
@@ -124,10 +122,11 @@ def _read(
     )
     chosen = server_rows.select_servers(*columns).where(*conditions)
     rows = select_page(session, chosen, Server, place.page(_SORTED, within=and_(true(), *seen)), missing)
-    counted = (
-        server_rows.select_servers(func.count(Server.id)) if query.has("status") else select(func.count(Server.id))
-    )
-    return of_rows(place, rows, session.scalars(counted.where(*conditions)).one())
+    if any(query.has(name) for name in ("name", *_EQUAL)):
+        counted = server_rows.select_servers(func.count(Server.id)).where(*conditions)
+        return of_rows(place, rows, session.scalars(counted).one())
+    status = query.text("status")
+    return of_rows(place, rows, sum(counts.values()) if status is None else counts.get(status.upper(), 0))
 
 
 def _fault(call: ComputeCall, row: Any) -> tuple[str, str]:

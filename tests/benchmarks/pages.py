@@ -6,6 +6,7 @@ target is a most. (Pages are ours: there is no original to be measured beside.)
 """
 
 import tempfile
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -71,7 +72,7 @@ def fill_more(store: Store) -> None:
             session.add(Port(uuid=row.uuid, node_id=row.id, address=f"52:54:00:{a}:{b}:{c}", created_at=now))
             if row.instance_uuid is None:
                 continue
-            own = {"uuid": row.instance_uuid, "created_at": now}
+            own = {"uuid": row.instance_uuid, "created_at": now - timedelta(seconds=row.id)}
             state = {"state": "active", "node_id": row.id, "resource_class": row.resource_class}
             session.add(NodeAllocation(**own, **state, name=f"allocation-{row.id}"))
             fault = {"message": "The disk is broken."} if row.id % 100 == 1 else None
