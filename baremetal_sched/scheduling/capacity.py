@@ -7,18 +7,20 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Label, Select, func, literal, null, select, union_all
 from sqlalchemy.sql.expression import FromClause
 
-from baremetal_sched.baremetal.holds import held
-from baremetal_sched.baremetal.holds.held import Held
 from baremetal_sched.baremetal.nodes.node_list import NodeFilters
 from baremetal_sched.baremetal.nodes.traits import has_any
 from baremetal_sched.baremetal.provider.availability import (
     ALLOCATED,
     HAS_NO_CLASS,
     HAS_NO_INSTANCE,
+    HAS_STARTED,
+    HELD_COLUMNS,
     MAINTENANCE,
     PLANNED,
     PROVIDER,
     STOCK,
+    Held,
+    held_by_type,
     reason,
     reason_of_stock,
     with_provider,
@@ -109,19 +111,19 @@ def name_holds(
     """Say in the figures, which were measured with these filters, which holds machines without an instance have.
 
     SELECT n.resource_class AS key_0, …, h.type, h.node_id, h.ends_at FROM holds h JOIN nodes n ON n.id = h.node_id
-    WHERE <it has started> AND n.instance_uuid IS NULL AND …, counted by ``held.by_type``
+    WHERE <it has started> AND n.instance_uuid IS NULL AND …, counted by ``held_by_type``
     """
     if not any(_HELD & each.unavailable.keys() for each in found):
         return
     keys = list(found[0].keys)
     columns = _columns(keys)
     holds = (
-        select(*columns, *held.COLUMNS)
+        select(*columns, *HELD_COLUMNS)
         .join(Node, Node.id == Hold.node_id)
-        .where(held.HAS_STARTED, HAS_NO_INSTANCE, *visible.conditions(), *filters.conditions)
+        .where(HAS_STARTED, HAS_NO_INSTANCE, *visible.conditions(), *filters.conditions)
     )
     by_keys = {tuple(each.keys.values()): each for each in found}
-    for values, each in held.by_type(connection, holds, [column.name for column in columns], MOST_ROWS):
+    for values, each in held_by_type(connection, holds, [column.name for column in columns], MOST_ROWS):
         figures = by_keys.get(_place(keys, values))
         if figures is not None:  # it may have been asserted since they were counted
             figures.held.append(each)

@@ -17,7 +17,7 @@ from baremetal_sched.placement.candidates.request.query import CandidateRequest,
 from baremetal_sched.placement.candidates.request.resolve import TREES_SINCE, resolve
 from baremetal_sched.placement.candidates.search import Options
 from baremetal_sched.placement.candidates.sql import single_provider
-from baremetal_sched.placement.candidates.trees import backtracking
+from baremetal_sched.placement.candidates.trees import enumeration
 from baremetal_sched.placement.candidates.trees.candidate import Found, TimeLimit, TookTooLong
 from baremetal_sched.placement.names import ensure_class, ensure_traits
 from baremetal_sched.placement.query_values import AggregateConditions, TraitConditions
@@ -355,7 +355,7 @@ def test_a_search_is_right_or_stopped(
 ) -> None:
     """However soon it begins to learn from dead ends, and however little time it has."""
     expected = Plain(specs).candidates(request, version)
-    monkeypatch.setattr(backtracking, "PATIENCE", patience)
+    monkeypatch.setattr(enumeration, "PATIENCE", patience)
 
     def check(session: Session) -> None:
         wanted = resolve(session.connection(), request, version)

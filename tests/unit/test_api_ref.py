@@ -73,10 +73,10 @@ from baremetal_sched.image import filters, listing
 from baremetal_sched.image import schemas as image_schemas
 from baremetal_sched.image.api.policies import RULES as IMAGE_RULES
 from baremetal_sched.machines.states import FAULTS, POWER_TARGETS
-from baremetal_sched.placement import inventories
+from baremetal_sched.placement import inventories, query_values
 from baremetal_sched.placement.api import root as placement_root
 from baremetal_sched.placement.api.errors import CODES, UNDEFINED
-from baremetal_sched.placement.schemas import associations, queries
+from baremetal_sched.placement.schemas import associations
 from baremetal_sched.placement.schemas import inventories as inventory_schemas
 from baremetal_sched.placement.schemas import providers as provider_schemas
 from baremetal_sched.placement.schemas.allocations import put_schema, reshape_schema
@@ -351,13 +351,17 @@ def test_inspection_hooks() -> None:
 
 def test_queries_of_the_placement_api() -> None:
     latest = placement_root.MAXIMUM
-    patterns = queries.candidates(latest)["patternProperties"]
+    patterns = query_values.candidates_schema(latest)["patternProperties"]
     grouped = {re.sub(r"\W.*", "", pattern.lstrip("^")) for pattern in patterns}
     for resource, path, expected in (
-        ("resource_providers", "/resource_providers", set(queries.providers(latest)["properties"])),
-        ("traits", "/traits", set(queries.TRAITS["properties"])),
-        ("allocation_candidates", "/allocation_candidates", {*queries.candidates(latest)["properties"], *grouped}),
-        ("usages", "/usages", set(queries.usages(latest)["properties"])),
+        ("resource_providers", "/resource_providers", set(query_values.providers_schema(latest)["properties"])),
+        ("traits", "/traits", set(query_values.TRAITS_SCHEMA["properties"])),
+        (
+            "allocation_candidates",
+            "/allocation_candidates",
+            {*query_values.candidates_schema(latest)["properties"], *grouped},
+        ),
+        ("usages", "/usages", set(query_values.usages_schema(latest)["properties"])),
     ):
         section = method("placement", resource, "GET", path)
         assert set(section.query) == expected
@@ -369,9 +373,9 @@ def test_queries_of_the_placement_api() -> None:
 def _is_first(resource: str, name: str, since: int) -> bool:
     """Is ``since`` the first microversion whose schema has the parameter (or the first that has the list)?"""
     schemas = {
-        "resource_providers": queries.providers,
-        "allocation_candidates": queries.candidates,
-        "usages": queries.usages,
+        "resource_providers": query_values.providers_schema,
+        "allocation_candidates": query_values.candidates_schema,
+        "usages": query_values.usages_schema,
     }
     if resource not in schemas:
         return since == 0

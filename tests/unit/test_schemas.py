@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baremetal_sched.placement.schemas import allocations, associations, common, inventories, providers, queries
+from baremetal_sched.placement import query_values
+from baremetal_sched.placement.schemas import allocations, associations, common, inventories, providers
 from baremetal_sched.placement.schemas.common import validation_error
 
 UUID = "2f1a9cf0-6b0e-4c57-8d5c-7f0b1d7a3c11"
@@ -24,9 +25,9 @@ SCHEMAS: dict[str, tuple[dict[str, Any], bool]] = {
     "only aggregates": (associations.AGGREGATES_ONLY, False),
     "traits": (associations.TRAITS, False),
     "class": (associations.RESOURCE_CLASS, False),
-    **{f"candidates {version}": (queries.candidates(version), True) for version in (24, 25, 36)},
-    "providers": (queries.providers(18), True),
-    "usages": (queries.usages(38), True),
+    **{f"candidates {version}": (query_values.candidates_schema(version), True) for version in (24, 25, 36)},
+    "providers": (query_values.providers_schema(18), True),
+    "usages": (query_values.usages_schema(38), True),
 }
 
 #: Keys and texts near the edges of patterns, formats and lengths.
@@ -109,4 +110,6 @@ def test_the_quick_validator_decides_what_is_plainly_right(monkeypatch: pytest.M
         "consumer_type": "INSTANCE",
     }
     assert validation_error(claim, allocations.put_schema(38)) is None
-    assert validation_error({"resources": "VCPU:1", "limit": "1"}, queries.candidates(36), query=True) is None
+    assert (
+        validation_error({"resources": "VCPU:1", "limit": "1"}, query_values.candidates_schema(36), query=True) is None
+    )

@@ -13,7 +13,6 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from baremetal_sched.baremetal.conductors.ownership import Membership
-from baremetal_sched.baremetal.holds.held import COLUMNS, HAS_STARTED, Held, by_type
 from baremetal_sched.baremetal.matching import sentences
 from baremetal_sched.baremetal.matching.conditions import (
     CLASS,
@@ -26,7 +25,14 @@ from baremetal_sched.baremetal.matching.conditions import (
 from baremetal_sched.baremetal.matching.masks import Analysis, Bucket, Verdict, analyse, beside
 from baremetal_sched.baremetal.matching.question import AVAILABILITY, LOCK, Question
 from baremetal_sched.baremetal.matching.scan import Scan, Unknown, scan, unknown_names
-from baremetal_sched.baremetal.provider.availability import MAINTENANCE, PLANNED
+from baremetal_sched.baremetal.provider.availability import (
+    HAS_STARTED,
+    HELD_COLUMNS,
+    MAINTENANCE,
+    PLANNED,
+    Held,
+    held_by_type,
+)
 from baremetal_sched.baremetal.visibility import EVERYTHING, Visibility
 from baremetal_sched.db import deadline
 from baremetal_sched.db.engine import WRITES
@@ -247,11 +253,11 @@ def _held(session: Session, question: Question, masks: Mapping[int, Bucket]) -> 
         return []
     met = [check.holds for check in question.checks if check.condition.counts and check.condition.id not in _OF_HOLDS]
     holds = (
-        select(*COLUMNS)
+        select(*HELD_COLUMNS)
         .select_from(question.source.join(table_of(Hold), Hold.node_id == Node.id))
         .where(*question.where, *met, HAS_STARTED)
     )
-    return [each for _, each in by_type(session, holds)]
+    return [each for _, each in held_by_type(session, holds)]
 
 
 # -- limits ------------------------------------------------------------------------------------------------------------

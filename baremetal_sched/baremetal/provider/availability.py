@@ -1,21 +1,36 @@
 """Whether a machine may be offered: a table of conditions, each in Python and in SQL; and why a machine is not free, as
-one word in SQL.
+one word in SQL, and when those that are held come back.
 
 The projection, the reconciliation, allocations, the audit and explanations derive from this table. It is the rule of
 Nova's bare metal driver and of Ironic's allocations.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, case, false, literal, literal_column, null, or_, true
-from sqlalchemy.orm import InstrumentedAttribute
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    and_,
+    case,
+    false,
+    func,
+    literal,
+    literal_column,
+    null,
+    or_,
+    select,
+    true,
+)
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from baremetal_sched.baremetal.provider import advice
-from baremetal_sched.db.clock import statement_epoch
-from baremetal_sched.db.models import Node
+from baremetal_sched.db.clock import epoch, statement_epoch
+from baremetal_sched.db.models import Hold, Node
 from baremetal_sched.machines import states
 from baremetal_sched.placement.tables import INVENTORIES, PROVIDERS
 
@@ -229,3 +244,39 @@ def reason_of_stock(stock: Any, holder: ColumnElement[Any]) -> ColumnElement[Any
 def _text(text: str) -> ColumnElement[str]:
     # Part of the statement: PostgreSQL takes parameters of a GROUP BY for different expressions.
     return literal(text, literal_execute=True)
+
+
+#: SQL condition: the hold has started, even if it waits until its node rests, or its flag has not followed yet.
+HAS_STARTED = or_(Hold.begun_at.is_not(None), func.coalesce(Hold.starts_at, Hold.asserted_at) <= epoch())
+#: What ``held_by_type`` needs to know of each hold.
+HELD_COLUMNS = (Hold.type, Hold.node_id, Hold.ends_at)
+
+
+@dataclass(frozen=True)
+class Held:
+    """Machines that have holds of a type: how many, and when the last of these ends (a time in UTC); None: one of them
+    has no end yet. A machine may have holds of several types."""
+
+    type: str
+    nodes: int
+    until: datetime | None
+
+    def document(self) -> dict[str, Any]:
+        """Return it as clients see it."""
+        until = self.until and self.until.isoformat(timespec="seconds")
+        return {"type": self.type, "nodes": self.nodes, "until": until}
+
+
+def held_by_type(
+    database: Connection | Session, holds: Select[*tuple[Any, ...]], keys: Sequence[str] = (), most: int = 100
+) -> Iterator[tuple[Sequence[Any], Held]]:
+    """Yield what ``holds``, a query of ``HELD_COLUMNS`` and these keys, come to: the values of the keys, and each type.
+
+    SELECT <the keys>, type, count(DISTINCT node_id), max(ends_at), max(<it has no end>) FROM (<holds>) GROUP BY …
+    """
+    held = holds.subquery().c
+    grouped = [*(held[key] for key in keys), held.type]
+    endless = func.max(case((held.ends_at.is_(None), 1), else_=0))
+    counted = select(*grouped, func.count(held.node_id.distinct()), func.max(held.ends_at), endless).group_by(*grouped)
+    for *values, kind, nodes, until, is_endless in database.execute(counted.order_by(*grouped).limit(most)):
+        yield values, Held(kind, nodes, None if is_endless else datetime.fromtimestamp(until, UTC))

@@ -7,12 +7,12 @@ from flask import Response
 from sqlalchemy import Connection
 
 from baremetal_sched.errors.placement import TraitNotFound
+from baremetal_sched.placement import query_values
 from baremetal_sched.placement.api.call import PlacementCall, check_query
 from baremetal_sched.placement.api.errors import UnknownTraitInQuery
 from baremetal_sched.placement.candidates import answer, fast_path, search
 from baremetal_sched.placement.candidates.request import query
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
-from baremetal_sched.placement.schemas import queries
 
 #: Query strings with this many parameters are not cached.
 _MANY = 40
@@ -39,5 +39,5 @@ def list_candidates(call: PlacementCall, connection: Connection) -> Response:
 def _request(pairs: tuple[tuple[str, str], ...], version: int) -> CandidateRequest:
     """Return the parsed query string, an immutable object. Cached, as all servers of a flavor send the same query.
     Raises BadQuery."""
-    check_query(dict(pairs), queries.candidates(version))
+    check_query(dict(pairs), query_values.candidates_schema(version))
     return query.parse(pairs, version)

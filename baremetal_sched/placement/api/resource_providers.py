@@ -17,7 +17,6 @@ from baremetal_sched.placement.api.errors import UnknownTraitInQuery
 from baremetal_sched.placement.candidates.request.query import RequestGroup, check_size
 from baremetal_sched.placement.providers import ProviderFilters
 from baremetal_sched.placement.schemas import providers as schemas
-from baremetal_sched.placement.schemas import queries
 from baremetal_sched.web.responses import empty_response
 
 AGGREGATES_SINCE = 1
@@ -39,7 +38,7 @@ _LINKS = {
 
 def list_providers(call: PlacementCall, session: Session) -> Response:
     """GET /resource_providers"""
-    values = call.checked_query(queries.providers(call.version))
+    values = call.checked_query(query_values.providers_schema(call.version))
     repeated = query_values.all_values(call.query)
     group = RequestGroup("", in_tree=values.get("in_tree"))
     if "member_of" in values:

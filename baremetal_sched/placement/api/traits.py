@@ -9,10 +9,10 @@ from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
 from baremetal_sched.errors.placement import BadQuery, TraitNotFound
-from baremetal_sched.placement import providers, traits
+from baremetal_sched.placement import providers, query_values, traits
 from baremetal_sched.placement.api.call import PlacementCall
 from baremetal_sched.placement.locked import lock
-from baremetal_sched.placement.schemas import associations, queries
+from baremetal_sched.placement.schemas import associations
 from baremetal_sched.web.responses import empty_response
 
 _ASSOCIATED = {"true": True, "false": False}
@@ -20,7 +20,7 @@ _ASSOCIATED = {"true": True, "false": False}
 
 def list_traits(call: PlacementCall, session: Session) -> Response:
     """GET /traits"""
-    values = call.checked_query(queries.TRAITS)
+    values = call.checked_query(query_values.TRAITS_SCHEMA)
     operator, argument = _parse_name(values.get("name"))
     associated = values.get("associated")
     if associated is not None and associated.lower() not in _ASSOCIATED:

@@ -3,9 +3,8 @@
 from flask import Response
 from sqlalchemy.orm import Session
 
-from baremetal_sched.placement import inventories, providers, usages
+from baremetal_sched.placement import inventories, providers, query_values, usages
 from baremetal_sched.placement.api.call import PlacementCall
-from baremetal_sched.placement.schemas import queries
 
 
 def show_provider_usages(call: PlacementCall, session: Session, uuid: str) -> Response:
@@ -22,8 +21,8 @@ def show_provider_usages(call: PlacementCall, session: Session, uuid: str) -> Re
 
 def show_usages(call: PlacementCall, session: Session) -> Response:
     """GET /usages"""
-    values = call.checked_query(queries.usages(call.version))
+    values = call.checked_query(query_values.usages_schema(call.version))
     project, user = values["project_id"], values.get("user_id")
-    if call.version < queries.CONSUMER_TYPE_SINCE:
+    if call.version < query_values.CONSUMER_TYPE_SINCE:
         return call.answer({"usages": usages.by_class(session, project, user)})
     return call.answer({"usages": usages.by_type(session, project, user, values.get("consumer_type"))})

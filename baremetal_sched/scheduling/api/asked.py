@@ -18,8 +18,8 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.explain.context import VERSION
 from baremetal_sched.placement.candidates.request import query as queries
 from baremetal_sched.placement.candidates.request.query import CandidateRequest
+from baremetal_sched.placement.query_values import candidates_schema
 from baremetal_sched.placement.schemas.common import validation_error
-from baremetal_sched.placement.schemas.queries import candidates
 from baremetal_sched.scheduling import dry_run
 from baremetal_sched.web import body
 from baremetal_sched.web.call import Call
@@ -63,7 +63,7 @@ def parse_query(pairs: Pairs) -> CandidateRequest:
 
 def _mistake(pairs: Pairs) -> str | None:
     """Return a sentence about the first mistake in a query; None if there is none."""
-    schema = candidates(VERSION)
+    schema = candidates_schema(VERSION)
     for name, value in pairs:
         wrong = validation_error({name: value}, schema, query=True)
         if wrong is None:

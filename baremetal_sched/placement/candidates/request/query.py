@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from baremetal_sched.errors.placement import BadQuery, BadQueryValue, DuplicateQueryKey, MissingQueryValue
 from baremetal_sched.placement.query_values import (
+    GROUP_POLICIES,
+    LIMIT,
     PREFIX,
     AggregateConditions,
     TraitConditions,
@@ -16,7 +18,6 @@ from baremetal_sched.placement.query_values import (
     parse_traits,
 )
 from baremetal_sched.placement.schemas.common import INT32, is_tolerant_uuid
-from baremetal_sched.placement.schemas.queries import GROUP_POLICIES, LIMIT
 
 _GROUPED = re.compile(r"(resources|required|member_of|in_tree)(.*)", re.DOTALL)
 

@@ -2,8 +2,8 @@
 given providers.
 
 The data are ``providers`` (in trees), ``slots`` and ``candidate``. ``enumeration`` goes through the trees, and
-``backtracking`` fills the slots of one (``partial_choice``), as long as nothing shows that there is no candidate
-(``bounds``, ``dead_ends``) and there is time (``time_limit``).
+fills the slots of one (``partial_choice``) as long as nothing shows that there is no candidate (``bounds``,
+``dead_ends``) and there is time.
 
 May import ``request.resolved_request`` only: no SQL, and no other package of the service.
 """
