@@ -4,7 +4,7 @@ an event loop in this thread."""
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from shutil import copy
 from threading import Thread
@@ -56,6 +56,7 @@ def in_thread(service: Service) -> Iterator[Served]:
 FLEETS: dict[int, Callable[[Path], None]] = {
     0: lambda path: None,
     20: lambda path: fleets.twenty(f"sqlite:///{path}"),
+    300: partial(fleets.large, size=300),
     fleets.SIZE: fleets.large,
 }
 

@@ -1,5 +1,5 @@
-"""Fleets of three sizes, in databases of their own: nothing at all, 20 nodes of all sorts with hostile words wherever
-there is room for words, and 50,000."""
+"""Fleets of four sizes, in databases of their own: nothing at all, 20 nodes of all sorts with hostile words wherever
+there is room for words, 300, and 50,000."""
 
 from pathlib import Path
 from typing import Any
@@ -177,16 +177,16 @@ _VARIETY = (
 )
 
 
-def large(path: Path) -> None:
-    """50,000 nodes in the SQLite database at ``path``, in 60 groups and of 40 classes."""
+def large(path: Path, size: int = SIZE) -> None:
+    """So many nodes in the SQLite database at ``path``, in 60 groups and of 40 classes."""
     store = Store("sqlite", "sqlite://", path.stem, path.parent)
-    seeding.seed_ours(store, _Seeds(_SEEDS))
+    seeding.seed_ours(store, _Seeds(min(size, _SEEDS)))
     with store.engine.begin() as connection:
-        for model, changed in _COPIED.items():
+        for model, changed in _COPIED.items() if size > _SEEDS else ():
             columns = [column.name for column in model.__table__.columns if column.computed is None]
             connection.exec_driver_sql(
                 "WITH RECURSIVE copies(n) AS "
-                f"(SELECT {_SEEDS} UNION ALL SELECT n + {_SEEDS} FROM copies WHERE n + {_SEEDS} < {SIZE}) "
+                f"(SELECT {_SEEDS} UNION ALL SELECT n + {_SEEDS} FROM copies WHERE n + {_SEEDS} < {size}) "
                 f"INSERT INTO {model.__tablename__} ({', '.join(columns)}) "
                 f"SELECT {', '.join(changed.get(name, name) for name in columns)} FROM {model.__tablename__}, copies"
             )

@@ -1,4 +1,4 @@
-"""Every page at 0, 20 and 50,000 nodes: structure, contrast in light and dark, width at a desk and on a phone."""
+"""Every page at 0, 20, 300 and 50,000 nodes: structure, contrast in light and dark, width at a desk and on a phone."""
 
 import pytest
 from playwright.sync_api import Browser
