@@ -254,6 +254,6 @@ def test_settings_are_in_one_folder_everywhere() -> None:
     assert {file for file, _ in named} >= {"README.md", "production.rst", "Containerfile"}
     for file, path in named:
         assert re.fullmatch(
-            r"/etc/baremetal-sched(/((baremetal-sched|migration)\.conf|htpasswd|roles\.yaml|secrets\.keys|controllers\.pem))?",
+            r"/etc/baremetal-sched(/((baremetal-sched|migration|conductor)\.conf|htpasswd|roles\.yaml|secrets\.keys|controllers\.pem))?",
             path,
         ), (file, path)
