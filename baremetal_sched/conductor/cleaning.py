@@ -63,7 +63,7 @@ def clean(task: Task) -> None:
         require_automated(task.driver, task.machine, steps)
         _start(task, "clean", steps, boots=True)
     else:
-        _finish(task, "clean", NOTHING)
+        _finish(task, "clean", NOTHING, "Automated cleaning is disabled: nothing was cleaned")
 
 
 def service(task: Task) -> None:
@@ -110,15 +110,15 @@ def go_on(task: Task, kind: StepKind, steps: Sequence[Planned]) -> None:
         _finish(task, kind, stepping.tear_down(task, kind, action))
 
 
-def _finish(task: Task, kind: StepKind, torn_down: Effect) -> None:
+def _finish(task: Task, kind: StepKind, torn_down: Effect, event: str | None = None) -> None:
     operation, machine = _operation(task, kind), task.machine
     stays = kind == "clean" and (machine.target_provision_state == MANAGEABLE or machine.retired)
 
     def note(session: Session, node: Node) -> None:
         torn_down.write(node)
         node.last_error = None
-        event = "Cleaning completed" if kind == "clean" else "Servicing completed"
-        task.note(session, node, event, f"{operation}_end")
+        usual = "Cleaning completed" if kind == "clean" else "Servicing completed"
+        task.note(session, node, event or usual, f"{operation}_end")
 
     task.end(KEEP if stays else DONE, note)
 

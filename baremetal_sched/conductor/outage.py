@@ -123,15 +123,18 @@ class BackOff:
             return all(self._silent.get(address, (0, now))[1] <= now for address in addresses)
 
     def note_silence(self, addresses: Collection[str], pause: float, longest: float | None = None) -> None:
-        """Back off from these addresses: first for ``pause`` seconds, then twice as long each time.
+        """Back off from these addresses: first for ``pause`` seconds, then twice as long each time. Machines that share
+        one are asked in the same round: as long as it is not due again, that is one failure.
 
         ``longest`` is the maximum in seconds; None means an hour.
         """
         now = self._clock()
         with self._lock:
             for address in addresses:
-                times = self._silent.get(address, (0, now))[0]
-                self._silent[address] = (times + 1, now + min(pause * 2 ** min(times, 30), longest or _LONGEST_PAUSE))
+                times, due = self._silent.get(address, (0, now))
+                if due <= now:
+                    longer = min(pause * 2 ** min(times, 30), longest or _LONGEST_PAUSE)
+                    self._silent[address] = (times + 1, now + longer)
 
     def note_answer(self, addresses: Collection[str]) -> None:
         """End the back-off from these addresses."""

@@ -47,6 +47,15 @@ def test_pauses_grow_until_there_is_an_answer() -> None:
     assert back_off.is_due({"a"})
 
 
+def test_machines_that_share_a_controller_are_one_failure() -> None:
+    clock = Clock()
+    back_off = BackOff(clock)
+    for _ in range(3):
+        back_off.note_silence({"chassis"}, 60)
+    clock.now += 60
+    assert back_off.is_due({"chassis"})
+
+
 def test_no_pause_is_longer_than_an_hour() -> None:
     clock = Clock()
     back_off = BackOff(clock)

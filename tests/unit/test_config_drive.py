@@ -50,6 +50,10 @@ def test_none(drive: str | None) -> None:
     assert config_drive.config_drive(MACHINE, "web-1") is None
 
 
+def test_base64_may_have_line_breaks() -> None:
+    assert image_of(base64.encodebytes(gzip.compress(b"drive" * 99)).decode()) == b"drive" * 99
+
+
 def test_what_an_object_becomes() -> None:
     drive = {
         "meta_data": {"hostname": "wéb"},

@@ -50,7 +50,7 @@ def to_free(node: Node) -> str:
         return f"{_WHEN_FREE} delete its allocation, or unset instance_uuid if it has none."
     if state in TRANSIENT or not state_machine.accepts(state, "delete"):
         return _WAIT
-    how = "delete its server, or undeploy it with 'deleted'."
+    how = "delete its server, or undeploy it (openstack baremetal node undeploy)."
     if node.protected:
         how = f"unset protected, and then {how}"
     return f"{_WHEN_FREE} {how}" if _serves(state) else how.capitalize()

@@ -7,8 +7,8 @@ from baremetal_sched.drivers.registry import HardwareType
 DEPLOY_ISO, RESCUE_ISO = "deploy_iso", "rescue_iso"
 
 _BOOT_PROPERTIES = {
-    DEPLOY_ISO: "URL (http or https) of an ISO image with an agent, which the machine boots to be inspected by it. "
-    "Optional.",
+    DEPLOY_ISO: "URL (http or https) of an ISO image with an agent, which the machine boots to be deployed, cleaned or "
+    "inspected by it. Optional.",
     RESCUE_ISO: "URL (http or https) of an ISO image with an agent, which the machine boots to be rescued. Optional.",
 }
 

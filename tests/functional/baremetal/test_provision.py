@@ -224,12 +224,15 @@ def test_automated_cleaning_can_be_off(database_url: str, option: bool, flag: bo
         service.baremetal("POST", "/nodes", {"driver": "fake-hardware", "name": "n1", "automated_clean": flag})
         do(service, "manage")
         assert state_of(do(service, "provide")) == ("available", None)
-        steps = service.database.read(
-            lambda session: session.scalars(
-                select(NodeHistory.event).where(NodeHistory.event_type == "clean_step_start")
-            ).all()
+        query = select(NodeHistory.event).where(
+            NodeHistory.event_type.in_(("clean_step_start", "automated_cleaning_end"))
         )
-        assert list(steps) == (["Step vendor.log_passthrough begins"] if cleaned else [])
+        events = service.database.read(lambda session: session.scalars(query.order_by(NodeHistory.id)).all())
+        assert list(events) == (
+            ["Step vendor.log_passthrough begins", "Cleaning completed"]
+            if cleaned
+            else ["Automated cleaning is disabled: nothing was cleaned"]
+        )
 
 
 @pytest.mark.parametrize(
@@ -247,7 +250,9 @@ def test_only_so_many_at_once(database_url: str, limit: str, state: str, verb: s
         ask(service, verb)
 
 
-@pytest.mark.parametrize("configdrive", ["aGVsbG8=", "https://example.org/drive", {"meta_data": {}, "user_data": None}])
+@pytest.mark.parametrize(
+    "configdrive", ["aGVs\nbG8=\n", "https://example.org/drive", {"meta_data": {}, "user_data": None}]
+)
 def test_config_drives(service: Service, uuid: str, configdrive: Any) -> None:
     put_into(service, uuid, "available")
     assert do(service, "active", configdrive=configdrive)["instance_info"] == {"configdrive": "******"}

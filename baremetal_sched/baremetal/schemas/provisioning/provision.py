@@ -79,7 +79,7 @@ def _complaint(error: ValidationError) -> str:
 
 def _is_base64(text: str) -> bool:
     try:
-        base64.b64decode(text, validate=True)
+        base64.b64decode("".join(text.split()), validate=True)  # ``base64`` wraps its lines
     except (binascii.Error, ValueError):
         return False
     return True
