@@ -102,6 +102,13 @@ def test_what_has_failed_while_it_was_in_use_is_a_fault(service: Service, uuid: 
     ask(service, "manage", status=400)
 
 
+def test_a_fault_that_ends_by_itself_needs_nobody_to_unset_maintenance(service: Service, uuid: str) -> None:
+    put_into(service, uuid, "available", power_state="error", maintenance=True, fault="power failure")
+    assert "ends by itself" in reasons(service)["maintenance"][1]
+    service.set_columns(uuid, fault=None)
+    assert reasons(service)["maintenance"][1].startswith("Unset maintenance")
+
+
 def test_a_claim_of_somebody_else_is_told_besides(service: Service) -> None:
     uuid = service.add_node("n1")
     service.claim(CONSUMER, uuid)

@@ -137,6 +137,8 @@ def compare(
     else:
         set_internal(node, **{_FAILURES: failures + 1})
         if found is not None:
+            event = f"The machine is in state '{found}', not in '{node.power_state}': it is switched back."
+            history.record(session, node, event, event_type=KIND, severity="ERROR", conductor=conductor)
             node.target_power_state = node.power_state
             work_queue.request(session, node, conductor, KIND, {"target": node.power_state, "timeout": None})
 

@@ -56,6 +56,13 @@ def to_free(node: Node) -> str:
     return f"{_WHEN_FREE} {how}" if _serves(state) else how.capitalize()
 
 
+def to_end_maintenance(node: Node) -> str:
+    """Return what ends the maintenance of the node."""
+    if node.fault == states.POWER_FAILURE:
+        return "Correct the cause: it ends by itself as soon as the management controller answers."
+    return "Unset maintenance when the machine is fit for use."
+
+
 def to_know_power(node: Node) -> str:
     """Return what makes the power state of the node known."""
     advice = "Check driver_info and the management controller, then set its power state"

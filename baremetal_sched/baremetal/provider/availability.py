@@ -91,7 +91,7 @@ CONDITIONS = (
         lambda value: not value,
         Node.maintenance == false(),
         "It is in maintenance.",
-        lambda node: "Unset maintenance when the machine is fit for use.",
+        advice.to_end_maintenance,
         ("is in maintenance", "are in maintenance"),
     ),
     AvailabilityCondition(

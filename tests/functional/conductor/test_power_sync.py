@@ -79,6 +79,8 @@ def test_a_machine_that_was_switched_off_is_switched_on_again(service: Service, 
     node = service.node(uuid)
     assert (node["power_state"], node["maintenance"], node["reservation"]) == ("power on", False, None)
     assert node["driver_internal_info"]["power_sync_failures"] == 0
+    (event,) = service.baremetal("GET", f"/nodes/{uuid}/history?detail=true").json["history"]
+    assert event["event"] == "The machine is in state 'power off', not in 'power on': it is switched back."
 
 
 def test_or_the_node_takes_the_state_of_the_machine(database_url: str, machine: Real) -> None:
