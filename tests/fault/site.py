@@ -16,6 +16,7 @@ from tests.fault.journal import Life
 from tests.fault.servers import Server
 from tests.fault.tenants import Tenant
 from tests.processes import BAREMETAL_SCHED, Client, Program, program, serve, wait_until
+from tests.slowness import times_slower
 
 GROUPS = {"c1": "rack1", "c2": "rack1", "c3": "rack2"}
 HEARTBEAT_TIMEOUT = 4.0
@@ -26,6 +27,8 @@ ALLOWANCE = 1.5
 #: wait for seconds.
 SQLITE_FACTOR = 3
 SQLITE_ALLOWANCE = 15.0
+#: How much longer they are at most on a slow processor.
+MOST_SLOWER = 3.0
 
 _SETTINGS = {
     "conductor": {
@@ -54,9 +57,10 @@ class Site:
         self._folder = folder
         self.server = server
         self.is_embedded = database.startswith("sqlite")
-        factor = SQLITE_FACTOR if self.is_embedded else 1
-        self.heartbeat_timeout = HEARTBEAT_TIMEOUT * factor
-        self._allowance = SQLITE_ALLOWANCE if self.is_embedded else ALLOWANCE
+        # On a slow processor heartbeats are late although nobody is suspended.
+        slower = min(times_slower(), MOST_SLOWER)
+        self.heartbeat_timeout = HEARTBEAT_TIMEOUT * slower * (SQLITE_FACTOR if self.is_embedded else 1)
+        self._allowance = slower * (SQLITE_ALLOWANCE if self.is_embedded else ALLOWANCE)
         conductor = {**_SETTINGS["conductor"], "heartbeat_timeout": self.heartbeat_timeout}
         self._settings = {**_SETTINGS, "conductor": conductor}
         self.database = ("--database", database)
