@@ -24,8 +24,8 @@ SHORT_FILES = {
 }
 
 LIMITS: Mapping[str, int] = {
-    "statements": 39_230,
-    "files": 632,
+    "statements": 39_220,
+    "files": 630,
     "short files": 0,
     "lines of the longest file": 351,
     "uses of Any": 1_850,

@@ -31,7 +31,7 @@ _OF_THE_THEME = ("api-site", "bootstrap", "glyphicons")
 _WITHOUT_WORDS = re.compile(
     r'(<ul>\s*)?<li><a class="reference internal" href="#[\w-]+-selector"></a></li>\s*(?(1)</ul>)'
 )
-#: A page with at least so many methods begins with a list of them.
+#: The least number of methods for which a page begins with a list of them.
 _SEVERAL = 2
 
 

@@ -161,7 +161,7 @@ def _sees_ports(call: UiCall, node: Node) -> bool:
 
 
 def _sees_server(call: UiCall, project: str | None) -> bool:
-    """Return whether the list of servers has that of the node, whose project this is."""
+    """Return whether the caller may list the server on the node, which belongs to ``project``."""
     allowed = call.compute.allows(name_of("servers", "index"))
     return project is not None and allowed and call.compute.viewer in (None, project)
 

@@ -47,8 +47,8 @@ def possible(node: Node) -> Iterator[tuple[str, str]]:
 @dataclass
 class Parts:
     """The ports of a node (address and physical network), its firmware (component and version), and whether there is a
-    hardware inventory. ``ports`` is None for a caller who may not list them. ``server_project``: of the server of the
-    compute API that runs there; None if there is none."""
+    hardware inventory. ``ports`` is None for a caller who may not list them. ``server_project``: the project of
+    the compute API's server on the node, or None."""
 
     ports: list[tuple[str, str | None]] | None = None
     port_count: int = 0

@@ -57,7 +57,7 @@ class Site:
         self._folder = folder
         self.server = server
         self.is_embedded = database.startswith("sqlite")
-        # On a slow processor heartbeats are late although nobody is suspended.
+        # On a slow processor, the heartbeats of running conductors arrive late, too.
         slower = min(times_slower(), MOST_SLOWER)
         self.heartbeat_timeout = HEARTBEAT_TIMEOUT * slower * (SQLITE_FACTOR if self.is_embedded else 1)
         self._allowance = slower * (SQLITE_ALLOWANCE if self.is_embedded else ALLOWANCE)

@@ -60,7 +60,7 @@ def _checked(text: str) -> str:
         raise _too_large()
     text = "".join(text.split())
     try:
-        compressed = base64.b64decode("".join(text.split()), validate=True)
+        compressed = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         raise InvalidValue(message=f"{_WHERE} is neither a URL of http or https nor base64.") from None
     size = 0

@@ -178,7 +178,7 @@ _VARIETY = (
 
 
 def large(path: Path, size: int = SIZE) -> None:
-    """So many nodes in the SQLite database at ``path``, in 60 groups and of 40 classes."""
+    """Write ``size`` nodes, in 60 groups and of 40 classes, into the SQLite database at ``path``."""
     store = Store("sqlite", "sqlite://", path.stem, path.parent)
     seeding.seed_ours(store, _Seeds(min(size, _SEEDS)))
     with store.engine.begin() as connection:
