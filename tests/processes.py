@@ -10,20 +10,17 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import requests
 
 from tests import fast_path
 from tests.leaks import WATCH
-
-T = TypeVar("T")
+from tests.waiting import PATIENCE, START, wait_until
 
 #: Values of options by group: ``{"conductor": {"heartbeat_interval": 0.2}}``.
 Values = Mapping[str, Mapping[str, Any]]
@@ -37,10 +34,7 @@ GUNICORN = (
 #: gunicorn does not start without a strategy.
 OPEN: Values = {"api": {"auth_strategy": "none"}}
 _READY = "baremetal-sched is ready at "
-_START_SECONDS = 120
-_END_SECONDS = 15
 _LINES_SHOWN = 30
-_NEVER = threading.Event()
 
 
 # What a shell starts in the background ignores SIGINT, and so would all that we start.
@@ -77,7 +71,7 @@ class Program:
         """What it has logged so far."""
         return self._log.read_text()
 
-    def wait_for(self, text: str, read: Callable[[], str], seconds: float = _START_SECONDS) -> None:
+    def wait_for(self, text: str, read: Callable[[], str], seconds: float = START) -> None:
         """Wait until ``text`` is in what ``read`` returns; fails if the program ends before."""
 
         def said() -> bool:
@@ -87,9 +81,9 @@ class Program:
             assert not ended, f"{self.name} ended with status {self.process.returncode}:\n{self.output}{self.log}"
             return False
 
-        wait_until(said, seconds, f"{self.name} to say {text!r}")
+        wait_until(said, f"{self.name} to say {text!r}", seconds=seconds)
 
-    def end(self, number: signal.Signals = signal.SIGTERM, seconds: float = _END_SECONDS) -> int:
+    def end(self, number: signal.Signals = signal.SIGTERM, seconds: float = PATIENCE) -> int:
         """Send a signal to the process (not to its group) and wait for its end; returns the exit status."""
         self.process.send_signal(number)
         return self.process.wait(seconds)
@@ -104,13 +98,13 @@ class Program:
 
     def assert_group_gone(self) -> None:
         """No process of the group is left. (One that has ended counts until init has seen it.)"""
-        wait_until(lambda: not self.group_exists(), 10, "the last process of the group to be gone")
+        wait_until(lambda: not self.group_exists(), "the last process of the group to be gone")
 
     def close(self) -> None:
         """Kill whatever is left, and print the end of what was printed and logged."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(10)
+        self.process.wait(PATIENCE)
         for kind, text in (("output", self.output), ("log", self.log)):
             lines = [line for line in text.splitlines() if '"status": 2' not in line]
             print(f"--- {self.name}: {kind} ---", *lines[-_LINES_SHOWN:], sep="\n")
@@ -141,38 +135,36 @@ class Client:
         """A request to ``/baremetal/v1<path>``."""
         headers = {"X-OpenStack-Ironic-API-Version": version}
         return self._session.request(
-            method, f"{self._url}/baremetal/v1{path}", json=body, headers=headers, timeout=_START_SECONDS
+            method, f"{self._url}/baremetal/v1{path}", json=body, headers=headers, timeout=START
         )
 
     def placement(self, method: str, path: str, body: Any = None, version: str = "1.39") -> requests.Response:
         """A request to ``/placement<path>``."""
         headers = {"OpenStack-API-Version": f"placement {version}"}
-        return self._session.request(
-            method, f"{self._url}/placement{path}", json=body, headers=headers, timeout=_START_SECONDS
-        )
+        return self._session.request(method, f"{self._url}/placement{path}", json=body, headers=headers, timeout=START)
 
     def compute(self, method: str, path: str, body: Any = None, version: str = "2.100") -> requests.Response:
         """A request to ``/compute/v2.1<path>``."""
         headers = {"OpenStack-API-Version": f"compute {version}"}
         return self._session.request(
-            method, f"{self._url}/compute/v2.1{path}", json=body, headers=headers, timeout=_START_SECONDS
+            method, f"{self._url}/compute/v2.1{path}", json=body, headers=headers, timeout=START
         )
 
     def image(self, method: str, path: str, body: Any = None) -> requests.Response:
         """A request to ``/image/v2<path>``."""
-        return self._session.request(method, f"{self._url}/image/v2{path}", json=body, timeout=_START_SECONDS)
+        return self._session.request(method, f"{self._url}/image/v2{path}", json=body, timeout=START)
 
     def scheduling(self, method: str, path: str, body: Any = None) -> requests.Response:
         """A request to ``/scheduling/v1<path>``."""
-        return self._session.request(method, f"{self._url}/scheduling/v1{path}", json=body, timeout=_START_SECONDS)
+        return self._session.request(method, f"{self._url}/scheduling/v1{path}", json=body, timeout=START)
 
     def healthcheck(self) -> requests.Response:
         """GET /healthcheck"""
-        return self._session.get(f"{self._url}/healthcheck", timeout=_START_SECONDS)
+        return self._session.get(f"{self._url}/healthcheck", timeout=START)
 
     def live(self) -> requests.Response:
         """GET /healthcheck/live"""
-        return self._session.get(f"{self._url}/healthcheck/live", timeout=_START_SECONDS)
+        return self._session.get(f"{self._url}/healthcheck/live", timeout=START)
 
 
 def environment(settings: Values | None = None) -> dict[str, str]:
@@ -219,7 +211,7 @@ def conductor(folder: Path, host: str, *options: str, settings: Values | None = 
 def run(folder: Path, *arguments: str, settings: Values | None = None) -> subprocess.CompletedProcess[str]:
     """A command of ``baremetal-sched`` that is expected to end by itself, with what it printed."""
     with program((*BAREMETAL_SCHED, *arguments), folder, arguments[0], settings) as running:
-        status = running.process.wait(_START_SECONDS)
+        status = running.process.wait(START)
         return subprocess.CompletedProcess(running.process.args, status, running.output, running.log)
 
 
@@ -229,13 +221,3 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-def wait_until(condition: Callable[[], T], seconds: float, what: str) -> T:
-    """Wait for ``condition`` to return something true, and return that."""
-    until, pause = time.monotonic() + seconds, 0.001
-    while not (found := condition()):
-        assert time.monotonic() < until, f"waited {seconds} seconds for {what}"
-        _NEVER.wait(pause)  # how often depends on the machine, so it is no sleep of the test
-        pause = min(pause * 2, 0.02)
-    return found

@@ -15,7 +15,8 @@ from tests.agents.machines import Machine, Machines, listening
 from tests.clients.forked import ForkedOpenStack, forked_openstack
 from tests.clients.openstack import variables_in
 from tests.emulators import Emulator, ImageServer, fake_systems, image_server
-from tests.processes import Client, Program, Values, serve, wait_until
+from tests.processes import Client, Program, Values, serve
+from tests.waiting import wait_until
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "DEFAULT": {"enabled_hardware_types": "redfish"},
@@ -135,7 +136,7 @@ class Site:
             node = self.node(name)
             return node if {field: node[field] for field in values} == values else None
 
-        return wait_until(arrived, _SECONDS, f"{name} to be {values}")
+        return wait_until(arrived, f"{name} to be {values}")
 
 
 @contextmanager

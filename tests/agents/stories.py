@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.site import SECRET, Site, drive_beside, is_config_drive, partitions, site
-from tests.processes import wait_until
+from tests.waiting import wait_until
 
 _ZEROS = "--property resources:VCPU=0 --property resources:MEMORY_MB=0 --property resources:DISK_GB=0"
 
@@ -214,7 +214,7 @@ def test_cleaning_by_hand(here: Site) -> None:
     assert (node["provision_state"], node["power_state"], node["last_error"]) == ("manageable", "power off", None)
 
     here.clean(name, {"step": "pause", "args": {"seconds": 600}}, {"step": "erase_devices_metadata"})
-    wait_until(lambda: len(machine.commands) == 3, 60, "the agent to begin")
+    wait_until(lambda: len(machine.commands) == 3, "the agent to begin")
     here.wait_for(name, provision_state="clean wait", reservation=None)
     here.openstack(f"baremetal node abort {name}")
     node = here.wait_for(name, provision_state="clean failed", reservation=None)

@@ -26,7 +26,8 @@ import click
 
 from tests.benchmarks.waiting import empty, report
 from tests.emulators.stub_agent import StubAgent
-from tests.processes import Client, Program, conductor, serve, wait_until
+from tests.processes import Client, Program, conductor, serve
+from tests.waiting import START, wait_until
 
 URLS = ("sqlite", "postgresql://postgres@127.0.0.1/bench_agents")
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -112,7 +113,7 @@ def deploy(client: Client, agents: Agents) -> list[bytes]:
             asked = client.baremetal("PUT", f"/nodes/{name}/states/provision", {"target": verb})
             assert asked.status_code == 202, asked.text
         path = f"/nodes?limit=1000&provision_state={state}"
-        wait_until(lambda: len(client.baremetal("GET", path).json()["nodes"]) == len(names), 120, state)  # noqa: B023
+        wait_until(lambda: len(client.baremetal("GET", path).json()["nodes"]) == len(names), state, seconds=START)  # noqa: B023
     return [json.dumps(_heartbeat(client, agents, number)).encode() for number in range(len(names))]
 
 

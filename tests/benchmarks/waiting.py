@@ -27,7 +27,8 @@ from sqlalchemy import MetaData, update
 from baremetal_sched.db.models import Node
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.settings import load
-from tests.processes import Client, Program, conductor, serve, wait_until
+from tests.processes import Client, Program, conductor, serve
+from tests.waiting import wait_until
 
 URLS = ("sqlite", "postgresql://postgres@127.0.0.1/bench_waiting", "mariadb://root@127.0.0.1/bench_waiting")
 
@@ -57,7 +58,7 @@ def enroll(client: Client, state: str, count: int) -> list[str]:
             assert answer.status_code == 202, answer.text
         for uuid in uuids:
             path = f"/nodes/{uuid}?fields=provision_state"
-            wait_until(lambda: client.baremetal("GET", path).json()["provision_state"] == wanted, 60, wanted)  # noqa: B023
+            wait_until(lambda: client.baremetal("GET", path).json()["provision_state"] == wanted, wanted)  # noqa: B023
 
     body = {"driver": "fake-hardware", "properties": {"cpu_arch": "x86_64"}}
     created = [client.baremetal("POST", "/nodes", body) for _ in range(count)]
@@ -85,7 +86,7 @@ def measure_changes(client: Client, title: str, rounds: int) -> list[float]:
     for uuid in enroll(client, state, rounds):
         taken.append(timed(lambda: client.baremetal("PUT", f"/nodes/{uuid}{path}", body), 202))  # noqa: B023
         shown = f"/nodes/{uuid}?fields=reservation"
-        wait_until(lambda: client.baremetal("GET", shown).json()["reservation"] is None, 60, "the end")  # noqa: B023
+        wait_until(lambda: client.baremetal("GET", shown).json()["reservation"] is None, "the end")  # noqa: B023
     return taken
 
 

@@ -14,7 +14,8 @@ import requests
 from tests.certificates import Certificate, make_certificate
 from tests.clients.sockets import Received, exchange
 from tests.clients.test_start import DEFAULT_FILE
-from tests.processes import BAREMETAL_SCHED, GUNICORN, Program, conductor, free_port, program, wait_until
+from tests.processes import BAREMETAL_SCHED, GUNICORN, Program, conductor, free_port, program
+from tests.waiting import wait_until
 
 NGINX = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
 SAMPLES = Path(__file__).parents[2] / "api-ref/guides/samples"
@@ -58,7 +59,7 @@ class Site:
         for backend in self.backends.values():
             before = backend.log.count("Worker exiting")
             backend.process.send_signal(signal.SIGHUP)
-            wait_until(lambda: backend.log.count("Worker exiting") > before, 60, "the old worker to end")  # noqa: B023
+            wait_until(lambda: backend.log.count("Worker exiting") > before, "the old worker to end")  # noqa: B023
 
 
 def configuration(site: Site, folder: Path) -> str:
@@ -111,7 +112,7 @@ def site(folder: Path) -> Iterator[Site]:
         for backend in backends.values():
             backend.wait_for("Booting worker", lambda: backend.log)  # noqa: B023
         proxy = stack.enter_context(program(command, folder, "nginx"))
-        wait_until(lambda: _answers(made, proxy), 60, "nginx to answer")
+        wait_until(lambda: _answers(made, proxy), "nginx to answer")
         yield made
 
 

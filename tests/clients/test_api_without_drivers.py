@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import requests
 
-from tests.processes import OPEN, Client, conductor, program, run, wait_until
+from tests.processes import OPEN, Client, conductor, program, run
+from tests.waiting import wait_until
 
 #: gunicorn, in which the import of a driver or of anything of a conductor fails.
 GUNICORN_WITHOUT_DRIVERS = """
@@ -37,7 +38,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         running.wait_for(_LISTENING, lambda: running.log)
         url = running.log.split(_LISTENING)[1].split()[0]
         with Client(url) as client:
-            wait_until(lambda: is_ready(client), 30, "the API to serve")
+            wait_until(lambda: is_ready(client), "the API to serve")
             yield client
 
 
@@ -69,9 +70,9 @@ def test_a_life_of_a_node(client: Client) -> None:
     ):
         answer = client.baremetal("PUT", "/nodes/n1/states/provision", {"target": target})
         assert answer.status_code == 202, answer.text
-        wait_until(lambda state=state: settled(client, state), 20, f"the node to be {state}")  # type: ignore[misc]
+        wait_until(lambda state=state: settled(client, state), f"the node to be {state}")  # type: ignore[misc]
     assert client.baremetal("PUT", "/nodes/n1/states/power", {"target": "power off"}).status_code == 202
-    wait_until(lambda: node(client, "n1")["power_state"] == "power off", 20, "the power to be off")
+    wait_until(lambda: node(client, "n1")["power_state"] == "power off", "the power to be off")
     assert client.baremetal("GET", "/nodes/n1/validate").json()["power"] == {"result": True}
     assert client.baremetal("PUT", "/nodes/n1/maintenance", {}).status_code == 202
     assert client.baremetal("DELETE", "/nodes/n1").status_code == 204

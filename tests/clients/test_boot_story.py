@@ -12,7 +12,8 @@ import pytest
 
 from tests.clients.forked import forked_openstack
 from tests.clients.openstack import OpenStack, variables_in
-from tests.processes import serve, wait_until
+from tests.processes import serve
+from tests.waiting import wait_until
 
 ZEROS = {"resources:VCPU": "0", "resources:MEMORY_MB": "0", "resources:DISK_GB": "0"}
 NODE = "OS-EXT-SRV-ATTR:hypervisor_hostname"
@@ -169,7 +170,7 @@ def test_a_flavor_and_an_image_choose_the_machine(openstack: OpenStack, tmp_path
     listed, claim = openstack.batch("server list -f json", f"resource provider allocation show {first['id']} -f json")
     assert [row["Name"] for row in listed] == ["s2"]
     assert claim == []
-    wait_until(lambda: provision_state(openstack, "gpu") == "available", 30, "the machine to be clean")
+    wait_until(lambda: provision_state(openstack, "gpu") == "available", "the machine to be clean")
     assert boot(openstack, "s6", "bm.gold", "on-gpu")[NODE] == nodes["gpu"]
 
 

@@ -16,7 +16,8 @@ from baremetal_sched.cli.demo import play as play_module
 from baremetal_sched.cli.demo.client import DemoAnswer, DemoFailed
 from baremetal_sched.cli.demo.service import Service
 from tests.functional.test_demo import ClientInProcess, service_for_demo
-from tests.processes import BAREMETAL_SCHED, Client, Program, free_port, program, wait_until
+from tests.processes import BAREMETAL_SCHED, Client, Program, free_port, program
+from tests.waiting import START, wait_until
 
 CHAPTERS = ("Enrol", "Conductors", "node list", "Ask placement", "Claim", "refusals", "Release")
 
@@ -65,7 +66,7 @@ def test_keep(tmp_path: Path, temporary: Path, number: signal.Signals) -> None:
     """With ``--keep`` the service goes on at its port, as it says, until a signal; that is a good end."""
     port = free_port()
     with program((*BAREMETAL_SCHED, "demo", "--keep", "--port", str(port)), tmp_path, "demo") as running:
-        wait_until(lambda: "OS_PLACEMENT_API_VERSION" in running.output, 120, "the end of the story")
+        wait_until(lambda: "OS_PLACEMENT_API_VERSION" in running.output, "the end of the story", seconds=START)
         url = re.search(r"keeps running at (\S+) ", running.output)
         assert url
         assert url[1].endswith(f":{port}")
@@ -80,7 +81,7 @@ def test_keep(tmp_path: Path, temporary: Path, number: signal.Signals) -> None:
 def test_interrupted(tmp_path: Path, temporary: Path) -> None:
     """A signal while the service starts ends everything, and is no success."""
     with program((*BAREMETAL_SCHED, "demo"), tmp_path, "demo") as running:
-        wait_until(lambda: list(temporary.glob("*/serve.log")), 60, "the service to be started")
+        wait_until(lambda: list(temporary.glob("*/serve.log")), "the service to be started")
         assert running.end(signal.SIGTERM, 30) == 1
         assert_nothing_left(running, temporary)
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.processes import Client, run, serve, wait_until
+from tests.processes import Client, run, serve
 from tests.recipes.recipe import blocks
+from tests.waiting import wait_until
 
 BLOCKS = {block.path or block.language: block.text for block in blocks("driver")}
 SHORT = {"conductor": {"heartbeat_interval": 0.5, "sync_power_state_interval": 0.5}}
@@ -63,12 +64,12 @@ def test_a_package_is_enabled_used_and_disabled(tmp_path: Path, enabled: tuple[s
         patch = [{"op": "add", "path": "/driver_info/strip_socket", "value": str(socket)}]
         assert client.baremetal("PATCH", "/nodes/s1", patch).status_code == 200
         assert client.baremetal("PUT", "/nodes/s1/states/power", {"target": "power on"}).status_code == 202
-        wait_until(lambda: socket.read_text() == "on", 10, "the socket to be switched on")
-        wait_until(lambda: states(client)["power_state"] == "power on", 10, "that to be known")
+        wait_until(lambda: socket.read_text() == "on", "the socket to be switched on")
+        wait_until(lambda: states(client)["power_state"] == "power on", "that to be known")
         assert client.baremetal("PUT", "/nodes/s1/states/provision", {"target": "manage"}).status_code == 202
-        wait_until(lambda: states(client)["provision_state"] == "manageable", 10, "the node to be manageable")
+        wait_until(lambda: states(client)["provision_state"] == "manageable", "the node to be manageable")
         socket.write_text("off")
-        wait_until(lambda: socket.read_text() == "on", 20, "a change behind the node's back to be undone")
+        wait_until(lambda: socket.read_text() == "on", "a change behind the node's back to be undone")
 
     with serve(tmp_path, settings=SHORT) as (_, url), Client(url) as client:
         names = [driver["name"] for driver in client.baremetal("GET", "/drivers").json()["drivers"]]

@@ -22,19 +22,8 @@ from tests.certificates import make_certificate
 from tests.clients.sockets import exchange, wire
 from tests.clients.test_slow_clients import create_node, gunicorn, is_live
 from tests.clients.test_start import DEFAULT_FILE
-from tests.processes import (
-    GUNICORN,
-    OPEN,
-    Client,
-    Values,
-    conductor,
-    environment,
-    free_port,
-    program,
-    run,
-    serve,
-    wait_until,
-)
+from tests.processes import GUNICORN, OPEN, Client, Values, conductor, environment, free_port, program, run, serve
+from tests.waiting import wait_until
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 
@@ -73,7 +62,7 @@ def test_a_worker_that_dies_says_so_in_json(tmp_path: Path) -> None:
     with gunicorn(tmp_path) as (running, url):
         worker = int(re.findall(r"Booting worker with pid: (\d+)", running.log)[0])
         os.kill(worker, signal.SIGKILL)
-        wait_until(lambda: running.log.count("Booting worker") == 2 and is_live(url), 20, "another worker")
+        wait_until(lambda: running.log.count("Booting worker") == 2 and is_live(url), "another worker")
     assert any("SIGKILL" in line["event"] for line in events(running.log))
 
 
@@ -110,7 +99,7 @@ def test_tls(tmp_path: Path) -> None:
     options = ("--certfile", str(files.certificate), "--keyfile", str(files.key), "--bind", f"127.0.0.1:{port}")
     url, live = f"https://127.0.0.1:{port}", "GET /healthcheck/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with program((*GUNICORN, *options), tmp_path, "gunicorn", settings_of(tmp_path)) as running:
-        wait_until(lambda: "Booting worker" in running.log, 30, "gunicorn to start")
+        wait_until(lambda: "Booting worker" in running.log, "gunicorn to start")
         old = files.trusting()
         assert exchange(url, live, tls=old).status == 200
         new = make_certificate(tmp_path).trusting()  # over the old files
@@ -122,7 +111,7 @@ def test_tls(tmp_path: Path) -> None:
             except ssl.SSLError:
                 return False
 
-        wait_until(is_new, 30, "workers with the new certificate")
+        wait_until(is_new, "workers with the new certificate")
 
 
 @pytest.mark.parametrize("start", ["serve", "gunicorn"])
@@ -132,7 +121,7 @@ def test_there_is_no_control_socket(tmp_path: Path, start: str, monkeypatch: pyt
         monkeypatch.setenv(name, str(tmp_path))
     assert environment()["HOME"] == str(tmp_path)
     with serve(tmp_path) if start == "serve" else gunicorn(tmp_path) as (_, url):
-        wait_until(lambda: is_live(url), 10, "an answer")
+        wait_until(lambda: is_live(url), "an answer")
         time.sleep(0.5)
         assert not [path for path in tmp_path.rglob("*") if path.is_socket()]
         assert str(tmp_path) not in Path("/proc/net/unix").read_text()
@@ -185,7 +174,7 @@ def test_a_stop_reaches_a_worker_that_has_just_been_forked(tmp_path: Path) -> No
     )
     command = (*GUNICORN, "--bind", "127.0.0.1:0", "-c", str(config))
     with program(command, tmp_path, "gunicorn", settings_of(tmp_path)) as running:
-        wait_until(lambda: "Booting worker" in running.log, 30, "a worker")
+        wait_until(lambda: "Booting worker" in running.log, "a worker")
         running.process.send_signal(signal.SIGTERM)
         assert running.process.wait(20) == 0, "it waits for requests that nobody has made"
     assert not any("SIGKILL" in line["event"] for line in events(running.log))
@@ -233,7 +222,7 @@ def test_a_reload_breaks_no_request(tmp_path: Path) -> None:
         def reload() -> None:
             time.sleep(0.5)
             running.process.send_signal(signal.SIGHUP)
-            wait_until(lambda: running.log.count("Worker exiting") == 2, 30, "the old workers to end")
+            wait_until(lambda: running.log.count("Worker exiting") == 2, "the old workers to end")
             time.sleep(0.5)
 
         without_a_failure(url, reload)
@@ -244,7 +233,7 @@ def test_workers_that_have_served_enough_are_replaced(tmp_path: Path) -> None:
     with gunicorn(tmp_path, "--workers", "2", "--max-requests", "150") as (running, url):
 
         def wait() -> None:
-            wait_until(lambda: running.log.count("Booting worker") >= 4, 60, "workers to be replaced")
+            wait_until(lambda: running.log.count("Booting worker") >= 4, "workers to be replaced")
 
         without_a_failure(url, wait)
 
@@ -258,7 +247,7 @@ def test_ipv6(tmp_path: Path) -> None:
         port = probe.getsockname()[1]
     with program((*GUNICORN, "--bind", f"[::1]:{port}"), tmp_path, "gunicorn", settings_of(tmp_path)):
         url = f"http://[::1]:{port}"
-        wait_until(lambda: is_live(url), 30, "gunicorn to answer")
+        wait_until(lambda: is_live(url), "gunicorn to answer")
         with wire(url) as one:
             one.send("GET /baremetal HTTP/1.0\r\n\r\n")  # no Host: the address that it listens on
             assert f"{url}/baremetal/v1/" in one.response().body.decode()
@@ -267,7 +256,7 @@ def test_ipv6(tmp_path: Path) -> None:
 def test_unix_socket(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     with program((*GUNICORN, "--bind", f"unix:{path}"), tmp_path, "gunicorn", settings_of(tmp_path)) as running:
-        wait_until(lambda: "Booting worker" in running.log, 30, "gunicorn to start")
+        wait_until(lambda: "Booting worker" in running.log, "gunicorn to start")
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(10)
             client.connect(str(path))

@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 
 from tests.clients.proxied import NGINX, PROVISIONING, Site, site
-from tests.processes import wait_until
+from tests.waiting import wait_until
 
 pytestmark = [
     pytest.mark.skipif(NGINX is None, reason="nginx is not installed (on Debian: apt-get install nginx)"),
@@ -208,7 +208,6 @@ def under_load(proxied: Site, do: Callable[[], None]) -> tuple[list[Caller], lis
                 lambda: all(
                     caller.count >= before + 10 for caller, before in zip((*readers, *writers), counts, strict=True)
                 ),
-                60,
                 "more requests",
             )
         finally:

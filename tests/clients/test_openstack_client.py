@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from tests.clients.openstack import OpenStack, variables_in
-from tests.processes import conductor, serve, wait_until
+from tests.processes import conductor, serve
+from tests.waiting import wait_until
 
 FLEET = """
 nodes:
@@ -132,7 +133,7 @@ def test_candidates_and_claims(openstack: OpenStack, fleet: dict[str, dict[str, 
         "baremetal node power on ready",
     )
     show = f"baremetal node show {uuid} -f json --fields power_state"
-    wait_until(lambda: openstack(show)["power_state"] == "power on", 10, "the power to be on")
+    wait_until(lambda: openstack(show)["power_state"] == "power on", "the power to be on")
 
     consumer = uuid4()
     candidates = "allocation candidate list -f json --resource CUSTOM_GOLD=1"

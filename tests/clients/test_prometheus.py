@@ -14,7 +14,8 @@ import pytest
 import requests
 import yaml
 
-from tests.processes import Client, free_port, program, serve, wait_until
+from tests.processes import Client, free_port, program, serve
+from tests.waiting import wait_until
 
 PROMETHEUS, PROMTOOL = shutil.which("prometheus"), shutil.which("promtool")
 GUIDES = Path(__file__).parents[2] / "api-ref/guides"
@@ -55,9 +56,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         config = {"global": {"scrape_interval": "1s"}, "rule_files": ["rules.yml"], "scrape_configs": [scraped]}
         (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
         with running(folder) as address:
-            wait_until(
-                lambda: value(address, f"sum(count_over_time(up[1m])) >= 3 and max({DATABASE_UP})"), 60, "scrapes"
-            )
+            wait_until(lambda: value(address, f"sum(count_over_time(up[1m])) >= 3 and max({DATABASE_UP})"), "scrapes")
             yield address
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.clients.openstack import OpenStack, variables_in
-from tests.processes import Client, serve, wait_until
+from tests.processes import Client, serve
+from tests.waiting import wait_until
 
 #: The longest that a verb may take here, in seconds; the client fails when it is over.
 WAIT = "--wait 30"
@@ -60,7 +61,7 @@ class Site:
             node = self.show(name)
             return node if {field: node[field] for field in values} == values else None
 
-        return wait_until(arrived, 30, f"{name} to be {values}")
+        return wait_until(arrived, f"{name} to be {values}")
 
 
 @pytest.fixture(scope="module")

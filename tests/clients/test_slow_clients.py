@@ -16,7 +16,8 @@ import requests
 
 from tests.clients.sockets import Wire, exchange, wire, wires
 from tests.clients.test_start import DEFAULT_FILE
-from tests.processes import GUNICORN, OPEN, Client, Program, Values, conductor, free_port, program, serve, wait_until
+from tests.processes import GUNICORN, OPEN, Client, Program, Values, conductor, free_port, program, serve
+from tests.waiting import wait_until
 
 NODE = json.dumps({"driver": "fake-hardware"})
 HALF_A_HEADER = "POST /baremetal/v1/nodes HTTP/1.1\r\nHost: localhost\r\nContent-Ty"
@@ -31,7 +32,7 @@ def gunicorn(folder: Path, *options: str, settings: Values | None = None) -> Ite
     values = {**OPEN, "database": {"connection": f"sqlite:///{folder / DEFAULT_FILE}"}, **(settings or {})}
     with program((*GUNICORN, "--bind", f"127.0.0.1:{port}", *options), folder, "gunicorn", values) as running:
         url = f"http://127.0.0.1:{port}"
-        wait_until(lambda: "Booting worker" in running.log and is_live(url), 30, "gunicorn to answer")
+        wait_until(lambda: "Booting worker" in running.log and is_live(url), "gunicorn to answer")
         yield running, url
 
 

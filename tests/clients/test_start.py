@@ -21,7 +21,8 @@ from baremetal_sched.cli import cli
 from baremetal_sched.db import schema
 from baremetal_sched.db.transaction import Database
 from baremetal_sched.settings import load
-from tests.processes import BAREMETAL_SCHED, GUNICORN, OPEN, Client, free_port, program, run, serve, wait_until
+from tests.processes import BAREMETAL_SCHED, GUNICORN, OPEN, Client, free_port, program, run, serve
+from tests.waiting import wait_until
 
 DEFAULT_FILE = "baremetal-sched.sqlite"
 
@@ -101,7 +102,7 @@ def test_second_start_is_quick(tmp_path: Path, database_url: str) -> None:
     command = (*BAREMETAL_SCHED, "serve", "--port", str(port), "--database", database_url)
     before = processor_time()
     with program(command, tmp_path, "serve") as running:
-        wait_until(lambda: answers(f"http://127.0.0.1:{port}/baremetal/v1/nodes"), 30, "the first answer")
+        wait_until(lambda: answers(f"http://127.0.0.1:{port}/baremetal/v1/nodes"), "the first answer")
         assert running.end(signal.SIGTERM, 30) == 0
     assert processor_time() - before < 10
 
@@ -198,7 +199,7 @@ def test_gunicorn(tmp_path: Path, database_url: str) -> None:
     command = (*GUNICORN, "--bind", f"127.0.0.1:{port}")
     url = f"http://127.0.0.1:{port}"
     with program(command, tmp_path, "gunicorn", {**OPEN, "database": {"connection": database_url}}) as running:
-        wait_until(lambda: answers(f"{url}/healthcheck/live"), 10, "gunicorn to answer")
+        wait_until(lambda: answers(f"{url}/healthcheck/live"), "gunicorn to answer")
         with Client(url) as client:
             assert client.healthcheck().json()["checks"] == {"database": "ok", "schema": "ok"}
             assert client.baremetal("GET", "/nodes").json() == {"nodes": []}
@@ -251,13 +252,13 @@ def test_head_dies(tmp_path: Path) -> None:
         wait_for_conductor(client)
         running.end(signal.SIGKILL)
         database_url = f"sqlite:///{tmp_path / DEFAULT_FILE}"
-        wait_until(lambda: online(database_url) == [False], 20, "the conductor to sign off")
-        wait_until(lambda: not answers(f"{url}/healthcheck/live"), 20, "the workers to end")
+        wait_until(lambda: online(database_url) == [False], "the conductor to sign off")
+        wait_until(lambda: not answers(f"{url}/healthcheck/live"), "the workers to end")
 
 
 def wait_for_conductor(client: Client) -> list[dict[str, object]]:
     """The conductors, as soon as there is one."""
-    return wait_until(lambda: client.baremetal("GET", "/conductors").json()["conductors"], 5, "the embedded conductor")
+    return wait_until(lambda: client.baremetal("GET", "/conductors").json()["conductors"], "the embedded conductor")
 
 
 def online(database_url: str) -> list[bool]:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from baremetal_sched.hashring import ring_of
-from tests.processes import Client, Program, conductor, serve, wait_until
+from tests.processes import Client, Program, conductor, serve
+from tests.waiting import wait_until
 
 #: Seconds; a process that is alive may get no time on a busy machine for some of them.
 TIMEOUT = 4
@@ -78,7 +79,7 @@ def test_owners_follow_the_living(site: Site) -> None:
 
     running["c3"].process.kill()
     died = time.monotonic()
-    wait_until(lambda: not site.alive()["c3"], TIMEOUT + LATE, "c3 to be down")
+    wait_until(lambda: not site.alive()["c3"], "c3 to be down", seconds=TIMEOUT + LATE)
     assert time.monotonic() - died >= TIMEOUT - 1
     orphans: dict[str, str | None] = dict.fromkeys(rack1)
     assert site.owners() == owned(loose, "c1", "c2") | orphans
@@ -86,7 +87,7 @@ def test_owners_follow_the_living(site: Site) -> None:
 
     asked = time.monotonic()
     running["c2"].process.terminate()
-    wait_until(lambda: not site.alive()["c2"], TIMEOUT - 1, "c2 to be down")
+    wait_until(lambda: not site.alive()["c2"], "c2 to be down", seconds=TIMEOUT - 1)
     assert site.owners() == owned(loose, "c1") | orphans
     assert time.monotonic() - asked < TIMEOUT - 1, "that is as slow as a crash"
     assert running["c2"].process.wait(10) == 0
@@ -104,7 +105,7 @@ def test_stop_while_working(site: Site) -> None:
     time.sleep(0.5)  # it looks for work five times a second, and then works for four
 
     leaving.process.terminate()
-    wait_until(lambda: not site.alive()["c3"], TIMEOUT - 1, "c3 to be down")
+    wait_until(lambda: not site.alive()["c3"], "c3 to be down", seconds=TIMEOUT - 1)
     assert leaving.process.poll() is None
     assert leaving.process.wait(10) == 0
     shown = site.client.baremetal("GET", node).json()

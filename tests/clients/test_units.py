@@ -14,7 +14,8 @@ from baremetal_sched.settings import load
 from tests.clients.environments import python_with
 from tests.clients.sockets import wire
 from tests.clients.test_slow_clients import is_live
-from tests.processes import GUNICORN, environment, free_port, program, wait_until
+from tests.processes import GUNICORN, environment, free_port, program
+from tests.waiting import wait_until
 
 SAMPLES = Path(__file__).parents[2] / "api-ref/guides/samples"
 API, SOCKET = "baremetal-sched-api.service", "baremetal-sched-api.socket"
@@ -117,7 +118,7 @@ def test_a_reload_with_a_broken_configuration_changes_nothing(tmp_path: Path) ->
     url = f"http://127.0.0.1:{port}"
     named = ("env", f"BAREMETAL_SCHED_CONFIG={configuration}")
     with program((*named, *GUNICORN, "--bind", f"127.0.0.1:{port}"), tmp_path, "gunicorn") as running:
-        wait_until(lambda: "Booting worker" in running.log and is_live(url), 30, "gunicorn to answer")
+        wait_until(lambda: "Booting worker" in running.log and is_live(url), "gunicorn to answer")
 
         def reload() -> subprocess.CompletedProcess[str]:
             for line in section(API)["ExecReload"]:
@@ -135,7 +136,7 @@ def test_a_reload_with_a_broken_configuration_changes_nothing(tmp_path: Path) ->
         assert running.log.count("Booting worker") == 1
         configuration.write_text(f"{right}[DEFAULT]\nlog_level = DEBUG\n")
         assert reload().returncode == 0
-        wait_until(lambda: running.log.count("Booting worker") == 2, 30, "another worker")
+        wait_until(lambda: running.log.count("Booting worker") == 2, "another worker")
         assert is_live(url)
         assert running.end() == 0
 

@@ -15,18 +15,8 @@ import requests
 from tests.clients.forked import forked_openstack
 from tests.clients.openstack import OpenStack, variables_in
 from tests.clients.test_start import DEFAULT_FILE, assert_refused
-from tests.processes import (
-    BAREMETAL_SCHED,
-    GUNICORN,
-    OPEN,
-    Client,
-    environment,
-    free_port,
-    program,
-    run,
-    serve,
-    wait_until,
-)
+from tests.processes import BAREMETAL_SCHED, GUNICORN, OPEN, Client, environment, free_port, program, run, serve
+from tests.waiting import wait_until
 
 ANYWHERE = ("--host", "0.0.0.0")
 FILE = "htpasswd"
@@ -279,7 +269,7 @@ def test_gunicorn_off_loopback(tmp_path: Path) -> None:
     settings = {**OPEN, "database": {"connection": f"sqlite:///{tmp_path / DEFAULT_FILE}"}}
     url = f"http://127.0.0.1:{port}"
     with program((*GUNICORN, "--bind", f"0.0.0.0:{port}"), tmp_path, "gunicorn", settings) as running:
-        wait_until(lambda: "Booting worker" in running.log, 60, "gunicorn to start")
+        wait_until(lambda: "Booting worker" in running.log, "gunicorn to start")
         assert status(url) == 403
         assert "requests are refused" in running.log
 

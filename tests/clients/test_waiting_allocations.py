@@ -10,7 +10,8 @@ import openstack as sdk
 import pytest
 
 from tests.clients.openstack import OpenStack, variables_in
-from tests.processes import Client, Program, serve, wait_until
+from tests.processes import Client, Program, serve
+from tests.waiting import wait_until
 
 # What openstacksdk deprecates is of no interest here.
 pytestmark = pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
@@ -28,7 +29,7 @@ def site(tmp_path: Path) -> Iterator[tuple[Program, str, Client]]:
         assert client.baremetal("POST", "/nodes", body).status_code == 201
         move(client, "manage", "manageable")
         client.baremetal("PUT", "/nodes/n1/states/power", {"target": "power off"})
-        wait_until(lambda: client.baremetal("GET", "/nodes/n1").json()["power_state"] == "power off", 30, "power off")
+        wait_until(lambda: client.baremetal("GET", "/nodes/n1").json()["power_state"] == "power off", "power off")
         move(client, "provide", "available")
         client.baremetal("POST", "/allocations", {"resource_class": "gold", "name": "first"})
         move(client, "active", "active")
@@ -41,8 +42,8 @@ def move(client: Client, target: str, state: str) -> None:
     def accepted() -> bool:
         return client.baremetal("PUT", "/nodes/n1/states/provision", {"target": target}).status_code == 202
 
-    wait_until(accepted, 30, f"{target} to be accepted")
-    wait_until(lambda: client.baremetal("GET", "/nodes/n1").json()["provision_state"] == state, 30, state)
+    wait_until(accepted, f"{target} to be accepted")
+    wait_until(lambda: client.baremetal("GET", "/nodes/n1").json()["provision_state"] == state, state)
 
 
 def state_of(client: Client, name: str) -> str | None:
@@ -56,7 +57,7 @@ def undeploy(client: Client, waiting: str) -> str:
 
     When it is clean, the allocation has it: both are written by one transaction, so it is the same second, or the next.
     """
-    wait_until(lambda: state_of(client, waiting) == "allocating", 60, "the allocation to wait")
+    wait_until(lambda: state_of(client, waiting) == "allocating", "the allocation to wait")
     move(client, "deleted", "available")
     node = client.baremetal("GET", "/nodes/n1").json()
     allocation = client.baremetal("GET", f"/allocations/{waiting}").json()

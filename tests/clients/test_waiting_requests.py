@@ -12,7 +12,8 @@ import requests
 
 from tests.clients.test_slow_clients import gunicorn, is_live
 from tests.clients.test_start import DEFAULT_FILE
-from tests.processes import Client, Values, conductor, serve, wait_until
+from tests.processes import Client, Values, conductor, serve
+from tests.waiting import wait_until
 
 #: As many as may wait by default.
 MOST = 48
@@ -55,7 +56,7 @@ def test_requests_that_wait(url: str, tmp_path: Path) -> None:
     with ThreadPoolExecutor(MOST + 1) as pool:
         sent = [pool.submit(extend, url, number) for number in range(MOST + 1)]
         try:
-            wait_until(lambda: any(map(Future.done, sent)), 30, "one too many")
+            wait_until(lambda: any(map(Future.done, sent)), "one too many")
             (refused,) = [each.result() for each in sent if each.done()]
             assert refused.status_code == 503
             assert f"{MOST} requests wait" in refused.text

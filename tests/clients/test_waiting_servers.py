@@ -16,7 +16,8 @@ from openstack.connection import Connection
 from tests.clients.forked import ForkedOpenStack, forked_openstack
 from tests.clients.openstack import variables_in
 from tests.clients.test_boot_story import NODE, enrol, flavor, image
-from tests.processes import serve, wait_until
+from tests.processes import serve
+from tests.waiting import wait_until
 
 # What openstacksdk deprecates is of no interest here.
 pytestmark = pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
@@ -61,9 +62,9 @@ class World:
         def is_active() -> bool:
             return (self.server(name) or {}).get("status") == "ACTIVE"
 
-        wait_until(is_clean, _SECONDS, "the end of the cleaning")
+        wait_until(is_clean, "the end of the cleaning")
         began = time.monotonic()
-        wait_until(is_active, _SECONDS, "the server to be active")
+        wait_until(is_active, "the server to be active")
         return time.monotonic() - began
 
 
@@ -86,7 +87,7 @@ def test_a_server_is_active_within_a_second_of_the_end_of_the_cleaning(world: Wo
     environment = {**world.variables, "PYTHONWARNINGS": "ignore"}
     creating = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
     try:
-        waiting = wait_until(lambda: world.server("web"), _SECONDS, "the server")
+        waiting = wait_until(lambda: world.server("web"), "the server")
         assert (waiting["status"], waiting["OS-EXT-STS:task_state"]) == ("BUILD", "scheduling")
         assert world.seconds_from_clean_to_active(world.nodes["n1"], "web") < 1
         printed, _ = creating.communicate(timeout=_SECONDS)

@@ -19,9 +19,9 @@ from baremetal_sched.db.transaction import Database
 from baremetal_sched.errors import DatabaseTimeout, TooManyConflicts
 from baremetal_sched.settings import load
 from baremetal_sched.web.slots import ACCEPTED_AT
-from tests.processes import wait_until
 from tests.relay import Relay
 from tests.service import Service, fault
+from tests.waiting import wait_until
 
 #: Seconds that a request has here, and how late it may be: a tick, and a busy machine.
 TIMEOUT = 2
@@ -295,7 +295,7 @@ def test_what_ended_in_time_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
         with deadline.until(None):
             deadline.watch(free)
             assert deadline.remaining() is None
-        wait_until(lambda: late in lost, 10, "the cut")
+        wait_until(lambda: late in lost, "the cut")
         assert deadline.remaining() == 0
         time.sleep(0.05)
     assert set(map(id, lost)) == {id(late)}

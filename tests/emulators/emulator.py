@@ -16,7 +16,8 @@ import pytest
 import requests
 
 from tests.certificates import Certificate
-from tests.processes import Program, program, wait_until
+from tests.processes import Program, program
+from tests.waiting import wait_until
 
 _LAUNCH = Path(__file__).with_name("launch.py")
 _READY = re.compile(r"Running on (https?://127\.0\.0\.1:\d+)")
@@ -216,4 +217,4 @@ def _address(running: Program) -> str:
         found = _READY.search(running.log)
         return found.group(1) if found else None
 
-    return wait_until(said, 30, "the emulator to listen") or ""
+    return wait_until(said, "the emulator to listen") or ""

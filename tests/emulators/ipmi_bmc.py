@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from tests.processes import wait_until
+from tests.waiting import wait_until
 
 _PROGRAM = Path(__file__).with_name("ipmi_controller.py")
 USERNAME, PASSWORD = "operator", "emulated-ipmi-1"
@@ -102,7 +102,7 @@ def ipmi_bmc() -> Iterator[IpmiBmc]:
             )
         try:
             ready = (folder / "ready").exists
-            wait_until(lambda: ready() or process.poll() is not None, 20, "the IPMI controller")
+            wait_until(lambda: ready() or process.poll() is not None, "the IPMI controller")
             assert process.poll() is None, (folder / "log").read_text()
             yield IpmiBmc(folder, port, process)
         finally:

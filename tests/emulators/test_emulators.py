@@ -6,7 +6,7 @@ import requests
 
 from tests.certificates import make_certificate
 from tests.emulators import Emulator, fake_systems, image_server, libvirt_systems, minimum
-from tests.processes import wait_until
+from tests.waiting import wait_until
 
 
 def _reset(emulator: Emulator, kind: str) -> None:
@@ -37,7 +37,7 @@ def test_power_takes_time() -> None:
     with fake_systems(power_seconds=(2, 2)) as emulator:
         _reset(emulator, "On")
         assert emulator.get(emulator.path())["PowerState"] == "Off"
-        wait_until(lambda: emulator.get(emulator.path())["PowerState"] == "On", 5, "power")
+        wait_until(lambda: emulator.get(emulator.path())["PowerState"] == "On", "power")
 
 
 def test_minimum_lacks_what_is_asked_for() -> None:

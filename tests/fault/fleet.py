@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from tests.processes import Client, wait_until
+from tests.processes import Client
+from tests.waiting import wait_until
 
 CLASSES = ("gold", "silver")
 #: The group of each conductor.
 GROUPS = {"c1": "rack1", "c2": "rack2"}
 SLOT = "CUSTOM_SLOT"
 _MACHINES = 12
-_SECONDS = 60
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Fleet:
         def all_offered() -> bool:
             return len(client.placement("GET", offered).json()["provider_summaries"]) >= len(self.machines)
 
-        wait_until(all_offered, _SECONDS, "all machines to be offered")
+        wait_until(all_offered, "all machines to be offered")
 
     def replace(self, client: Client, machine: Machine) -> bool:
         """Make a node in the place; return whether that is certain. It is offered when its conductor has switched it

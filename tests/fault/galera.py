@@ -12,12 +12,12 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.exc import DBAPIError
 
 from tests.fault.servers import MariaDB, execute
-from tests.processes import free_port, wait_until
+from tests.processes import free_port
+from tests.waiting import START, wait_until
 
 _LIBRARIES = ("/usr/lib/galera/libgalera_smm.so", "/usr/lib64/galera/libgalera_smm.so")
 _NODES = 3
 #: What it may take a node to join: all data are copied to it.
-_JOIN_SECONDS = 120
 _DATABASE = "fault"
 
 
@@ -79,7 +79,7 @@ class Node(MariaDB):
 
     def wait(self) -> None:
         """Wait until it serves, as one of those that run."""
-        wait_until(self._is_member, _JOIN_SECONDS, f"node {self.number} to be synced")
+        wait_until(self._is_member, f"node {self.number} to be synced", seconds=START)
 
     def _is_member(self) -> bool:
         # Who was suspended does not know at once that the others have gone on alone.

@@ -6,14 +6,14 @@ from contextlib import suppress
 
 import requests
 
-from tests.processes import Client, wait_until
+from tests.processes import Client
+from tests.waiting import wait_until
 
 RESOURCE_CLASS = "gold"
 _FLAVOR = {"name": "bm.gold", "vcpus": 4, "ram": 2048, "disk": 20}
 _SPECS = {"resources:CUSTOM_GOLD": "1", "resources:VCPU": "0", "resources:MEMORY_MB": "0", "resources:DISK_GB": "0"}
 IMAGE = {"name": "debian", "disk_format": "raw", "container_format": "bare"}
 _CLIENTS = 4
-_SECONDS = 60
 #: What brings a node back into service, by the state in which it was left.
 _REPAIRS = {"clean failed": "manage", "manageable": "provide", "error": "deleted", "enroll": "manage"}
 
@@ -29,7 +29,7 @@ def enrol(url: str, count: int, groups: Iterable[str] = ("",)) -> list[str]:
     with ThreadPoolExecutor(_CLIENTS) as threads:
         nodes = [node for created in threads.map(create, range(_CLIENTS)) for node in created]
     with Client(url) as client:
-        wait_until(lambda: len(offered(client)) == count, _SECONDS, "all machines to be offered")
+        wait_until(lambda: len(offered(client)) == count, "all machines to be offered")
     return nodes
 
 

@@ -17,9 +17,9 @@ from typing import Any
 from sqlalchemy import create_engine, text
 from sqlalchemy.exc import DBAPIError
 
-from tests.processes import free_port, wait_until
+from tests.processes import free_port
+from tests.waiting import START, wait_until
 
-_START_SECONDS = 60
 _DATABASE = "fault"
 
 
@@ -54,7 +54,7 @@ class Server:
 
     def run(self, *command: str) -> None:
         """Run one of its programs."""
-        subprocess.run(command, check=True, timeout=_START_SECONDS, **self.as_user())
+        subprocess.run(command, check=True, timeout=START, **self.as_user())
 
     def as_user(self) -> dict[str, Any]:
         """How its programs are run: as its user, in its folder, with what they print in a file there."""
@@ -110,7 +110,7 @@ class PostgreSQL(Server):
             "fsync": "on",
         }
         options = " ".join(f"-c {name}='{value}'" for name, value in settings.items())
-        self._control("-w", "-t", str(_START_SECONDS), "-o", options, "start")
+        self._control("-w", "-t", str(START), "-o", options, "start")
 
     def crash(self) -> None:
         self._control("-m", "immediate", "stop")
@@ -145,7 +145,7 @@ class MariaDB(Server):
 
     def start(self) -> None:
         self._launch()
-        wait_until(self._answers, _START_SECONDS, "MariaDB to answer")
+        wait_until(self._answers, "MariaDB to answer", seconds=START)
 
     def _options(self) -> dict[str, object]:
         return {
@@ -168,7 +168,7 @@ class MariaDB(Server):
     def crash(self) -> None:
         assert self.process
         self.process.kill()
-        self.process.wait(_START_SECONDS)
+        self.process.wait(START)
 
     def _answers(self) -> bool:
         assert self.process

@@ -15,8 +15,9 @@ from baremetal_sched.db.engine import database_url as normal_url
 from tests.fault.journal import Life
 from tests.fault.servers import Server
 from tests.fault.tenants import Tenant
-from tests.processes import BAREMETAL_SCHED, Client, Program, program, serve, wait_until
+from tests.processes import BAREMETAL_SCHED, Client, Program, program, serve
 from tests.slowness import times_slower
+from tests.waiting import wait_until
 
 GROUPS = {"c1": "rack1", "c2": "rack1", "c3": "rack2"}
 HEARTBEAT_TIMEOUT = 4.0
@@ -154,7 +155,7 @@ class Site:
         assert not self.alive()[host]
         self.running[host].process.send_signal(signal.SIGCONT)
         pause[1] = time.time()
-        wait_until(lambda: self.alive()[host], 5, f"{host} to be alive again")
+        wait_until(lambda: self.alive()[host], f"{host} to be alive again")
 
     def stop(self, host: str) -> None:
         """SIGTERM; it ends by itself, and others have its nodes at once."""
@@ -178,10 +179,12 @@ class Site:
             time.sleep(0.1)
         self.server.start()
         began, before = time.monotonic(), self._pieces()
-        wait_until(self.answers, 10, "the API to answer again")
-        wait_until(lambda: all(self.alive().values()), self.heartbeat_timeout, "all conductors to be alive again")
+        wait_until(self.answers, "the API to answer again")
+        wait_until(
+            lambda: all(self.alive().values()), "all conductors to be alive again", seconds=self.heartbeat_timeout
+        )
         for host, pieces in before.items():
-            wait_until(lambda h=host, p=pieces: self._pieces()[h] > p, 15, f"{host} to work again")  # type: ignore[misc]
+            wait_until(lambda h=host, p=pieces: self._pieces()[h] > p, f"{host} to work again")  # type: ignore[misc]
         self.seconds["served again, database restarted"].append(time.monotonic() - began)
 
     def _assert_unavailable(self) -> None:
@@ -232,11 +235,13 @@ class Site:
         there = {name for name, group in GROUPS.items() if group == GROUPS[host]}
         if self._has_others(host):
             there.remove(host)
-        wait_until(lambda: self._owners(host) <= there, limit + self._allowance, f"orphans to be owned, {host} {fault}")
+        wait_until(
+            lambda: self._owners(host) <= there, f"orphans to be owned, {host} {fault}", seconds=limit + self._allowance
+        )
         self.seconds[f"owned again, {fault}"].append(time.time() - began)
         # Work that was under way ends step by step, on a machine that may stand still for seconds.
         left = 2 * (limit + self._allowance) + 0.1 * len(orphans)
-        wait_until(lambda: not orphans & self._work_of(host), left, f"orphans to be free, {host} {fault}")
+        wait_until(lambda: not orphans & self._work_of(host), f"orphans to be free, {host} {fault}", seconds=left)
         self.seconds[f"free again, {fault}"].append(time.time() - began)
 
     def _owners(self, host: str) -> set[str | None]:

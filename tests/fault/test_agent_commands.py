@@ -15,7 +15,8 @@ import pytest
 from sqlalchemy import make_url
 
 from tests.emulators.stub_agent import StubAgent
-from tests.processes import Client, Program, conductor, serve, wait_until
+from tests.processes import Client, Program, conductor, serve
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.sqlite_only
 
@@ -80,15 +81,15 @@ class Site:
         port = {"node_uuid": created.json()["uuid"], "address": MAC}
         assert self.client.baremetal("POST", "/ports", port).status_code == 201
         self.ask("manage")
-        wait_until(lambda: self.node()["provision_state"] == "manageable", 20, "the node to be manageable")
+        wait_until(lambda: self.node()["provision_state"] == "manageable", "the node to be manageable")
         if not cleans:
             patch = [{"op": "add", "path": "/automated_clean", "value": False}]
             assert self.client.baremetal("PATCH", "/nodes/n1", patch).ok
         self.ask("provide")
         if not cleans:
-            wait_until(lambda: self.node()["provision_state"] == "available", 20, "the node to be available")
+            wait_until(lambda: self.node()["provision_state"] == "available", "the node to be available")
             self.ask("active")
-        wait_until(lambda: self.node()["provision_state"].endswith(("wait", "call-back")), 20, "the agent's turn")
+        wait_until(lambda: self.node()["provision_state"].endswith(("wait", "call-back")), "the agent's turn")
         # An agent is told its token once.
         self.token = self.client.baremetal("GET", f"/lookup?addresses={MAC}").json()["config"]["agent_token"]
 
@@ -106,7 +107,7 @@ class Site:
             self.beat()
             return False
 
-        wait_until(is_so, 40, what)
+        wait_until(is_so, what)
 
 
 @pytest.fixture
@@ -181,7 +182,7 @@ def test_killed_before_the_command_is_known(site: Site, step: str, moment: str) 
     site.enrol(cleans=step == "erase_devices_metadata")
     site.until(killer.done.is_set, "the command")
     site.start()
-    wait_until(lambda: site.node()["provision_state"].endswith("failed"), 40, "the node to fail")
+    wait_until(lambda: site.node()["provision_state"].endswith("failed"), "the node to fail")
     node = site.node()
     assert node["reservation"] is None
     assert f"It is unknown whether step deploy.{step} ran." in node["last_error"]

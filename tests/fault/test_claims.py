@@ -19,7 +19,8 @@ from tests.fault.claimants import Claimant
 from tests.fault.fleet import Fleet
 from tests.fault.troubles import SECONDS, Stage, busy
 from tests.fault.watching import DOUBLY_HELD, watched
-from tests.processes import Client, run, wait_until
+from tests.processes import Client, run
+from tests.waiting import wait_until
 
 CLAIMANTS = int(os.environ.get("FAULT_CLAIMANTS", "6"))
 
@@ -41,7 +42,7 @@ def test_no_machine_is_held_twice_and_nothing_is_lost(stage: Stage, tmp_path: Pa
     claimants = [Claimant(number, fleet, CLAIMANTS) for number in range(CLAIMANTS)]
     with watched(stage.database[1], DOUBLY_HELD, HELD_BY_ANOTHER) as watch, busy(claimants, [stage.url]):
         stage.go_wrong(stage.quick_troubles(), 0.5)
-        wait_until(lambda: not unseen(claimants, OFTEN), 60, "each kind of request to succeed")
+        wait_until(lambda: not unseen(claimants, OFTEN), "each kind of request to succeed")
     journal = ClaimJournal([claimant.record for claimant in claimants])
     findings = [*watch.findings, *journal.findings(), *journal.missing(), *lost(stage.url, claimants, journal)]
     report(claimants, journal, stage.happened)

@@ -28,7 +28,8 @@ from tests.fault.journal import Journal
 from tests.fault.servers import SERVERS, Server, server
 from tests.fault.site import GROUPS, Site
 from tests.fault.tenants import Tenant
-from tests.processes import run, wait_until
+from tests.processes import run
+from tests.waiting import wait_until
 
 SECONDS = float(os.environ.get("FAULT_SECONDS", "0"))
 NODES = int(os.environ.get("FAULT_NODES", "30"))
@@ -88,7 +89,7 @@ def test_nothing_is_stuck_doubled_or_lost(site: Site, tmp_path: Path) -> None:
             print(f"{datetime.now(UTC):%H:%M:%S} {name}", flush=True)
             happen()
             happened[name] += 1
-    wait_until(lambda: site.scalar(UNSETTLED) == 0, site.heartbeat_timeout * 3, "all work to be done")
+    wait_until(lambda: site.scalar(UNSETTLED) == 0, "all work to be done", seconds=site.heartbeat_timeout * 3)
     settle(site, tenants)
     journal = Journal(site.all_lives)
     report(site, tenants, journal, happened)

@@ -18,7 +18,8 @@ from tests.fault.test_claims import HELD_BY_ANOTHER
 from tests.fault.test_servers import SERVER_ON_TWO, settle
 from tests.fault.troubles import Stage, busy, repeated
 from tests.fault.watching import DOUBLY_HELD, watched
-from tests.processes import Client, run, wait_until
+from tests.processes import Client, run
+from tests.waiting import wait_until
 
 _MAKERS = 6
 #: Claims and servers of nodes that are gone.
@@ -35,7 +36,7 @@ def test_what_was_deleted_stays_deleted_and_nothing_else_is(stage: Stage, tmp_pa
     with watched(stage.database[1], DOUBLY_HELD, HELD_BY_ANOTHER, SERVER_ON_TWO, ON_NO_NODE) as watch:
         with repeated(lambda: machines.repair(stage.url), 0.5), busy(makers, [stage.url]):
             stage.go_wrong(stage.kills(), 1)
-            wait_until(lambda: has_seen_all(lines_of(makers)), 60, "each kind of thing to be made and deleted")
+            wait_until(lambda: has_seen_all(lines_of(makers)), "each kind of thing to be made and deleted")
         lines = lines_of(makers)
         journal = Lifetimes(lines)
         with Client(stage.url) as client:

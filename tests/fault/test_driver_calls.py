@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 import requests
 
-from tests.processes import Client, Program, conductor, serve, wait_until
+from tests.processes import Client, Program, conductor, serve
 from tests.slow_hardware import FOLDER
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.sqlite_only
 
@@ -54,7 +55,7 @@ class Site:
     def tell(self, **slow: object) -> None:
         """What methods of the machine do from now on."""
         patch = [{"op": "add", "path": "/driver_info/slow", "value": slow}]
-        wait_until(lambda: self.ask("PATCH", "/nodes/n1", patch).status_code == 200, 10, "the change")
+        wait_until(lambda: self.ask("PATCH", "/nodes/n1", patch).status_code == 200, "the change")
 
     def called(self, method: str) -> int:
         return self.journal.read_text().splitlines().count(method) if self.journal.exists() else 0
@@ -95,13 +96,13 @@ def test_a_conductor_that_is_killed_in_a_call(site: Site, method: str) -> None:
     site.tell(**{method: {"hangs": True}})
     with ThreadPoolExecutor() as pool:
         asked = pool.submit(site.ask, *ORDERS[method])
-        wait_until(lambda: site.called(method) == 1, 10, "the call")
+        wait_until(lambda: site.called(method) == 1, "the call")
         assert not site.is_free()
         first.end(signal.SIGKILL)
         answer = asked.result()
     assert (answer.status_code, "Retry-After" in answer.headers) == (504, False)
     site.start()
-    wait_until(site.is_free, 20, "the node to be free")
+    wait_until(site.is_free, "the node to be free")
     assert site.called(method) == 1
 
 
@@ -112,7 +113,7 @@ def test_a_conductor_that_is_killed_while_it_is_asked_something(site: Site) -> N
     site.tell(**{"power.validate": {"seconds": 1.5}})
     with ThreadPoolExecutor() as pool:
         asked = pool.submit(site.ask, "GET", "/nodes/n1/validate")
-        wait_until(lambda: site.called("power.validate") == 1, 10, "the call")
+        wait_until(lambda: site.called("power.validate") == 1, "the call")
         first.end(signal.SIGKILL)
         site.start()
         # 503: the successor started so late that the request had ended.
@@ -126,10 +127,10 @@ def test_a_conductor_that_is_killed_in_what_nobody_waits_for(site: Site) -> None
     create(site)
     site.tell(**{"management.set_boot_mode": {"hangs": True}})
     assert site.ask("PUT", "/nodes/n1/states/boot_mode", {"target": "uefi"}).status_code == 202
-    wait_until(lambda: site.called("management.set_boot_mode") == 1, 10, "the call")
+    wait_until(lambda: site.called("management.set_boot_mode") == 1, "the call")
     first.end(signal.SIGKILL)
     site.start()
-    wait_until(site.is_free, 20, "the node to be free")
+    wait_until(site.is_free, "the node to be free")
     assert site.called("management.set_boot_mode") == 1
 
 

@@ -24,7 +24,8 @@ from tests.fault.fleet import GROUPS, Fleet
 from tests.fault.test_claims import CLAIMANTS, HELD_BY_ANOTHER, lost, report
 from tests.fault.troubles import SECONDS, SETTINGS, busy
 from tests.fault.watching import DOUBLY_HELD, watched
-from tests.processes import Client, conductor, run, serve, wait_until
+from tests.processes import Client, conductor, run, serve
+from tests.waiting import wait_until
 
 pytestmark = [
     pytest.mark.skipif(os.environ.get("FAULT_GALERA") != "1", reason="takes minutes; FAULT_GALERA=1 runs it"),
@@ -32,8 +33,6 @@ pytestmark = [
 
 #: How long a server is gone, and how long all of them are there.
 _PAUSE = 8
-_AGREEING_SECONDS = 60
-_SERVING_SECONDS = 30
 
 
 @pytest.fixture
@@ -84,7 +83,7 @@ def test_no_machine_is_held_twice_on_a_cluster(nodes: list[galera.Node], urls: l
             nodes[2].resume()
             happened["server suspended"] += 1
             for url in urls:
-                wait_until(lambda url=url: serves(url), _SERVING_SECONDS, "all API processes to serve again")
+                wait_until(lambda url=url: serves(url), "all API processes to serve again")
     for node in nodes:
         node.wait()
     journal = ClaimJournal([claimant.record for claimant in claimants])
@@ -96,9 +95,9 @@ def test_no_machine_is_held_twice_on_a_cluster(nodes: list[galera.Node], urls: l
     assert findings == []
     assert [failure for claimant in claimants for failure in claimant.failures] == []
     try:
-        wait_until(lambda: not differing(nodes), _AGREEING_SECONDS, "all servers to have the same rows")
+        wait_until(lambda: not differing(nodes), "all servers to have the same rows")
     except AssertionError:
-        pytest.fail(f"after {_AGREEING_SECONDS} seconds these tables differ: {differing(nodes)}")
+        pytest.fail(f"after a minute these tables differ: {differing(nodes)}")
     for node in nodes:
         audited = run(tmp_path, "db", "check", "--database", node.url)
         assert (audited.returncode, audited.stdout) == (0, "ok\n"), audited.stdout

@@ -11,8 +11,9 @@ from statistics import quantiles
 
 import pytest
 
-from tests.processes import Client, serve, wait_until
+from tests.processes import Client, serve
 from tests.redfish.fleet import Fleet, fleet
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.sqlite_only
 
@@ -44,7 +45,7 @@ def url(tmp_path: Path, controllers: Fleet, database_url: str) -> Iterator[str]:
     with serve(tmp_path, "--database", database_url, settings=SETTINGS) as (_, url):
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(lambda number: _create(url, controllers, number), range(MACHINES)))
-        wait_until(lambda: set(_power(url).values()) == {"power on"}, 60, "all machines to be on")
+        wait_until(lambda: set(_power(url).values()) == {"power on"}, "all machines to be on")
         yield url
 
 
@@ -86,7 +87,7 @@ def test_controllers_that_hang_cost_their_own_machines_only(url: str, controller
     controllers.hanging = set(range(HANGING))
     controllers.power = ["Off"] * MACHINES
     begun = time.monotonic()
-    wait_until(lambda: {_power(url)[name] for name in others} == {"power off"}, 60, "the others to be compared")
+    wait_until(lambda: {_power(url)[name] for name in others} == {"power off"}, "the others to be compared")
     took = time.monotonic() - begun
     during = _latency(url)
     print(f"\n{len(others)} machines compared after {took:.1f} s, rounds are {ROUND:g} s apart")
@@ -97,7 +98,7 @@ def test_controllers_that_hang_cost_their_own_machines_only(url: str, controller
     def faulty() -> set[str]:
         return {name for name, fault in _nodes(url, "fault").items() if fault == "power failure"}
 
-    wait_until(lambda: faulty() == hanging, 60, "those that hang to be in maintenance")
+    wait_until(lambda: faulty() == hanging, "those that hang to be in maintenance")
     controllers.hanging = set()
-    wait_until(lambda: not faulty(), 60, "them to come back")
+    wait_until(lambda: not faulty(), "them to come back")
     assert set(_power(url).values()) == {"power off"}

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tests.emulators import Emulator, fake_systems
-from tests.processes import Client, conductor, serve, wait_until
+from tests.processes import Client, conductor, serve
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.sqlite_only
 
@@ -94,7 +95,7 @@ def test_the_next_conductor_finishes_it(tmp_path: Path, database_url: str) -> No
         images.released.set()
         assert (node(client)["provision_state"], node(client)["reservation"]) == ("deploying", "c1")
         with conductor(tmp_path, "c2", "--database", database_url, settings=SETTINGS):
-            wait_until(lambda: node(client)["provision_state"] == "active", 30, "the instance")
+            wait_until(lambda: node(client)["provision_state"] == "active", "the instance")
             found = node(client)
             assert (found["reservation"], found["power_state"], found["last_error"]) == (None, "power on", None)
             assert emulator.get(emulator.path())["PowerState"] == "On"

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from tests.functional.redfish.steps import QUICK, apply, flash, update
-from tests.processes import Client, Program, conductor, serve, wait_until
+from tests.processes import Client, Program, conductor, serve
 from tests.redfish_service import Controller, Fault, RedfishService
 from tests.redfish_service.updates import Plan
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.sqlite_only
 
@@ -65,7 +66,7 @@ class Site:
         body = {"driver": "redfish", "name": "n1", "driver_info": self.running.driver_info()}
         assert self.client.baremetal("POST", "/nodes", body).status_code == 201
         self.ask("manage")
-        wait_until(lambda: self.node()["provision_state"] == "manageable", 10, "the node to be manageable")
+        wait_until(lambda: self.node()["provision_state"] == "manageable", "the node to be manageable")
         self.ask("clean", clean_steps=[step])
         return first
 
@@ -73,7 +74,7 @@ class Site:
         """Let a conductor of this name go on; returns the node when it is free."""
         begun = time.monotonic()
         self.start(successor)
-        wait_until(lambda: self.node()["reservation"] is None, 40, "the step to be over")
+        wait_until(lambda: self.node()["reservation"] is None, "the step to be over")
         print(f"\nover {time.monotonic() - begun:.1f} s after the next conductor was started")
         return self.node()
 
@@ -96,7 +97,7 @@ def test_killed_while_settings_are_sent(site: Site) -> None:
     """When the controller has taken the settings, and before its answer: they are not sent again."""
     site.controller.faults = [Fault(path="Bios/Settings", method="PATCH", late=30, times=1)]
     first = site.begin(apply(BootMode="Bios", NumaGroup=2))
-    wait_until(lambda: site.controller.bios.pending, 20, "the settings to be sent")
+    wait_until(lambda: site.controller.bios.pending, "the settings to be sent")
     first.end(signal.SIGKILL)
     after = site.finish("c1")
     assert (after["provision_state"], after["last_error"]) == ("manageable", None)
@@ -107,9 +108,9 @@ def test_killed_while_settings_are_being_applied(site: Site) -> None:
     """After the reboot: the machine is not rebooted again."""
     site.controller.system["BootProgress"] = {"LastState": "MemoryInitializationStarted"}
     first = site.begin(apply(BootMode="Bios"))
-    wait_until(lambda: site.controller.bios.attributes["BootMode"] == "Bios", 20, "the reboot")
+    wait_until(lambda: site.controller.bios.attributes["BootMode"] == "Bios", "the reboot")
     resets = asked(site, "POST /redfish/v1/Systems/1/Actions/ComputerSystem.Reset")
-    wait_until(lambda: first.log.count("work is to be polled") >= 4, 10, "the step to be polled after the reboot")
+    wait_until(lambda: first.log.count("work is to be polled") >= 4, "the step to be polled after the reboot")
     first.end(signal.SIGKILL)
     site.controller.system["BootProgress"] = {"LastState": "OSRunning"}
     after = site.finish("c2")
@@ -123,7 +124,7 @@ def test_killed_while_an_update_is_sent(site: Site) -> None:
     site.controller.faults = [Fault(path="SimpleUpdate", method="POST", late=30, times=1)]
     site.controller.updates.plans = [Plan(seconds=1)]
     first = site.begin(update(flash("bios")))
-    wait_until(lambda: site.controller.updates.tasks, 20, "the update to be sent")
+    wait_until(lambda: site.controller.updates.tasks, "the update to be sent")
     first.end(signal.SIGKILL)
     after = site.finish("c2")
     assert (after["provision_state"], after["last_error"]) == ("manageable", None)
@@ -133,7 +134,7 @@ def test_killed_while_an_update_is_sent(site: Site) -> None:
 def test_killed_between_updates_while_the_controller_restarts(site: Site) -> None:
     site.controller.updates.plans = [Plan(seconds=1, restarts_for=3), Plan(seconds=0.5)]
     first = site.begin(update(flash("bmc"), flash("nic:NIC1")))
-    wait_until(lambda: site.controller.updates.is_away, 20, "the controller to restart")
+    wait_until(lambda: site.controller.updates.is_away, "the controller to restart")
     first.end(signal.SIGKILL)
     after = site.finish("c2")
     assert (after["provision_state"], after["last_error"]) == ("manageable", None)

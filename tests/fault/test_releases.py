@@ -20,7 +20,8 @@ from sqlalchemy import create_engine, text
 
 from baremetal_sched.db import schema
 from baremetal_sched.db.engine import database_url as normal_url
-from tests.processes import BAREMETAL_SCHED, Client, program, serve, wait_until
+from tests.processes import BAREMETAL_SCHED, Client, program, serve
+from tests.waiting import wait_until
 
 SECONDS = float(os.environ.get("FAULT_SECONDS", "3"))
 WRITERS = 8
@@ -130,7 +131,7 @@ def create_nodes(url: str) -> None:
     with Client(url) as client:
         for number in range(NODES):
             body = {"driver": "fake-hardware", "name": f"n{number}"}
-            response = wait_until(lambda body=body: created(client.baremetal("POST", "/nodes", body)), 20, "a node")
+            response = wait_until(lambda body=body: created(client.baremetal("POST", "/nodes", body)), "a node")
             assert response.status_code == 201, response.text
 
 
@@ -175,7 +176,7 @@ def test_an_upgrade_that_needs_no_stop(database_url: str, tmp_path: Path, ahead:
                 Load(newer_url).running() as newer_load,
             ):
                 time.sleep(SECONDS)
-                wait_until(lambda: newer_load.statuses()[204] > WRITERS, 60, "the newer release to write")
+                wait_until(lambda: newer_load.statuses()[204] > WRITERS, "the newer release to write")
         # SQLite has one writer at a time, and one that waited for too long is told to come back.
         busy = {503} if database_url.startswith("sqlite") else set()
         assert set(load.statuses() + newer_load.statuses()) <= {200, 202, 204, 409} | busy, load.statuses()

@@ -26,7 +26,8 @@ from tests.fault.claim_journal import ClaimJournal
 from tests.fault.fleet import GROUPS
 from tests.fault.troubles import SECONDS, Stage, busy, repeated
 from tests.fault.watching import DOUBLY_HELD, watched
-from tests.processes import Client, run, serve, wait_until
+from tests.processes import Client, run, serve
+from tests.waiting import wait_until
 
 MACHINES = int(os.environ.get("FAULT_MACHINES", "100" if SECONDS else "20"))
 _BOOTERS = 6
@@ -84,7 +85,9 @@ def test_each_machine_goes_to_one_of_many_who_ask_at_once(database_url: str, tmp
         assert faults == {"No valid host was found"}
         assert watch.findings == []
         delete_all(url, client)
-        wait_until(lambda: sorted(machines.offered(client)) == sorted(nodes), _SETTLING_SECONDS, "machines to be free")
+        wait_until(
+            lambda: sorted(machines.offered(client)) == sorted(nodes), "machines to be free", seconds=_SETTLING_SECONDS
+        )
         assert rows_left(database_url) == {}
     audited = run(tmp_path, "db", "check", *database)
     assert (audited.returncode, audited.stdout) == (0, "ok\n"), audited.stdout
@@ -106,7 +109,9 @@ def test_nothing_that_is_killed_loses_or_doubles_a_server(stage: Stage, tmp_path
             findings = [*lost(client, booters)]
             report(booters, stage.happened)
             delete_all(stage.url, client)
-            wait_until(lambda: sorted(machines.offered(client)) == sorted(nodes), _SETTLING_SECONDS, "free machines")
+            wait_until(
+                lambda: sorted(machines.offered(client)) == sorted(nodes), "free machines", seconds=_SETTLING_SECONDS
+            )
     findings += [*watch.findings, *ClaimJournal([booter.record for booter in booters]).findings()]
     print(f"{watch.looks} looks, served again in {stage.slowest_recovery:.2f} s", *findings, sep="\n")
     assert findings == []
@@ -152,7 +157,7 @@ def settle(client: Client) -> None:
         states = {(server["status"], server["OS-EXT-STS:task_state"]) for server in listed(client)}
         return all(status in ("ACTIVE", "ERROR") and task is None for status, task in states)
 
-    wait_until(patient(is_quiet), _SETTLING_SECONDS, "all servers to be active or in error")
+    wait_until(patient(is_quiet), "all servers to be active or in error", seconds=_SETTLING_SECONDS)
 
 
 def delete_all(url: str, client: Client) -> None:
@@ -164,7 +169,7 @@ def delete_all(url: str, client: Client) -> None:
             at_once(url, [("DELETE", f"/servers/{server['id']}") for server in servers])
         return not listed(client)
 
-    wait_until(patient(is_empty), _SETTLING_SECONDS, "all servers to be gone")
+    wait_until(patient(is_empty), "all servers to be gone", seconds=_SETTLING_SECONDS)
 
 
 def patient(condition: Callable[[], bool]) -> Callable[[], bool]:

@@ -11,8 +11,9 @@ from statistics import quantiles
 
 import pytest
 
-from tests.processes import Client, serve, wait_until
+from tests.processes import Client, serve
 from tests.slow_hardware import FOLDER
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.sqlite_only
 
@@ -36,7 +37,7 @@ def url(tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch) -> I
     monkeypatch.setenv("PYTHONPATH", str(FOLDER))
     with serve(tmp_path, "--database", database_url, settings=SETTINGS) as (_, url), ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda number: _create(url, number), range(MACHINES)))
-        wait_until(lambda: set(_power(url).values()) == {"power on"}, 60, "all machines to be on")
+        wait_until(lambda: set(_power(url).values()) == {"power on"}, "all machines to be on")
         yield url
 
 
@@ -55,7 +56,7 @@ def _tell(client: Client, number: int, **told: object) -> None:
     def accepted() -> bool:  # its power may just be looked at
         return client.baremetal("PATCH", f"/nodes/n{number}", patch).status_code == 200
 
-    wait_until(accepted, 10, "the change")
+    wait_until(accepted, "the change")
 
 
 def _power(url: str) -> dict[str, str]:
@@ -85,7 +86,7 @@ def test_machines_that_hang_delay_no_others(url: str) -> None:
         for number in range(MACHINES):
             _tell(client, number, power_state="power off")
         begun = time.monotonic()
-        wait_until(lambda: _power_of_others(url, hanging) == {"power off"}, 60, "the others to be compared")
+        wait_until(lambda: _power_of_others(url, hanging) == {"power off"}, "the others to be compared")
         took = time.monotonic() - begun
         during = _latency(url)
         print(f"\n{MACHINES - HANGING} machines compared after {took:.1f} s, rounds are {ROUND:g} s apart")
@@ -103,7 +104,7 @@ def test_work_on_machines_that_hang_takes_no_worker(url: str) -> None:
             client.baremetal("PUT", f"/nodes/n{number}/states/power", {"target": "rebooting"})
         begun = time.monotonic()
         client.baremetal("PUT", "/nodes/n50/states/power", {"target": "power off"})
-        wait_until(lambda: _power(url)["n50"] == "power off", 60, "another one to be switched")
+        wait_until(lambda: _power(url)["n50"] == "power off", "another one to be switched")
         print(f"\nanother machine was switched after {time.monotonic() - begun:.1f} s")
         assert time.monotonic() - begun < 7.5  # they lose their workers after 5 s, and fail after 8 s
 
@@ -112,7 +113,7 @@ def test_work_on_machines_that_hang_takes_no_worker(url: str) -> None:
             free = [node for node in nodes if node["reservation"] is None]
             return [node["last_error"] for node in free if node["last_error"]]
 
-        wait_until(lambda: len(errors()) == 20, 40, "the work to be given up")
+        wait_until(lambda: len(errors()) == 20, "the work to be given up")
         error = "The machine does not answer: power.set_power_state of its driver was given up after 8 seconds."
         assert set(errors()) == {error}
 

@@ -18,7 +18,8 @@ from tests.fault.troubles import Stage, busy, repeated
 from tests.fault.waiters import WaitingClient, left
 from tests.fault.waiting_journal import WaitingJournal
 from tests.fault.watching import DOUBLY_HELD, watched
-from tests.processes import Client, run, wait_until
+from tests.processes import Client, run
+from tests.waiting import wait_until
 
 _MACHINES = 4
 _CLIENTS = 16
@@ -33,9 +34,9 @@ def test_machines_go_to_those_who_wait_whatever_is_killed(stage: Stage, tmp_path
     with watched(stage.database[1], DOUBLY_HELD, HELD_BY_ANOTHER) as watch:
         with repeated(lambda: machines.repair(stage.url), 0.5), busy(clients, [stage.url]):
             stage.go_wrong(stage.kills(), 1)
-            wait_until(lambda: handed_over(clients) > _CLIENTS, 60, "machines to be handed over")
+            wait_until(lambda: handed_over(clients) > _CLIENTS, "machines to be handed over")
         with Client(stage.url) as client:
-            wait_until(lambda: client.healthcheck().status_code == 200, 60, "the service to be well")
+            wait_until(lambda: client.healthcheck().status_code == 200, "the service to be well")
             journal = WaitingJournal([waiter for each in clients for waiter in each.journal.waiters])
             there = left(client, journal.waiters)
             now = time.monotonic()
@@ -49,7 +50,7 @@ def test_machines_go_to_those_who_wait_whatever_is_killed(stage: Stage, tmp_path
     assert findings == []
     assert [failure for each in clients for failure in each.failures] == []
     # After two sweeps nobody waits beside a machine that fits: the audit says so.
-    wait_until(lambda: run(tmp_path, "db", "check", *stage.database).stdout == "ok\n", 60, "db check to find nothing")
+    wait_until(lambda: run(tmp_path, "db", "check", *stage.database).stdout == "ok\n", "db check to find nothing")
 
 
 def handed_over(clients: list[WaitingClient]) -> int:

@@ -21,8 +21,9 @@ from sqlalchemy.exc import DBAPIError
 from baremetal_sched.db.engine import database_url as normal_url
 from tests.fault.fleet import GROUPS
 from tests.fault.servers import Server
-from tests.processes import BAREMETAL_SCHED, Client, Program, program, serve, wait_until
+from tests.processes import BAREMETAL_SCHED, Client, Program, program, serve
 from tests.relay import Relay
+from tests.waiting import wait_until
 
 #: For how long things go wrong; each trouble once if it is 0.
 SECONDS = float(os.environ.get("FAULT_SECONDS", "0"))
@@ -142,7 +143,7 @@ class Stage:
     def _locked(self, statement: str) -> Iterator[None]:
         is_table = statement.startswith("LOCK TABLES")
         with self._engine.connect() as connection:
-            wait_until(lambda: self._locks(connection, statement), _RECOVERY_SECONDS, statement)
+            wait_until(lambda: self._locks(connection, statement), statement, seconds=_RECOVERY_SECONDS)
             try:
                 yield
             finally:
@@ -202,7 +203,7 @@ class Stage:
     def _over(self, what: str) -> None:
         """The service serves again, for writers too."""
         began = time.monotonic()
-        wait_until(self._serves, _RECOVERY_SECONDS, f"the service to serve again: {what}")
+        wait_until(self._serves, f"the service to serve again: {what}", seconds=_RECOVERY_SECONDS)
         self.slowest_recovery = max(self.slowest_recovery, time.monotonic() - began)
         self.happened[what] += 1
 

@@ -7,8 +7,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from baremetal_sched.scheduling.capacity import Figures
 from baremetal_sched.scheduling.metrics import KEYS, MOST_PAIRS, CapacityMetrics
 from baremetal_sched.web.metrics import count_request
-from tests.processes import wait_until
 from tests.service import Service
+from tests.waiting import wait_until
 
 
 def metrics(service: Service) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
@@ -95,7 +95,7 @@ def test_capacity_is_what_the_api_says(service: Service) -> None:
         expected |= {("free", *pair, ""): row["free"], ("allocated", *pair, ""): row["allocated"]}
         expected |= {("unavailable", *pair, reason): count for reason, count in row["unavailable"].items()}
     assert len(expected) == 8
-    wait_until(lambda: by_capacity(service) == expected, 30, "the figures of now")
+    wait_until(lambda: by_capacity(service) == expected, "the figures of now")
     assert value(service, "capacity_nodes_left_out") == 0
     assert value(service, "capacity_age_seconds") is not None
 

@@ -9,9 +9,9 @@ import requests
 import sushy
 from sushy import auth
 
-from tests.processes import wait_until
 from tests.redfish_service import Fault, RedfishService
 from tests.redfish_service.updates import Plan
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_updates_are_tasks(service: RedfishService) -> None:
     updates.plans = [Plan(seconds=0.1), Plan(needs_reboot=True, seconds=0, state="Exception", messages=["It broke."])]
     client = connect(service)
     monitor = client.get_update_service().simple_update("http://images/bios-2.0.0.bin")
-    wait_until(lambda: monitor.get_task().task_state == sushy.TaskState.COMPLETED, 3, "the update")
+    wait_until(lambda: monitor.get_task().task_state == sushy.TaskState.COMPLETED, "the update")
     assert updates.versions["bios"] == "2.0.0"
     monitor = client.get_update_service().simple_update("http://images/bmc-2.0.0.bin")
     assert monitor.get_task().task_state == sushy.TaskState.STARTING

@@ -17,7 +17,7 @@ from baremetal_sched.web.authentication.password_checks import (
     PasswordChecks,
 )
 from baremetal_sched.web.http_errors import TooManyFailedLogins
-from tests.processes import wait_until
+from tests.waiting import wait_until
 
 
 def users_with(**passwords: str) -> password_file.Users:
@@ -156,7 +156,7 @@ def test_few_are_checked_at_once(work: Bcrypt) -> None:
     work.gate.clear()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         guesses = [pool.submit(checks.is_right, USERS, "ann", b"guess %d" % number, "") for number in range(AT_ONCE)]
-        wait_until(lambda: len(work.asked) == AT_ONCE, 60, "all checks to begin")
+        wait_until(lambda: len(work.asked) == AT_ONCE, "all checks to begin")
         with pytest.raises(AuthenticationUnavailable):
             checks.is_right(USERS, "ann", b"secret", "")
         assert checks.is_right(USERS, "bob", b"other", "")

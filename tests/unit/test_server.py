@@ -20,7 +20,7 @@ from baremetal_sched.settings import load
 from baremetal_sched.web.slots import ACCEPTED_AT, REFUSAL
 from tests.clients.sockets import Wire, exchange, wire, wires
 from tests.clocks import Clock
-from tests.processes import wait_until
+from tests.waiting import wait_until
 
 GET = "GET /{} HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -72,7 +72,7 @@ class ServersClock(Clock):
         """Let that time go by, and the server look for connections that are overdue then."""
         self.go_on(seconds)
         now = self.monotonic()
-        wait_until(lambda: server._expiry > now, 5, "the server to look at its connections")
+        wait_until(lambda: server._expiry > now, "the server to look at its connections")
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def ask(one: Wire, server: Server) -> None:
     """Have a request served, and its thread come to rest."""
     one.send(GET.format(""))
     assert one.response().status == 200
-    wait_until(lambda: server.threads._free == server.threads._started, 5, "the end of the request")
+    wait_until(lambda: server.threads._free == server.threads._started, "the end of the request")
 
 
 def test_idle_connections_are_closed_after_a_while(clock: ServersClock) -> None:
@@ -132,13 +132,13 @@ def test_a_request_has_to_arrive_in_time(clock: ServersClock, part: str) -> None
     """However regularly something of it comes."""
     with serving(receive_seconds=60) as (url, application, server), wire(url) as one:
         one.send(part)
-        wait_until(lambda: any(each.request for each in server.connections.values()), 5, "the first part")
+        wait_until(lambda: any(each.request for each in server.connections.values()), "the first part")
         for _ in range(4):
             clock.until_looked(14, server)
             (connection,) = server.connections.values()
             before = connection.last_activity
             one.send("x")
-            wait_until(lambda: connection.last_activity > before, 5, "one more byte")  # noqa: B023
+            wait_until(lambda: connection.last_activity > before, "one more byte")  # noqa: B023
         clock.until_looked(5, server)
         assert one.ends()
         assert application.environs == []
@@ -153,14 +153,14 @@ def test_clients_that_do_not_read_do_not_keep_threads(clock: ServersClock) -> No
                 clock.until_looked(16, server)
                 return application.ended.count("large response") == 4
 
-            wait_until(are_free, 10, "the threads to be free")
+            wait_until(are_free, "the threads to be free")
         assert exchange(url, GET.format("")).status == 200
 
 
 def test_a_response_that_is_not_read_is_not_kept_for_ever(clock: ServersClock) -> None:
     with serving(send_seconds=60) as (url, application, server), wire(url) as one:
         one.send(GET.format("large"))
-        wait_until(lambda: application.ended.count("large response") == 1, 10, "the response")
+        wait_until(lambda: application.ended.count("large response") == 1, "the response")
         clock.until_looked(58, server)
         assert server.connections
         clock.until_looked(61, server)
@@ -171,7 +171,7 @@ def test_slow_readers_get_everything() -> None:
     with serving(outbuf_high_watermark=1_000_000, blocked_seconds=20) as (url, _, server), wire(url) as one:
         one.send(GET.format("large"))
         is_full = lambda: any(each.total_outbufs_len > 1_000_000 for each in server.connections.values())  # noqa: E731
-        wait_until(is_full, 10, "a full buffer")
+        wait_until(is_full, "a full buffer")
         received = one.response()
         assert received.headers["transfer-encoding"] == "chunked"
         assert received.body == b"x" * 20_000_000
@@ -183,9 +183,9 @@ def test_a_client_that_goes_away_is_noticed() -> None:
     with serving() as (url, application, _):
         with wire(url) as one:
             one.send(GET.format("waits"))
-            wait_until(lambda: application.environs, 5, "the request")
+            wait_until(lambda: application.environs, "the request")
         is_gone: Callable[[], bool] = application.environs[0]["waitress.client_disconnected"]
-        wait_until(is_gone, 5, "the server to notice")
+        wait_until(is_gone, "the server to notice")
         application.go.set()
         assert exchange(url, GET.format("")).status == 200
 
@@ -194,10 +194,10 @@ def test_what_a_client_asked_before_it_went_away_is_not_begun() -> None:
     with serving(threads=1) as (url, application, server):
         with wire(url) as first, wire(url) as second:
             first.send(GET.format("waits"))
-            wait_until(lambda: application.environs, 5, "the request")
+            wait_until(lambda: application.environs, "the request")
             second.send(GET.format("second"))
-            wait_until(lambda: server.received == 2, 5, "the second request")
-        wait_until(lambda: not server.connections, 5, "the server to notice")
+            wait_until(lambda: server.received == 2, "the second request")
+        wait_until(lambda: not server.connections, "the server to notice")
         application.go.set()
         assert exchange(url, GET.format("")).status == 200
         assert "/second" not in application.ended
@@ -219,26 +219,26 @@ def test_threads_are_started_when_they_are_needed() -> None:
 
     for number in range(1, 6):
         threads.add(Request(waits=False).service)
-        wait_until(lambda: len(names) == number and threads._free == 1, 5, "the request")  # noqa: B023
+        wait_until(lambda: len(names) == number and threads._free == 1, "the request")  # noqa: B023
     assert set(names) == {"request-1"}
     for _ in range(5):
         threads.add(Request(waits=True).service)
-    wait_until(lambda: len(names) == 8, 5, "three requests")
+    wait_until(lambda: len(names) == 8, "three requests")
     time.sleep(0.1)
     assert len(names) == 8
     assert len(set(names)) == 3
     released.set()
-    wait_until(lambda: len(names) == 10, 5, "all requests")
+    wait_until(lambda: len(names) == 10, "all requests")
 
 
 def test_the_time_of_acceptance_is_when_the_request_was_complete() -> None:
     with serving(threads=1) as (url, application, server), wire(url) as first, wire(url) as second:
         first.send(GET.format("waits"))
         second.send("GET /second HTTP/1.1\r\n")
-        wait_until(lambda: any(each.request for each in server.connections.values()), 5, "a part of it")
+        wait_until(lambda: any(each.request for each in server.connections.values()), "a part of it")
         complete = time.monotonic()
         second.send("\r\n")
-        wait_until(lambda: server.received == 2, 5, "the second request")
+        wait_until(lambda: server.received == 2, "the second request")
         begun = time.monotonic()
         application.go.set()
         assert second.response().status == 200
@@ -303,7 +303,7 @@ def test_no_more_files(monkeypatch: pytest.MonkeyPatch) -> None:
         return accept(listener)
 
     with serving() as (url, _, server), wires(url, 20) as idle:
-        wait_until(lambda: len(server.connections) == 20, 5, "the connections")
+        wait_until(lambda: len(server.connections) == 20, "the connections")
         monkeypatch.setattr(socket.socket, "accept", limited)
         fails.set()
         assert exchange(url, GET.format("")).status == 200
@@ -327,7 +327,7 @@ def test_all_bodies_together_are_bounded() -> None:
         with wires(url, 3) as ones:
             for one in ones[:2]:
                 begin_body(one, 900_000, 450_000)
-            wait_until(lambda: server.bodies.size == 900_000, 5, "the bodies")
+            wait_until(lambda: server.bodies.size == 900_000, "the bodies")
             begin_body(ones[2], 900_000, 200_000)
             refused = ones[2].response()
             assert (refused.status, refused.headers["connection"]) == (503, "close")
@@ -338,9 +338,9 @@ def test_all_bodies_together_are_bounded() -> None:
             ones[0].send("x" * 40_000)
             ones[0].send("x" * 410_000)
             assert ones[0].response().status == 503
-        wait_until(lambda: server.bodies.size == 0, 5, "the bodies to be forgotten")
+        wait_until(lambda: server.bodies.size == 0, "the bodies to be forgotten")
         assert exchange(url, f"POST / HTTP/1.1\r\nContent-Length: 900000\r\n\r\n{'x' * 900_000}").status == 200
-        wait_until(lambda: server.bodies.size == 0, 5, "the body to be forgotten")
+        wait_until(lambda: server.bodies.size == 0, "the body to be forgotten")
 
 
 def test_bodies_in_chunks_are_counted_too() -> None:
@@ -349,15 +349,15 @@ def test_bodies_in_chunks_are_counted_too() -> None:
         with wire(url) as one:
             one.send(f"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n{chunk * 4}")
             assert one.response().status == 503
-        wait_until(lambda: server.bodies.size == 0, 5, "the bodies to be forgotten")
+        wait_until(lambda: server.bodies.size == 0, "the bodies to be forgotten")
 
 
 def test_a_body_is_counted_until_its_request_is_served() -> None:
     with serving(body_size=1_000_000, bodies_size=300_000) as (url, application, server), wires(url, 2) as ones:
         ones[0].send(f"POST /waits HTTP/1.1\r\nContent-Length: 250000\r\n\r\n{'x' * 250_000}")
-        wait_until(lambda: len(application.environs) == 1, 5, "the request")
+        wait_until(lambda: len(application.environs) == 1, "the request")
         begin_body(ones[1], 250_000, 250_000)
         assert ones[1].response().status == 503
         application.go.set()
         assert ones[0].response().status == 200
-        wait_until(lambda: server.bodies.size == 0, 5, "the body to be forgotten")
+        wait_until(lambda: server.bodies.size == 0, "the body to be forgotten")

@@ -13,9 +13,9 @@ import pytest
 from baremetal_sched.server.tls import make_context
 from tests.certificates import Certificate, make_certificate
 from tests.clients.sockets import exchange, wire, wires
-from tests.processes import wait_until
 from tests.unit.test_server import GET, ServersClock, ask, serving
 from tests.unit.test_server import clock as clock
+from tests.waiting import wait_until
 
 CLOSE = "GET /{} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
@@ -85,11 +85,11 @@ def test_silent_and_half_handshakes_hold_nobody_up(
     """Two hundred of them, and one thread."""
     with serving(threads=1, connections=400, tls=context) as (url, _, server):
         with wires(url, 200, client_hello(trust)[:sent]) as silent:
-            wait_until(lambda: len(server.connections) == 200, 10, "the connections")
+            wait_until(lambda: len(server.connections) == 200, "the connections")
             for _ in range(3):
                 assert exchange(url, GET.format(""), tls=trust).status == 200
             assert len(silent) == 200
-        wait_until(lambda: not server.connections, 10, "the connections to be gone")
+        wait_until(lambda: not server.connections, "the connections to be gone")
 
 
 def test_a_handshake_byte_by_byte(context: ssl.SSLContext, trust: ssl.SSLContext) -> None:
@@ -149,7 +149,7 @@ def test_garbage_ends_the_connection(context: ssl.SSLContext, trust: ssl.SSLCont
         with wire(url) as one:
             one.send(garbage + b"\x00" * 6)
             one.socket.shutdown(socket.SHUT_WR)
-            wait_until(lambda: not server.connections, 10, "the connection to be closed")
+            wait_until(lambda: not server.connections, "the connection to be closed")
         assert exchange(url, GET.format(""), tls=trust).status == 200
 
 
@@ -159,7 +159,7 @@ def test_garbage_after_the_handshake_ends_the_connection(context: ssl.SSLContext
         assert one.response().status == 200
         with socket.socket(fileno=socket.dup(one.socket.fileno())) as below:
             below.sendall(b"\x17\x03\x03\x00\x20" + b"x" * 32)
-        wait_until(lambda: not server.connections, 10, "the connection to be closed")
+        wait_until(lambda: not server.connections, "the connection to be closed")
 
 
 def test_slow_readers_get_everything(context: ssl.SSLContext, trust: ssl.SSLContext) -> None:
@@ -167,7 +167,7 @@ def test_slow_readers_get_everything(context: ssl.SSLContext, trust: ssl.SSLCont
     limits = {"outbuf_high_watermark": 1_000_000, "blocked_seconds": 60}
     with serving(tls=context, **limits) as (url, _, server), wire(url, tls=trust) as one:
         one.send(GET.format("large"))
-        wait_until(lambda: any(each.total_outbufs_len for each in server.connections.values()), 10, "a full buffer")
+        wait_until(lambda: any(each.total_outbufs_len for each in server.connections.values()), "a full buffer")
         assert one.response().body == b"x" * 20_000_000
         one.send(GET.format(""))
         assert one.response().body == b"done"
@@ -176,7 +176,7 @@ def test_slow_readers_get_everything(context: ssl.SSLContext, trust: ssl.SSLCont
 def test_a_large_answer_does_not_hold_others_up(context: ssl.SSLContext, trust: ssl.SSLContext) -> None:
     with serving(threads=1, tls=context) as (url, application, _), wire(url, tls=trust) as one:
         one.send(GET.format("large"))
-        wait_until(lambda: "large response" in application.ended, 10, "the answer to be ready")
+        wait_until(lambda: "large response" in application.ended, "the answer to be ready")
         assert exchange(url, GET.format(""), tls=trust).status == 200
 
 
@@ -221,7 +221,7 @@ def test_clients_that_end_are_forgotten(
                 one.socket.setblocking(False)
                 with suppress(ssl.SSLError):  # of what is received meanwhile
                     one.socket.unwrap()
-        wait_until(lambda: not server.connections, 10, "the connection to be closed")
+        wait_until(lambda: not server.connections, "the connection to be closed")
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
@@ -238,7 +238,7 @@ def test_clients_that_ask_for_another_handshake_get_none(context: ssl.SSLContext
             str(files.certificate),
         ]
         done = subprocess.run(command, input="R\n", capture_output=True, text=True, timeout=60)
-        wait_until(lambda: not server.connections, 10, "the connection to be closed")
+        wait_until(lambda: not server.connections, "the connection to be closed")
     assert "RENEGOTIATING" in done.stdout + done.stderr
     assert "no renegotiation" in done.stderr
     assert not application.environs

@@ -14,7 +14,7 @@ from baremetal_sched.errors import TooManyWaiting
 from baremetal_sched.settings import load
 from baremetal_sched.web import slots
 from baremetal_sched.web.slots import ACCEPTED_AT, REFUSAL, Slots, waiting, with_slots
-from tests.processes import wait_until
+from tests.waiting import wait_until
 
 
 class Requests:
@@ -53,7 +53,7 @@ class Requests:
 
     def count(self, line: str, times: int) -> None:
         """Wait until this was done so often."""
-        wait_until(lambda: self.log.count(line) == times, 5, f"{line}, {times} times")
+        wait_until(lambda: self.log.count(line) == times, f"{line}, {times} times")
 
 
 @pytest.fixture

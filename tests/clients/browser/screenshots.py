@@ -10,7 +10,8 @@ from pathlib import Path
 import requests
 
 from tests.clients.browser.chromium import Visit, chromium
-from tests.processes import BAREMETAL_SCHED, program, wait_until
+from tests.processes import BAREMETAL_SCHED, program
+from tests.waiting import wait_until
 
 GUIDES = Path(__file__).parents[3] / "api-ref" / "guides"
 #: What no machine of the demo is.
@@ -48,7 +49,7 @@ def main() -> None:
         program((*BAREMETAL_SCHED, "demo", "--keep"), Path(folder), "demo") as demo,
         chromium() as browser,
     ):
-        wait_until(lambda: "OS_PLACEMENT_API_VERSION" in demo.output, 300, "the end of the demo")
+        wait_until(lambda: "OS_PLACEMENT_API_VERSION" in demo.output, "the end of the demo", seconds=300)
         found = re.search(r"keeps running at (\S+) ", demo.output)
         assert found, demo.output
         prepare(found[1])

@@ -10,7 +10,8 @@ import pytest
 
 from tests.clients.keystone.installation import REGION, Administration, configure, install, log_in, scope_of, start
 from tests.clients.keystone.people import PEOPLE
-from tests.processes import Program, Values, wait_until
+from tests.processes import Program, Values
+from tests.waiting import wait_until
 
 
 @contextmanager
@@ -61,7 +62,7 @@ class Keystone:
             token = log_in(url, PEOPLE[name], scope_of(PEOPLE[name]))
         finally:
             running.close()
-        wait_until(lambda: not self.ask.knows(token), 60, "a token to expire")
+        wait_until(lambda: not self.ask.knows(token), "a token to expire")
         return token
 
     def revoke(self, token: str) -> None:

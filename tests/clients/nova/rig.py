@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from tests.processes import Client, Program, Values, environment, serve, wait_until
+from tests.processes import Client, Program, Values, environment, serve
+from tests.waiting import wait_until
 
 #: How often the conductor compares providers with nodes, in seconds: some time between any two steps of a sequence.
 RECONCILIATION = 0.2
@@ -220,7 +221,7 @@ class Machine:
             node = self.site.baremetal("GET", path)
             return all(node[field] == value for field, value in values.items())
 
-        wait_until(has_arrived, 30, f"{self.uuid} to be {values}")
+        wait_until(has_arrived, f"{self.uuid} to be {values}")
 
     def update(self, *, repeats: bool = False, may_conflict: bool = False) -> None:
         """Nova's periodic task, twice: the second time nothing is left to write, unless Nova ``repeats`` itself."""

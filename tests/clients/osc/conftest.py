@@ -16,7 +16,8 @@ import pytest
 
 from tests.clients.environments import SECONDS, made_once
 from tests.clients.forked import ROOT, ForkedOpenStack, forked_openstack
-from tests.processes import Client, serve, wait_until
+from tests.processes import Client, serve
+from tests.waiting import wait_until
 
 #: What people have; ours is installed beside them.
 BESIDE = ("python-openstackclient==10.5.0", "osc-placement", "python-ironicclient")
@@ -134,7 +135,7 @@ def add_machine(client: Client, name: str, resource_class: str, traits: tuple[st
     ):
         answer = client.baremetal(method, path, document, version)
         assert answer.ok, answer.text
-    wait_until(lambda: _is_on(client, name), 30, f"{name} to be on")
+    wait_until(lambda: _is_on(client, name), f"{name} to be on")
 
 
 def _is_on(client: Client, name: str) -> bool:

@@ -9,7 +9,8 @@ from typing import Any
 from tests.clients.forked import forked_openstack
 from tests.clients.openstack import OpenStack, variables_in
 from tests.emulators import Emulator
-from tests.processes import BAREMETAL_SCHED, Program, Values, conductor, serve, wait_until
+from tests.processes import BAREMETAL_SCHED, Program, Values, conductor, serve
+from tests.waiting import wait_until
 
 GUARD = Path(__file__).with_name("guard")
 #: The account at the controllers.
@@ -68,7 +69,7 @@ class Site:
             node = self.node(name)
             return node if {field: node[field] for field in values} == values else None
 
-        return wait_until(arrived, 60, f"{name} to be {values}")
+        return wait_until(arrived, f"{name} to be {values}")
 
     def power(self, command: str, name: str, state: str) -> dict[str, Any]:
         """``power on``, ``power off``, ``reboot``, and what options they have; waits until that is done."""

@@ -15,7 +15,8 @@ from typing import Any
 import requests
 
 from tests.emulators import Emulator, ironic_cloud
-from tests.processes import Client, Values, serve, wait_until
+from tests.processes import Client, Values, serve
+from tests.waiting import wait_until
 
 #: Seconds that a request waits for a driver in the test of the deadlock, and how late it may be answered.
 ANSWER_SECONDS, LATE = 4, 10
@@ -61,7 +62,7 @@ class Loop:
             assert node["last_error"] is None, node["last_error"]
             return {field: node[field] for field in values} == values
 
-        wait_until(arrived, 60, f"{name} to be {values}")
+        wait_until(arrived, f"{name} to be {values}")
 
 
 @contextmanager
@@ -128,4 +129,4 @@ def test_more_machines_than_the_pools_hold(tmp_path: Path) -> None:
         def works_again() -> bool:
             return ask(names[0])[0] == 200
 
-        wait_until(works_again, 40, "a call to be answered as before")
+        wait_until(works_again, "a call to be answered as before")

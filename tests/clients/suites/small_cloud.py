@@ -14,8 +14,9 @@ import yaml
 from baremetal_sched.compute.api import policies as compute_policies
 from baremetal_sched.image.api import policies as image_policies
 from tests.clients.suites.identity import cloud, identity
-from tests.processes import Client, serve, wait_until
+from tests.processes import Client, serve
 from tests.service import ADMINISTRATOR
+from tests.waiting import wait_until
 
 MACHINES = 8
 #: Name, vCPUs, MiB of memory, GiB of disk.
@@ -84,7 +85,7 @@ def _fill(url: str) -> None:
     with Client(url, ADMINISTRATOR) as client:
         for number in range(MACHINES):
             _add_machine(client, number)
-        wait_until(lambda: _are_on(client), 60, "the machines to be on")
+        wait_until(lambda: _are_on(client), "the machines to be on")
     for name, vcpus, ram, disk in FLAVORS:
         flavor = {"name": name, "vcpus": vcpus, "ram": ram, "disk": disk}
         made = _post(f"{url}/compute/v2.1/flavors", {"flavor": flavor})["flavor"]

@@ -14,8 +14,8 @@ from sqlalchemy import text
 from baremetal_sched.baremetal.conductors import conductors
 from baremetal_sched.conductor.daemon import ConductorDaemon
 from baremetal_sched.errors import DatabaseAway
-from tests.processes import wait_until
 from tests.service import Service
+from tests.waiting import wait_until
 
 LISTENERS = "FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'"
 
@@ -28,7 +28,7 @@ def living(service: Service, host: str) -> Iterator[ConductorDaemon]:
     thread = threading.Thread(target=conductor.run, args=(stop,))
     thread.start()
     try:
-        wait_until(lambda: service.baremetal("GET", f"/conductors/{host}").json["alive"], 10, "it to be there")
+        wait_until(lambda: service.baremetal("GET", f"/conductors/{host}").json["alive"], "it to be there")
         yield conductor
     finally:
         stop.set()
@@ -65,7 +65,7 @@ def test_an_outage_is_a_line_and_its_end_another(
     database_url: str, lines: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Service(database_url, conductor={"work_interval": 0.01}) as service, living(service, "c1") as conductor:
-        wait_until(lambda: conductor._heartbeat._steady_since, 10, "all threads to run")
+        wait_until(lambda: conductor._heartbeat._steady_since, "all threads to run")
         attempts: list[int] = []
 
         def away(*args: Any, **kwargs: Any) -> None:
@@ -75,14 +75,14 @@ def test_an_outage_is_a_line_and_its_end_another(
         with monkeypatch.context() as patch:
             patch.setattr(service.database, "_run", away)
             time.sleep(2)
-        wait_until(lambda: "conductor goes on" in lines.getvalue(), 10, "the conductor to go on")
+        wait_until(lambda: "conductor goes on" in lines.getvalue(), "the conductor to go on")
         logged = [json.loads(line) for line in lines.getvalue().splitlines()]
         about = [line for line in logged if line["logger"].startswith("baremetal_sched.conductor")]
         said = [line["event"] for line in about if line["event"] != "conductor registered"]
         assert said == ["conductor has to wait", "conductor goes on"]
         assert len(attempts) < 80
         uuid = service.add_node("n1", power=False)
-        wait_until(switch(service, uuid, "power on"), 10, "it to work")
+        wait_until(switch(service, uuid, "power on"), "it to work")
 
 
 @pytest.mark.ci
@@ -94,9 +94,9 @@ def test_postgresql_tells_of_work_at_once(database_url: str) -> None:
         uuid = service.add_node("n1", power=False)
         service.conductors.clear()
         with living(service, "c1") as conductor:
-            wait_until(lambda: count_listeners(service), 10, "somebody to listen")
+            wait_until(lambda: count_listeners(service), "somebody to listen")
             for target in ("power on", "power off", "power on"):
-                wait_until(switch(service, uuid, target), 10, f"{target}, long before the next look")
+                wait_until(switch(service, uuid, target), f"{target}, long before the next look")
             conductor._wake.set()  # not to wait for the end of the interval
 
 
@@ -106,10 +106,10 @@ def test_a_listener_that_lost_its_connection_listens_again(database_url: str) ->
         if service.database.engine.dialect.name != "postgresql":
             pytest.skip("only PostgreSQL can tell")
         with living(service, "c1"):
-            wait_until(lambda: count_listeners(service), 10, "somebody to listen")
+            wait_until(lambda: count_listeners(service), "somebody to listen")
             first = count_listeners(service, "max(pid)")
             assert count_listeners(service, "bool_and(pg_terminate_backend(pid))")
-            wait_until(lambda: count_listeners(service, "max(pid)") not in (0, first), 10, "somebody to listen again")
+            wait_until(lambda: count_listeners(service, "max(pid)") not in (0, first), "somebody to listen again")
 
 
 @pytest.mark.ci
@@ -129,7 +129,7 @@ def test_what_a_stop_does_not_wait_for_has_failed(database_url: str, what: str) 
                 switch(service, uuid, "power on")
             else:
                 service.baremetal("PUT", f"/nodes/{uuid}/states/provision", {"target": "active"})
-            wait_until(lambda: not conductor.is_idle, 5, "the work to begin")
+            wait_until(lambda: not conductor.is_idle, "the work to begin")
         node = service.node(uuid)
         assert node["reservation"] is None
         if what == "power":
@@ -139,5 +139,5 @@ def test_what_a_stop_does_not_wait_for_has_failed(database_url: str, what: str) 
             error = "Operation was aborted because the conductor was stopped"
             assert (node["provision_state"], node["last_error"]) == ("deploy failed", error)
         assert not conductor.is_idle
-        wait_until(lambda: conductor.is_idle, 10, "the thread to end")
+        wait_until(lambda: conductor.is_idle, "the thread to end")
         assert service.node(uuid) == node

@@ -19,8 +19,8 @@ from baremetal_sched.errors.baremetal import NodeLocked
 from baremetal_sched.machines.machine import Effect, Machine
 from baremetal_sched.settings import load
 from tests.clocks import Clock
-from tests.processes import wait_until
 from tests.service import Service, fault
+from tests.waiting import wait_until
 
 BOOT_DEVICE = "/nodes/n1/management/boot_device"
 PXE = {"boot_device": "pxe"}
@@ -71,7 +71,7 @@ def settled(service: Service) -> bool:
 
 def await_begun(made: Answering) -> None:
     """Wait until the threads know what they are to call."""
-    wait_until(lambda: all(each.call for each in made._making.values()), 5, "the calls to be begun")
+    wait_until(lambda: all(each.call for each in made._making.values()), "the calls to be begun")
 
 
 def reservation(service: Service) -> str | None:
@@ -193,7 +193,7 @@ def test_what_was_begun_and_not_answered_may_have_been_done(
 
     def begin(name: str) -> None:
         service.conductors[name].answering.begin_all()
-        wait_until(lambda: recorder.calls, 30, "the call")
+        wait_until(lambda: recorder.calls, "the call")
 
     service.app.extensions["drivers"].on_call = begin
     set_patience(service, 0.1)

@@ -21,8 +21,8 @@ from baremetal_sched.machines.machine import NOTHING, Effect, Machine
 from tests.clocks import Clock
 from tests.functional.baremetal.provisioning import LOG_STEP, put_into
 from tests.functional.conductor.test_orphans import reserve
-from tests.processes import wait_until
 from tests.service import Service
+from tests.waiting import wait_until
 
 OPTIONS = {"workers_pool_size": 1, "driver_call_timeout": 600}
 
@@ -87,7 +87,7 @@ def hanging(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Iterator[Hanging]:
 
 def let(service: Service, condition: Any, what: str) -> None:
     """Let the conductor look for work until the condition holds."""
-    wait_until(lambda: (service.conductors["c1"].work_once(), condition())[1], 40, what)
+    wait_until(lambda: (service.conductors["c1"].work_once(), condition())[1], what)
 
 
 def ids_of_work(service: Service) -> list[int]:
@@ -118,7 +118,7 @@ def test_a_step_that_hangs_is_given_up_and_its_worker_is_replaced(database_url: 
         let(service, lambda: free(service, other), "the other node to be switched")
         assert service.node(other)["power_state"] == "power on"
         hanging.over.set()
-        wait_until(lambda: hanging.ended, 10, "the thread to go on")
+        wait_until(lambda: hanging.ended, "the thread to go on")
         time.sleep(0.05)
         assert service.node(uuid) == node
 
@@ -131,7 +131,7 @@ def test_power_has_the_time_that_was_asked_for_it(database_url: str, hanging: Ha
         hanging.seconds = 680
         service.baremetal("PUT", f"/nodes/{uuid}/states/power", {"target": "power on", "timeout": 100})
         service.conductors["c1"].work_once()
-        wait_until(lambda: hanging.begun, 10, "the call")
+        wait_until(lambda: hanging.begun, "the call")
         service.conductors["c1"].work_once()
         assert not free(service, uuid)
         hanging.clock.go_on(21)
@@ -171,7 +171,7 @@ def test_waiting_for_a_machine_is_no_hang(database_url: str, hanging: Hanging, m
         assert looks == [slow] * 11 + [dead]
         assert "was given up after 600 seconds" in service.node(dead)["last_error"]
         hanging.over.set()
-        wait_until(lambda: hanging.ended, 10, "the thread to go on")
+        wait_until(lambda: hanging.ended, "the thread to go on")
         time.sleep(0.05)
         assert changed == [slow]
 
@@ -210,17 +210,17 @@ def test_a_conductor_that_lost_the_work_does_nothing_more(
         uuid = service.add_node("n1", power=False)
         service.baremetal("PUT", f"/nodes/{uuid}/states/power", {"target": "power on"})
         service.conductors["c1"].work_once()
-        wait_until(lambda: len(looks) > 3, 10, "the driver to wait")
+        wait_until(lambda: len(looks) > 3, "the driver to wait")
         if loss == "taken away":
             service.database.write(lose)
             clock.go_on(6)
         else:
             monkeypatch.setattr(work_queue, "is_held", away)
             clock.go_on(20)
-            wait_until(lambda: len(asked) > 1, 10, "the question whether the work is lost")
+            wait_until(lambda: len(asked) > 1, "the question whether the work is lost")
             assert ends == []
             clock.go_on(11)
-        wait_until(lambda: ends, 10, "the driver to end")
+        wait_until(lambda: ends, "the driver to end")
         assert ends == ["CallGivenUp"]
 
 
@@ -232,7 +232,7 @@ def test_a_parent_that_hangs_and_its_child_are_both_free(database_url: str, hang
         hanging.uuids.add(parent)
         service.baremetal("PUT", f"/nodes/{child}/states/power", {"target": "power on"})
         let(service, lambda: free(service, child), "the child to be free")
-        wait_until(lambda: free(service, parent), 5, "the parent to be free")
+        wait_until(lambda: free(service, parent), "the parent to be free")
         for uuid in (parent, child):
             assert "power.set_power_state of its driver was given up" in service.node(uuid)["last_error"]
         assert ids_of_work(service) == []

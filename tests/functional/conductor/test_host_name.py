@@ -19,8 +19,8 @@ from baremetal_sched.db.models import Conductor as ConductorEntry
 from baremetal_sched.errors import CommitUnknown
 from baremetal_sched.errors.baremetal import HostNameTaken
 from tests.clocks import Clock
-from tests.processes import wait_until
 from tests.service import Service
+from tests.waiting import wait_until
 
 INTERVAL = 10.0
 
@@ -139,7 +139,7 @@ def test_of_two_that_start_together_one_stays(database_url: str, entry: str, mon
         with ThreadPoolExecutor(2) as pool:
             lives = [pool.submit(live, number) for number in range(2)]
             try:
-                wait_until(stop.is_set, 20, "one of them to go")
+                wait_until(stop.is_set, "one of them to go")
             finally:
                 stop.set()
             assert sorted(future.result() for future in lives) == ["stayed", "went"]

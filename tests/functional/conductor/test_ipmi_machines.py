@@ -10,8 +10,8 @@ import pytest
 from baremetal_sched.conductor.periodic_tasks import PERIODIC_TASKS
 from baremetal_sched.drivers import power_waiting
 from tests.emulators.ipmi_bmc import PASSWORD, IpmiBmc, ipmi_bmc
-from tests.processes import wait_until
 from tests.service import Service, fault
+from tests.waiting import wait_until
 
 pytestmark = [
     pytest.mark.slow,
@@ -218,7 +218,7 @@ def test_a_controller_that_is_silent_and_then_answers_again(fleet: Service, bmc:
         assert (node["maintenance"], node["fault"]) == (True, "power failure")
         assert "max retries exceeded" in node["maintenance_reason"]
         assert fleet.candidates("resources=CUSTOM_GOLD:1") == set()
-    wait_until(lambda: (do(fleet, RECOVERY), not fleet.node(uuid)["maintenance"])[1], 20, "the recovery")
+    wait_until(lambda: (do(fleet, RECOVERY), not fleet.node(uuid)["maintenance"])[1], "the recovery")
     node = fleet.node(uuid)
     assert (node["maintenance"], node["fault"], node["power_state"]) == (False, None, "power on")
     assert fleet.candidates("resources=CUSTOM_GOLD:1") == {uuid}

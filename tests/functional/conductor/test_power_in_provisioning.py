@@ -12,8 +12,8 @@ from baremetal_sched.errors.baremetal import MachineUnreachable, PowerNotReached
 from baremetal_sched.machines.machine import Machine
 from baremetal_sched.machines.states import POWER_TARGETS
 from tests.functional.baremetal.provisioning import ask, enrol, put_into, state_of
-from tests.processes import wait_until
 from tests.service import Service
+from tests.waiting import wait_until
 
 REBOOT = {"interface": "power", "step": "reboot"}
 
@@ -102,7 +102,7 @@ def test_a_controller_in_trouble(
     machine.trouble, machine.hangs = TROUBLES[trouble], trouble == "hangs"
     ask(fleet, verb, **more)
     conductor = fleet.conductors["c1"]
-    wait_until(lambda: (conductor.work_once(), fleet.node("n1")["reservation"] is None)[1], 20, "the node to be free")
+    wait_until(lambda: (conductor.work_once(), fleet.node("n1")["reservation"] is None)[1], "the node to be free")
     node = fleet.node("n1")
     assert state_of(node) == (after or ("deploy failed", "active"))
     assert SAID[trouble] in node["last_error"]

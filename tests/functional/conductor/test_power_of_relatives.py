@@ -11,8 +11,8 @@ from baremetal_sched.db.models import Node, NodeWork
 from baremetal_sched.drivers.fake.hardware import FakePower
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.machine import Machine
-from tests.processes import wait_until
 from tests.service import Service
+from tests.waiting import wait_until
 
 DEDICATED = {"has_dedicated_power_supply": True}
 
@@ -340,7 +340,7 @@ def test_what_is_done_along_with_other_work_is_not_begun_twice(
         child = add(service, "c", "power off", parent_node=parent)
         ask(service, child, "power on")
         conductor.work_once()
-        wait_until(lambda: switched, 10, "the parent's turn")
+        wait_until(lambda: switched, "the parent's turn")
         assert len(conductor.work_once()) == 1
         conductor.finish()
         error = "Pending power operation was aborted because the conductor was stopped"
@@ -349,7 +349,7 @@ def test_what_is_done_along_with_other_work_is_not_begun_twice(
         require_free(service, parent, child)
         before = service.node(parent), service.node(child)
         go.set()
-        wait_until(lambda: conductor.is_idle, 10, "the thread to end")
+        wait_until(lambda: conductor.is_idle, "the thread to end")
         assert switched == [parent]
         assert (service.node(parent), service.node(child)) == before
 

@@ -18,8 +18,8 @@ from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.machine import Machine
 from baremetal_sched.machines.states import POWER_TARGETS
 from tests.clocks import Clock
-from tests.processes import wait_until
 from tests.service import Service
+from tests.waiting import wait_until
 
 TASK = next(task for task in PERIODIC_TASKS if task.name == "power")
 RECOVERY = next(task for task in PERIODIC_TASKS if task.name == "power failures")
@@ -244,7 +244,7 @@ def compare(service: Service, *, silent: int = 0) -> None:
     """A round, and what comes of it a little later if threads are slow; so many machines never answer."""
     service.conductors["c1"].run_periodic_task(TASK)
     asked = service.conductors["c1"]._host.questions
-    wait_until(lambda: sum(not each.is_over for each in asked._snapshot().values()) <= silent, 10, "the others")
+    wait_until(lambda: sum(not each.is_over for each in asked._snapshot().values()) <= silent, "the others")
 
 
 def test_machines_that_do_not_answer_delay_no_others(database_url: str, silent: Silent) -> None:
@@ -279,7 +279,7 @@ def test_a_machine_that_does_not_answer_until_the_next_round_has_failed(
         before = service.node("n0")
         silent.silent.clear()
         silent.over.set()
-        wait_until(lambda: conductor._host.back_off.is_due({"n0"}), 5, "the answer")
+        wait_until(lambda: conductor._host.back_off.is_due({"n0"}), "the answer")
         assert service.node("n0") == before
         conductor.run_periodic_task(TASK)
         assert service.node("n0")["driver_internal_info"]["power_sync_failures"] == 0

@@ -13,8 +13,8 @@ from baremetal_sched.drivers.ipmi import ipmitool, process
 from baremetal_sched.drivers.ipmi.hardware import IpmitoolPower
 from baremetal_sched.errors import InvalidValue, SchedulerError
 from baremetal_sched.errors.baremetal import ControllerError, MachineUnreachable
-from tests.processes import wait_until
 from tests.unit.ipmi.machines import machine, put_program
+from tests.waiting import wait_until
 
 PASSWORD, KG_KEY = "Pa$$ w0rd'\"", "6b67734b6579"
 INFO = {"ipmi_address": "10.0.0.1", "ipmi_username": "admin", "ipmi_password": PASSWORD, "ipmi_hex_kg_key": KG_KEY}
@@ -150,7 +150,7 @@ def test_what_hangs_is_killed_with_all_that_it_began(folder: Path, monkeypatch: 
         ipmitool.run(machine(INFO, command_retry_timeout=50), "power", "status")
     assert time.monotonic() - begun < 8
     for number in (folder / "child", parent):
-        wait_until(lambda number=number: is_gone(number), 5, number.name)
+        wait_until(lambda number=number: is_gone(number), number.name)
 
 
 def test_what_leaves_a_process_behind_does_not_hang(folder: Path) -> None:
@@ -158,7 +158,7 @@ def test_what_leaves_a_process_behind_does_not_hang(folder: Path) -> None:
     begun = time.monotonic()
     assert IpmitoolPower().get_power_state(machine(INFO)) == "power off"
     assert time.monotonic() - begun < 8
-    wait_until(lambda: is_gone(folder / "child"), 5, "the child to be gone")
+    wait_until(lambda: is_gone(folder / "child"), "the child to be gone")
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_others_are_not_waited_for_longer_than_for_the_controller(folder: Path) 
     thread = threading.Thread(target=ipmitool.run, args=(machine(info, command_retry_timeout=30), "power", "status"))
     thread.start()
     try:
-        wait_until(lambda: (folder / "commands").exists(), 5, "the first command")
+        wait_until(lambda: (folder / "commands").exists(), "the first command")
         with pytest.raises(MachineUnreachable, match="other commands have kept its controller busy for too long"):
             ipmitool.run(machine(info, command_retry_timeout=0.1), "power", "status")
     finally:
