@@ -23,7 +23,7 @@ from xdist.scheduler import LoadScopeScheduling
 from baremetal_sched import logs
 from baremetal_sched.app import settle
 from baremetal_sched.settings import load
-from tests import applications, built_once, compiled, databases, examples, fast_path, leaks, shares, slowness
+from tests import applications, built_once, compiled, databases, examples, fast_path, leaks, shares, slowness, tiers
 from tests.counts import Counts
 from tests.service import Service
 from tests.slowness import Slowness
@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Slowness())
     config.pluginmanager.register(Counts())
     config.pluginmanager.register(shares)
-    examples.choose(few=config.option.markexpr == slowness.FIRST_TIER)
+    examples.choose(few=config.option.markexpr == tiers.MARKS["first"])
 
 
 def pytest_collection_finish() -> None:
@@ -186,9 +186,9 @@ def watched() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def sleeps() -> Iterator[None]:
-    """What sleeps is counted."""
-    yield from slowness.count_sleeps()
+def counted() -> Iterator[None]:
+    """What tests take is counted."""
+    yield from slowness.counting()
 
 
 @pytest.fixture(scope="session", autouse=True)

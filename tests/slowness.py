@@ -1,198 +1,178 @@
-"""The tiers of tests, and what a test of the first may take.
+"""What tests cost, and what a test may take that does not depend on the machine.
 
-``pytest`` without paths is the first tier. ``.ci/run`` also runs tests with the mark ``ci``, and those in
-``databases.ON_SERVERS`` on servers; ``.ci/extended`` runs what has the mark ``slow``. Folders whose tests start
-processes or compute for long are slow as a whole, but for the files and tests that are named here.
+Seconds of a processor are shown, and nothing fails for them. What is counted has limits, for each test or, where it has
+subtests, for each row: sleeps that the test itself asks for, applications that it makes, requests, SQL statements.
 """
 
-import math
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
+from flask import Flask
+from sqlalchemy import Engine, event
 
-FIRST_TIER = "not slow and not ci"
+from baremetal_sched.web.health import RootApi
+from tests.tiers import MARKS
 
-_SLOW = ("tests/agents/", "tests/clients/", "tests/emulators/", "tests/fault/", "tests/functional/fuzz/")
-#: Of these folders, what is in the first tier: it shows that a real client works.
-_NOT_SLOW = (
-    "tests/clients/test_openstack_client.py",
-    "tests/fault/test_claim_journal.py",
-    "tests/fault/test_journal.py",
-    "tests/fault/test_lifetimes.py",
-    "tests/fault/test_waiting_journal.py",
-)
-#: Of these folders, what is in the second.
-_IN_CI = (
-    "tests/clients/osc/test_guide.py",
-    "tests/clients/test_boot_story.py::test_a_flavor_and_an_image_choose_the_machine",
-    "tests/clients/test_gunicorn.py::test_requests_under_way_are_finished",
-    "tests/clients/test_images.py::test_import_with_the_library",
-    "tests/clients/test_images.py::test_members_tags_and_pages_with_the_library",
-    "tests/clients/test_osc_placement.py::test_allocations",
-    "tests/clients/test_osc_placement.py::test_candidates",
-    "tests/clients/test_parallel_claims.py::test_parallel_claims[postgresql]",
-    "tests/clients/test_provisioning_commands.py::test_life_of_a_machine",
-    "tests/clients/test_readme.py",
-    "tests/clients/test_start.py",
-    "tests/clients/test_waiting_allocations.py::test_the_command_gets_the_machine_that_is_undeployed",
-    "tests/fault/test_claims.py::test_no_machine_is_held_twice_and_nothing_is_lost[postgresql]",
-    "tests/fault/test_conductors.py::test_nothing_is_stuck_doubled_or_lost[mariadb]",
-    "tests/fault/test_releases.py::test_an_upgrade_that_needs_no_stop[postgresql]",
-    "tests/fault/test_waiting_claims.py::test_machines_go_to_those_who_wait_whatever_is_killed[postgresql]",
-    "tests/functional/fuzz/test_every_route.py",
-)
+#: The most of each that a test takes: just above what 999 of 1,000 tests take.
+LIMITS = {"seconds asleep": 0.3, "applications": 3, "requests": 150, "statements": 2_000}
+#: Tests that take more of one, by name, and how much. The list may only get shorter.
+EXCEPTIONS: dict[str, dict[str, float]] = {}
 
-#: Seconds of a processor that a test of the first tier may take, on one that adds up a million numbers in
-#: ``_MILLION`` seconds; on a slower one, as many times more. Child processes that have ended are included.
-_MOST_PROCESSOR = 2.0
-_MILLION = 0.04
-#: Seconds for which it may sleep itself, in all threads together: clocks and intervals are injected.
-_MOST_SLEEP = 0.3
-#: The number of waits that are shown, and the shortest one.
-_SHOWN, _SHORTEST = 25, 0.3
-
-_SLEEPS = [0.0]
+_SHOWN = 25
+_LEAST_SHOWN = 0.1
+_PROCESSOR = "seconds of a processor"
 
 
-class _Meter:
-    """What a test has taken since it began."""
+class Meter:
+    """What this process has taken so far."""
+
+    counted: dict[str, float] = dict.fromkeys(LIMITS, 0)
 
     def __init__(self) -> None:
-        self._began = self._now()
-        self._shared, self._is_paused = [0.0, 0.0, 0.0], False
+        self._shared = dict.fromkeys((_PROCESSOR, *LIMITS), 0.0)
+        #: Readings at the start and at each report of the test: a row of it has one of its own.
+        self.laps = [self.read()]
+        self.rows = 0
 
-    @staticmethod
-    def _now() -> list[float]:
-        return [processor_seconds(), time.perf_counter(), _SLEEPS[0]]
-
-    def read(self) -> list[float]:
-        """Return seconds of a processor, of a clock, and of ``time.sleep``, without what other tests use, too."""
-        return [now - began - shared for now, began, shared in zip(self._now(), self._began, self._shared, strict=True)]
+    def read(self) -> dict[str, float]:
+        """Return the figures without what other tests use, too."""
+        now = {_PROCESSOR: processor_seconds(), **self.counted}
+        return {name: number - self._shared[name] for name, number in now.items()}
 
     @contextmanager
-    def pause(self) -> Iterator[None]:
+    def paused(self) -> Iterator[None]:
         """Do not count what happens meanwhile."""
         before = self.read()
         yield
-        self._shared = [
-            shared + now - then for shared, now, then in zip(self._shared, self.read(), before, strict=True)
-        ]
+        for name, number in self.read().items():
+            self._shared[name] += number - before[name]
+
+    def total(self) -> dict[str, float]:
+        """Return what the test has taken in all."""
+        return _difference(self.laps[0], self.laps[-1])
+
+    def most(self) -> dict[str, float]:
+        """Return what the test has taken, or the most that one of its rows has."""
+        if self.rows < 2:
+            return self.total()
+        parts = [_difference(*pair) for pair in zip(self.laps, self.laps[1:], strict=False)]
+        return {name: max(part[name] for part in parts) for name in parts[0]}
 
 
 class Slowness:
     """A plug-in for pytest."""
 
     def __init__(self) -> None:
-        self._waits: dict[str, float] = {}
-        self._meter: _Meter | None = None
-        self._slower = 1.0
-
-    def pytest_sessionstart(self) -> None:
-        """Measure the processor."""
-        self._slower = times_slower()
-
-    def pytest_configure(self, config: pytest.Config) -> None:
-        """Run the first tier, unless it was said which tests are to run."""
-        if config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.markexpr:
-            config.option.markexpr = FIRST_TIER
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Mark the tests of slow folders."""
-        for item in items:
-            if item.nodeid.startswith(_SLOW) and not item.nodeid.startswith(_NOT_SLOW):
-                item.add_marker(pytest.mark.ci if item.nodeid.startswith(_IN_CI) else pytest.mark.slow)
+        self._taken: dict[str, float] = {}
+        self._meter: Meter | None = None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Begin to measure."""
-        self._meter = _Meter()
+        self._meter = Meter()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
         """Do not count fixtures that tests share for the test that happens to be the first."""
         if fixturedef.scope == "function" or self._meter is None:
             return (yield)
-        with self._meter.pause():
+        with self._meter.paused():
             return (yield)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[Any]:
-        """Put the wait into the last report of a test, which fails if it took too much for the first tier.
-
-        Reports come from other processes.
-        """
+        """Take a reading. The last report has the total, and fails if a limit of the first tier is passed."""
         report = yield
-        if call.when == "teardown" and self._meter is not None:
-            processor, clock, slept = self._meter.read()
-            report.waited = clock - processor
-            if self._is_judged(item) and (complaint := complaint_of(processor, slept, self._slower)) and report.passed:
+        meter = self._meter
+        if meter is None:
+            return report
+        meter.laps.append(meter.read())
+        meter.rows += call.when == "call"
+        if call.when == "teardown":
+            report.processor = meter.total()[_PROCESSOR]
+            if os.environ.get("TEST_FIGURES"):
+                with Path(os.environ["TEST_FIGURES"]).open("a") as file:
+                    file.write(f"{item.nodeid}\t{meter.most()}\t{meter.total()}\n")
+            complaint = complaint_of(item.nodeid, meter.most()) if self._is_judged(item) else None
+            if complaint and report.passed:
                 report.outcome, report.longrepr = "failed", complaint
         return report
 
     def _is_judged(self, item: pytest.Item) -> bool:
-        """Return whether the test has to be a quick one. Real clients are not; beside other work nothing is."""
-        return item.config.option.markexpr == FIRST_TIER and not item.nodeid.startswith(_SLOW)
+        """Return whether the test has limits: it is of the first tier, and runs there."""
+        return bool(item.config.option.markexpr == MARKS["first"])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Remember how long tests waited."""
-        if hasattr(report, "waited"):
-            self._waits[report.nodeid] = report.waited
+        """Remember what tests took. Reports come from other processes."""
+        if hasattr(report, "processor"):
+            self._taken[report.nodeid] = report.processor
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Name the tests that waited longest: nothing fails for it."""
-        waits = [pair for pair in self._waits.items() if pair[1] >= _SHORTEST]
-        longest = sorted(waits, key=lambda pair: -pair[1])[:_SHOWN]
-        if longest:
-            terminalreporter.section("longest waits (seconds of a clock without those of a processor)")
-        for name, seconds in longest:
+        """Name the dearest tests."""
+        taken = [pair for pair in self._taken.items() if pair[1] >= _LEAST_SHOWN]
+        dearest = sorted(taken, key=lambda pair: -pair[1])[:_SHOWN]
+        if dearest:
+            terminalreporter.section(f"dearest tests ({_PROCESSOR})")
+        for name, seconds in dearest:
             terminalreporter.line(f"{seconds:5.1f} s {name}")
 
 
-def times_slower() -> float:
-    """Return how many times slower than usual this processor is now; at least 1."""
-    best = math.inf
-    for _ in range(3):
-        began = time.process_time()
-        sum(number + 1 for number in range(1_000_000))
-        best = min(best, time.process_time() - began)
-    return max(1.0, best / _MILLION)
-
-
-def complaint_of(processor: float, slept: float, slower: float = 1.0) -> str | None:
-    """Return why a test takes too much for the first tier, if it does. ``slower``: how slow the processor is."""
-    advice = "make it cheaper, or give it the mark ci or slow (see tests/slowness.py)"
-    most = _MOST_PROCESSOR * slower
-    if processor > most:
-        return f"It took {processor:.1f} s of a processor, and {most:.1f} are allowed: {advice}"
-    if slept > _MOST_SLEEP:
-        return f"It slept for {slept:.2f} s, and {_MOST_SLEEP:g} are allowed: inject a clock, or {advice}"
+def complaint_of(name: str, taken: Mapping[str, float]) -> str | None:
+    """Return why a test, or a row of it, takes too much, if it does."""
+    limits = LIMITS | EXCEPTIONS.get(name.partition("[")[0], {})
+    for what, most in limits.items():
+        if taken[what] > most:
+            return (
+                f"It took {taken[what]:g} {what}, and {most:g} are allowed: make it cheaper, split it into rows or "
+                "tests, inject a clock, or move it to the second tier (tests/tiers.py)"
+            )
     return None
 
 
-def count_sleeps() -> Iterator[None]:
-    """Add up what tests ask ``time.sleep`` for, in any thread.
+def counting() -> Iterator[None]:
+    """Count what tests take while this generator is suspended.
 
-    Pauses of the service are left out: how often it tries again depends on what else the machine has to do.
+    Sleeps are those of the tests themselves, in any thread: how often the service tries again depends on what else the
+    machine does.
     """
-    sleep = time.sleep
+    counted, sleep, make, call = Meter.counted, time.sleep, Flask.__init__, Flask.__call__
 
-    def counted(seconds: float) -> None:
+    def sleeping(seconds: float) -> None:
         if sys._getframe(1).f_globals.get("__name__", "").startswith("tests."):
-            _SLEEPS[0] += seconds
+            counted["seconds asleep"] += seconds
         sleep(seconds)
 
+    def making(app: Flask, name: str, *arguments: Any, **named: Any) -> None:
+        counted["applications"] += name == RootApi.name  # the APIs are mounted in it
+        make(app, name, *arguments, **named)
+
+    def calling(app: Flask, environ: Any, start_response: Any) -> Any:
+        counted["requests"] += app.name == RootApi.name
+        return call(app, environ, start_response)
+
+    def executing(*_: Any) -> None:
+        counted["statements"] += 1
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(time, "sleep", counted)
+        patch.setattr(time, "sleep", sleeping)
+        patch.setattr(Flask, "__init__", making)
+        patch.setattr(Flask, "__call__", calling)
+        event.listen(Engine, "before_cursor_execute", executing)
         yield
+        event.remove(Engine, "before_cursor_execute", executing)
 
 
 def processor_seconds() -> float:
     """Return what this process and its children that have ended have taken of processors."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
+
+
+def _difference(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
+    return {name: after[name] - before[name] for name in before}

@@ -1,4 +1,4 @@
-"""Which tests ``pytest`` leaves out, and what the others may take."""
+"""What a test may take, whatever the machine is, and which tests are named."""
 
 import time
 from types import SimpleNamespace
@@ -7,83 +7,59 @@ from typing import Any
 import pytest
 
 from tests import slowness
-from tests.slowness import FIRST_TIER, Slowness, complaint_of
+from tests.slowness import EXCEPTIONS, LIMITS, Meter, Slowness, complaint_of
+from tests.tiers import MARKS
 
-_SOURCE = pytest.Config.ArgsSource
-
-
-@pytest.mark.parametrize(
-    ("source", "given", "expected"),
-    [
-        (_SOURCE.TESTPATHS, "", "not slow and not ci"),
-        (_SOURCE.TESTPATHS, "slow or not slow", "slow or not slow"),
-        (_SOURCE.ARGS, "", ""),  # paths were given
-        (_SOURCE.ARGS, "slow", "slow"),
-    ],
-)
-def test_the_first_tier_runs_only_where_nothing_is_asked_for(source: Any, given: str, expected: str) -> None:
-    config: Any = SimpleNamespace(args_source=source, option=SimpleNamespace(markexpr=given))
-    Slowness().pytest_configure(config)
-    assert config.option.markexpr == expected
+NOTHING = dict.fromkeys(LIMITS, 0.0)
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("tests/fault/test_claims.py::test_a", ["slow"]),
-        ("tests/clients/nova/test_tokens.py::test_a[x]", ["slow"]),
-        ("tests/clients/test_openstack_client.py::test_a", []),
-        ("tests/functional/fuzz/test_every_route.py::test_a[x]", ["ci"]),
-        ("tests/unit/test_rules.py::test_a", []),
-    ],
-)
-def test_tiers_of_folders(name: str, expected: list[str]) -> None:
-    marks: list[Any] = []
-    item: Any = SimpleNamespace(nodeid=name, add_marker=marks.append)
-    Slowness().pytest_collection_modifyitems([item])
-    assert [mark.name for mark in marks] == expected
-
-
-def test_those_that_waited_longest_are_named() -> None:
+def test_the_dearest_are_named() -> None:
     plugin, lines = Slowness(), list[str]()
-    for name, seconds in (("a", 10.5), ("b", 0.2), ("c", 12.0)):
-        report: Any = SimpleNamespace(nodeid=name, waited=seconds)
+    for number in (0.01, *range(30)):
+        report: Any = SimpleNamespace(nodeid=f"t{number}", processor=float(number))
         plugin.pytest_runtest_logreport(report)
     reporter: Any = SimpleNamespace(section=lambda title: None, line=lines.append)
     plugin.pytest_terminal_summary(reporter)
-    assert lines == [" 12.0 s c", " 10.5 s a"]
+    assert lines[:2] == [" 29.0 s t29", " 28.0 s t28"]
+    assert len(lines) == 25
 
 
-@pytest.mark.parametrize(
-    ("processor", "slept", "expected"),
-    [(1.9, 0.3, None), (2.1, 0, "2.1 s of a processor"), (0, 0.31, "slept for 0.31 s"), (3, 3, "3.0 s of a processor")],
-)
-def test_what_the_first_tier_may_take(processor: float, slept: float, expected: str | None) -> None:
-    complaint = complaint_of(processor, slept)
-    assert (complaint is None) == (expected is None)
-    assert expected is None or expected in str(complaint)
+def test_limits_are_of_what_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert complaint_of("a", {**LIMITS, "seconds of a processor": 1e9}) is None
+    for what, most in LIMITS.items():
+        complaint = complaint_of("a", {**NOTHING, what: most + 1})
+        assert complaint is not None
+        assert f"{most + 1:g} {what}, and {most:g} are allowed" in complaint
+    monkeypatch.setitem(EXCEPTIONS, "a", {"requests": 500})
+    assert complaint_of("a[x]", {**NOTHING, "requests": 500}) is None
+    assert complaint_of("a", {**NOTHING, "requests": 501}) is not None
 
 
-def test_on_a_slow_processor_a_test_may_take_more() -> None:
-    assert slowness.times_slower() >= 1
-    assert complaint_of(3.9, 0, 2.0) is None
-    assert complaint_of(4.1, 0, 2.0) is not None
+def test_each_row_has_the_limits_of_a_test() -> None:
+    whole, rows = Meter(), Meter()
+    for meter, reports in ((whole, 1), (rows, 3)):
+        meter.rows = reports
+        meter.laps = [{**NOTHING, "requests": number} for number in (0, 10, 30, 35)]
+    assert (whole.most()["requests"], rows.most()["requests"]) == (35, 20)
+    assert whole.total() == rows.total()
 
 
-@pytest.mark.parametrize(
-    ("expression", "name", "expected"),
-    [
-        (FIRST_TIER, "tests/unit/test_a.py::test_a", True),
-        (FIRST_TIER, "tests/clients/test_openstack_client.py::test_a", False),
-        ("not slow", "tests/unit/test_a.py::test_a", False),
-    ],
-)
-def test_what_has_to_be_quick(expression: str, name: str, expected: bool) -> None:
-    item: Any = SimpleNamespace(nodeid=name, config=SimpleNamespace(option=SimpleNamespace(markexpr=expression)))
+def test_what_other_tests_use_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Meter, "counted", dict(NOTHING))
+    meter = Meter()
+    with meter.paused():
+        Meter.counted["statements"] += 7
+    Meter.counted["statements"] += 2
+    assert meter.read()["statements"] == 2
+
+
+@pytest.mark.parametrize(("marks", "expected"), [(MARKS["first"], True), (MARKS["ci"], False), ("", False)])
+def test_the_first_tier_has_limits(marks: str, expected: bool) -> None:
+    item: Any = SimpleNamespace(config=SimpleNamespace(option=SimpleNamespace(markexpr=marks)))
     assert Slowness()._is_judged(item) == expected
 
 
 def test_sleeps_are_counted() -> None:
-    before = slowness._SLEEPS[0]
+    before = slowness.Meter.counted["seconds asleep"]
     time.sleep(0.01)
-    assert slowness._SLEEPS[0] - before == pytest.approx(0.01)
+    assert slowness.Meter.counted["seconds asleep"] - before == pytest.approx(0.01)
