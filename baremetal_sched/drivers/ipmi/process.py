@@ -74,10 +74,12 @@ class _Printed:
                 if left <= 0:
                     self.is_late = True
                     return
+                # Asked before the outputs are: what a process that has ended has printed is there by then.
+                has_ended = self._process.poll() is not None
                 ready = selector.select(min(left, _LINGER))
                 for key, _ in ready:
                     self._take(selector, key)
-                if self.is_too_much or (not ready and self._process.poll() is not None):
+                if self.is_too_much or (has_ended and not ready):
                     return
         try:
             self._process.wait(max(0.0, until - time.monotonic()))
