@@ -1,5 +1,6 @@
 """The base of all marshmallow schemas: strict types, no unknown input, and messages that name the first error."""
 
+import base64
 import re
 import uuid
 from collections.abc import Mapping, Sequence
@@ -70,6 +71,14 @@ def describe(messages: Any, path: str = "") -> str:
         return describe(value, path if key == "_schema" else f"{path}.{key}" if path else str(key))
     text = messages[0] if isinstance(messages, list) else messages
     return f"'{path}': {text}" if path else str(text)
+
+
+def decode_base64(text: str) -> bytes:
+    """Return what ``text`` encodes. Line breaks and blanks are left out, as programs wrap long texts.
+
+    Raises ValueError at any other character that is not base64.
+    """
+    return base64.b64decode("".join(text.split()), validate=True)
 
 
 def parse_flag(name: str, value: Any) -> bool:

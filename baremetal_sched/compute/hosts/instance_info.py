@@ -1,7 +1,5 @@
 """What a node that is to become a server gets: its ``instance_info``, its config drive and its power."""
 
-import base64
-import binascii
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -14,6 +12,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal.matching.conditions import wanted_capabilities
 from baremetal_sched.compute.flavors.resource_request import FlavorSpec
 from baremetal_sched.db.models import Node, Server
+from baremetal_sched.documents.schema import decode_base64
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines import states
 
@@ -175,8 +174,12 @@ def build_config_drive(server: Server, node: Node, zone: str, admin_password: st
 def decoded_config_drive(user_data: str) -> str:
     """Return user data as text. Raises InvalidValue unless it is text in UTF-8, in base64."""
     try:
-        text = base64.b64decode(user_data, validate=True).decode()
-    except (binascii.Error, ValueError):
+        content = decode_base64(user_data)
+    except ValueError:
+        raise InvalidValue(message="user_data is not base64, or not all of it.") from None
+    try:
+        text = content.decode()
+    except ValueError:
         raise InvalidValue(message="user_data has to be text in UTF-8, encoded in base64.") from None
     if "\x00" in text:
         raise InvalidValue(message="user_data must not contain the character NUL.")

@@ -1,7 +1,6 @@
 """The config drive of an instance, as ironic-python-agent takes it: a URL, or an image, compressed and in base64."""
 
 import base64
-import binascii
 import gzip
 import json
 import zlib
@@ -11,6 +10,7 @@ from typing import Any
 
 from pycdlib import PyCdlib
 
+from baremetal_sched.documents.schema import decode_base64
 from baremetal_sched.drivers.boot_settings import ImageUrl
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.machine import Machine
@@ -60,8 +60,8 @@ def _checked(text: str) -> str:
         raise _too_large()
     text = "".join(text.split())
     try:
-        compressed = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
+        compressed = decode_base64(text)
+    except ValueError:
         raise InvalidValue(message=f"{_WHERE} is neither a URL of http or https nor base64.") from None
     size = 0
     try:

@@ -1,7 +1,5 @@
 """Bodies of requests for a provision state."""
 
-import base64
-import binascii
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +7,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
 from baremetal_sched.baremetal.schemas.provisioning.runbooks import CLEAN_STEP, DEPLOY_STEP, MOST_STEPS
-from baremetal_sched.documents.schema import parse_flag, shown
+from baremetal_sched.documents.schema import decode_base64, parse_flag, shown
 from baremetal_sched.errors import InvalidValue
 
 #: Every key of the body.
@@ -79,7 +77,7 @@ def _complaint(error: ValidationError) -> str:
 
 def _is_base64(text: str) -> bool:
     try:
-        base64.b64decode("".join(text.split()), validate=True)  # ``base64`` wraps its lines
-    except (binascii.Error, ValueError):
+        decode_base64(text)
+    except ValueError:
         return False
     return True
