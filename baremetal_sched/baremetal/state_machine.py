@@ -16,6 +16,8 @@ from baremetal_sched.machines import states
 DONE = "done"
 WAIT = "wait"
 RESUME = "resume"
+#: The kind of work that gives the machine of an aborted service back to its instance.
+ABORTED_SERVICE = "aborted service"
 HOLD = "hold"
 FAIL = "fail"
 #: Cleaning ends, and the node does not become available: it was cleaned on request, or it is retired.
@@ -154,7 +156,7 @@ TABLE: dict[str, dict[str, str]] = {
         RESUME: states.SERVICING,
         HOLD: states.SERVICEHOLD,
         FAIL: states.SERVICEFAIL,
-        "abort": states.SERVICEFAIL,
+        "abort": states.ACTIVE,
         "delete": states.DELETING,
     },
     states.SERVICEFAIL: {
@@ -167,7 +169,7 @@ TABLE: dict[str, dict[str, str]] = {
         "service": states.SERVICING,
         "unhold": states.SERVICEWAIT,
         FAIL: states.SERVICEFAIL,
-        "abort": states.SERVICEFAIL,
+        "abort": states.ACTIVE,
     },
 }
 

@@ -121,7 +121,7 @@ def _merged(
         if not step.get("in_band"):
             plan.append(step)
         elif own is not None:
-            plan.append({**step, **_flags(own)})
+            plan.append({**step, **flags_of(kind, own)})
         elif kind != "deploy":
             raise InvalidValue(message=f"node does not support this {kind} step: {name_of(step)}")
     if not adds_own:
@@ -130,12 +130,17 @@ def _merged(
     for key, own in known.items():
         priority = _priority(settings, kind, own)
         if priority > 0 and key not in named:
-            plan.append({**in_band(own, priority), **_flags(own)})
+            plan.append({**in_band(own, priority), **flags_of(kind, own)})
     return sorted(plan, key=lambda step: -int(step["priority"]))
 
 
-def _flags(own: Document) -> dict[str, Any]:
-    return {"abortable": bool(own.get("abortable")), "reboot_requested": bool(own.get("reboot_requested"))}
+def flags_of(kind: StepKind, own: Document) -> dict[str, Any]:
+    """Return what the agent says of its step. A step of deploying has a mark of its own, or none, as agents give none
+    to steps that may well be aborted."""
+    flags: dict[str, Any] = {"reboot_requested": bool(own.get("reboot_requested"))}
+    if kind != "deploy" or own.get("abortable") is not None:
+        flags["abortable"] = bool(own.get("abortable"))
+    return flags
 
 
 def _priority(settings: Settings, kind: StepKind, own: Document) -> int:

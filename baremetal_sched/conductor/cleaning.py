@@ -13,6 +13,7 @@ from baremetal_sched.conductor.task import Task, saying
 from baremetal_sched.db.models import Node
 from baremetal_sched.drivers.driver import Driver
 from baremetal_sched.errors import InvalidValue
+from baremetal_sched.machines import agent_info
 from baremetal_sched.machines.interface_types import StepKind
 from baremetal_sched.machines.machine import NOTHING, Effect, Machine, set_internal
 from baremetal_sched.machines.states import DELETING, MANAGEABLE
@@ -93,6 +94,8 @@ def _start(task: Task, kind: StepKind, steps: Sequence[Planned], *, boots: bool)
         task.note(session, node, event, f"{operation}_start")
         if ready.waits:
             set_internal(node, **{f"{kind}_steps": list(steps)})
+        if ready.waits and kind == "service":
+            set_internal(node, **{agent_info.BOOTED_FOR_SERVICE: True})
 
     if ready.waits:
         task.end(WAIT, note)
@@ -105,9 +108,7 @@ def go_on(task: Task, kind: StepKind, steps: Sequence[Planned]) -> None:
     """Run the remaining steps. Then a cleaned node is available, or manageable if a client had it cleaned; a serviced
     node is active again."""
     if stepping.run(task, kind, steps):
-        deploy = task.driver.deploy
-        action = deploy.tear_down_cleaning if kind == "clean" else deploy.tear_down_service
-        _finish(task, kind, stepping.tear_down(task, kind, action))
+        _finish(task, kind, stepping.tear_down(task, kind))
 
 
 def _finish(task: Task, kind: StepKind, torn_down: Effect, event: str | None = None) -> None:
@@ -121,6 +122,12 @@ def _finish(task: Task, kind: StepKind, torn_down: Effect, event: str | None = N
         task.note(session, node, event or usual, f"{operation}_end")
 
     task.end(KEEP if stays else DONE, note)
+
+
+def end_aborted_service(task: Task) -> None:
+    """Give the machine of an aborted service back to its instance. If that fails, the node says so, and is active."""
+    torn_down = stepping.tear_down(task, "service")
+    task.end(None, lambda session, node: torn_down.write(node))
 
 
 def _operation(task: Task, kind: StepKind) -> str:

@@ -114,6 +114,7 @@ def unrescue(task: Task) -> None:
     def forget(session: Session, node: Node) -> None:
         effect.write(node)
         completion.forget_rescue_password(node)
+        completion.forget_service(node)
 
     task.end(DONE, forget)
 

@@ -12,7 +12,7 @@ from baremetal_sched.baremetal.hardware.power import KIND as POWER
 from baremetal_sched.baremetal.inspection import discovery
 from baremetal_sched.baremetal.provisioning import completion
 from baremetal_sched.baremetal.provisioning.completion import FailureReason
-from baremetal_sched.baremetal.state_machine import RESUME
+from baremetal_sched.baremetal.state_machine import ABORTED_SERVICE, RESUME
 from baremetal_sched.conductor import (
     agent_commands,
     cleaning,
@@ -43,8 +43,6 @@ def resume(task: Task) -> None:
             agent_commands.keep_waiting(task, is_heard=task.answer is not None)
             return
     if state_machine.accepts(task.state, state_machine.RESUME):
-        if task.machine.clean_step.get("abort_after"):
-            raise InvalidValue(message="By request, the cleaning was aborted after the step that was going on.")
         task.write(lambda session, node: state_machine.move(node, state_machine.RESUME))
     _GO_ON[task.state](task)
 
@@ -66,6 +64,7 @@ HANDLERS: dict[str, Callable[[Job], None]] = {
     DRIVER_CALL: driver_calls.do,
     RESUME: handler(resume),
     POLL: handler(resume),
+    ABORTED_SERVICE: handler(cleaning.end_aborted_service),
     discovery.KIND: handler(inspecting.discover),
     states.VERIFYING: handler(inspecting.verify),
     states.CLEANING: handler(cleaning.clean),

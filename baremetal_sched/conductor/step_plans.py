@@ -52,7 +52,7 @@ def deployment(driver: Driver, *layers: Iterable[Mapping[str, Any]]) -> list[Pla
             key = (each["interface"], each["step"])
             step = known.get(key)
             if step is None and each["step"] in RESERVED:
-                step = Step(*key)
+                step = Step(*key, abortable=True)
             arguments = each.get("args") or {}
             if step is None and driver.deploy.commands_agent:
                 plan[key] = in_band(each, int(each["priority"]))
@@ -75,10 +75,13 @@ def _requires_agent(step: Planned, known: Mapping[tuple[str, str], bool]) -> boo
 
 
 def in_band(wanted: Mapping[str, Any], priority: int) -> Planned:
-    """Return the planned step of an agent, which a client or the agent has named."""
+    """Return the planned step of an agent, which a client or the agent has named.
+
+    Whether it may be aborted is known when the agent has been asked.
+    """
     arguments = dict(wanted.get("args") or {})
     step = {"interface": wanted["interface"], "step": wanted["step"], "args": arguments}
-    return {**step, "priority": priority, "abortable": False, "in_band": True}
+    return {**step, "priority": priority, "in_band": True}
 
 
 def name_of(step: Planned) -> str:

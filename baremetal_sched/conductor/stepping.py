@@ -6,7 +6,7 @@ conductor can poll.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.conductors import work_queue
 from baremetal_sched.baremetal.hardware import bios
-from baremetal_sched.baremetal.provisioning.completion import clear_steps
+from baremetal_sched.baremetal.provisioning import completion
 from baremetal_sched.conductor import agent_commands, agent_steps, step_plans
 from baremetal_sched.conductor.agent_client import SUCCEEDED, AgentAnswer
 from baremetal_sched.conductor.agent_steps import AgentChanged
@@ -25,10 +25,11 @@ from baremetal_sched.conductor.step_plans import POWER_STEPS, Planned, name_of
 from baremetal_sched.conductor.task import Change, Task, saying
 from baremetal_sched.db.clock import epoch
 from baremetal_sched.db.models import Node
+from baremetal_sched.db.sealing import readable
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines import agent_info
 from baremetal_sched.machines.interface_types import StepKind
-from baremetal_sched.machines.machine import NOTHING, AgentCommand, Effect, Machine, set_internal
+from baremetal_sched.machines.machine import NOTHING, AgentCommand, Effect, set_internal
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,8 @@ def _now(session: Session) -> float:
 def run(task: Task, kind: StepKind, steps: Sequence[Planned]) -> bool:
     """Run ``steps``, after the step that is polled, if its progress is due to be checked.
 
-    Returns False if the machine now waits, runs a step by itself, or is held, so that the work pauses.
+    Returns False if the machine now waits, runs a step by itself, or is held, so that the work pauses, and if a client
+    has aborted the operation, which ends it after its current step.
     """
     left = list(steps)
     try:
@@ -93,6 +95,9 @@ def run(task: Task, kind: StepKind, steps: Sequence[Planned]) -> bool:
             if done is None:
                 return False
         if done is not None and _pauses(task, kind, done, left):
+            return False
+        if task.machine.aborts_after_step:
+            _abort(task, kind, done)
             return False
         left = agent_steps.join(task, kind, left)
         if not left:
@@ -167,8 +172,29 @@ def _pauses(task: Task, kind: StepKind, done: Done, left: Sequence[Planned]) -> 
     return True
 
 
-def tear_down(task: Task, kind: StepKind, action: Callable[[Machine], Effect]) -> Effect:
-    """Tear down after all steps are done. Raises InvalidValue on failure."""
+#: The words of messages for the kinds of steps.
+_OPERATIONS: Mapping[StepKind, str] = {"clean": "cleaning", "deploy": "deployment", "service": "service"}
+
+
+def _abort(task: Task, kind: StepKind, done: Done | None) -> None:
+    """Abort the operation after its current step. A serviced machine is given back to its instance first."""
+    if done is not None:
+        task.write(partial(_write_down, task, kind, done))
+    torn_down = tear_down(task, kind) if kind == "service" else NOTHING
+
+    def note(session: Session, node: Node) -> None:
+        torn_down.write(node)
+        step = readable(getattr(node, f"{kind}_step"))
+        completion.note_abort(session, node, _OPERATIONS[kind], "after", step, task.job.conductor)
+        completion.clear_steps(node)
+
+    task.end(state_machine.FAIL, note)
+
+
+def tear_down(task: Task, kind: StepKind) -> Effect:
+    """Tear down after the steps of cleaning or servicing. Raises InvalidValue on failure."""
+    deploy = task.driver.deploy
+    action = deploy.tear_down_cleaning if kind == "clean" else deploy.tear_down_service
     with saying(f"Failed to tear down after the {kind} steps of node {task.machine.uuid}"):
         return action(task.machine)
 
@@ -198,7 +224,7 @@ def _pause(task: Task, kind: StepKind, done: Done, left: Sequence[Planned], sess
 def _end(task: Task, kind: StepKind, done: Done | None, session: Session, node: Node) -> None:
     _write_down(task, kind, done, session, node)
     set_internal(node, **{f"{kind}_steps": None})
-    clear_steps(node)
+    completion.clear_steps(node)
 
 
 def _write_down(task: Task, kind: StepKind, done: Done | None, session: Session, node: Node) -> None:

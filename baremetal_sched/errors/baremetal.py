@@ -139,6 +139,13 @@ class NodeInMaintenance(InvalidError):
     template = "The {operation} operation can't be performed on node {node} because it's in maintenance mode."
 
 
+class ServiceInMaintenance(ConflictError):
+    template = (
+        "Node {node} is in maintenance: its failed service cannot be aborted. Clear the maintenance flag first: "
+        "openstack baremetal node maintenance unset {node}"
+    )
+
+
 class NodeIsRetired(InvalidError):
     template = "The providing operation can't be performed on node {node} because it is retired."
 

@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from baremetal_sched.db.models import Node
+from baremetal_sched.db.sealing import readable
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.errors.baremetal import UnsupportedByDriver
 from baremetal_sched.machines.interface_types import INTERFACE_TYPES
@@ -32,7 +33,8 @@ class Machine:
     target_provision_state: str | None
     retired: bool
     wants_cleaning: bool
-    clean_step: Mapping[str, Any]
+    #: A client wants the operation to be aborted after the current step.
+    aborts_after_step: bool
     power_state: str | None
     boot_mode: str | None
     secure_boot: bool | None
@@ -57,7 +59,9 @@ class Machine:
             target_provision_state=node.target_provision_state,
             retired=node.retired,
             wants_cleaning=settings.conductor.automated_clean if node.automated_clean is None else node.automated_clean,
-            clean_step=deepcopy(node.clean_step or {}),
+            aborts_after_step=any(
+                readable(step).get("abort_after") for step in (node.clean_step, node.deploy_step, node.service_step)
+            ),
             power_state=node.power_state,
             boot_mode=node.boot_mode,
             secure_boot=node.secure_boot,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
@@ -25,8 +26,10 @@ def remove(session: Session, node: Node) -> None:
     Its allocation is deleted. Traits, resource class and name stay, as do claims of others in placement.
     """
     internal = dict(readable(node.driver_internal_info))
+    internal.pop(agent_info.BOOTED_FOR_SERVICE, None)
     if internal.pop("automatic_lessee", False):
         node.lessee = None
+    if internal != readable(node.driver_internal_info):
         node.driver_internal_info = internal
     allocations.release(session, node)
     node.instance_info = {}
@@ -38,6 +41,12 @@ def forget_rescue_password(node: Node) -> None:
     known = readable(node.instance_info)
     if any(name in known for name in _RESCUE_PASSWORDS):
         node.instance_info = {name: value for name, value in known.items() if name not in _RESCUE_PASSWORDS}
+
+
+def forget_service(node: Node) -> None:
+    """Forget that a service has booted an agent: the instance has been booted since."""
+    if readable(node.driver_internal_info).get(agent_info.BOOTED_FOR_SERVICE):
+        set_internal(node, **{agent_info.BOOTED_FOR_SERVICE: None})
 
 
 #: By state: the column with the current step, and the fault of a node that fails at it.
@@ -68,6 +77,21 @@ _EVENT_TYPES: Mapping[str, str] = {
 def event_type_of(state: str) -> str:
     """Return the event type for the end of the work in ``state``."""
     return _EVENT_TYPES.get(state, state)
+
+
+def note_abort(
+    session: Session,
+    node: Node,
+    operation: str,
+    when: str,
+    step: Mapping[str, Any] | None,
+    conductor: str | None = None,
+) -> None:
+    """Record that a client had the operation aborted ``when`` ("at", "after") its current step, if it has one."""
+    at = f" {when} step {step['interface']}.{step['step']}" if step else ""
+    node.last_error = f"By request, the {operation} was aborted{at}."
+    kind = event_type_of(node.provision_state)
+    history.record(session, node, node.last_error, event_type=kind, conductor=conductor)
 
 
 def clear_progress(node: Node) -> None:

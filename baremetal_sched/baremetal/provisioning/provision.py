@@ -11,20 +11,22 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from baremetal_sched.baremetal import history, state_machine
+from baremetal_sched.baremetal import state_machine
 from baremetal_sched.baremetal.conductors import driver_calls, work_queue
 from baremetal_sched.baremetal.conductors.ownership import Membership
 from baremetal_sched.baremetal.holds import guards
 from baremetal_sched.baremetal.nodes import nodes
 from baremetal_sched.baremetal.provisioning import completion, validation
-from baremetal_sched.baremetal.state_machine import RESUME, VERBS
+from baremetal_sched.baremetal.state_machine import ABORTED_SERVICE, RESUME, VERBS
 from baremetal_sched.db.models import Node
+from baremetal_sched.db.sealing import readable
 from baremetal_sched.errors import InvalidValue, SchedulerError
 from baremetal_sched.errors.baremetal import (
     NodeBusy,
     NodeInMaintenance,
     NodeIsRetired,
     NodeProtected,
+    ServiceInMaintenance,
     TooManyAtOnce,
     VerbRefused,
 )
@@ -109,7 +111,7 @@ def request(session: Session, node: Node, order: Order, membership: Membership, 
     conductor.
 
     Raises Unanswered; NodeLockedOut, the errors of ``require_accepted``, NoValidHost, NoConductors, NodeLocked,
-    NodeInMaintenance,
+    NodeInMaintenance, ServiceInMaintenance,
     NodeProtected, NodeIsRetired, TooManyAtOnce, and InvalidValue if the node is not fit for it.
     """
     guards.require_no_lockout(session, node)
@@ -124,13 +126,10 @@ def request(session: Session, node: Node, order: Order, membership: Membership, 
         raise NodeIsRetired(node=node.uuid)
     arguments: Arguments = {"steps": list(order.steps), "disable_ramdisk": order.disable_ramdisk}
     arguments |= _prepare(_Asked(session, node, order, membership, settings))
-    if order.event == "abort" and _is_to_finish(node):
-        node.clean_step = {**(node.clean_step or {}), "abort_after": True}
-        node.touch()
+    if order.event == "abort":
+        _abort(session, node, owner)
         return
     target = states.MANAGEABLE if order.event == state_machine.CLEAN else None
-    if order.event == "abort" and node.provision_state in _ABORTED:
-        _note_abort(session, node)
     state_machine.move(node, order.event, target)
     after = node.provision_state
     if after in state_machine.TRANSIENT:
@@ -159,32 +158,47 @@ def resume(
     work_queue.request(session, node, owner, RESUME, found or {})
 
 
-_ABORTED = {
-    states.CLEANWAIT: "cleaning",
-    states.CLEANHOLD: "cleaning",
-    states.INSPECTWAIT: "inspection",
-    states.DEPLOYWAIT: "deployment",
-    states.DEPLOYHOLD: "deployment",
-    states.RESCUEWAIT: "rescue",
-    states.SERVICEWAIT: "service",
-    states.SERVICEHOLD: "service",
+#: By waiting or held state: what is aborted, and the column with the current step.
+_ABORTED: Mapping[str, tuple[str, str | None]] = {
+    states.CLEANWAIT: ("cleaning", "clean_step"),
+    states.CLEANHOLD: ("cleaning", "clean_step"),
+    states.INSPECTWAIT: ("inspection", None),
+    states.DEPLOYWAIT: ("deployment", "deploy_step"),
+    states.DEPLOYHOLD: ("deployment", "deploy_step"),
+    states.RESCUEWAIT: ("rescue", None),
+    states.SERVICEWAIT: ("service", "service_step"),
+    states.SERVICEHOLD: ("service", "service_step"),
 }
 
 
-def _note_abort(session: Session, node: Node) -> None:
-    """Record what is aborted, and at which step. An aborted rescue loses its password."""
-    step = node.clean_step or node.deploy_step or node.service_step
-    at = f" at step {step['interface']}.{step['step']}" if step else ""
-    node.last_error = f"By request, the {_ABORTED[node.provision_state]} was aborted{at}."
-    history.record(session, node, node.last_error, event_type=completion.event_type_of(node.provision_state))
-    if node.provision_state == states.RESCUEWAIT:
+def _abort(session: Session, node: Node, owner: str) -> None:
+    """Abort the operation, or mark the current step as the last one if it must not be interrupted.
+
+    The machine of an aborted service is given back to its instance by the conductor. An aborted rescue loses its
+    password. Raises ServiceInMaintenance.
+    """
+    state = node.provision_state
+    if state == states.SERVICEFAIL and node.maintenance:
+        raise ServiceInMaintenance(node=node.uuid)
+    if state in _ABORTED:
+        operation, column = _ABORTED[state]
+        step = readable(getattr(node, column)) if column is not None else {}
+        if column is not None and step.get("abortable") is False:
+            setattr(node, column, {**step, "abort_after": True})
+            node.touch()
+            return
+        completion.note_abort(session, node, operation, "at", step)
+    else:
+        node.last_error = None
+    if state == states.RESCUEWAIT:
         completion.forget_rescue_password(node)
-
-
-def _is_to_finish(node: Node) -> bool:
-    """Return whether the machine is at a step of cleaning that must not be interrupted, and is aborted after it."""
-    step = node.clean_step or {}
-    return node.provision_state == states.CLEANWAIT and step.get("abortable") is False
+    state_machine.move(node, "abort")
+    if node.provision_state == states.ACTIVE:
+        completion.clear_steps(node)
+        work_queue.request(session, node, owner, ABORTED_SERVICE, {})
+    else:
+        completion.clear_progress(node)
+        node.touch()
 
 
 def _validate(asked: _Asked, doing: str, *interfaces: str) -> None:

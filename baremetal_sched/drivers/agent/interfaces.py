@@ -18,6 +18,7 @@ from baremetal_sched.drivers.ramdisk import stop_instance
 from baremetal_sched.drivers.steps import deploy_step
 from baremetal_sched.errors import InvalidValue
 from baremetal_sched.machines.agent_info import (
+    BOOTED_FOR_SERVICE,
     IMAGE,
     KEPT,
     LAST_HEARTBEAT,
@@ -175,6 +176,9 @@ class CustomAgentDeploy(DeployInterface):
         return boot(machine)
 
     def tear_down_service(self, machine: Machine) -> Effect:
+        if machine.driver_internal_info.get(BOOTED_FOR_SERVICE):
+            booted = together(switch(machine, REBOOT), Driver(machine).boot.clean_up_ramdisk(machine))
+            return replace(booted, internal={**booted.internal, BOOTED_FOR_SERVICE: None})
         return dismiss(machine, REBOOT)
 
 

@@ -151,9 +151,6 @@ def test_adopt(service: Service, uuid: str) -> None:
         ("wait call-back", "abort", "deploy failed"),
         ("deploy hold", "abort", "deploy failed"),
         ("rescue wait", "abort", "rescue failed"),
-        ("service wait", "abort", "service failed"),
-        ("service hold", "abort", "service failed"),
-        ("service failed", "abort", "active"),
     ],
 )
 def test_what_is_done_at_once(service: Service, uuid: str, state: str, verb: str, after: str) -> None:

@@ -66,17 +66,6 @@ def test_holding(service: Service, uuid: str, state: str, verb: str, name: str, 
     assert service.node(uuid)["provision_state"] == ("active" if name == "deploy_steps" else state)
 
 
-def test_a_step_that_must_not_be_interrupted_is_the_last_one(service: Service, uuid: str) -> None:
-    put_into(service, uuid, "clean wait", clean_step={**LOG_STEP, "abortable": False})
-    ask(service, "abort")
-    assert service.node(uuid)["provision_state"] == "clean wait"
-    resume(service)
-    service.work()
-    node = service.node(uuid)
-    assert node["provision_state"] == "clean failed"
-    assert "aborted after the step" in node["last_error"]
-
-
 @pytest.mark.parametrize(
     ("state", "verb", "steps", "error"),
     [
